@@ -1,4 +1,4 @@
-# One image for every part of the house: site, scheduler, workers, rater, node, set-up.
+# One image for every part of the instance: site, scheduler, workers, rater, node, set-up.
 FROM python:3.11-slim AS environment
 COPY requirements.lock /requirements.lock
 # The embedded servers are for `peck up`; here Postgres and Redis are services of their own.

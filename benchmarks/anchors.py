@@ -26,15 +26,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from benchmarks import boxes
-from benchmarks.tables import aligned, machine
+from benchmarks import node_harness
+from benchmarks.report_tables import aligned, machine
 from games import GAMES
 from games.protocol import Json
-from sandbox.match import pairs, referee
-from sandbox.match.bundle import prepare
+from sandbox.match import mirrored_pairs, referee
+from sandbox.match.bundle import prepare_bundle
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
-from sandbox.match.record import Played
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.seat_loans import borrow_seats
 
 AGENTS: Final = Path(__file__).parents[1] / "agents"
 QUICK_GAMES: Final = 20
@@ -76,7 +76,7 @@ class Series:
 class Arena:
     """Where matches are played: a node, and the bundles by game and agent."""
 
-    node: boxes.Node
+    node: node_harness.Node
     bundles: Mapping[tuple[str, str], Path]
 
 
@@ -150,14 +150,20 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
     seed = f"{series.name} {number}".encode()[-referee.SEED_BYTES :].rjust(referee.SEED_BYTES)
     requests = [arena.node.request(arena.bundles[series.game, name]) for name in lineup]
 
-    def episode(seated: tuple[int, ...]) -> Played:
+    def episode(seated: tuple[int, ...]) -> PlayedMatch:
         asked = [requests[member] for member in seated]
-        with borrowed(arena.node.socket, asked, BORROW_SECONDS) as lent:
-            return referee.play(
-                game, configuration, clock, seed, lent, lanes=1, stop_after_seconds=3600
+        with borrow_seats(arena.node.socket, asked, BORROW_SECONDS) as lent:
+            return referee.play_episode(
+                game,
+                configuration,
+                clock,
+                seed,
+                lent,
+                max_parallel_seats=1,
+                stop_after_seconds=3600,
             )
 
-    report = (played := pairs.play(game, seats, episode)).seats[own_seat]
+    report = (played := mirrored_pairs.play_match(game, seats, episode)).seats[own_seat]
     for other in played.seats:
         if other.verdict.is_fault or other.pardoned:
             what = other.reason or dict(other.pardoned)
@@ -166,7 +172,7 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
         return told["length"], told["won"], told["steps"] if told["won"] else None
     if game.mirrored:
         assert report.reward is not None
-        return (report.reward / pairs.episodes_of(game),)
+        return (report.reward / mirrored_pairs.episodes_per_match(game),)
     first = sum(other.placement == 1 for other in played.seats)
     return (0.0 if report.placement > 1 else 1.0 if first == 1 else 0.5,)
 
@@ -203,7 +209,7 @@ def rows(arena: Arena, wanted: Sequence[Series], most: int, jobs: int) -> Iterat
     with ProcessPoolExecutor(jobs) as pool:
         for series in wanted:
             began = time.monotonic()
-            each = pairs.episodes_of(GAMES[series.game])
+            each = mirrored_pairs.episodes_per_match(GAMES[series.game])
             count = min(series.games, most) // each
             chunks = [range(at, min(count, at + CHUNK)) for at in range(0, count, CHUNK)]
             found = pool.map(play, [arena] * len(chunks), [series] * len(chunks), chunks)
@@ -222,7 +228,7 @@ def prepared(wanted: Sequence[Series], folder: Path) -> dict[tuple[str, str], Pa
     for game, name in {(series.game, name) for series in wanted for name in series.agents}:
         home = folder / game / name
         home.mkdir(parents=True)
-        found[game, name] = prepare(AGENTS / game / name, home)
+        found[game, name] = prepare_bundle(AGENTS / game / name, home)
     return found
 
 
@@ -232,7 +238,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="matches at a time")
     parser.add_argument("--games", type=int, default=10_000, help="at most so many of each kind")
     parser.add_argument("--only", nargs="*", default=[], help="games or agents")
-    parser.add_argument("--launcher", default="bubblewrap", choices=boxes.LAUNCHERS)
+    parser.add_argument("--launcher", default="bubblewrap", choices=node_harness.LAUNCHERS)
     options = parser.parse_args()
     wanted = [
         series
@@ -244,7 +250,7 @@ def main() -> int:
     most = QUICK_GAMES if options.quick else options.games
     with (
         tempfile.TemporaryDirectory(prefix="peck-anchors-") as scratch,
-        boxes.running(options.launcher, PROFILE, "--warm", "0", memory_mb=512) as node,
+        node_harness.running(options.launcher, PROFILE, "--warm", "0", memory_mb=512) as node,
     ):
         if isinstance(node, str):
             print(node, file=sys.stderr)

@@ -39,7 +39,7 @@ from ladder.database import db, migrate
 from ladder.leagues import leagues, seasons
 from ladder.people import users
 from services import embedded
-from services.children import spawn
+from services.child_processes import spawn
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PROCESSES = 2
@@ -94,7 +94,8 @@ def seed(url: str, agents: int) -> str:
             ),
         )
         keys = [
-            tuple(ids.new(prefix) for prefix in ("tea", "age", "sub", "ent")) for _ in range(agents)
+            tuple(ids.new_id(prefix) for prefix in ("tea", "age", "sub", "ent"))
+            for _ in range(agents)
         ]
         tables = {
             "teams (id, slug, name)": ((k[0], f"t{n}", f"Team {n}") for n, k in enumerate(keys)),

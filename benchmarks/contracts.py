@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.boxes import (
+from benchmarks.node_harness import (
     BORROW_SECONDS,
     CHECKOUT,
     LAUNCHERS,
@@ -42,14 +42,14 @@ from benchmarks.boxes import (
     running,
     seated,
 )
-from benchmarks.tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, machine
 from egress.address import parse
 from games import GAMES
 from sandbox.match import bundle, referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
-from sandbox.match.loans import Loan, hello
-from sandbox.remote.manifest import manifest
+from sandbox.match.loans import Loan, node_hello
+from sandbox.match.seat_loans import borrow_seats
+from sandbox.remote.manifest import write_manifest
 
 WARM_UP = 200
 CLOCK = Clock(load="own")
@@ -99,7 +99,7 @@ HTTPServer(("0.0.0.0", 8000), Snake).serve_forever()
 
 
 @dataclass(frozen=True)
-class Spoken:
+class ContractSample:
     """A trivial agent of one contract, and what it is shown."""
 
     what: str
@@ -116,7 +116,7 @@ class Spoken:
         if self.contract != "callable":
             manifest = {"contract": self.contract, "entry": ["python", name]}
             (home / "peck.json").write_text(json.dumps(manifest))
-        return bundle.prepare(home, folder)
+        return bundle.prepare_bundle(home, folder)
 
 
 def main() -> None:
@@ -139,9 +139,9 @@ def main() -> None:
                 print(node)
                 continue
             lines: list[tuple[str, ...]] = [HEAD]
-            for spoken in _spoken():
-                path = spoken.pack(Path(made))
-                for target in _rows(node, spoken, path, options.moves, options.matches):
+            for sample in _contract_samples():
+                path = sample.pack(Path(made))
+                for target in _rows(node, sample, path, options.moves, options.matches):
                     lines.append(target.cells())
             print(aligned(lines))
             print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
@@ -149,8 +149,8 @@ def main() -> None:
         return
     print(f"\nremote: {machine()}", flush=True)
     with _far() as (node, path):
-        spoken = Spoken("http, remote", "http", "", _seen("battlesnake", 4))
-        rows = _rows(node, spoken, path, options.moves, options.matches)
+        sample = ContractSample("http, remote", "http", "", _seen("battlesnake", 4))
+        rows = _rows(node, sample, path, options.moves, options.matches)
         print(aligned([HEAD, *(target.cells() for target in rows)]))
     print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
 
@@ -183,18 +183,18 @@ def _far() -> Iterator[tuple[Node, Path]]:
         if not comes_up(socket, daemon):
             raise SystemExit("the remote daemon did not come up")
         path = folder / "remote.json"
-        path.write_bytes(manifest(parse(f"http://127.0.0.1:{port}"), "1"))
-        yield Node(socket, daemon.pid, hello(socket).node, "remote", "remote", 256), path
+        path.write_bytes(write_manifest(parse(f"http://127.0.0.1:{port}"), "1"))
+        yield Node(socket, daemon.pid, node_hello(socket).node, "remote", "remote", 256), path
 
 
-def _spoken() -> tuple[Spoken, ...]:
+def _contract_samples() -> tuple[ContractSample, ...]:
     geese, cells, snakes = observation(), _seen("golad", 2), _seen("battlesnake", 4)
     return (
-        Spoken("callable", "callable", TRIVIAL, geese),
-        Spoken("lines", "lines", _LINES, geese),
-        Spoken("riddles", "riddles", _RIDDLES, cells),
-        Spoken("http, a connection kept", "http", _KEPT, snakes),
-        Spoken("http, http.server as it is", "http", _USUAL, snakes),
+        ContractSample("callable", "callable", TRIVIAL, geese),
+        ContractSample("lines", "lines", _LINES, geese),
+        ContractSample("riddles", "riddles", _RIDDLES, cells),
+        ContractSample("http, a connection kept", "http", _KEPT, snakes),
+        ContractSample("http, http.server as it is", "http", _USUAL, snakes),
     )
 
 
@@ -204,23 +204,25 @@ def _seen(game: str, seats: int) -> Mapping[str, Any]:
     return rules.observe(state, 0)
 
 
-def _rows(node: Node, spoken: Spoken, path: Path, moves: int, matches: int) -> Iterator[Target]:
+def _rows(
+    node: Node, sample: ContractSample, path: Path, moves: int, matches: int
+) -> Iterator[Target]:
     with seated(node, [path], CLOCK) as table:
         for _ in range(WARM_UP):
-            table.step(dict(spoken.seen), _as_it_is)
-        times = [1e6 * sum(table.step(dict(spoken.seen), _as_it_is)) for _ in range(moves)]
-    yield Target(f"{spoken.what}: one move", times, "us")
-    spans = [_match(node, path, spoken.seen) for _ in range(matches)]
+            table.step(dict(sample.seen), _as_it_is)
+        times = [1e6 * sum(table.step(dict(sample.seen), _as_it_is)) for _ in range(moves)]
+    yield Target(f"{sample.what}: one move", times, "us")
+    spans = [_match(node, path, sample.seen) for _ in range(matches)]
     for name, column in zip(
         ("start", "end", "match of one move"), zip(*spans, strict=True), strict=True
     ):
-        yield Target(f"{spoken.what}: {name}", [1e3 * one for one in column], "ms")
+        yield Target(f"{sample.what}: {name}", [1e3 * one for one in column], "ms")
 
 
 def _match(node: Node, path: Path, seen: Mapping[str, Any]) -> tuple[float, float, float]:
     """Seconds of its start, of its end, and of all of it."""
     began = time.perf_counter()
-    with borrowed(node.socket, [node.request(path)], BORROW_SECONDS, node.socket) as lent:
+    with borrow_seats(node.socket, [node.request(path)], BORROW_SECONDS, node.socket) as lent:
         table = Table([loan for loan in lent if isinstance(loan, Loan)], CLOCK)
         if not table.seats:
             raise SystemExit(f"the agent was refused: {lent[0]}")

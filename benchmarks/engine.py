@@ -7,7 +7,7 @@ plays recorded moves and food again, with our ``step`` and with the peer's ``Env
 *Whole games* are played by the same four random legal players, called in process, with our engine
 and with the peer's ``Environment.run``; the games are compared, so both did the same work. The peer
 is used as it comes, with nothing cached or switched off. The other games follow, without a peer
-(``benchmarks.steps``).
+(``benchmarks.engine_steps``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
-from benchmarks import steps as other_games
+from benchmarks import engine_steps as other_games
 from games.hungry_geese import GAME, MOVES, State
 
 OFFSETS = {"NORTH": (-1, 0), "EAST": (0, 1), "SOUTH": (1, 0), "WEST": (0, -1)}

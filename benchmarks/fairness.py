@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import usage
-from benchmarks.boxes import (
+from benchmarks import resource_usage
+from benchmarks.node_harness import (
     BORROW_SECONDS,
     LAUNCHERS,
     SEATS,
@@ -42,15 +42,15 @@ from benchmarks.boxes import (
     running,
     write_agents,
 )
-from benchmarks.tables import aligned, machine, quantile
+from benchmarks.report_tables import aligned, machine, quantile
 from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan
-from sandbox.match.record import read_log
+from sandbox.match.match_record import read_log
+from sandbox.match.seat_loans import borrow_seats
 
 WORK_SECONDS = 0.010
 HOGS = (0, 2, 4)
@@ -187,14 +187,14 @@ def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Mov
         configuration = {**CONFIGURATION, "episodeSteps": min(STEPS, max(2, left)) + 1}
         requests = [node.request(bundle) for bundle in bundles]
         try:
-            with borrowed(node.socket, requests, BORROW_SECONDS) as loans:
-                match = referee.play(
+            with borrow_seats(node.socket, requests, BORROW_SECONDS) as loans:
+                match = referee.play_episode(
                     GEESE,
                     configuration,
                     clock,
                     SEED,
                     loans,
-                    lanes=1,
+                    max_parallel_seats=1,
                     stop_after_seconds=3600.0,
                     waiting_seconds=3600.0,
                 )
@@ -243,7 +243,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             cold.append(_first_move(node, bundle))
             again = [_first_move(node, bundle) for _ in range(3)]
             warm.append(statistics.median(again))
-            usage.settle(node)
+            resource_usage.settle(node)
             other.append(_first_move(node, _heavy(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]
@@ -279,7 +279,7 @@ def _given_back(before_kib: int) -> str:
 
 def _first_move(node: Node, bundle: Path) -> float:
     """Seconds charged for the first move, in which the agent is loaded."""
-    with borrowed(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
+    with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):
         assert isinstance(loan, Loan), loan
         with contextlib.closing(Table([loan], Clock(act_seconds=60.0))) as table:
             table.start()

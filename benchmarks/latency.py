@@ -1,4 +1,4 @@
-"""Time from upload to validated, and to the first rated match, on an idle house.
+"""Time from upload to validated, and to the first rated match, on an idle instance.
 
     python -m benchmarks.latency [--uploads 5]
 

@@ -14,10 +14,10 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, machine
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
-from ladder.matches.pairing import Candidate, Meetings, propose
-from ladder.matches.pairing.candidates import together
+from ladder.matches.pairing import Candidate, EncounterCounts, propose_lineups
+from ladder.matches.pairing.candidates import may_share_lineup
 from ladder.matches.records import LineupSeat
 
 SEATS = 4
@@ -67,12 +67,12 @@ def crowd() -> list[Candidate]:
     ]
 
 
-def past(field: Sequence[Candidate], matches: int) -> Meetings:
+def past(field: Sequence[Candidate], matches: int) -> EncounterCounts:
     """Meetings of that many matches among near neighbours: a tenth of the league to each side."""
     draw = np.random.default_rng(1)
     by_rating = np.argsort([each.mu for each in field])
     numbers = {each.entry_id: n for n, each in enumerate(field)}
-    met, agents = Meetings(numbers), len(field)
+    met, agents = EncounterCounts(numbers), len(field)
     for begun in range(0, matches, CHUNK):
         count = min(CHUNK, matches - begun)
         middle = draw.integers(0, agents, (count, 1))
@@ -89,7 +89,7 @@ def at_random(field: Sequence[Candidate], lineups: int, rng: Random) -> list[lis
     made: list[list[LineupSeat]] = []
     while len(made) < lineups:
         drawn = rng.sample(field, SEATS)
-        if all(together(each, drawn[:n], False) for n, each in enumerate(drawn)):
+        if all(may_share_lineup(each, drawn[:n], False) for n, each in enumerate(drawn)):
             made.append([each.seat for each in drawn])
     return made
 
@@ -114,7 +114,7 @@ def rows(agents: int, matches: int, seconds: float) -> Iterator[Target]:
 
     def ours(number: int, lineups: int = BATCH) -> None:
         rng = Random(number)
-        made = propose(field, seats=SEATS, lineups=lineups, rng=rng, beta=BETA, met=met)
+        made = propose_lineups(field, seats=SEATS, lineups=lineups, rng=rng, beta=BETA, met=met)
         assert len(made.lineups) == lineups
 
     def peer(number: int) -> None:
@@ -136,7 +136,7 @@ def unseatable(seconds: float) -> Iterator[Target]:
 
     def ours(number: int) -> None:
         rng = Random(number)
-        assert not propose(field, seats=SEATS, lineups=BATCH, rng=rng, beta=BETA).lineups
+        assert not propose_lineups(field, seats=SEATS, lineups=BATCH, rng=rng, beta=BETA).lineups
 
     times = timed(ours, seconds / 2)
     what = f"a decision of {BATCH}, {CROWD:,} entries of a team that nobody can meet"

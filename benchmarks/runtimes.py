@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.boxes import TRIVIAL, Node, running
-from benchmarks.tables import machine, quantile
+from benchmarks.node_harness import TRIVIAL, Node, running
+from benchmarks.report_tables import machine, quantile
 from sandbox.launchers import docker, runtimes
 from sandbox.match import loans
 
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--matches", type=int, default=20)
     parser.add_argument("--moves", type=int, default=200)
     options = parser.parse_args()
-    known = docker.describe().get("Runtimes") or {}
+    known = docker.describe_engine().get("Runtimes") or {}
     rows = []
     with tempfile.TemporaryDirectory(prefix="peck-bench-") as folder:
         bundle = Path(folder, "main.py")

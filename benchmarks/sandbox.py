@@ -6,7 +6,7 @@ One table for each launcher that this machine has. A figure of several samples s
 and 99th percentile, and the best tenth of them, which neighbours on the machine disturbed least;
 "median" under *met?* says that the median is as wanted and the 99th percentile is not. The same
 JSON work in process, and a fresh box for every seat, are measured beside it. Matches per second of
-a core count the referee, the node and the boxes as ``benchmarks.usage`` says.
+a core count the referee, the node and the boxes as ``benchmarks.resource_usage`` says.
 ``--profile`` adds where the time of a move, of a start and of a match goes.
 """
 
@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import moves, rates, starts, usage, where
-from benchmarks.boxes import LAUNCHERS, STATE, running, write_agents
-from benchmarks.tables import HEAD, Target, aligned, machine
+from benchmarks import box_starts, match_rates, move_overhead, resource_usage, time_profile
+from benchmarks.node_harness import LAUNCHERS, STATE, running, write_agents
+from benchmarks.report_tables import HEAD, Target, aligned, machine
 
 IDLE_MIB = {"python": 15, "numpy": 26, "torch": 165}
 
@@ -35,7 +35,10 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="also show where the time goes")
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
-        with usage.own_group() as group, tempfile.TemporaryDirectory(prefix="peck-bench-") as made:
+        with (
+            resource_usage.own_group() as group,
+            tempfile.TemporaryDirectory(prefix="peck-bench-") as made,
+        ):
             lines: list[tuple[str, ...]] = [HEAD]
             print(f"\n{launcher}: {machine()}", flush=True)
             with running(launcher, "python", state=options.state_dir) as node:
@@ -47,7 +50,7 @@ def main() -> None:
             print(aligned(lines))
             print(f"medians / 99th percentiles; at the end: {machine()}")
             if options.profile:
-                print(where.report(launcher, Path(made), options.state_dir, group))
+                print(time_profile.report(launcher, Path(made), options.state_dir, group))
 
 
 def _rows(
@@ -56,32 +59,32 @@ def _rows(
     state: Path = options.state_dir
     with running(launcher, "numpy", "--warm", "4", state=state) as node:
         assert not isinstance(node, str), node
-        yield from moves.rows(node, folder, options.moves)
+        yield from move_overhead.rows(node, folder, options.moves)
     for profile in ("numpy", "torch"):
         with running(launcher, profile, "--warm", "4", "--keep", "8", state=state) as node:
             if isinstance(node, str):
                 yield Target(f"start on a warm bound box, {profile}", node, "ms", 4, 20)
             else:
-                yield from starts.rows(node, folder, options.starts)
-                yield starts.unseen(node, folder, max(3, options.starts // 10))
-        yield starts.cold(launcher, profile, state, folder, max(2, options.starts // 20))
-        yield from rates.rows(launcher, profile, state, folder, options.seconds, group)
+                yield from box_starts.rows(node, folder, options.starts)
+                yield box_starts.unseen(node, folder, max(3, options.starts // 10))
+        yield box_starts.cold(launcher, profile, state, folder, max(2, options.starts // 20))
+        yield from match_rates.rows(launcher, profile, state, folder, options.seconds, group)
     for profile in IDLE_MIB:
         yield _idle(launcher, profile, state, folder)
 
 
 def _idle(launcher: str, profile: str, state: Path, folder: Path) -> Target:
-    """Memory of a bound box between two matches: supervisor, zygote, spare child, init, shim."""
+    """Memory of a bound box between two matches: supervisor, zygote, child, init, shim."""
     what, aim = f"idle box, {profile}: anonymous memory", IDLE_MIB[profile]
     with running(launcher, profile, "--warm", "0", state=state) as node:
         if isinstance(node, str):
             return Target(what, node, "MiB", aim)
-        bundle = write_agents(folder, starts.source_for(profile), 1)[0]
-        starts.once(node, bundle)
-        usage.settle(node)
-        parts = usage.anonymous_by_kind(node)
+        bundle = write_agents(folder, box_starts.source_for(profile), 1)[0]
+        box_starts.once(node, bundle)
+        resource_usage.settle(node)
+        parts = resource_usage.anonymous_by_kind(node)
         shown = ", ".join(f"{kind} {mib:.1f}" for kind, mib in parts.items())
-        return Target(what, [usage.anonymous_mib(node)], "MiB", aim, floor=shown)
+        return Target(what, [resource_usage.anonymous_mib(node)], "MiB", aim, floor=shown)
 
 
 if __name__ == "__main__":

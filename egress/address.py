@@ -83,35 +83,35 @@ def parse(url: str) -> Address:
     'https://snake.example.org/v1'
     """
     if len(url) > URL_LIMIT:
-        raise _error(f"at most {URL_LIMIT} characters, this has {len(url)}")
-    _no_odd_characters(url)
+        raise _url_error(f"at most {URL_LIMIT} characters, this has {len(url)}")
+    _refuse_odd_characters(url)
     scheme, found, rest = url.partition("://")
     scheme = scheme.lower()
     if not found or scheme not in DEFAULT_PORTS:
-        raise _error("begin with http:// or https://")
+        raise _url_error("begin with http:// or https://")
     authority, slash, path = rest.partition("/")
     if "@" in authority:
-        raise _error("leave out the user and password before the @; nobody is logged in")
-    host, port = _split(authority)
+        raise _url_error("leave out the user and password before the @; nobody is logged in")
+    host, port = _split_host_and_port(authority)
     return Address(
         scheme,
-        _literal6(host) if host.startswith("[") else _name(host),
-        DEFAULT_PORTS[scheme] if port is None else _port(port),
-        _path(slash + path),
+        _parse_ipv6(host) if host.startswith("[") else _parse_host_name(host),
+        DEFAULT_PORTS[scheme] if port is None else _parse_port(port),
+        _parse_path(slash + path),
     )
 
 
-def _error(text: str) -> AddressError:
+def _url_error(text: str) -> AddressError:
     return AddressError("url", text)
 
 
-def _no_odd_characters(url: str) -> None:
+def _refuse_odd_characters(url: str) -> None:
     """Refuse what readers of URLs strip, turn or take for a boundary, wherever it stands."""
     for char in url:
         group = unicodedata.category(char)[0]
         if group in "CZ":
             kind = "spaces" if group == "Z" else "control or invisible characters"
-            raise _error(f"leave out {kind} (U+{ord(char):04X})")
+            raise _url_error(f"leave out {kind} (U+{ord(char):04X})")
     for char, what in (
         ("\\", "write / and no backslash"),
         ("?", "leave out the query (from the ? on); the path is all that is called"),
@@ -119,102 +119,106 @@ def _no_odd_characters(url: str) -> None:
         ("%", "leave out percent-encoding, in the host and in the path"),
     ):
         if char in url:
-            raise _error(what)
+            raise _url_error(what)
 
 
-def _split(authority: str) -> tuple[str, str | None]:
+def _split_host_and_port(authority: str) -> tuple[str, str | None]:
     """Host, with its brackets if any, and the port's text."""
     if authority.startswith("["):
         host, bracket, rest = authority.partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise _error("an IPv6 address stands in brackets: http://[2001:db8::1]:8000")
+            raise _url_error("an IPv6 address stands in brackets: http://[2001:db8::1]:8000")
         return host + bracket, rest[1:] if rest else None
     host, colon, port = authority.partition(":")
     if ":" in port:
-        raise _error("one colon, before the port; an IPv6 address stands in brackets")
+        raise _url_error("one colon, before the port; an IPv6 address stands in brackets")
     return host, port if colon else None
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not _PORT.fullmatch(text) or int(text) > 65535:
-        raise _error(f"the port is a number from 1 to 65535, not {text!r}")
+        raise _url_error(f"the port is a number from 1 to 65535, not {text!r}")
     return int(text)
 
 
-def _path(path: str) -> str:
+def _parse_path(path: str) -> str:
     path = path.removesuffix("/")
     if len(path) > PATH_LIMIT:
-        raise _error(f"the path has at most {PATH_LIMIT} characters")
+        raise _url_error(f"the path has at most {PATH_LIMIT} characters")
     if "//" in path or path.endswith("/"):
-        raise _error("the path has an empty part (//)")
+        raise _url_error("the path has an empty part (//)")
     if not _PATH.fullmatch(path):
-        raise _error("the path holds letters, digits and . _ ~ ! $ & ' ( ) * + , ; = : @ - alone")
+        raise _url_error(
+            "the path holds letters, digits and . _ ~ ! $ & ' ( ) * + , ; = : @ - alone"
+        )
     if any(part in (".", "..") for part in path.split("/")):
-        raise _error("leave out . and .. in the path")
+        raise _url_error("leave out . and .. in the path")
     return path
 
 
-def _literal6(bracketed: str) -> str:
+def _parse_ipv6(bracketed: str) -> str:
     """RFC 3986's brackets; a zone (RFC 6874) needs a %, which is refused before."""
     try:
         return str(ipaddress.IPv6Address(bracketed[1:-1]))
     except ValueError:
-        raise _error(f"{bracketed} is no IPv6 address") from None
+        raise _url_error(f"{bracketed} is no IPv6 address") from None
 
 
-def _name(text: str) -> str:
+def _parse_host_name(text: str) -> str:
     """The host in lower-case ASCII: a name with a dot, or four plain numbers."""
     if not text:
-        raise _error("the host is missing")
-    host = text.lower() if text.isascii() else _ascii(text)
+        raise _url_error("the host is missing")
+    host = text.lower() if text.isascii() else _to_idna(text)
     if len(host) > HOST_LIMIT:
-        raise _error(f"the host has at most {HOST_LIMIT} characters")
+        raise _url_error(f"the host has at most {HOST_LIMIT} characters")
     if host.endswith("."):
-        raise _error("leave out the dot at the end of the host")
+        raise _url_error("leave out the dot at the end of the host")
     labels = host.split(".")
     if "" in labels:
-        raise _error("the host has an empty part (two dots, or one at its beginning)")
+        raise _url_error("the host has an empty part (two dots, or one at its beginning)")
     if _NUMBER.fullmatch(labels[-1]):
-        return _literal4(host, text)
+        return _parse_ipv4(host, text)
     for label in labels:
         if not _LABEL.fullmatch(label):
-            raise _error(
+            raise _url_error(
                 f"{label!r} in the host: letters, digits and inner hyphens, at most 63 characters"
             )
     for name, why in _LOCAL_NAMES.items():
         if host == name or host.endswith("." + name):
-            raise _error(f"names under {name} are not public ({why}); give a name that all can ask")
+            raise _url_error(
+                f"names under {name} are not public ({why}); give a name that all can ask"
+            )
     if len(labels) == 1:
-        raise _error("give the host's whole name, with a dot, or its IP address")
+        raise _url_error("give the host's whole name, with a dot, or its IP address")
     return host
 
 
-def _literal4(host: str, text: str) -> str:
+def _parse_ipv4(host: str, text: str) -> str:
     """Four decimal numbers without leading zeros; what else resolvers take is refused here."""
     try:
         if not text.isascii():
             raise ValueError
         return str(ipaddress.IPv4Address(host))
     except ValueError:
-        raise _error(
+        raise _url_error(
             f"{text!r} reads as an IPv4 address in another spelling;"
             " write four plain decimal numbers, such as 192.0.2.1"
         ) from None
 
 
-def _ascii(text: str) -> str:
+def _to_idna(text: str) -> str:
     """The name by IDNA 2003 (RFC 3490). What comes out is judged as if it had been typed."""
     labels = _DOTS.split(text)
     for char in text:
         if char in _DEVIATIONS or unicodedata.ucd_3_2_0.category(char) == "Cn":
-            raise _error(f"{char!r} in the host has more than one reading; write the xn-- form")
+            raise _url_error(f"{char!r} in the host has more than one reading; write the xn-- form")
     if any(len(label) > 63 for label in labels):  # the codec is slow in long ones
-        raise _error("a part of the host has more than 63 characters")
+        raise _url_error("a part of the host has more than 63 characters")
     try:
         host = text.encode("idna").decode("ascii").lower()
     except UnicodeError:
-        raise _error(f"{text!r} is no name that DNS could hold; write the xn-- form") from None
+        raise _url_error(f"{text!r} is no name that DNS could hold; write the xn-- form") from None
     # A character may unfold to a dot (U+2024) or a slash (U+2100): no more parts than were typed.
     if len(host.split(".")) != len(labels):
-        raise _error(f"{text!r} has a character that turns into a dot; write the xn-- form")
+        raise _url_error(f"{text!r} has a character that turns into a dot; write the xn-- form")
     return host

@@ -1,4 +1,4 @@
-"""The egress guard: the only way from the house to an address that a person gave.
+"""The egress guard: the only way from the instance to an address that a person gave.
 
 A connection is opened in one motion: the name is resolved once, every address it has is judged, and
 the socket goes to an address that was judged, by number. Nobody resolves again in between, so a
@@ -31,19 +31,19 @@ from pathlib import Path
 from egress import networks
 from egress.address import Address, AddressError, parse
 from egress.networks import IP, Network
-from egress.secured import Secured
+from egress.tls import TlsSocket
 
 REMEDY = "give a public address, or ask this ladder's operator to allow it"
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))
-TRIED = 4
+MOST_ADDRESSES_TRIED = 4
 """Addresses of one name that are tried at most; all are judged."""
 MOST_ADDRESSES = 64
 """Of one name. Judging takes some 0.1 ms each, and an answer of DNS has room for thousands."""
-LOOKUPS = 4
+MOST_CONCURRENT_LOOKUPS = 4
 """Resolver calls at a time. One that hangs cannot be ended, only left behind; they are counted."""
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_pending = threading.BoundedSemaphore(LOOKUPS)
+_pending = threading.BoundedSemaphore(MOST_CONCURRENT_LOOKUPS)
 
 
 class Forbidden(OSError):
@@ -66,15 +66,15 @@ class Rules:
         ValueError names the variable; where one is empty its default holds.
         """
         return cls(
-            _networks("PECK_EGRESS_ALLOW", environ),
-            _networks("PECK_EGRESS_DENY", environ),
-            _ports("PECK_EGRESS_PORTS", environ) or DEFAULT_PORTS,
+            _networks_from_environment("PECK_EGRESS_ALLOW", environ),
+            _networks_from_environment("PECK_EGRESS_DENY", environ),
+            _ports_from_environment("PECK_EGRESS_PORTS", environ) or DEFAULT_PORTS,
         )
 
 
 def check(ip: IP, rules: Rules) -> None:
     """Forbidden unless a connection may go to this address."""
-    if reason := _refusal(ip, rules):
+    if reason := _reason_to_refuse(ip, rules):
         raise Forbidden(f"{ip} {reason}")
 
 
@@ -90,24 +90,24 @@ def connect(
     """
     if context and not (context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED):
         raise ValueError("context: it has to verify certificates and names")
-    _spelled_as_parsed(address)
+    _reparse_address(address)
     if not any(first <= address.port <= last for first, last in rules.ports):
         shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
         raise Forbidden(f"port {address.port} is not called from here; use one of {shown}")
     # Reading the authorities takes a while, once: not while somebody waits at the other end.
-    trust = (context or authorities()) if address.scheme == "https" else None
-    sock = _reach(address, _permitted(address, rules, until), until)
+    trust = (context or tls_context()) if address.scheme == "https" else None
+    sock = _connect_to_first(address, _permitted_addresses(address, rules, until), until)
     try:
         if trust:
-            sock = _secured(sock, address, until, trust)
-        sock.settimeout(_left(until, address))
+            sock = _wrap_in_tls(sock, address, until, trust)
+        sock.settimeout(_seconds_left(until, address))
     except BaseException:
         sock.close()
         raise
     return sock
 
 
-def _spelled_as_parsed(address: Address) -> None:
+def _reparse_address(address: Address) -> None:
     """An Address is a plain record: one that no parser made is not trusted to be one."""
     try:
         if parse(str(address)) == address:
@@ -117,21 +117,21 @@ def _spelled_as_parsed(address: Address) -> None:
     raise Forbidden("url: not in its canonical form")
 
 
-def _refusal(ip: IP, rules: Rules) -> str | None:
+def _reason_to_refuse(ip: IP, rules: Rules) -> str | None:
     """Why not; ends a sentence that begins with the address or with its name."""
-    forms = (ip, *networks.hidden(ip), networks.mapped(ip))
+    forms = (ip, *networks.embedded_ipv4(ip), networks.as_ipv6(ip))
     if any(form in network for form in forms for network in rules.deny):
         return "is in a network that the operator of this ladder denies"
     if any(ip in network for network in rules.allow):
         return None
-    if what := networks.special(ip):
+    if what := networks.special_purpose(ip):
         return f"is {what}; {REMEDY}"
-    if networks.is_own(ip):
+    if networks.is_own_address(ip):
         return f"is this ladder's own machine; {REMEDY}"
     return None
 
 
-def _permitted(address: Address, rules: Rules, until: float) -> list[IP]:
+def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[IP]:
     """The addresses of the host, all of them judged, in the order in which to try them."""
     try:
         literal = ipaddress.ip_address(address.host)
@@ -140,10 +140,10 @@ def _permitted(address: Address, rules: Rules, until: float) -> list[IP]:
     else:
         check(literal, rules)
         return [literal]
-    found = _resolved(address, until)
-    refusals = [_refusal(ip, rules) for ip in found]
+    found = _resolve(address, until)
+    refusals = [_reason_to_refuse(ip, rules) for ip in found]
     if all(refusals):  # as of a name that there is not: whether our resolver knows it is not told
-        raise Forbidden(_nowhere(address.host))
+        raise Forbidden(_no_such_host_message(address.host))
     for reason in filter(None, refusals):
         raise Forbidden(f"{address.host} has an address that {reason}")
     # By turns of the families (RFC 8305, section 4): where one leads nowhere the other is tried.
@@ -151,10 +151,10 @@ def _permitted(address: Address, rules: Rules, until: float) -> list[IP]:
     for version in dict.fromkeys(ip.version for ip in found):
         turns += enumerate(ip for ip in found if ip.version == version)
     turns.sort(key=lambda turn: turn[0])
-    return [ip for _, ip in turns][:TRIED]
+    return [ip for _, ip in turns][:MOST_ADDRESSES_TRIED]
 
 
-def _resolved(address: Address, until: float) -> list[IP]:
+def _resolve(address: Address, until: float) -> list[IP]:
     """What the system's resolver says, asked once, each address once.
 
     It blocks and knows no timeout: a thread asks, and is left behind when it is late.
@@ -175,7 +175,7 @@ def _resolved(address: Address, until: float) -> list[IP]:
             else:
                 answers.put([ipaddress.ip_address(text) for text in told])
         except socket.gaierror as error:
-            answers.put(_unknown(address.host, error))
+            answers.put(_unknown_host_error(address.host, error))
         except (OSError, ValueError) as error:
             answers.put(OSError(f"DNS failed for {address.host}: {error}"))
         finally:
@@ -197,23 +197,23 @@ def _resolved(address: Address, until: float) -> list[IP]:
     return answer
 
 
-def _unknown(host: str, error: socket.gaierror) -> OSError:
+def _unknown_host_error(host: str, error: socket.gaierror) -> OSError:
     if error.errno == socket.EAI_AGAIN:
         return OSError(f"DNS could not be asked for {host} now (its servers do not answer)")
-    return OSError(_nowhere(host))
+    return OSError(_no_such_host_message(host))
 
 
-def _nowhere(host: str) -> str:
+def _no_such_host_message(host: str) -> str:
     return f"DNS knows no address of {host} that may be called from here; {REMEDY}"
 
 
-def _reach(address: Address, ips: list[IP], until: float) -> socket.socket:
+def _connect_to_first(address: Address, ips: list[IP], until: float) -> socket.socket:
     """Connected to the first of these that answers, each having its share of the time."""
     failure = OSError(f"{address.host} cannot be reached")
     for turn, ip in enumerate(ips):
-        left = _left(until, address)
+        left = _seconds_left(until, address)
         try:
-            return _opened(ip, address.port, left / (len(ips) - turn))
+            return _open_connection(ip, address.port, left / (len(ips) - turn))
         except Forbidden:
             raise
         except TimeoutError:
@@ -228,7 +228,7 @@ def _reach(address: Address, ips: list[IP], until: float) -> socket.socket:
     raise failure
 
 
-def _opened(ip: IP, port: int, timeout_seconds: float) -> socket.socket:
+def _open_connection(ip: IP, port: int, timeout_seconds: float) -> socket.socket:
     """Connected to exactly this address, which was judged."""
     sock = socket.socket(socket.AF_INET if ip.version == 4 else socket.AF_INET6)
     try:
@@ -244,14 +244,14 @@ def _opened(ip: IP, port: int, timeout_seconds: float) -> socket.socket:
     return sock
 
 
-def _secured(
+def _wrap_in_tls(
     sock: socket.socket, address: Address, until: float, context: ssl.SSLContext
-) -> Secured:
+) -> TlsSocket:
     """TLS over it, the certificate verified for the host."""
-    sock.settimeout(_left(until, address))
+    sock.settimeout(_seconds_left(until, address))
     where = f"{address.host}:{address.port}"
     try:
-        return Secured(sock, context, address.host)
+        return TlsSocket(sock, context, address.host)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message
         raise OSError(f"the certificate of {where} is not accepted: {why}") from None
@@ -264,7 +264,7 @@ def _secured(
 
 
 @functools.cache
-def authorities() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """The system's authorities, TLS 1.2 or later; nothing of it is for the owner to choose."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -277,7 +277,7 @@ def authorities() -> ssl.SSLContext:
     return context
 
 
-def _left(until: float, address: Address) -> float:
+def _seconds_left(until: float, address: Address) -> float:
     """Seconds until then; TimeoutError when there are none."""
     left = until - time.monotonic()
     if left <= 0:
@@ -285,16 +285,16 @@ def _left(until: float, address: Address) -> float:
     return left
 
 
-def _networks(name: str, environ: Mapping[str, str]) -> tuple[Network, ...]:
+def _networks_from_environment(name: str, environ: Mapping[str, str]) -> tuple[Network, ...]:
     try:
-        return tuple(ipaddress.ip_network(text) for text in _listed(environ.get(name, "")))
+        return tuple(ipaddress.ip_network(text) for text in _split_commas(environ.get(name, "")))
     except ValueError as error:
         raise ValueError(f"{name}: {error}; write networks as 10.20.0.0/16,fd00::/8") from None
 
 
-def _ports(name: str, environ: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
+def _ports_from_environment(name: str, environ: Mapping[str, str]) -> tuple[tuple[int, int], ...]:
     found = []
-    for text in _listed(environ.get(name, "")):
+    for text in _split_commas(environ.get(name, "")):
         match = _RANGE.fullmatch(text)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if not 1 <= first <= last <= 65535:
@@ -303,5 +303,5 @@ def _ports(name: str, environ: Mapping[str, str]) -> tuple[tuple[int, int], ...]
     return tuple(found)
 
 
-def _listed(text: str) -> list[str]:
+def _split_commas(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -37,8 +37,8 @@ _ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # RFC 5214, section 6.1
 
 # Of linux/netlink.h and linux/rtnetlink.h.
 _NLM_F_REQUEST, _NLMSG_ERROR, _RTM_GETROUTE, _RTA_DST = 1, 2, 26, 1
-_HOME = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
-_NO_WAY = frozenset(  # no such family, no route, one that is forbidden, one into a black hole
+_LOCALHOST = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
+_NO_ROUTE = frozenset(  # no such family, no route, one that is forbidden, one into a black hole
     {errno.EAFNOSUPPORT, errno.EOPNOTSUPP, errno.ENETUNREACH, errno.EHOSTUNREACH}
     | {errno.EACCES, errno.EINVAL}
 )
@@ -92,12 +92,12 @@ _SPECIAL: tuple[tuple[Network, str], ...] = tuple(
 )
 
 
-def special(ip: IP) -> str | None:
+def special_purpose(ip: IP) -> str | None:
     """What the address is, if it is not plainly of the public internet: "private (RFC 1918)"."""
     if isinstance(ip, IPv6Address) and ip.scope_id is not None:
         return "bound to a link (RFC 4007)"
     # The unspecified and the loopback address would read as compatible ones.
-    if hidden(ip) and int(ip) > 1:
+    if embedded_ipv4(ip) and int(ip) > 1:
         return "an IPv6 address that hides an IPv4 one"
     for network, what in _SPECIAL:
         if ip in network:
@@ -107,7 +107,7 @@ def special(ip: IP) -> str | None:
     return None if ip.is_global and not ip.is_multicast else "not a public address"
 
 
-def hidden(ip: IP) -> tuple[IPv4Address, ...]:
+def embedded_ipv4(ip: IP) -> tuple[IPv4Address, ...]:
     """The IPv4 addresses that a tunnel or translator would read out of this IPv6 address."""
     if isinstance(ip, IPv4Address):
         return ()
@@ -124,12 +124,12 @@ def hidden(ip: IP) -> tuple[IPv4Address, ...]:
     return tuple(IPv4Address(part & 0xFFFF_FFFF) for part in found)
 
 
-def mapped(ip: IP) -> IPv6Address:
+def as_ipv6(ip: IP) -> IPv6Address:
     """The address as IPv6 writes it: an IPv4 one mapped (RFC 4291, section 2.5.5.2)."""
     return IPv6Address(0xFFFF << 32 | int(ip)) if isinstance(ip, IPv4Address) else ip
 
 
-def is_own(ip: IP) -> bool:
+def is_own_address(ip: IP) -> bool:
     """Whether the address is one of this machine's: public ones too, which would lead back in.
 
     The kernel is asked at each connection, and knows: where the way leads, and whether a socket can
@@ -137,7 +137,7 @@ def is_own(ip: IP) -> bool:
     a network that is ours by a route alone, and routes may be kept in tables that connections do
     not ask. Where it was told to bind to any, nothing can be known and nothing is called.
     """
-    if _leads_home(ip):
+    if _routes_to_this_machine(ip):
         return True
     if not _can_bind(ip):
         return False
@@ -149,7 +149,7 @@ def is_own(ip: IP) -> bool:
     return True
 
 
-def _leads_home(ip: IP) -> bool:
+def _routes_to_this_machine(ip: IP) -> bool:
     """Whether the kernel's route to the address ends in this machine (rtnetlink(7))."""
     family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
     wanted = struct.pack("=BBBB4xI", family, ip.max_prefixlen, 0, 0, 0)
@@ -166,11 +166,11 @@ def _leads_home(ip: IP) -> bool:
     (kind,) = struct.unpack_from("=H", said, 4)
     if kind == _NLMSG_ERROR:
         (code,) = struct.unpack_from("=i", said, 16)
-        if -code in _NO_WAY:
+        if -code in _NO_ROUTE:
             return False
         why = f"no route is told: {os.strerror(-code)}"
         raise OSError(f"the ladder cannot tell its own addresses ({why}): tell its host")
-    return said[16 + 7] in _HOME
+    return said[16 + 7] in _LOCALHOST
 
 
 def _can_bind(ip: IP) -> bool:

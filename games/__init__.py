@@ -1,5 +1,7 @@
-"""Rules of the games, pure. ``GAMES`` is all there are, by name, the first that which is offered
-first."""
+"""Rules of the games, pure. ``GAMES`` has them by name; forms offer them in this order.
+
+``protocol.Game`` is the interface. ``docs/games.md`` says how to bring another game.
+"""
 
 from __future__ import annotations
 

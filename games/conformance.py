@@ -1,9 +1,9 @@
 """Does a game keep the promises of the Protocol? Found out by random play, with and without faults.
 
-``check`` plays; every broken promise is one named check of its report, with the first places where
-it broke. What it cannot see: whether the rules are the right ones, and whether an observation shows
-what they hide from its seat. That observations are the same in a play-through from the record,
-where no generator exists, it can see: none tells of chance to come.
+``check_conformance`` plays; every broken promise is one named check of its report, with the first
+places where it broke. What it cannot see: whether the rules are the right ones, and whether an
+observation shows what they hide from its seat. That observations are the same in a play-through
+from the record, where no generator exists, it can see: none tells of chance to come.
 """
 
 from __future__ import annotations
@@ -15,8 +15,16 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Final
 
+from games.conformance_game import (
+    ConformancePlayer,
+    Findings,
+    GameUnplayable,
+    PlannedFault,
+    canonical_json,
+    json_flaw,
+    random_generators,
+)
 from games.protocol import FAULTS, ConfigurationError, Game, Json
-from games.rehearsal import Fault, Findings, GaveUp, Player, flaw_of, generators, text_of
 
 MOST_COUNTS: Final = 6
 """Seat counts tried of a game that allows more: the ends and some between."""
@@ -71,7 +79,7 @@ class Report:
         return told
 
 
-def check(
+def check_conformance(
     game: Game[Any],
     *,
     games: int = 5,
@@ -86,18 +94,18 @@ def check(
     ``seat_counts`` all are tried, of many the ends and some between.
     """
     found = Findings()
-    player = Player(game, found, overrides or {}, seed, on_game)
-    _describes_itself(game, found)
-    counts = tuple(seat_counts or _spread(game.seats))
+    player = ConformancePlayer(game, found, overrides or {}, seed, on_game)
+    _check_description(game, found)
+    counts = tuple(seat_counts or _spread_counts(game.seats))
     try:
-        configuration = _configures(game, found, overrides or {})
+        configuration = _check_configuration(game, found, overrides or {})
         for seats in counts:
             for number in range(games):
                 player.play(configuration, seats, f"{seats} seats, game {number}", ())
             for number, faults in enumerate(_fault_plans(game, seats, seed)):
                 who = ", ".join(f"seat {one.seat} {one.verdict}" for one in faults)
                 player.play(configuration, seats, f"{seats} seats, {who} ({number})", faults)
-    except GaveUp:
+    except GameUnplayable:
         pass
     return Report(
         game=str(game.name),
@@ -118,10 +126,10 @@ def fingerprint(game: Game[Any], seed: int = 0, overrides: Mapping[str, Json] | 
     """
     seen = hashlib.sha256()
     configuration = game.configure(overrides or {})
-    for seats in _spread(game.seats):
-        dice, answers = generators(seed, f"fingerprint {seats}")
+    for seats in _spread_counts(game.seats):
+        dice, answers = random_generators(seed, f"fingerprint {seats}")
         state, event = game.reset(configuration, seats, dice)
-        seen.update(text_of([game.frame(state), event]).encode())
+        seen.update(canonical_json([game.frame(state), event]).encode())
         for _ in range(game.longest(configuration)):
             moves = {
                 seat: game.parse(state, seat, game.sample(state, seat, answers))
@@ -130,11 +138,11 @@ def fingerprint(game: Game[Any], seed: int = 0, overrides: Mapping[str, Json] | 
             if not moves:
                 break
             state, event = game.step(state, moves, dice)
-            seen.update(text_of([game.frame(state), event]).encode())
+            seen.update(canonical_json([game.frame(state), event]).encode())
     return seen.hexdigest()
 
 
-def _spread(seats: range) -> list[int]:
+def _spread_counts(seats: range) -> list[int]:
     counts = list(seats)
     if len(counts) <= MOST_COUNTS:
         return counts
@@ -142,16 +150,16 @@ def _spread(seats: range) -> list[int]:
     return [counts[round(place * last / (MOST_COUNTS - 1))] for place in range(MOST_COUNTS)]
 
 
-def _fault_plans(game: Game[Any], seats: int, seed: int) -> Iterator[tuple[Fault, ...]]:
+def _fault_plans(game: Game[Any], seats: int, seed: int) -> Iterator[tuple[PlannedFault, ...]]:
     chance = Random(f"{seed} faults {seats}")  # noqa: S311 (play, as everywhere here)
     for verdict in sorted(FAULTS):
         for seat in range(seats):
             gone = verdict not in game.lenient or chance.random() < 0.5
-            yield (Fault(seat, verdict, chance.choice((1, 1, 2, 3, 5)), gone),)
-        yield tuple(Fault(seat, verdict, 2, True) for seat in range(seats))
+            yield (PlannedFault(seat, verdict, chance.choice((1, 1, 2, 3, 5)), gone),)
+        yield tuple(PlannedFault(seat, verdict, 2, True) for seat in range(seats))
 
 
-def _describes_itself(game: Game[Any], found: Findings) -> None:
+def _check_description(game: Game[Any], found: Findings) -> None:
     for name in ("name", "title", "version"):
         value = getattr(game, name)
         found.expect(
@@ -176,35 +184,37 @@ def _describes_itself(game: Game[Any], found: Findings) -> None:
         "mirrored should be True or False, and only a game for two can be",
     )
     found.expect(
-        isinstance(game.clock, Mapping) and flaw_of(dict(game.clock)) is None,
+        isinstance(game.clock, Mapping) and json_flaw(dict(game.clock)) is None,
         "describes itself",
         f"clock should be a JSON object, it is {game.clock!r:.100}",
     )
 
 
-def _configures(game: Game[Any], found: Findings, overrides: Mapping[str, Json]) -> dict[str, Json]:
-    """The configuration to play; raises GaveUp without one."""
+def _check_configuration(
+    game: Game[Any], found: Findings, overrides: Mapping[str, Json]
+) -> dict[str, Json]:
+    """The configuration to play; raises GameUnplayable without one."""
     with found.calling("configure()", "configuration"):
         configuration = game.configure(overrides)
         again = game.configure(configuration)
-    flaw = flaw_of(configuration)
+    flaw = json_flaw(configuration)
     if flaw is not None or not isinstance(configuration, dict):
         found.tell("configuration", f"configure() should give a JSON object: {flaw}")
-        raise GaveUp
+        raise GameUnplayable
     found.expect(
         again == configuration, "configuration", "configure() of its own result changes it"
     )
-    _refuses(game, found, "no_such_field", 1, {"no_such_field"})
+    _check_refusal(game, found, "no_such_field", 1, {"no_such_field"})
     for name in configuration:
         odd: tuple[Json, ...] = ([], {"a": 1}, [[1]], math.nan, math.inf, "no such value \0")
         for value in odd:
-            _refuses(game, found, name, value, {name})
+            _check_refusal(game, found, name, value, {name})
         for value in (None, True, -1, 0, -(10**12), 0.5, "", "1"):
-            _refuses(game, found, name, value, set(configuration), may_take=True)
+            _check_refusal(game, found, name, value, set(configuration), may_take=True)
     return configuration
 
 
-def _refuses(
+def _check_refusal(
     game: Game[Any],
     found: Findings,
     name: str,
@@ -226,5 +236,5 @@ def _refuses(
         found.tell("configuration", f"{told} should raise ConfigurationError, not {error!r:.200}")
     else:
         found.expect(may_take, "configuration", f"{told} should be refused")
-        flaw = flaw_of(taken)
+        flaw = json_flaw(taken)
         found.expect(flaw is None, "configuration", f"{told} gives what is no JSON: {flaw}")

@@ -84,33 +84,33 @@ def to_bytes(episode: Episode) -> bytes:
 
 def from_bytes(blob: bytes) -> Episode:
     """The episode of a replay blob. Raises EpisodeError naming the field that is wrong."""
-    return from_document(_unpack(blob))
+    return from_document(_decompress(blob))
 
 
 def from_document(document: Mapping[str, Any]) -> Episode:
     """The episode of a replay's JSON object, as the API gives it. Raises EpisodeError."""
     if document.get("format") != FORMAT:
         raise EpisodeError(f"format: expected {FORMAT}, got {document.get('format')!r:.100}")
-    seats = _field(document, "seats", int)
+    seats = _read_field(document, "seats", int)
     return Episode(
-        game=_field(document, "game", str),
-        version=_field(document, "version", str),
-        configuration=_field(document, "configuration", dict),
-        clock=_field(document, "clock", dict),
+        game=_read_field(document, "game", str),
+        version=_read_field(document, "version", str),
+        configuration=_read_field(document, "configuration", dict),
+        clock=_read_field(document, "clock", dict),
         seats=seats,
         chance=document.get("chance"),
         steps=tuple(
             Step(
-                moves=_per_seat(step, "moves", seats),
+                moves=_read_per_seat(step, "moves", seats),
                 chance=step.get("chance"),
-                charged_seconds=_per_seat(step, "charged_seconds", seats),
-                bank_seconds=_per_seat(step, "bank_seconds", seats),
+                charged_seconds=_read_per_seat(step, "charged_seconds", seats),
+                bank_seconds=_read_per_seat(step, "bank_seconds", seats),
             )
-            for step in _field(document, "steps", list)
+            for step in _read_field(document, "steps", list)
         ),
-        placements=_per_seat(document, "placements", seats),
-        rewards=_per_seat(document, "rewards", seats),
-        verdicts=_per_seat(document, "verdicts", seats),
+        placements=_read_per_seat(document, "placements", seats),
+        rewards=_read_per_seat(document, "rewards", seats),
+        verdicts=_read_per_seat(document, "verdicts", seats),
     )
 
 
@@ -124,14 +124,16 @@ def states(game: Game[S], episode: Episode) -> Iterator[S]:
         state, _ = game.reset(episode.configuration, episode.seats, episode.chance)
         yield state
         for number, step in enumerate(episode.steps, start=1):  # noqa: B007 (told in the error)
-            moves = {seat: _move(game, state, seat, step) for seat in game.to_move(state)}
+            moves = {
+                seat: _parse_recorded_move(game, state, seat, step) for seat in game.to_move(state)
+            }
             state, _ = game.step(state, moves, step.chance)
             yield state
     except (GameError, KeyError, TypeError, ValueError) as error:
         raise EpisodeError(f"step {number}: {error}") from error
 
 
-def _move(game: Game[S], state: S, seat: int, step: Step) -> Json | Verdict:
+def _parse_recorded_move(game: Game[S], state: S, seat: int, step: Step) -> Json | Verdict:
     move = step.moves[seat]
     if move is None:
         raise EpisodeError(f"seat {seat} had to move and has none")
@@ -140,7 +142,7 @@ def _move(game: Game[S], state: S, seat: int, step: Step) -> Json | Verdict:
     return game.parse(state, seat, move)
 
 
-def _unpack(blob: bytes) -> dict[str, Any]:
+def _decompress(blob: bytes) -> dict[str, Any]:
     unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
         text = unzip.decompress(blob, MAX_BYTES)
@@ -154,17 +156,17 @@ def _unpack(blob: bytes) -> dict[str, Any]:
     return document
 
 
-def _field(document: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+def _read_field(document: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
     value = document.get(name)
     if not isinstance(value, kind):
         raise EpisodeError(f"{name}: expected {kind.__name__}, got {value!r:.100}")
     return value
 
 
-def _per_seat(document: Json, name: str, seats: int) -> tuple[Any, ...]:
+def _read_per_seat(document: Json, name: str, seats: int) -> tuple[Any, ...]:
     if not isinstance(document, Mapping):
         raise EpisodeError(f"steps: expected an object with {name}, got {document!r:.100}")
-    values = _field(document, name, list)
+    values = _read_field(document, name, list)
     if len(values) != seats:
         raise EpisodeError(f"{name}: expected one for each of {seats} seats, got {len(values)}")
     return tuple(values)

@@ -29,14 +29,14 @@ def frames_json(episode: Episode) -> dict[str, Json]:
         "clock": dict(episode.clock),
         "seats": episode.seats,
         "frames": [game.frame(state) for state in states(game, episode)],
-        "steps": [_told(step) for step in episode.steps],
+        "steps": [_moves_and_faults(step) for step in episode.steps],
         "placements": list(episode.placements),
         "rewards": list(episode.rewards),
         "verdicts": list(episode.verdicts),
     }
 
 
-def _told(step: Step) -> dict[str, Json]:
+def _moves_and_faults(step: Step) -> dict[str, Json]:
     """Moves and faults apart, each null where there is none, by seat."""
     faults = [
         move["fault"] if isinstance(move, Mapping) and "fault" in move else None

@@ -21,7 +21,7 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from games.fields import Field, configure
+from games.configuration import ConfigurationField, configure
 from games.protocol import (
     ConfigurationError,
     GameError,
@@ -30,7 +30,7 @@ from games.protocol import (
     Measure,
     Outcome,
     Verdict,
-    placements_from,
+    placements_from_scores,
 )
 
 MAX_CELLS = 60_000
@@ -38,11 +38,11 @@ MAX_CELLS = 60_000
 in one piece (128 KiB)."""
 
 FIELDS = (
-    Field("width", int, 18, 1),
-    Field("height", int, 16, 2),
-    Field("maxRounds", int, 100, 1),
-    Field("startingCells", int, 40, 1),
-    Field("separateStartingCells", bool, True),
+    ConfigurationField("width", int, 18, 1),
+    ConfigurationField("height", int, 16, 2),
+    ConfigurationField("maxRounds", int, 100, 1),
+    ConfigurationField("startingCells", int, 40, 1),
+    ConfigurationField("separateStartingCells", bool, True),
 )
 
 NO_MOVE = "null"
@@ -173,8 +173,8 @@ class Golad:
         sides = [0, 0]
         for cell, owner in zip(cells, owners, strict=True):
             y, x = divmod(cell, width)
-            sides[owner] |= _bit(rules, x, y)
-            sides[1 - owner] |= _bit(rules, width - 1 - x, height - 1 - y)
+            sides[owner] |= _cell_bit(rules, x, y)
+            sides[1 - owner] |= _cell_bit(rules, width - 1 - x, height - 1 - y)
         state = State(
             rules=rules,
             round=1,
@@ -198,7 +198,7 @@ class Golad:
             "height": rules.height,
             "max_rounds": rules.max_rounds,
             "you": seat,
-            "field": ",".join(_letters(state)),
+            "field": ",".join(_cell_letters(state)),
             "living": [side.bit_count() for side in state.cells],
             "opponent_move": state.told[1 - seat],
         }
@@ -206,11 +206,11 @@ class Golad:
     def parse(self, state: State, seat: int, raw: Json) -> Json:
         """The move's words with single spaces, in lower case. Raises InvalidMove naming the first
         thing that is wrong with it, in the engine's order."""
-        return _read(state, seat, raw).text
+        return _parse_move(state, seat, raw).text
 
     def sample(self, state: State, seat: int, random: Random) -> Json:
         """A pass, the death of any cell, or a birth where two cells can be given up."""
-        letters, width = _letters(state), state.rules.width
+        letters, width = _cell_letters(state), state.rules.width
         places = [f"{cell % width},{cell // width}" for cell in range(len(letters))]
         dead, living, own = (
             [place for place, letter in zip(places, letters, strict=True) if letter in wanted]
@@ -243,14 +243,14 @@ class Golad:
             if not is_inert and not (move is Verdict.INVALID and stands is Verdict.DONE):
                 stands = move
         elif not is_inert:
-            text, gone, born = _read(state, seat, move)
+            text, gone, born = _parse_move(state, seat, move)
             text, stands = text.replace(" ", "_"), Verdict.DONE
             zero, one = zero & ~gone, one & ~gone
             if seat == 0:
                 zero |= born
             else:
                 one |= born
-        zero, one = _generation(zero, one, rules)
+        zero, one = _next_generation(zero, one, rules)
         following: int | None = 1 - seat
         if not (zero and one) or (seat == 1 and number >= rules.max_rounds):
             following = None
@@ -281,7 +281,7 @@ class Golad:
             verdict if verdict.is_fault else Verdict.DONE for verdict in state.standing
         )
         return Outcome(
-            placements=placements_from(rewards),
+            placements=placements_from_scores(rewards),
             rewards=rewards,
             verdicts=(zero_stands, one_stands),
         )
@@ -289,7 +289,7 @@ class Golad:
     def frame(self, state: State) -> dict[str, Json]:
         """The board in rows from the top, a letter a cell; ``to_move`` is null when the game is
         over."""
-        width, letters = state.rules.width, "".join(_letters(state))
+        width, letters = state.rules.width, "".join(_cell_letters(state))
         return {
             "round": state.round,
             "width": width,
@@ -299,11 +299,11 @@ class Golad:
         }
 
 
-def _bit(rules: Rules, x: int, y: int) -> int:
+def _cell_bit(rules: Rules, x: int, y: int) -> int:
     return 1 << (y * rules.stride + x)
 
 
-def _letters(state: State) -> list[str]:
+def _cell_letters(state: State) -> list[str]:
     """``.``, ``0`` or ``1`` for each cell, row after row."""
     rules = state.rules
     bits = rules.stride * rules.height
@@ -313,7 +313,7 @@ def _letters(state: State) -> list[str]:
     return letters
 
 
-def _read(state: State, seat: int, raw: Json) -> Change:
+def _parse_move(state: State, seat: int, raw: Json) -> Change:
     """The move that this text is here. Raises InvalidMove."""
     if not isinstance(raw, str):
         raise InvalidMove(f"{SYNTAX}, got {raw!r:.100}")
@@ -322,59 +322,59 @@ def _read(state: State, seat: int, raw: Json) -> Change:
     word = word.lower()
     if word in PASSES:
         return Change("pass", 0, 0)
-    points = [_point(raw, place) for place in places]
+    points = [_parse_point(raw, place) for place in places]
     rules, cells = state.rules, state.cells
     if word == "kill" and len(points) == 1:
         target = points[0]
-        bit = _on_board(rules, target)
+        bit = _bit_on_board(rules, target)
         if not (cells[0] | cells[1]) & bit:
-            raise InvalidMove(f"kill: {_written(target)} is dead already")
-        return Change(f"kill {_written(target)}", bit, 0)
+            raise InvalidMove(f"kill: {_point_text(target)} is dead already")
+        return Change(f"kill {_point_text(target)}", bit, 0)
     if word == "birth" and len(points) == 3:
         target, *given_up = points
-        born = _on_board(rules, target)
+        born = _bit_on_board(rules, target)
         if (cells[0] | cells[1]) & born:
-            raise InvalidMove(f"birth: {_written(target)} is alive already")
+            raise InvalidMove(f"birth: {_point_text(target)} is alive already")
         gone = []
         for point in given_up:
-            gone.append(_on_board(rules, point))
+            gone.append(_bit_on_board(rules, point))
             if not cells[seat] & gone[-1]:
-                raise InvalidMove(f"birth: {_written(point)} is no living cell of your own")
+                raise InvalidMove(f"birth: {_point_text(point)} is no living cell of your own")
         if gone[0] == gone[1]:
-            raise InvalidMove(f"birth: {_written(given_up[0])} cannot be given up twice")
-        return Change(f"birth {' '.join(map(_written, points))}", gone[0] | gone[1], born)
+            raise InvalidMove(f"birth: {_point_text(given_up[0])} cannot be given up twice")
+        return Change(f"birth {' '.join(map(_point_text, points))}", gone[0] | gone[1], born)
     raise InvalidMove(f"{SYNTAX}, got {raw!r:.100}")
 
 
-def _point(raw: str, place: str) -> tuple[int, int]:
+def _parse_point(raw: str, place: str) -> tuple[int, int]:
     found = COORDINATE.fullmatch(place)
     if found is None:
         raise InvalidMove(f"{SYNTAX}, got {raw!r:.100}")
     return int(found[1]), int(found[2])
 
 
-def _on_board(rules: Rules, point: tuple[int, int]) -> int:
+def _bit_on_board(rules: Rules, point: tuple[int, int]) -> int:
     x, y = point
     if not (0 <= x < rules.width and 0 <= y < rules.height):
-        raise InvalidMove(f"{_written(point)} is off the board of {rules.width}x{rules.height}")
-    return _bit(rules, x, y)
+        raise InvalidMove(f"{_point_text(point)} is off the board of {rules.width}x{rules.height}")
+    return _cell_bit(rules, x, y)
 
 
-def _written(point: tuple[int, int]) -> str:
+def _point_text(point: tuple[int, int]) -> str:
     return f"{point[0]},{point[1]}"
 
 
-def _generation(zero: int, one: int, rules: Rules) -> tuple[int, int]:
+def _next_generation(zero: int, one: int, rules: Rules) -> tuple[int, int]:
     """Both sides one generation on; of three parents at least two are of one side."""
     living = zero | one
-    odd, few = _neighbours(living, rules.stride)
+    odd, few = _neighbour_masks(living, rules.stride)
     births = odd & few & ~living & rules.board
     # Where three cells are near, two or three of player 0's are a majority.
-    _, majority = _neighbours(zero, rules.stride)
+    _, majority = _neighbour_masks(zero, rules.stride)
     return zero & few | births & majority, one & few | births & ~majority
 
 
-def _neighbours(cells: int, stride: int) -> tuple[int, int]:
+def _neighbour_masks(cells: int, stride: int) -> tuple[int, int]:
     """Of every cell, whether an odd number of ``cells`` is near it, and whether two or three are.
 
     The eight boards around are added bit by bit, all cells at once.

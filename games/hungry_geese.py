@@ -20,7 +20,7 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from games.fields import Field, configure
+from games.configuration import ConfigurationField, configure
 from games.protocol import (
     ConfigurationError,
     GameError,
@@ -29,7 +29,7 @@ from games.protocol import (
     Measure,
     Outcome,
     Verdict,
-    placements_from,
+    placements_from_scores,
 )
 
 MOVES = ("NORTH", "EAST", "SOUTH", "WEST")
@@ -41,15 +41,15 @@ MAX_CELLS = 250_000
 """Our own limit, far above any board played, so that a typing error cannot fill the memory."""
 
 FIELDS = (
-    Field("episodeSteps", int, 200, 1),
-    Field("actTimeout", float, 1, 0),
-    Field("runTimeout", float, 1200, 0),
-    Field("columns", int, 11, 3),
-    Field("rows", int, 7, 3),
-    Field("hunger_rate", int, 40, 1),
-    Field("min_food", int, 2, 1),
+    ConfigurationField("episodeSteps", int, 200, 1),
+    ConfigurationField("actTimeout", float, 1, 0),
+    ConfigurationField("runTimeout", float, 1200, 0),
+    ConfigurationField("columns", int, 11, 3),
+    ConfigurationField("rows", int, 7, 3),
+    ConfigurationField("hunger_rate", int, 40, 1),
+    ConfigurationField("min_food", int, 2, 1),
     # The peer's schema states no minimum, but with less than 1 its first step raises.
-    Field("max_length", int, 99, 1),
+    ConfigurationField("max_length", int, 99, 1),
 )
 
 
@@ -102,7 +102,8 @@ class State(NamedTuple):
     def rewards(self) -> tuple[int | None, ...]:
         """Survived steps weigh more than any length; None for a goose whose agent failed."""
         return tuple(
-            _pay(self, seat) if seat in self.active else paid for seat, paid in enumerate(self.paid)
+            _reward_so_far(self, seat) if seat in self.active else paid
+            for seat, paid in enumerate(self.paid)
         )
 
 
@@ -174,7 +175,7 @@ class HungryGeese:
         if isinstance(chance, Random):
             heads = chance.sample(range(rules.cells), seats)
         else:
-            heads = _given(chance, "heads", seats, rules.board)
+            heads = _cells_of_chance(chance, "heads", seats, rules.board)
         wanted = min(rules.min_food, rules.cells - seats)
         food = _place_food(chance, wanted, rules.board.difference(heads))
         state = State(
@@ -298,7 +299,7 @@ class HungryGeese:
             state.endings,
         )
         if gone or step >= rules.episode_steps - 1 or len(active) == 1:
-            after = _end(state, after, gone, moves)
+            after = _finish_geese(state, after, gone, moves)
         return after, {"food": drawn}
 
     def outcome(self, state: State) -> Outcome | None:
@@ -306,7 +307,7 @@ class HungryGeese:
         if state.active:
             return None
         return Outcome(
-            placements=placements_from([-1 if pay is None else pay for pay in state.paid]),
+            placements=placements_from_scores([-1 if pay is None else pay for pay in state.paid]),
             rewards=state.paid,
             verdicts=state.verdicts,
         )
@@ -323,14 +324,14 @@ class HungryGeese:
         }
 
 
-def _pay(state: State, seat: int) -> int:
+def _reward_so_far(state: State, seat: int) -> int:
     """What a goose alive in this position has earned; nothing before the first step."""
     if state.step == 0:
         return 0
     return (state.step + 1) * (state.rules.max_length + 1) + len(state.geese[seat])
 
 
-def _end(
+def _finish_geese(
     before: State, after: State, gone: dict[int, Ending], moves: Mapping[int, Json | Verdict]
 ) -> State:
     """``after`` with the geese in ``gone`` settled, and the others too if the episode is over.
@@ -341,12 +342,12 @@ def _end(
     paid, verdicts, endings = list(after.paid), list(after.verdicts), list(after.endings)
     for seat, ending in gone.items():
         failed = ending is Ending.FAILED
-        paid[seat] = None if failed else _pay(before, seat)
+        paid[seat] = None if failed else _reward_so_far(before, seat)
         verdicts[seat] = Verdict(moves[seat]) if failed else Verdict.DONE
         endings[seat] = ending
     if len(active) == 1 or after.step >= after.rules.episode_steps - 1:
         for seat in active:
-            paid[seat] = _pay(after, seat)
+            paid[seat] = _reward_so_far(after, seat)
             verdicts[seat] = Verdict.DONE
             endings[seat] = Ending.SURVIVED
         active = ()
@@ -358,10 +359,10 @@ def _end(
 def _place_food(chance: Random | Json, count: int, free: frozenset[int]) -> list[int]:
     if isinstance(chance, Random):
         return chance.sample(list(free), count)
-    return _given(chance, "food", count, free)
+    return _cells_of_chance(chance, "food", count, free)
 
 
-def _given(chance: Json, key: str, count: int, free: frozenset[int]) -> list[int]:
+def _cells_of_chance(chance: Json, key: str, count: int, free: frozenset[int]) -> list[int]:
     """The cells under ``key`` of a chance event: ``count`` different ones out of ``free``."""
     cells: list[int] = chance[key]
     if len(cells) != count or len(set(cells)) != count or not free.issuperset(cells):

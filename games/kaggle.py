@@ -43,7 +43,7 @@ def episode_json(
     agents: list[dict[str, Json]] = [{"Name": name} for name in team_names]
     for agent, number in zip(agents, submission_numbers or (), strict=False):
         agent["SubmissionId"] = number
-    steps = _steps(game, episode)
+    steps = _steps_json(game, episode)
     return {
         "id": str(episode_id),
         "name": game.name,
@@ -51,7 +51,7 @@ def episode_json(
         "description": DESCRIPTION,
         "version": game.version,
         "configuration": with_clock(game, episode.configuration, episode.clock),
-        "specification": _specification(game, episode),
+        "specification": _specification_json(game, episode),
         "steps": steps,
         "rewards": [seat["reward"] for seat in steps[-1]],
         "statuses": [seat["status"] for seat in steps[-1]],
@@ -89,7 +89,7 @@ def log_json(moves: Iterable[Mapping[str, Json]]) -> list[list[dict[str, Json]]]
     return entries
 
 
-def _steps(game: Game[State], episode: Episode) -> list[list[dict[str, Json]]]:
+def _steps_json(game: Game[State], episode: Episode) -> list[list[dict[str, Json]]]:
     banks = [float(episode.clock.get("bank_seconds", 60.0))] * episode.seats
     steps = []
     for number, state in enumerate(states(game, episode)):
@@ -107,7 +107,7 @@ def _steps(game: Game[State], episode: Episode) -> list[list[dict[str, Json]]]:
                 {
                     "action": actions[seat],
                     "info": {},
-                    "observation": _observation(game, state, seat, banks[seat]),
+                    "observation": _observation_json(game, state, seat, banks[seat]),
                     "reward": state.rewards[seat],
                     "status": str(state.verdicts[seat]),
                 }
@@ -117,7 +117,7 @@ def _steps(game: Game[State], episode: Episode) -> list[list[dict[str, Json]]]:
     return steps
 
 
-def _observation(game: Game[State], state: State, seat: int, bank: float) -> dict[str, Json]:
+def _observation_json(game: Game[State], state: State, seat: int, bank: float) -> dict[str, Json]:
     seen = game.observe(state, seat)
     if seat > 0:
         for name in SHARED:
@@ -128,7 +128,7 @@ def _observation(game: Game[State], state: State, seat: int, bank: float) -> dic
     return seen
 
 
-def _specification(game: Game[State], episode: Episode) -> dict[str, Any]:
+def _specification_json(game: Game[State], episode: Episode) -> dict[str, Any]:
     seats = list(game.seats)
     return {
         "action": {"type": "string", "enum": list(MOVES), "default": DEFAULT_MOVE},

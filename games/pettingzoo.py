@@ -1,9 +1,9 @@
 """Any environment of PettingZoo, turn by turn (AEC) or all at once (parallel), as a game.
 
 Nothing of PettingZoo is imported here; what makes the environment does, in a file of the operator's
-(docs/games.md). The only chance is the seed that ``reset`` gives the environment, and that seed is
-the episode's chance event: an environment has to take all its luck from it, and leave the
-generators of whole modules alone.
+(docs/how-to/bring-a-game.md). The only chance is the seed that ``reset`` gives the environment, and
+that seed is the episode's chance event: an environment has to take all its luck from it, and leave
+the generators of whole modules alone.
 
 Environments change when they are stepped, states may not. So a state is a seed and the actions
 since, and the environment that has taken them is handed on from state to state; whoever goes back
@@ -22,9 +22,9 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from games import fields
-from games.fields import Field
-from games.protocol import GameError, InvalidMove, Json, Outcome, Verdict, placements_from
+from games import configuration as configuration_fields
+from games.configuration import ConfigurationField
+from games.protocol import GameError, InvalidMove, Json, Outcome, Verdict, placements_from_scores
 
 Environment = Any  # PettingZoo's AECEnv or ParallelEnv
 SEED_BITS: Final = 31
@@ -32,7 +32,7 @@ CLOCK: Final[Mapping[str, Json]] = MappingProxyType({"act_seconds": 1.0, "bank_s
 
 
 @dataclass(slots=True)
-class Place:
+class EnvironmentPosition:
     """Where the environment of a state stands."""
 
     environment: Environment
@@ -51,10 +51,10 @@ class State:
     over: bool
     totals: tuple[float, ...]
     verdicts: tuple[Verdict, ...]
-    place: Place = field(compare=False, repr=False)
+    place: EnvironmentPosition = field(compare=False, repr=False)
 
 
-class Adapted:
+class PettingZooGame:
     """An environment as a value of ``games.protocol.Game``.
 
     A seat is placed by the sum of its rewards. A fault ends the episode, with that seat last, as no
@@ -73,7 +73,7 @@ class Adapted:
         title: str,
         version: str,
         longest: Callable[[Mapping[str, Json]], int],
-        configuration: Iterable[Field] = (),
+        configuration: Iterable[ConfigurationField] = (),
         clock: Mapping[str, Json] = CLOCK,
     ) -> None:
         """``make`` is called with the fields of ``configuration`` by name; their defaults say how
@@ -85,7 +85,7 @@ class Adapted:
         self.seats = range(agents, agents + 1)
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        return fields.configure(self._fields, overrides)
+        return configuration_fields.configure(self._fields, overrides)
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
         return self._longest(configuration)
@@ -117,19 +117,19 @@ class Adapted:
     def observe(self, state: State, seat: int) -> dict[str, Json]:
         """The environment's observation, arrays as lists, and ``action_mask`` where it has one."""
         observation, mask = self._seen(state, seat)
-        told = {"seat": seat, "step": len(state.actions), "observation": _plain(observation)}
-        return told if mask is None else {**told, "action_mask": _plain(mask)}
+        told = {"seat": seat, "step": len(state.actions), "observation": _to_json(observation)}
+        return told if mask is None else {**told, "action_mask": _to_json(mask)}
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:
         """An element of the seat's action space, that the mask allows. Raises InvalidMove."""
         space = self._space(state, seat)
-        action = _action(space, raw)
+        action = _parse_action(space, raw)
         if action is None:
             raise InvalidMove(f"expected one of {space}, got {raw!r:.100}")
         _, mask = self._seen(state, seat)
         if mask is not None and _is_discrete(space) and not mask[int(action) - int(space.start)]:
             raise InvalidMove(f"{action} is not allowed now; see action_mask")
-        return _plain(space.to_jsonable([action])[0])
+        return _to_json(space.to_jsonable([action])[0])
 
     def sample(self, state: State, seat: int, random: Random) -> Json:
         space = deepcopy(self._space(state, seat))
@@ -137,7 +137,7 @@ class Adapted:
         _, mask = self._seen(state, seat)
         masked = mask is not None and _is_discrete(space)
         action = space.sample(mask) if masked else space.sample()
-        return _plain(space.to_jsonable([action])[0])
+        return _to_json(space.to_jsonable([action])[0])
 
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
@@ -152,7 +152,7 @@ class Adapted:
             return replace(state, actions=actions, over=True, verdicts=verdicts), {}
         environment = self._place(state).environment
         state.place.environment = None  # also if it raises now: nobody steps it from here again
-        rewards, place = _act(environment, moves)
+        rewards, place = _apply_moves(environment, moves)
         environment = place.environment
         totals = tuple(
             total + rewards.get(agent, 0.0)
@@ -168,7 +168,7 @@ class Adapted:
         failed = [verdict.is_fault for verdict in state.verdicts]
         paid = list(zip(state.totals, failed, strict=True))
         return Outcome(
-            placements=placements_from([-math.inf if out else total for total, out in paid]),
+            placements=placements_from_scores([-math.inf if out else total for total, out in paid]),
             rewards=tuple(None if out else total for total, out in paid),
             verdicts=state.verdicts,
         )
@@ -177,7 +177,7 @@ class Adapted:
         """What all seats see together, as an environment does not tell its own state."""
         environment = self._place(state).environment
         observations = [
-            _plain(self._seen(state, seat)[0]) if agent in environment.agents else None
+            _to_json(self._seen(state, seat)[0]) if agent in environment.agents else None
             for seat, agent in enumerate(environment.possible_agents)
         ]
         return {
@@ -187,17 +187,19 @@ class Adapted:
             "observations": observations,
         }
 
-    def _begin(self, configuration: Mapping[str, Json], seed: int) -> Place:
+    def _begin(self, configuration: Mapping[str, Json], seed: int) -> EnvironmentPosition:
         environment = self._make(**configuration)
         told = environment.reset(seed=seed)
-        return Place(environment, {} if _takes_turns(environment) else _with_masks(*told))
+        return EnvironmentPosition(
+            environment, {} if _takes_turns(environment) else _observations_with_masks(*told)
+        )
 
-    def _place(self, state: State) -> Place:
+    def _place(self, state: State) -> EnvironmentPosition:
         """The state's own environment; made again where a step took it."""
         if state.place.environment is None:
             place = self._begin(state.configuration, state.seed)
             for moves in filter(None, state.actions):
-                _, place = _act(place.environment, moves)
+                _, place = _apply_moves(place.environment, moves)
             state.place.environment, state.place.seen = place.environment, place.seen
         return state.place
 
@@ -209,37 +211,39 @@ class Adapted:
             observation, mask = place.seen.get(agent, (None, None))
             return observation, mask
         seen = place.environment.observe(agent)
-        return seen, _mask(seen, place.environment.infos.get(agent, {}))
+        return seen, _action_mask(seen, place.environment.infos.get(agent, {}))
 
     def _space(self, state: State, seat: int) -> Any:
         environment = self._place(state).environment
         return environment.action_space(environment.possible_agents[seat])
 
 
-def _act(environment: Environment, moves: Mapping[int, Json]) -> tuple[dict[str, float], Place]:
+def _apply_moves(
+    environment: Environment, moves: Mapping[int, Json]
+) -> tuple[dict[str, float], EnvironmentPosition]:
     """What a step paid, by agent, and where it led."""
     agents = environment.possible_agents
     actions = {
-        agents[seat]: _action(environment.action_space(agents[seat]), move)
+        agents[seat]: _parse_action(environment.action_space(agents[seat]), move)
         for seat, move in moves.items()
     }
     if _takes_turns(environment):
         (action,) = actions.values()
         environment.step(action)
         rewards, seen = dict(environment.rewards), {}
-        _see_off(environment)
+        _step_finished_agents(environment)
     else:
         observations, rewards, _, _, infos = environment.step(actions)
-        seen = _with_masks(observations, infos)
+        seen = _observations_with_masks(observations, infos)
     paid = {agent: float(reward) for agent, reward in rewards.items()}
-    return paid, Place(environment, seen)
+    return paid, EnvironmentPosition(environment, seen)
 
 
 def _takes_turns(environment: Environment) -> bool:
     return hasattr(environment, "agent_iter")
 
 
-def _see_off(environment: Environment) -> None:
+def _step_finished_agents(environment: Environment) -> None:
     """Step the agents that are done out of a turn-based environment, as its interface wants it."""
     while environment.agents:
         agent = environment.agent_selection
@@ -248,11 +252,11 @@ def _see_off(environment: Environment) -> None:
         environment.step(None)
 
 
-def _with_masks(seen: Mapping[str, Any], infos: Mapping[str, Any]) -> dict[str, Any]:
-    return {agent: (seen[agent], _mask(seen[agent], infos.get(agent, {}))) for agent in seen}
+def _observations_with_masks(seen: Mapping[str, Any], infos: Mapping[str, Any]) -> dict[str, Any]:
+    return {agent: (seen[agent], _action_mask(seen[agent], infos.get(agent, {}))) for agent in seen}
 
 
-def _mask(seen: Any, info: Mapping[str, Any]) -> Any:
+def _action_mask(seen: Any, info: Mapping[str, Any]) -> Any:
     inside = seen.get("action_mask") if isinstance(seen, Mapping) else None
     return info.get("action_mask") if inside is None else inside
 
@@ -261,7 +265,7 @@ def _is_discrete(space: Any) -> bool:
     return type(space).__name__ == "Discrete"
 
 
-def _action(space: Any, raw: Json) -> Any:
+def _parse_action(space: Any, raw: Json) -> Any:
     """The element of the space that a JSON value stands for, or None."""
     if _is_discrete(space):
         return raw if type(raw) is int and space.contains(raw) else None
@@ -272,14 +276,14 @@ def _action(space: Any, raw: Json) -> Any:
         return None
 
 
-def _plain(value: Any) -> Json:
+def _to_json(value: Any) -> Json:
     """Arrays and their numbers as JSON has them; what is not finite is null."""
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _to_json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_to_json(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

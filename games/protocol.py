@@ -195,7 +195,7 @@ def with_clock(
     return full
 
 
-def placements_from(scores: Sequence[float]) -> tuple[int, ...]:
+def placements_from_scores(scores: Sequence[float]) -> tuple[int, ...]:
     """Competition ranks, 1 for the highest score, equal for equal scores."""
     ordered = sorted(scores, reverse=True)
     return tuple(ordered.index(score) + 1 for score in scores)

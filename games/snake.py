@@ -19,7 +19,7 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from games.fields import Field, configure
+from games.configuration import ConfigurationField, configure
 from games.protocol import (
     ConfigurationError,
     GameError,
@@ -36,9 +36,9 @@ MAX_CELLS = 250_000
 """Our own limit, far above any board played, so that a typing error cannot fill the memory."""
 
 FIELDS = (
-    Field("width", int, 10, 2),
-    Field("height", int, 10, 3),
-    Field("maxSteps", int, 1200, 1),
+    ConfigurationField("width", int, 10, 2),
+    ConfigurationField("height", int, 10, 3),
+    ConfigurationField("maxSteps", int, 1200, 1),
 )
 
 
@@ -127,7 +127,7 @@ class Snake:
         snake = (head, head - width)
         apple = _place_apple(rules, snake, chance)
         state = State(rules, 0, snake, apple, Verdict.ACTIVE)
-        return state, {"apple": _shown(rules, apple)}
+        return state, {"apple": _cell_coordinates(rules, apple)}
 
     def to_move(self, state: State) -> tuple[int, ...]:
         """The one seat, until the end."""
@@ -165,7 +165,7 @@ class Snake:
             raise GameError("the game is over")
         move: Json | Verdict = moves.get(0)
         if isinstance(move, Verdict) and move.is_fault:
-            _no_apple(chance)
+            _check_no_apple(chance)
             return state._replace(verdict=move), {"apple": None}
         cell = rules.next_cell[snake[0]].get(move)
         if cell is None or cell in snake:
@@ -180,11 +180,13 @@ class Snake:
         else:
             snake = (cell, *snake[:-1])
         if put_down is None:
-            _no_apple(chance)
+            _check_no_apple(chance)
         is_trapped = all(near in snake for near in rules.next_cell[cell].values())
         if is_trapped or step >= rules.max_steps:
             verdict = Verdict.DONE
-        return State(rules, step, snake, apple, verdict), {"apple": _shown(rules, put_down)}
+        return State(rules, step, snake, apple, verdict), {
+            "apple": _cell_coordinates(rules, put_down)
+        }
 
     def outcome(self, state: State) -> Outcome | None:
         """The reward is the length, none for an agent that failed; ``won``, ``length`` and
@@ -208,12 +210,12 @@ class Snake:
             "step": state.step,
             "width": rules.width,
             "height": rules.cells // rules.width,
-            "snake": [_shown(rules, cell) for cell in state.snake],
-            "apple": _shown(rules, state.apple),
+            "snake": [_cell_coordinates(rules, cell) for cell in state.snake],
+            "apple": _cell_coordinates(rules, state.apple),
         }
 
 
-def _shown(rules: Rules, cell: int | None) -> list[int] | None:
+def _cell_coordinates(rules: Rules, cell: int | None) -> list[int] | None:
     return None if cell is None else [cell % rules.width, cell // rules.width]
 
 
@@ -228,7 +230,7 @@ def _place_apple(rules: Rules, snake: tuple[int, ...], chance: Random | Json) ->
     return apple
 
 
-def _no_apple(chance: Random | Json) -> None:
+def _check_no_apple(chance: Random | Json) -> None:
     if not isinstance(chance, Random) and chance["apple"] is not None:
         raise GameError(f"apple: none is put down here, given {chance['apple']!r:.100}")
 

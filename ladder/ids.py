@@ -54,20 +54,20 @@ def time_part(at_ms: int) -> str:
     return "".join(ALPHABET[(at_ms >> shift) & 31] for shift in range(45, -1, -5))
 
 
-def new(prefix: str, *, at_ms: int | None = None) -> str:
+def new_id(prefix: str, *, at_ms: int | None = None) -> str:
     """A fresh id: ``new("mat")`` gives ``mat_`` and 26 characters.
 
     Those of one process sort in the order in which they were made, within a millisecond too.
     """
     if prefix not in PREFIXES:
         raise ValueError(f"unknown id prefix {prefix!r}")
-    moment, bits = _draw() if at_ms is None else (at_ms, secrets.randbits(80))
+    moment, bits = _next_time_and_random() if at_ms is None else (at_ms, secrets.randbits(80))
     return f"{prefix}_{time_part(moment)}" + "".join(
         ALPHABET[(bits >> shift) & 31] for shift in range(75, -1, -5)
     )
 
 
-def _draw() -> tuple[int, int]:
+def _next_time_and_random() -> tuple[int, int]:
     """The moment and 80 bits, greater than the last ones; the step between them is random."""
     global _last
     with _lock:

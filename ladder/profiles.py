@@ -16,6 +16,6 @@ REMOTE: Final = "remote"
 """Not a profile to choose: that of an agent at an address of its owner's, whatever it has there."""
 
 
-def gpus_of(profiles: Iterable[str]) -> int:
+def gpus_needed(profiles: Iterable[str]) -> int:
     """How many GPUs a lineup needs; ``profiles`` by seat."""
     return sum(profile in ON_GPU for profile in profiles)

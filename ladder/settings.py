@@ -35,7 +35,7 @@ class Settings(BaseSettings):
         default="", description="signs web sessions; drawn at start when empty"
     )
     worker_slots: int = Field(default=1, description="matches a worker plays at a time", ge=1)
-    lanes: int = Field(
+    max_parallel_seats: int = Field(
         default=0, description="seats asked at a time; 0 means cores - 1, at least 1"
     )
     queues: str = Field(default="play.cpu,scrim,validate", description="queues a worker serves")

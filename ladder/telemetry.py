@@ -18,7 +18,7 @@ _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=_NOTHING)
 
 
-def emit(event: str, *, level: Level = "info", **fields: object) -> None:
+def log_event(event: str, *, level: Level = "info", **fields: object) -> None:
     """Write one line: the moment, the process, the level, the event's name, then the fields.
 
     ``warning`` is an alarm or a failure that is tried again, ``error`` one that somebody has to
@@ -40,7 +40,7 @@ def emit(event: str, *, level: Level = "info", **fields: object) -> None:
 
 
 @contextmanager
-def bound(**fields: object) -> Iterator[None]:
+def bind_fields(**fields: object) -> Iterator[None]:
     """Within, every line of this thread has these fields."""
     token = _bound.set({**_bound.get(), **fields})
     try:
@@ -49,6 +49,6 @@ def bound(**fields: object) -> Iterator[None]:
         _bound.reset(token)
 
 
-def trace(error: BaseException) -> str:
+def traceback_text(error: BaseException) -> str:
     """The traceback of an error as one text, for a field."""
     return "".join(traceback.format_exception(error))

@@ -5,6 +5,7 @@
     SandboxError
     ├── BundleRefused   the uploaded archive broke a rule (an agent's fault)
     │   └── AgentAway   a remote agent does not answer at its address (its owner's)
+    ├── SeatsAway       the match is not played, as remote agents of it do not answer
     └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
         ├── EngineAway   no box can be started until the engine answers again: wait, do not fail
         ├── BoxLate      no box was ready within the time that the worker gave
@@ -12,6 +13,8 @@
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 
 class SandboxError(Exception):
@@ -29,6 +32,15 @@ class BundleRefused(SandboxError):
 
 class AgentAway(BundleRefused):
     """The remote agent does not answer at its address; the message says what came instead."""
+
+
+class SeatsAway(SandboxError):
+    """Remote agents do not answer, and the match is not played without them."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        super().__init__(f"away: seats {sorted(reasons)}")
+        self.reasons = reasons
+        """By seat of the lineup."""
 
 
 class HostFault(SandboxError):

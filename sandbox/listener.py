@@ -72,11 +72,11 @@ class Listener:
                 # Anybody on the host may knock, so a crowd must not shut the door for good.
                 time.sleep(FULL_SECONDS)
                 continue
-            uid = _uid_of(connection)
+            uid = _peer_uid(connection)
             is_known = uid in self._allowed_uids
             # Anybody on the host may knock: they cost no thread, or one of a few.
             if not is_known and not self._strangers.acquire(blocking=False):
-                _send_away(connection, uid)
+                _refuse_stranger(connection, uid)
                 continue
             try:
                 if not self._leaves_accepting(listener):
@@ -126,44 +126,48 @@ class Listener:
         known = uid in self._allowed_uids
         # A stranger's message is read too: closing over unread bytes would lose the answer.
         deadline = time.monotonic() + (READ_SECONDS if known else STRANGERS_SECONDS)
-        message, fds = wire.receive(connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline)
+        message, fds = wire.receive_frame(
+            connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline
+        )
         try:
             if not known:
-                _refuse(connection, _unknown(uid))
+                _send_refusal(connection, _unknown_uid_message(uid))
             elif message.get("op") == "hello":
-                wire.send(connection, self._hello)
+                wire.send_frame(connection, self._hello)
             elif message.get("op") == "borrow":
                 self._lend(connection, message, fds)
             else:
-                _refuse(connection, "ask for hello, or for borrow with the bundles' descriptors")
+                _send_refusal(
+                    connection, "ask for hello, or for borrow with the bundles' descriptors"
+                )
         except HostFault as fault:
-            _refuse(connection, str(fault), is_late=isinstance(fault, BoxLate))
+            _send_refusal(connection, str(fault), is_late=isinstance(fault, BoxLate))
         finally:
             wire.close_all(fds)
 
 
-def _uid_of(connection: socket.socket) -> int:
+def _peer_uid(connection: socket.socket) -> int:
     """Whose the other side is, as the kernel noted it when it knocked."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int(struct.unpack("=iII", credentials)[1])
 
 
-def _unknown(uid: int) -> str:
+def _unknown_uid_message(uid: int) -> str:
     return f"uid {uid} may not borrow from this node (see --allow-uid)"
 
 
-def _send_away(connection: socket.socket, uid: int) -> None:
+def _refuse_stranger(connection: socket.socket, uid: int) -> None:
     """Nothing here waits: the words go into an empty buffer."""
     with contextlib.suppress(wire.WireError, OSError), connection:
         connection.setblocking(False)
-        connection.sendall(wire.encode({"op": "fault", "reason": _unknown(uid)}))
+        connection.sendall(wire.encode_frame({"op": "fault", "reason": _unknown_uid_message(uid)}))
 
 
-def _refuse(connection: socket.socket, reason: str, *, is_late: bool = False) -> None:
-    wire.send(connection, {"op": "fault", "reason": reason, "late": is_late})
+def _send_refusal(connection: socket.socket, reason: str, *, is_late: bool = False) -> None:
+    wire.send_frame(connection, {"op": "fault", "reason": reason, "late": is_late})
 
 
-def listen(path: Path) -> socket.socket:
+def open_listening_socket(path: Path) -> socket.socket:
     """A listening socket at the path, in place of a dead one; HostFault beside a living one."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -4,6 +4,10 @@ A profile's libraries lie in one folder that is mounted, or copied into the imag
 ``/peck/libraries``; the interpreter's own site-packages are never shown to an agent. Large profiles
 are had only by a command of their own (``python -m sandbox.launchers.images build --profile
 NAME``); where nobody typed it, the node does not serve them.
+
+Profiles are for Python. A program in another language is an executable of its bundle
+(``box.contract``): boxes have no compiler. A box with another interpreter needs its files in both
+launchers (``deploy/images/assemble.py``, ``launchers.bubblewrap``), its name in ``box.contract``.
 """
 
 from __future__ import annotations
@@ -125,7 +129,7 @@ BY_ITSELF = tuple(name for name, profile in PROFILES.items() if not profile.on_c
 ON_COMMAND = tuple(name for name, profile in PROFILES.items() if profile.on_command)
 
 
-def get(name: str) -> Profile:
+def get_profile(name: str) -> Profile:
     """The profile of this name; HostFault when there is none."""
     try:
         return PROFILES[name]
@@ -133,7 +137,7 @@ def get(name: str) -> Profile:
         raise HostFault(f"profile {name!r} is not one of {', '.join(PROFILES)}") from None
 
 
-def program() -> Mapping[str, bytes]:
+def program_files() -> Mapping[str, bytes]:
     """The box's program: the content of each file by its path below ``sandbox/box``."""
     paths = sorted(BOX_PROGRAM.rglob("*.py"))
     return {path.relative_to(BOX_PROGRAM).as_posix(): path.read_bytes() for path in paths}
@@ -143,7 +147,7 @@ def compiled_program(state_dir: Path) -> Path:
     """A folder with the box's program and its byte code, which a read-only mount could not keep:
     compiled once for this interpreter, not at every box's start. Whole or not at all."""
     digest = hashlib.sha256(sys.version.encode())
-    for name, content in program().items():
+    for name, content in program_files().items():
         digest.update(name.encode() + b"\0" + content + b"\0")
     folder = state_dir / "programs" / digest.hexdigest()[:16]
     if folder.is_dir():
@@ -151,7 +155,7 @@ def compiled_program(state_dir: Path) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        for name, content in program().items():
+        for name, content in program_files().items():
             path = made / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -172,7 +176,7 @@ def compiled_program(state_dir: Path) -> Path:
 def content_digest(profile: Profile, *more: bytes) -> str:
     """Hex digest of everything of ours that a box of this profile runs."""
     digest = hashlib.sha256()
-    for name, content in program().items():
+    for name, content in program_files().items():
         digest.update(name.encode() + b"\0" + content + b"\0")
     digest.update(profile.lock.read_bytes() if profile.lock else b"-")
     for part in more:
@@ -180,7 +184,7 @@ def content_digest(profile: Profile, *more: bytes) -> str:
     return digest.hexdigest()
 
 
-def not_built(profile: Profile) -> HostFault:
+def not_built_fault(profile: Profile) -> HostFault:
     """The fault of asking for a profile that nobody has built here."""
     return HostFault(
         f"profile {profile.name} is not built here; to build it, type:"
@@ -193,12 +197,12 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
 
 
-def installed(profile: Profile, state_dir: Path) -> Path | None:
+def installed_libraries(profile: Profile, state_dir: Path) -> Path | None:
     """The folder with the profile's libraries for this interpreter, where there is one."""
     if profile.lock is None:
         return None
     homes = [state_dir, cache_dir()] if profile.on_command else [state_dir]
-    found = [_folder(profile, home) for home in homes]
+    found = [_library_folder(profile, home) for home in homes]
     return next((folder for folder in found if folder.is_dir()), None)
 
 
@@ -209,13 +213,13 @@ def libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
     """
     if profile.lock is None:
         return None
-    folder = installed(profile, state_dir)
+    folder = installed_libraries(profile, state_dir)
     if folder is None and profile.on_command:
-        raise not_built(profile)
-    return folder or install(profile, state_dir, say)
+        raise not_built_fault(profile)
+    return folder or install_libraries(profile, state_dir, say)
 
 
-def install(
+def install_libraries(
     profile: Profile,
     state_dir: Path,
     say: Say,
@@ -230,7 +234,7 @@ def install(
     hashes decide what is taken from either. ``is_loud`` shows pip's progress on stderr. HostFault
     with the last lines of pip when that fails.
     """
-    folder = _folder(profile, state_dir)
+    folder = _library_folder(profile, state_dir)
     say(f"installing the libraries of profile {profile.name} (once)")
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
@@ -270,7 +274,7 @@ def install(
     return folder
 
 
-def _folder(profile: Profile, home: Path) -> Path:
+def _library_folder(profile: Profile, home: Path) -> Path:
     """Named by the lock and by the interpreter that can load what lies in it."""
     assert profile.lock is not None
     tag = f"{sysconfig.get_python_version()}-{sysconfig.get_platform()}"

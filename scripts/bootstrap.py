@@ -33,7 +33,7 @@ def run(command: list[str], failure: str) -> None:
         sys.exit(1)
 
 
-def working(python: Path) -> bool:
+def is_complete(python: Path) -> bool:
     """Whether an environment is there and complete (an interrupted one has no pip)."""
     check = [str(python), "-I", "-c", "import pip"]
     return python.exists() and subprocess.run(check, capture_output=True).returncode == 0
@@ -41,7 +41,7 @@ def working(python: Path) -> bool:
 
 def make_environment() -> None:
     """A virtual environment at .venv, also where the distribution split ensurepip off."""
-    if working(PYTHON):
+    if is_complete(PYTHON):
         return
     say(f"making .venv with Python {sys.version.split()[0]}")
     shutil.rmtree(VENV, ignore_errors=True)

@@ -13,14 +13,14 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from games import outside
+from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.settings import Settings
 from services.api import (
     agents,
     anchors,
-    declared,
+    declared_entry,
     entries,
     extensions,
     feed,
@@ -31,22 +31,19 @@ from services.api import (
     matches,
     members,
     metrics,
+    moderation,
     profiles,
-    remotes,
-    repair,
+    remote_agents,
     rosters,
     scrims,
+    season_health,
     seasons,
     submissions,
     teams,
     users,
-    watch,
 )
 from services.http import auth, problems
-from services.http.boards import Boards
-from services.http.bodies import BodyLimit
-from services.http.measures import Measures, Timed
-from services.http.state import (
+from services.http.app_state import (
     AT_A_TIME,
     NEWS_AT_A_TIME,
     POOL_SIZE,
@@ -54,7 +51,10 @@ from services.http.state import (
     State,
     read_pool,
 )
-from services.http.uploads import Intake
+from services.http.body_limits import BodyLimit
+from services.http.leaderboard_cache import LeaderboardCache
+from services.http.metrics import ApiMetrics, TimingMiddleware
+from services.http.uploads import UploadSlots
 from services.web import routes as pages
 
 DESCRIPTION: Final = """A ladder for game-playing agents.
@@ -73,18 +73,18 @@ ROUTERS: Final = (
     rosters.router,
     seasons.router,
     anchors.router,
-    watch.router,
-    declared.router,
+    season_health.router,
+    declared_entry.router,
     extensions.router,
     agents.router,
     submissions.router,
-    remotes.router,
+    remote_agents.router,
     profiles.router,
     entries.router,
     insights.router,
     matches.router,
     scrims.router,
-    repair.router,
+    moderation.router,
     health.router,
     metrics.router,
 )
@@ -93,12 +93,12 @@ BODILESS: Final = ("get", "delete", "head")
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The whole web side of one process, API and pages. Raises ValueError without a database
-    and OutsideError where a file in PECK_GAMES gives no game."""
+    and ExternalGameError where a file in PECK_GAMES gives no game."""
     chosen = settings or Settings()
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
-    outside.register(chosen.games)
-    measures = Measures()
+    external.register_games(chosen.games)
+    measures = ApiMetrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -108,8 +108,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             read_pool(chosen.database_url, READS_AT_A_TIME) as reads,
             read_pool(chosen.database_url, NEWS_AT_A_TIME) as news,
         ):
-            intake = Intake(POOL_SIZE - AT_A_TIME)
-            found = State(chosen, pool, reads, news, blobs, Boards(), intake, measures)
+            intake = UploadSlots(POOL_SIZE - AT_A_TIME)
+            found = State(chosen, pool, reads, news, blobs, LeaderboardCache(), intake, measures)
             app.state.peck = found
             async with found.listener.listening(chosen.database_url):
                 yield
@@ -119,20 +119,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version="0.1.0",
         description=DESCRIPTION,
         lifespan=lifespan,
-        responses=problems.EVERYWHERE,
+        responses=problems.COMMON_PROBLEMS,
         generate_unique_id_function=operation_id,
         redirect_slashes=False,
         docs_url=None,  # a page of our own: FastAPI's loads scripts from elsewhere
         redoc_url=None,
     )
-    problems.install(app)
+    problems.install_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
     app.include_router(pages.router)
     pages.mount(app)
-    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     app.add_middleware(BodyLimit)
-    app.add_middleware(Timed, measures=measures)
+    app.add_middleware(TimingMiddleware, measures=measures)
     return app
 
 
@@ -141,14 +141,14 @@ def operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
+def openapi_document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document, with the problem's schema, without answers that cannot be, and with a
     token that is optional where strangers may ask too."""
     if app.openapi_schema is not None:
         return app.openapi_schema
     document = FastAPI.openapi(app)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    for model in (problems.Problem, problems.Place):
+    for model in (problems.Problem, problems.FieldProblem):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schema.pop("$defs", None)
         schemas[model.__name__] = schema
@@ -168,14 +168,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
             elif "application/octet-stream" not in operation.get("requestBody", {}).get(
                 "content", {}
             ):
-                operation["responses"].update(encode_keys(problems.of(415)))
+                operation["responses"].update(encode_keys(problems.problem_responses(415)))
     return document
 
 
 def needs_token(dependant: Dependant) -> bool:
     """Whether a stranger is turned away before the route itself is asked."""
     return any(
-        one.call in (auth.known, submissions.plan) or needs_token(one)
+        one.call in (auth.require_scopes, submissions.plan_upload) or needs_token(one)
         for one in dependant.dependencies
     )
 

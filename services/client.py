@@ -44,7 +44,7 @@ class Unreachable(Exception):
     """No answer came from the address."""
 
 
-def trusted(address: str) -> ssl.SSLContext:
+def tls_context(address: str) -> ssl.SSLContext:
     """The certificates that a client of this address trusts.
 
     None for ``http://``: to read them takes 30 to 50 ms of processor time, and a client that
@@ -63,7 +63,7 @@ class Client:
     ) -> None:
         self.address = address.rstrip("/")
         self.http = http or httpx.Client(
-            base_url=self.address, timeout=TIMEOUT_SECONDS, verify=trusted(self.address)
+            base_url=self.address, timeout=TIMEOUT_SECONDS, verify=tls_context(self.address)
         )
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.before_change: Callable[[Client], None] | None = None
@@ -281,8 +281,8 @@ class Client:
         found: list[Json] = self.get(f"/v1/seasons/{season}/seals")["items"]
         return found
 
-    def watch(self, season: str) -> Json:
-        return self.get(f"/v1/seasons/{season}/watch")
+    def season_health(self, season: str) -> Json:
+        return self.get(f"/v1/seasons/{season}/health")
 
     def declare(self, season: str, team: str, entry: str | None) -> Json:
         """The team stands by this entry, or by its best (None)."""
@@ -375,7 +375,7 @@ class Client:
         size = len(content) if content is not None else Path(str(bundle)).stat().st_size
 
         def ask() -> httpx.Response:
-            body = content if content is not None else chunks(Path(str(bundle)), progress)
+            body = content if content is not None else file_chunks(Path(str(bundle)), progress)
             return self.send(
                 "POST",
                 f"/v1/agents/{agent}/submissions",
@@ -467,7 +467,7 @@ class Client:
         return self.get(f"/v1/scrims/{key}")
 
 
-def chunks(path: Path, progress: Callable[[int], None] | None) -> Iterator[bytes]:
+def file_chunks(path: Path, progress: Callable[[int], None] | None) -> Iterator[bytes]:
     """The bytes of a file, reported as they are sent."""
     file: IO[bytes]
     with path.open("rb") as file:

@@ -1,7 +1,7 @@
-"""What a fresh house holds: a player with a token, and a league of each game that plays.
+"""What a fresh instance holds: a player with a token, and a league of each game that plays.
 
-Goes through the store, so that uploads, validation and ratings are those of everybody. Safe to
-repeat: what is there already is left as it is.
+Calls the functions of ``ladder``, so that uploads, validation and ratings are those of everybody.
+Safe to repeat: what is there already is left as it is.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, reference_agents
-from ladder.entries.opening import open_league
+from ladder.entries.league_setup import open_league
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, UserId
 from ladder.leagues import leagues
 from ladder.leagues.records import Season
-from ladder.leagues.requests import NewLeague, NewSeason
+from ladder.leagues.request_models import NewLeague, NewSeason
 from ladder.people import tokens, users
 from ladder.people.records import Team, Viewer
 
@@ -41,7 +41,7 @@ class DemoAgent:
 
 @dataclass(frozen=True)
 class DemoLeague:
-    """A league of the house. Its agents belong to ordinary teams, so it has ranks and medals."""
+    """A league of the instance. Its agents belong to ordinary teams, so it has ranks and medals."""
 
     slug: str
     title: str
@@ -125,11 +125,11 @@ LEAGUES: Final = (
 )
 
 
-def player(conn: Connection, known_token: str | None) -> str:
+def player_token(conn: Connection, known_token: str | None) -> str:
     """A token of an ordinary user with a team: ``known_token`` while it works, else a new one."""
-    if known_token is not None and users.viewer(conn, known_token) is not None:
+    if known_token is not None and users.viewer_of_token(conn, known_token) is not None:
         return known_token
-    user_id = _user(conn, PLAYER)
+    user_id = _find_or_create_user(conn, PLAYER)
     if not users.teams_of(conn, user_id):
         users.create_team(conn, "Players", PLAYER_TEAM, user_id)
     return tokens.mint_token(conn, user_id, "peck up", SCOPES)[1]
@@ -144,25 +144,25 @@ def chosen(slugs: str) -> list[DemoLeague]:
     wanted = [slug.strip() for slug in slugs.split(",") if slug.strip()]
     for slug in wanted:
         if slug not in known:
+            names = ", ".join(known)
             raise Invalid(
-                f"PECK_DEMO_LEAGUES: no demo league is called {slug!r}; choose among "
-                + ", ".join(known)
+                "PECK_DEMO_LEAGUES", f"no demo league is called {slug!r}; choose among {names}"
             )
     return [known[slug] for slug in wanted or known]
 
 
-def fill(conn: Connection, blobs: Blobs, slugs: str = "") -> list[SeasonId]:
+def fill_demo_leagues(conn: Connection, blobs: Blobs, slugs: str = "") -> list[SeasonId]:
     """Make the chosen demo leagues that do not exist yet, with every reference agent entered."""
-    made = [_league(conn, blobs, each) for each in chosen(slugs)]
+    made = [_create_demo_league(conn, blobs, each) for each in chosen(slugs)]
     return [season_id for season_id in made if season_id is not None]
 
 
-def _league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None:
+def _create_demo_league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None:
     try:
         leagues.get_league(conn, demo.slug)
         return None
     except NotFound:
-        host = _user(conn, HOST)
+        host = _find_or_create_user(conn, HOST)
     asked = NewLeague(
         slug=demo.slug,
         title=demo.title,
@@ -182,25 +182,27 @@ def _league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> SeasonId | None
         return None  # another machine was a moment faster
     assert opened.season is not None
     for each in demo.entrants:
-        _enter(conn, blobs, opened.season, host, each)
+        _enter_agent(conn, blobs, opened.season, host, each)
     return opened.season.id
 
 
-def _enter(conn: Connection, blobs: Blobs, season: Season, host: UserId, each: DemoAgent) -> None:
-    team = _team(conn, each.team, host)
+def _enter_agent(
+    conn: Connection, blobs: Blobs, season: Season, host: UserId, each: DemoAgent
+) -> None:
+    team = _create_team(conn, each.team, host)
     title = reference_agents.title_of(season.game, each.name)
     agent = agents.create_agent(conn, team.id, title, each.name)
     agents.update_agent(conn, agent.id, open_for_scrims=True)
-    filename, content = reference_agents.read(season.game, each.name)
+    filename, content = reference_agents.read_bundle(season.game, each.name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
     )
-    entries.enter(conn, season.id, submission.id, count_limit=False)
+    entries.enter_season(conn, season.id, submission.id, count_limit=False)
 
 
-def _team(conn: Connection, name: str, host: UserId) -> Team:
-    """A new team; on a house that people have used for long, its slug may be theirs."""
+def _create_team(conn: Connection, name: str, host: UserId) -> Team:
+    """A new team; on an instance that people have used for long, its slug may be theirs."""
     slug = name.lower().replace(" ", "-")
     try:
         return users.create_team(conn, name, slug, host)
@@ -208,7 +210,7 @@ def _team(conn: Connection, name: str, host: UserId) -> Team:
         return users.create_team(conn, name, f"{HOST}-{slug}", host)
 
 
-def _user(conn: Connection, name: str) -> UserId:
+def _find_or_create_user(conn: Connection, name: str) -> UserId:
     """The user of this name, made when missing."""
     try:
         return users.create_user(conn, name).id
@@ -225,7 +227,7 @@ def admin_token(conn: db.Connection, name: str) -> str:
     try:
         user_id = users.create_user(conn, name, is_admin=True).id
     except Conflict:
-        user_id = _user(conn, name)
+        user_id = _find_or_create_user(conn, name)
         if not users.get_user(conn, user_id).is_admin:
             raise Conflict(f"{name} is there and no administrator; choose another name") from None
     return tokens.mint_token(conn, user_id, "set-up", tokens.SCOPES)[1]

@@ -12,20 +12,20 @@ import sys
 from pathlib import Path
 
 from ladder.settings import SetupSettings
-from services.private import password_line, write_private
+from services.private_files import password_line, write_private
 
 
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: python -m services.passwords FOLDER")
-    draw(Path(sys.argv[1]))
+    write_passwords(Path(sys.argv[1]))
 
 
-def draw(folder: Path) -> None:
+def write_passwords(folder: Path) -> None:
     """Write all files; a password that was kept stays unless the environment gives one."""
     given = SetupSettings()
-    owner = given.postgres_password or _kept(folder / "postgres" / "password")
-    worker = given.worker_password or _kept(folder / "worker" / "password")
+    owner = given.postgres_password or _read_or_draw(folder / "postgres" / "password")
+    worker = given.worker_password or _read_or_draw(folder / "worker" / "password")
     write_private(folder / "postgres" / "password", owner)
     # The server's image reads it as a uid of its own; nobody else mounts this folder.
     (folder / "postgres" / "password").chmod(0o444)
@@ -34,7 +34,7 @@ def draw(folder: Path) -> None:
     write_private(folder / "worker" / "pgpass", password_line("peck_worker", worker))
 
 
-def _kept(path: Path) -> str:
+def _read_or_draw(path: Path) -> str:
     return path.read_text() if path.exists() else secrets.token_urlsafe(24)
 
 

@@ -17,9 +17,9 @@ from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings, SetupSettings
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from services import demo
-from services.private import write_private
+from services.private_files import write_private
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -49,16 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with db.connect(settings.database_url) as conn:
             db.set_worker_login(conn, password)
     login = "set" if password else "left as it is"
-    emit("prepared", applied=migrated.applied, waiting=migrated.waiting, worker_login=login)
+    log_event(
+        "setup_finished", applied=migrated.applied, waiting=migrated.waiting, worker_login=login
+    )
     if options.demo:
         try:
-            token = seed(settings, options.token_file)
+            token = seed_demo(settings, options.token_file)
         except Invalid as error:
             sys.exit(str(error))
         print(f"a player's token: {options.token_file or token}")
 
 
-def seed(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
+def seed_demo(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
     """The demo leagues and a player's token, kept in ``token_file`` over restarts."""
     known = None
     if token_file is not None and token_file.is_file():
@@ -66,8 +68,8 @@ def seed(settings: Settings, token_file: Path | None, *, with_league: bool = Tru
     with db.connect(settings.database_url) as conn:
         if with_league:
             slugs = SetupSettings().demo_leagues
-            demo.fill(conn, open_blobs(settings.blobs_url), slugs)
-        token = demo.player(conn, known)
+            demo.fill_demo_leagues(conn, open_blobs(settings.blobs_url), slugs)
+        token = demo.player_token(conn, known)
     if token_file is not None and token != known:
         write_private(token_file, token + "\n")
     return token

@@ -1,4 +1,4 @@
-"""The whole house on one machine: every part a child of this process, state in one folder.
+"""The whole instance on one machine: every part a child of this process, state in one folder.
 
 Children never outlive it, a child that dies is started again, and what is under way is in Postgres:
 stopping, also by SIGKILL, loses nothing.
@@ -19,19 +19,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
-from games import outside
+from games import external
 from ladder.database import db, migrate
 from ladder.errors import Invalid, LadderError
 from ladder.settings import Settings
 from sandbox.errors import HostFault
-from sandbox.match.loans import NodeHello, hello
+from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
 from services import embedded, setup
-from services.children import SERVICE_NICE, Child, Follower, spawn, tail
+from services.child_processes import SERVICE_NICE, Child, Follower, log_tail, spawn
 from services.environment import Environment
-from services.parts import NEEDS, Part
-from services.premises import HOST, UpError, answers, listen, see_to_launcher, turned
-from services.private import kept_secret, write_private
+from services.host_checks import (
+    HOST,
+    StartError,
+    ensure_launcher,
+    listen_on_port,
+    rotate_log,
+    site_answers,
+)
+from services.private_files import read_or_create_secret, write_private
+from services.supervised_process import SETTINGS_OF_PROCESS, SupervisedProcess
 
 T = TypeVar("T")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
@@ -48,7 +55,7 @@ STEADY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Options:
+class UpOptions:
     """What ``peck up`` was asked for."""
 
     state: Path | None = None
@@ -64,37 +71,37 @@ class Options:
 
 
 @dataclass
-class House:
-    """Everything that runs. Use as ``with House(...) as house: house.watch()``."""
+class LocalInstance:
+    """Everything that runs. Use as ``with LocalInstance(...) as instance: instance.watch()``."""
 
-    options: Options
+    options: UpOptions
     say: Callable[[str], None]
     state: Path = field(init=False)
     settings: Settings = field(init=False)
     address: str = ""
     token: str = ""
-    parts: list[Part] = field(default_factory=list)
+    parts: list[SupervisedProcess] = field(default_factory=list)
     _lock: IO[str] | None = None
     _listener: socket.socket | None = None
     _node_says: Follower = field(init=False)
 
     def start(self) -> None:
-        """Start all parts, in the order in which they need each other. Raises UpError."""
+        """Start all parts, in the order in which they need each other. Raises StartError."""
         try:
-            outside.register(Environment.read().games)
-        except outside.OutsideError as error:
-            raise UpError(f"{outside.VARIABLE}: {error}") from None
+            external.register_games(Environment.read().games)
+        except external.ExternalGameError as error:
+            raise StartError(f"{external.VARIABLE}: {error}") from None
         try:
             self.state = embedded.state_folder(CHECKOUT, self.options.state)
             if self._embedded:
-                embedded.mark_format(self.state)
+                embedded.write_format_mark(self.state)
             self._take_lock()
-            self._listener = listen(self.options.port, self.say)
-            see_to_launcher(self.options.launcher, self.options.install, self.say)
+            self._listener = listen_on_port(self.options.port, self.say)
+            ensure_launcher(self.options.launcher, self.options.install, self.say)
             self._begin_node()  # it takes longest at a first start, and depends on no other part
             self._start_servers(self._listener)
         except embedded.EmbeddedError as error:
-            raise UpError(str(error)) from None
+            raise StartError(str(error)) from None
         self._fill()
         if os.geteuid() == 0:
             self.say(
@@ -149,7 +156,7 @@ class House:
         finally:
             for folder in self._address_folders():
                 with contextlib.suppress(OSError):
-                    # Where the lock is another house's, so may be the address.
+                    # Where the lock is another instance's, so may be the address.
                     ours = folder == self.state and self._lock is not None
                     if ours or (folder / "address").read_text().strip() == self.address:
                         (folder / "address").unlink()
@@ -158,7 +165,7 @@ class House:
             if self._lock is not None:
                 self._lock.close()
 
-    def _look_after(self, part: Part, now: float) -> None:
+    def _look_after(self, part: SupervisedProcess, now: float) -> None:
         if part.child is None or part.child.alive():
             if now - part.started_at > STEADY_SECONDS:
                 part.pause_seconds = 0.5
@@ -193,7 +200,7 @@ class House:
         try:
             migrate.migrate(self.settings.database_url, after=self._embedded)
         except LadderError as error:
-            raise UpError(str(error)) from None
+            raise StartError(str(error)) from None
         if self._embedded:
             with db.connect(self.settings.database_url) as conn:
                 db.set_worker_login(conn, embedded.worker_password(self.state))
@@ -201,9 +208,9 @@ class House:
             self.say("entering the reference agents in the demo leagues")
         wanted = self.options.demo
         try:
-            self.token = setup.seed(self.settings, self.state / "token", with_league=wanted)
+            self.token = setup.seed_demo(self.settings, self.state / "token", with_league=wanted)
         except Invalid as error:
-            raise UpError(str(error)) from None
+            raise StartError(str(error)) from None
 
     def _start_servers(self, listener: socket.socket) -> None:
         given = Settings()
@@ -229,14 +236,16 @@ class House:
             remote_socket=self._run_dir / "remote.sock",
             host=HOST,
             port=listener.getsockname()[1],
-            session_secret=kept_secret(self.state / "session-secret"),
-            games=outside.absolute(given.games),
+            session_secret=read_or_create_secret(self.state / "session-secret"),
+            games=external.absolute_paths(given.games),
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 
-    def _server(self, name: str, start: Callable[[], embedded.Server]) -> embedded.Server:
+    def _server(
+        self, name: str, start: Callable[[], embedded.EmbeddedServer]
+    ) -> embedded.EmbeddedServer:
         first = start()
-        part = Part(name, lambda: start().child, child=first.child)
+        part = SupervisedProcess(name, lambda: start().child, child=first.child)
         part.started_at = time.monotonic()
         self.parts.append(part)
         return first
@@ -244,7 +253,7 @@ class House:
     def _begin_node(self) -> None:
         self.say("preparing boxes for the agents (the first time this takes a while)")
         self._run_dir.mkdir(mode=0o711, exist_ok=True)
-        self._node_says = Follower(turned(self._log("node")))
+        self._node_says = Follower(rotate_log(self._log("node")))
         self._python(
             "node",
             [
@@ -268,7 +277,7 @@ class House:
                 if "ready:" not in line and "lacks:" not in line:
                     self.say(line.removeprefix("node: "))
             with contextlib.suppress(HostFault):
-                return hello(self._node_socket, started=pid)
+                return node_hello(self._node_socket, started=pid)
             return None
 
         found = self._await("node", answer, NODE_SECONDS, "no boxes", 3)
@@ -293,7 +302,7 @@ class House:
         def answer(pid: int) -> NodeHello | None:
             assert self.settings.remote_socket is not None
             with contextlib.suppress(HostFault):
-                return hello(self.settings.remote_socket, started=pid)
+                return node_hello(self.settings.remote_socket, started=pid)
             return None
 
         self._await("remote", answer, REMOTE_SECONDS, "no remote agents", 1)
@@ -304,7 +313,7 @@ class House:
         self._python(
             "api",
             [
-                "services.warm" if self.options.reload else "uvicorn",
+                "services.preloaded_server" if self.options.reload else "uvicorn",
                 *("services.app:create_app", "--factory"),
                 *("--fd", str(listener)),
                 *("--log-level", "warning", "--no-access-log", "--no-server-header"),
@@ -315,23 +324,23 @@ class House:
 
     def _await_api(self) -> None:
         def answer(_: int) -> bool | None:
-            return answers(self.settings.port) or None
+            return site_answers(self.settings.port) or None
 
         self._await("api", answer, API_SECONDS, "the site did not start", 5)
 
     def _await(
         self, name: str, answer: Callable[[int], T | None], seconds: float, trouble: str, lines: int
     ) -> T:
-        """The part's first answer. UpError with the end of its log when it dies or is too late."""
+        """The part's first answer; StartError with the end of its log when it dies or is late."""
         part = next(part for part in self.parts if part.name == name)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if part.child is not None and (found := answer(part.child.process.pid)) is not None:
                 return found
             if part.child is None or not part.child.alive():
-                raise UpError(f"{trouble}: {tail(self._log(name), lines)}")
+                raise StartError(f"{trouble}: {log_tail(self._log(name), lines)}")
             time.sleep(0.05)
-        raise UpError(f"{trouble} within {seconds:g} s; see {self._log(name)}")
+        raise StartError(f"{trouble} within {seconds:g} s; see {self._log(name)}")
 
     def _python(
         self,
@@ -349,7 +358,7 @@ class House:
             key: value for key, value in os.environ.items() if not key.startswith("PECK_")
         }
         environment["PYTHONPATH"] = str(CHECKOUT)
-        needed = only if only is not None else NEEDS[name]
+        needed = only if only is not None else SETTINGS_OF_PROCESS[name]
         for key in needed:
             environment[f"PECK_{key.upper()}"] = str(getattr(self.settings, key))
         environment.update(more or {})
@@ -358,7 +367,7 @@ class House:
             return spawn(
                 name,
                 [sys.executable, "-P", "-m", *module],
-                log=turned(self._log(name)),
+                log=rotate_log(self._log(name)),
                 nice=0 if name == "node" else SERVICE_NICE,  # boxes inherit the node's
                 environment=environment,
                 death_signal=death_signal,
@@ -366,7 +375,7 @@ class House:
                 inherit=inherit,
             )
 
-        part = Part(name, start, grace_seconds)
+        part = SupervisedProcess(name, start, grace_seconds)
         self.parts.append(part)
         return part.begin()
 
@@ -390,7 +399,7 @@ class House:
         return self.state / "log" / f"{name}.log"
 
     def _address_folders(self) -> list[Path]:
-        """Where the command line looks for a running house: the state folder and the usual one."""
+        """Where the command line looks for a running instance: this state folder, the usual one."""
         if not hasattr(self, "state"):
             return []
         usual = Path(Environment.read().state or CHECKOUT / ".state")
@@ -404,11 +413,11 @@ class House:
             with lock, contextlib.suppress(ValueError):
                 lock.seek(0)
                 other = json.loads(lock.read())
-                raise UpError(
+                raise StartError(
                     f"already running on {self.state}: {other['address']}, process {other['pid']};"
                     " stop it first, or choose another folder with --state"
                 ) from None
-            raise UpError(f"another peck up is just starting on {self.state}") from None
+            raise StartError(f"another peck up is just starting on {self.state}") from None
         lock.truncate(0)
         self._lock = lock
 

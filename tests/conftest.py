@@ -19,7 +19,7 @@ import hypothesis
 import pytest
 
 from ladder.database import db
-from services import embedded, packages
+from services import embedded, system_packages
 from tests import processes, servers
 
 # How long an example takes is the machine's affair; nothing here asserts a time.
@@ -41,7 +41,7 @@ def no_engine() -> str | None:
 @cache
 def no_bubblewrap() -> str | None:
     """Why bubblewrap cannot be used, or None."""
-    if not packages.here("bubblewrap"):
+    if not system_packages.is_installed("bubblewrap"):
         return "bubblewrap is missing; ./peck test installs it as root"
     command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]
     tried = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -51,7 +51,7 @@ def no_bubblewrap() -> str | None:
 @cache
 def no_browser() -> str | None:
     """Why no Chromium can be used, or None."""
-    found = packages.here("chromium")
+    found = system_packages.is_installed("chromium")
     return None if found else "chromium is missing; ./peck test installs it as root"
 
 

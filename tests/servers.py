@@ -101,7 +101,7 @@ def drop_leftovers(url: str) -> None:
 
 def template_name() -> str:
     """The template's name: it changes with the SQL files and with the month's partitions."""
-    schema = hashlib.sha256(repr((migrate.files(), migrate.functions())).encode())
+    schema = hashlib.sha256(repr((migrate.migration_files(), migrate.function_files())).encode())
     schema.update(f"{datetime.now(UTC):%Y-%m}".encode())
     return f"peck_template_{schema.hexdigest()[:12]}"
 

@@ -1,4 +1,4 @@
-"""The whole house on real servers and real boxes, for tests that need all of it."""
+"""The whole instance on real servers and real boxes, for tests that need all of it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.database import db
-from services.children import tail
+from services.child_processes import log_tail
 from services.client import Client
 from services.demo import admin_token
-from services.up import House, Options
+from services.up import LocalInstance, UpOptions
 from tests import servers
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A running house: its address and a token that may do everything."""
+    """A running instance: its address and a token that may do everything."""
 
     address: str
     admin_token: str
-    house: House
+    instance: LocalInstance
     clients: ExitStack
 
     def client(self, token: str | None = None) -> Client:
@@ -40,21 +40,21 @@ def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
     folder = Path(tempfile.mkdtemp(prefix="peck-stack-", dir=servers.fast_place()))
     folder.chmod(0o711)
     said: list[str] = []
-    options = Options(
+    options = UpOptions(
         folder / "state", 0, install=False, demo=False, launcher=launcher, slots=slots
     )
-    house = House(options, said.append)
+    instance = LocalInstance(options, said.append)
     try:
-        house.start()
-        with db.connect(house.settings.database_url) as conn:
+        instance.start()
+        with db.connect(instance.settings.database_url) as conn:
             token = admin_token(conn, "root")
         with ExitStack() as clients:
-            yield Stack(house.address, token, house, clients)
+            yield Stack(instance.address, token, instance, clients)
     except BaseException:
         print("\n".join(said))
-        for part in house.parts:
-            print(f"== {part.name}\n{tail(house.state / 'log' / f'{part.name}.log', 15)}")
+        for part in instance.parts:
+            print(f"== {part.name}\n{log_tail(instance.state / 'log' / f'{part.name}.log', 15)}")
         raise
     finally:
-        house.stop()
+        instance.stop()
         shutil.rmtree(folder, ignore_errors=True)

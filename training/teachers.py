@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from games.encoders.hungry_geese import goose_planes
 from games.hungry_geese import GAME, MOVES, OPPOSITE, State
-from games.planes.geese import goose_planes
 
 AGENTS: Final = Path(__file__).resolve().parent.parent / "agents" / "hungry_geese"
 TEACHERS: Final = ("searcher", "survivor", "numpy_heuristic")

@@ -36,7 +36,7 @@ def broker_url(redis_url: str) -> str:
     return f"redis+socket://{parts.path}?virtual_host={database}"
 
 
-def application(redis_url: str) -> Celery:
+def make_celery_app(redis_url: str) -> Celery:
     """The Celery application for this Redis. Tasks live in ``workers.tasks``."""
     app = Celery("peck", set_as_current=True)
     app.conf.update(
@@ -79,10 +79,10 @@ def application(redis_url: str) -> Celery:
     return app
 
 
-app: Final = application(Settings().redis_url)
+app: Final = make_celery_app(Settings().redis_url)
 
 
-def wake(queue: str, kind: str, identifier: str) -> None:
+def send_wake_up(queue: str, kind: str, identifier: str) -> None:
     """Put one wake-up message in a queue. Raises WakeError within seconds when Redis is away."""
     if queue not in QUEUES or kind not in KINDS:
         raise ValueError(f"no queue {queue!r} or no kind {kind!r}")

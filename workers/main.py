@@ -18,7 +18,7 @@ from typing import Any
 from celery.signals import worker_ready, worker_shutting_down
 from redis import Redis
 
-from games import outside
+from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.ids import MatchId
@@ -26,13 +26,13 @@ from ladder.matches import lease as matches_lease
 from ladder.matches import workers
 from ladder.matches.workers import WorkerHello
 from ladder.settings import Settings
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from sandbox.errors import HostFault
 from sandbox.match import loans
-from workers import playing, tasks
+from workers import match_attempt, tasks
 from workers.broker import QUEUES, app
-from workers.renewal import Held, Renewal
-from workers.watch import Watch, playing_children
+from workers.lease_renewal import HeldLease, LeaseRenewal
+from workers.liveness import StallMonitor, playing_children
 
 REMOTE_SECONDS = 1.0
 """For the remote daemon's hello: it must not hold up the word that we live."""
@@ -41,7 +41,7 @@ REMOTE_SECONDS = 1.0
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until told to stop: SIGTERM lets running matches end first."""
     settings = Settings()
-    options = _options(settings).parse_args(arguments)
+    options = _celery_options(settings).parse_args(arguments)
     queues = [name.strip() for name in options.queues.split(",") if name.strip()]
     unknown = sorted(set(queues) - set(QUEUES))
     if unknown or not queues:
@@ -49,16 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "rate" in queues and len(queues) > 1:
         sys.exit("--queues: a rater serves the queue rate alone, since it has the larger role")
     try:
-        outside.register(settings.games)
-    except outside.OutsideError as error:
+        external.register_games(settings.games)
+    except external.ExternalGameError as error:
         sys.exit(f"PECK_GAMES: {error}")
     renewal = None
     if queues == ["rate"]:
-        tasks.database_url = _needed(settings.database_url, "PECK_DATABASE_URL")
+        tasks.database_url = _require_setting(settings.database_url, "PECK_DATABASE_URL")
     else:
-        renewal = _take_station(settings, queues, options.slots)
+        renewal = _make_worker_context(settings, queues, options.slots)
         renewal.start()
-    _watch_over(_needed(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots)
+    _start_stall_monitor(
+        _require_setting(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots
+    )
     tasks.worker_pid = os.getpid()
     # Running as root is said to be dangerous for pickled messages; ours are JSON with one id.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
@@ -76,10 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             renewal.stop()
 
 
-def _watch_over(redis_url: str, settings: Settings, queues: list[str], slots: int) -> None:
+def _start_stall_monitor(redis_url: str, settings: Settings, queues: list[str], slots: int) -> None:
     """Watch that the worker gets its wake-up messages, from when it serves until it stops."""
     wakes = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
-    watch = Watch(
+    watch = StallMonitor(
         waiting=lambda: sum(int(wakes.llen(queue)) for queue in queues),
         busy=lambda: playing_children(settings.run_dir, os.getpid()),
         slots=slots,
@@ -95,34 +97,36 @@ def _watch_over(redis_url: str, settings: Settings, queues: list[str], slots: in
     worker_shutting_down.connect(stop, weak=False)
 
 
-def _options(settings: Settings) -> argparse.ArgumentParser:
+def _celery_options(settings: Settings) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m workers.main", description=__doc__)
     parser.add_argument("--queues", default=settings.queues, help="comma-separated queues")
     parser.add_argument("--slots", type=int, default=settings.worker_slots, help="matches at once")
     return parser
 
 
-def _needed(value: str, name: str) -> str:
+def _require_setting(value: str, name: str) -> str:
     if not value:
         sys.exit(f"{name} is not set; a worker cannot do without it")
     return value
 
 
-def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
+def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> LeaseRenewal:
     """Set up what the pool's children inherit; the thread that greets and renews, not started."""
-    url = _needed(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
-    blobs = open_blobs(_needed(settings.blobs_url, "PECK_BLOBS_URL"))
+    url = _require_setting(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
+    blobs = open_blobs(_require_setting(settings.blobs_url, "PECK_BLOBS_URL"))
     host = socket.gethostname()
     worker = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
-    tasks.station = playing.Station(settings, blobs, worker, playing.lanes(settings, slots))
+    tasks.worker_context = match_attempt.WorkerContext(
+        settings, blobs, worker, match_attempt.max_parallel_seats(settings, slots)
+    )
     told: WorkerHello | None = None
 
     def greet() -> None:
         """Say that we live, and what our node and the remote daemon can do where that is new;
         silent while the node does not answer."""
         nonlocal told
-        node = loans.hello(settings.node_socket)
-        remote = _remote(settings)
+        node = loans.node_hello(settings.node_socket)
+        remote = _remote_profile(settings)
         said = WorkerHello(
             id=worker,
             host=host,
@@ -136,11 +140,11 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
         with db.connect(url) as conn:
-            if said == told and workers.see_worker(conn, worker):
+            if said == told and workers.record_heartbeat(conn, worker):
                 return
             workers.register_worker(conn, said)
         told = said
-        emit(
+        log_event(
             "worker_ready",
             worker=worker,
             node=node.node,
@@ -149,19 +153,21 @@ def _take_station(settings: Settings, queues: list[str], slots: int) -> Renewal:
             profiles=",".join(said.profiles),
         )
 
-    def renew(leases: list[Held]) -> list[tuple[MatchId, int]]:
+    def renew(leases: list[HeldLease]) -> list[tuple[MatchId, int]]:
         with db.connect(url) as conn:
-            return matches_lease.renew(conn, [(lease.match_id, lease.attempt) for lease in leases])
+            return matches_lease.renew_leases(
+                conn, [(lease.match_id, lease.attempt) for lease in leases]
+            )
 
-    return Renewal(settings.run_dir, renew, greet)
+    return LeaseRenewal(settings.run_dir, renew, greet)
 
 
-def _remote(settings: Settings) -> loans.NodeHello | None:
+def _remote_profile(settings: Settings) -> loans.NodeHello | None:
     """What the remote daemon says of itself; None where there is none, or while it is away."""
     if settings.remote_socket is None:
         return None
     try:
-        return loans.hello(settings.remote_socket, REMOTE_SECONDS)
+        return loans.node_hello(settings.remote_socket, REMOTE_SECONDS)
     except HostFault:
         return None
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.rating import report
-from benchmarks.rating.plans import FIRST_PRINTED, PLANS, TUNED, Record, season
+from benchmarks.rating.experiments import FIRST_PRINTED, PLANS, TUNED, Record, season
 
 
 def main() -> None:

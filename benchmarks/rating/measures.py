@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import View
 from benchmarks.rating.worlds import Flags, Floats
-from ladder.leagues.medals import Rules
-from ladder.ratings.official.ranks import draw_among, outlook
+from ladder.leagues.medals import MedalRules
+from ladder.ratings.official.ranks import draw_ranks, rank_outlook
 
 SEAL = 0.95
 DRAWS = 400
@@ -54,7 +54,7 @@ def spearman(ours: NDArray[np.int64], true: NDArray[np.int64]) -> float:
 
 def classes(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """0 gold, 1 silver, 2 bronze, 3 none, by the ladder's own table."""
-    return np.searchsorted(np.array(Rules().cuts(len(ranks))), ranks).astype(np.int64)
+    return np.searchsorted(np.array(MedalRules().cuts(len(ranks))), ranks).astype(np.int64)
 
 
 def snapshot(
@@ -72,10 +72,10 @@ def snapshot(
     less than ``equal_within`` keeps from the medal shown deserves it, too.
     """
     shown, true = places(view.order), places(truth)
-    cuts = Rules().cuts(len(truth))
+    cuts = MedalRules().cuts(len(truth))
     own, right = classes(shown), classes(true)
     everybody = np.arange(len(truth))
-    ahead = outlook(draw_among(view.mu, view.sigma, everybody, everybody, DRAWS, seed), cuts)
+    ahead = rank_outlook(draw_ranks(view.mu, view.sigma, everybody, everybody, DRAWS, seed), cuts)
     best, worst = _span(truth, equal_within)
     awarded = own < 3
     odds = np.diff(ahead.chances, axis=1, prepend=0.0)[np.arange(len(own)), np.minimum(own, 2)]

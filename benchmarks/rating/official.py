@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from benchmarks.rating.baselines import Known, Matchmaker, View
 from benchmarks.rating.worlds import Flags, Floats, Ints
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
-from ladder.leagues.medals import Rules
-from ladder.matches.pairing import Candidate, Meetings, propose
+from ladder.leagues.medals import MedalRules
+from ladder.matches.pairing import Candidate, EncounterCounts, propose_lineups
 from ladder.ratings import fitting
 from ladder.ratings.official import lineage
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import Games
-from ladder.ratings.official.ranks import draw_among, loss
+from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.ranks import draw_ranks, remaining_uncertainty
 
 START, BETA = 600.0, 150.0
 """Points."""
@@ -47,7 +47,7 @@ class Official:
         self._bundle = bundle
         self._parent = np.zeros(0, dtype=np.int32)
         self._games = np.zeros(0, dtype=np.int64)
-        self._log = Games.none(seats)
+        self._log = GameTable.none(seats)
         self._fit: Fit | None = None
         self._stale = True
 
@@ -86,13 +86,13 @@ class Official:
             for entry, contender, had, lost in zip(active, who, games, losses, strict=True)
         ]
         number = {each.entry_id: int(one) for each, one in zip(candidates, who, strict=True)}
-        proposal = propose(
+        proposal = propose_lineups(
             candidates,
             seats=self._seats,
             lineups=count,
             rng=Random(int(rng.integers(2**63))),
             beta=BETA,
-            met=Meetings(number, self._log.contenders),
+            met=EncounterCounts(number, self._log.contenders),
         )
         found = [[int(str(seat.entry_id)[4:]) for seat in one] for one in proposal.lineups]
         return np.array(found, dtype=np.int32).reshape(-1, self._seats)
@@ -100,7 +100,7 @@ class Official:
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
         """Results at the end of the log."""
         log = self._log
-        self._log = Games(
+        self._log = GameTable(
             np.concatenate([log.contenders, self._contender(lineups)]),
             np.concatenate([log.ranks, ranks]),
             np.concatenate([log.faults, faults]),
@@ -129,10 +129,10 @@ class Official:
         straight = self.refitted(self._log, np.arange(count, dtype=np.int32)).mu
         number = rng.permutation(count).astype(np.int32)
         rows = self._log.take(rng.permutation(len(self._log)))
-        renamed = Games(number[rows.contenders], rows.ranks, rows.faults)
+        renamed = GameTable(number[rows.contenders], rows.ranks, rows.faults)
         return float(np.abs(self.refitted(renamed, number).mu[number] - straight).max())
 
-    def refitted(self, log: Games, number: Ints) -> Fit:
+    def refitted(self, log: GameTable, number: Ints) -> Fit:
         """A cold fit in which contender i has this number."""
         return fit(log, self._prior(log, number))
 
@@ -144,11 +144,11 @@ class Official:
             self._stale = False
         return self._fit
 
-    def _prior(self, log: Games, number: Ints) -> Prior:
+    def _prior(self, log: GameTable, number: Ints) -> Prior:
         prior = Prior.unknown(len(number))
         has = self._parent >= 0
         prior.parent[number[has]] = number[self._parent[has]]
-        return replace(prior, parent=lineage.kept(log, prior.parent))
+        return replace(prior, parent=lineage.parents_to_keep(log, prior.parent))
 
     def _contender(self, entries: Ints) -> Ints:
         return entries if self._bundle is None else self._bundle[entries]
@@ -156,5 +156,5 @@ class Official:
     def _losses(self, board: Fit, who: Ints, seed: int) -> Floats:
         everybody = np.arange(len(who))
         mu, sigma = board.mu[who], board.shown_sigma[who]
-        ranks = draw_among(mu, sigma, everybody, everybody, DRAWS, seed)
-        return loss(ranks, Rules().cuts(len(who)), self._weight)
+        ranks = draw_ranks(mu, sigma, everybody, everybody, DRAWS, seed)
+        return remaining_uncertainty(ranks, MedalRules().cuts(len(who)), self._weight)

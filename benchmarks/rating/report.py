@@ -9,9 +9,18 @@ from math import sqrt
 import numpy as np
 
 from benchmarks.rating.baselines import POINTS
+from benchmarks.rating.experiments import (
+    FINALS,
+    KAGGLE,
+    LADDER,
+    ORDER,
+    ORPHANS,
+    PLANS,
+    Plan,
+    Record,
+)
 from benchmarks.rating.measures import games_until
-from benchmarks.rating.plans import FINALS, KAGGLE, LADDER, ORDER, ORPHANS, PLANS, Plan, Record
-from benchmarks.tables import aligned
+from benchmarks.report_tables import aligned
 
 NEAR = 0.05
 """Share of the league within which a newcomer is placed."""

@@ -3,9 +3,9 @@
 ``python3 assemble.py --out ROOT --libraries DIR --box DIR``
 
 Runs in the first stage of box.Dockerfile with the base's interpreter, or on a machine that can
-reach no registry with that machine's own (sandbox/launchers/engine.py). Nothing is removed from a
-system: only what is named below is copied, so that no compiler, package manager or set-uid file can
-be left over. Everything is compiled, since the root is read-only when it is used.
+reach no registry with that machine's own (sandbox/launchers/docker_images.py). Nothing is removed
+from a system: only what is named below is copied, so that no compiler, package manager or set-uid
+file can be left over. Everything is compiled, since the root is read-only when it is used.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # One box: an interpreter, a profile's pinned libraries, /bin/sh, and the supervisor's program, and
-# nothing else: no compiler, no package manager. Built by sandbox/launchers/engine.py, which gives it a
+# nothing else: no compiler, no package manager. Built by sandbox/launchers/docker_images.py, which gives it a
 # context of exactly: lock, wheels/, box/, assemble.py. Where no base can be had, engine.py calls
 # assemble.py on this machine's own interpreter instead.
 ARG PYTHON_IMAGE=python:3.11-slim

@@ -12,8 +12,14 @@ from random import Random
 from types import MappingProxyType
 from uuid import UUID
 
-from games.battlesnake import placing, requests, turns
-from games.battlesnake.board import MAX_HEALTH, MOVES, START_LENGTH, configured, rules_of
+from games.battlesnake import requests, spawning, turns
+from games.battlesnake.board import (
+    MAX_HEALTH,
+    MOVES,
+    START_LENGTH,
+    configure_battlesnake,
+    rules_for,
+)
 from games.battlesnake.positions import Names, State
 from games.protocol import (
     GameError,
@@ -22,7 +28,7 @@ from games.protocol import (
     Measure,
     Outcome,
     Verdict,
-    placements_from,
+    placements_from_scores,
 )
 
 FIRST_MOVE = "up"
@@ -53,7 +59,7 @@ class Battlesnake:
 
         Raises ConfigurationError naming the field.
         """
-        return configured(overrides)
+        return configure_battlesnake(overrides)
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
         """``maxTurns``: who lives then is tied."""
@@ -68,16 +74,16 @@ class Battlesnake:
         """
         if seats not in self.seats:
             raise GameError(f"{self.title} is for 1 to 16 snakes, not {seats}", field="seats")
-        rules = rules_of(configuration)
+        rules = rules_for(configuration)
         if isinstance(chance, Random):
-            game, *snakes = (_drawn_id(chance) for _ in range(seats + 1))
-            heads = placing.start(rules, seats, chance)
+            game, *snakes = (_random_uuid(chance) for _ in range(seats + 1))
+            heads = spawning.start_positions(rules, seats, chance)
             has_food = rules.spawns and not rules.constrictor
-            food = placing.first_food(rules, heads, chance) if has_food else []
+            food = spawning.first_food(rules, heads, chance) if has_food else []
         else:
             game, snakes = str(chance["game"]), [str(name) for name in chance["snakes"]]
-            heads = [placing.known(rules, point) for point in chance["heads"]]
-            food = [placing.known(rules, point) for point in chance["food"]]
+            heads = [spawning.cell_of_recorded_point(rules, point) for point in chance["heads"]]
+            food = [spawning.cell_of_recorded_point(rules, point) for point in chance["food"]]
             for given in (snakes, heads):
                 if len(given) != seats or len(set(given)) != seats:
                     raise GameError(f"needs {seats} different, given {given!r:.100}", field="start")
@@ -110,7 +116,7 @@ class Battlesnake:
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
         """The body of the official API's requests."""
-        return requests.body(state, seat)
+        return requests.request_body(state, seat)
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:
         """A direction, alone or under ``move`` as a server answers. Raises InvalidMove."""
@@ -131,7 +137,7 @@ class Battlesnake:
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
         """The next position; a seat at fault goes where it went before, up at first."""
-        return turns.play(state, moves, chance)
+        return turns.play_turn(state, moves, chance)
 
     def outcome(self, state: State) -> Outcome | None:
         """Placed by the turn of elimination; who goes in the same turn, or lives, is tied.
@@ -150,9 +156,9 @@ class Battlesnake:
             shares = [float(turns_lived[0])]
             statistics = ({"turns": turns_lived[0], "length": len(state.bodies[0])},)
         else:
-            shares = [_outlived(one, lived) for one in lived]
+            shares = [_share_outlived(one, lived) for one in lived]
         return Outcome(
-            placements=placements_from(lived),
+            placements=placements_from_scores(lived),
             rewards=tuple(
                 None if verdict.is_fault else share
                 for share, verdict in zip(shares, verdicts, strict=True)
@@ -182,11 +188,11 @@ class Battlesnake:
         }
 
 
-def _drawn_id(chance: Random) -> str:
+def _random_uuid(chance: Random) -> str:
     return str(UUID(int=chance.getrandbits(128), version=4))
 
 
-def _outlived(own: float, lived: list[float]) -> float:
+def _share_outlived(own: float, lived: list[float]) -> float:
     beaten = sum(one < own for one in lived)
     tied = sum(one == own for one in lived) - 1
     return (beaten + tied / 2) / (len(lived) - 1)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from games.fields import Field, configure
+from games.configuration import ConfigurationField, configure
 from games.protocol import ConfigurationError, Json
 
 MOVES = ("up", "down", "left", "right")
@@ -22,14 +22,14 @@ MAX_SIDE = 50
 RULESETS = ("standard", "solo", "royale", "wrapped", "constrictor", "wrapped_constrictor")
 MAPS = ("standard", "empty", "royale")
 FIELDS = (
-    Field("width", int, 11, 3),
-    Field("height", int, 11, 3),
-    Field("foodSpawnChance", int, 15, 0),
-    Field("minimumFood", int, 1, 0),
-    Field("hazardDamagePerTurn", int, 14, -MAX_HEALTH),
-    Field("shrinkEveryNTurns", int, 25, 1),
-    Field("maxTurns", int, 800, 1),
-    Field("timeout", int, 500, 1),
+    ConfigurationField("width", int, 11, 3),
+    ConfigurationField("height", int, 11, 3),
+    ConfigurationField("foodSpawnChance", int, 15, 0),
+    ConfigurationField("minimumFood", int, 1, 0),
+    ConfigurationField("hazardDamagePerTurn", int, 14, -MAX_HEALTH),
+    ConfigurationField("shrinkEveryNTurns", int, 25, 1),
+    ConfigurationField("maxTurns", int, 800, 1),
+    ConfigurationField("timeout", int, 500, 1),
 )
 HIGHEST = {"width": MAX_SIDE, "height": MAX_SIDE, "foodSpawnChance": 100}
 
@@ -68,15 +68,15 @@ class Rules:
         return (y + 1) * (self.width + 2) + x + 1
 
 
-def configured(overrides: Mapping[str, Json]) -> dict[str, Json]:
+def configure_battlesnake(overrides: Mapping[str, Json]) -> dict[str, Json]:
     """The full configuration. Raises ConfigurationError naming the field.
 
     Where no map is named a constrictor has the empty one, every other ruleset the standard one.
     """
     numbers = dict(overrides)
-    ruleset = _choice("ruleset", numbers.pop("ruleset", None), RULESETS, "standard")
+    ruleset = _check_choice("ruleset", numbers.pop("ruleset", None), RULESETS, "standard")
     usual = "empty" if ruleset.endswith("constrictor") else "standard"
-    chosen = _choice("map", numbers.pop("map", None), MAPS, usual)
+    chosen = _check_choice("map", numbers.pop("map", None), MAPS, usual)
     try:
         checked = configure(FIELDS, numbers)
     except ConfigurationError as error:
@@ -90,7 +90,7 @@ def configured(overrides: Mapping[str, Json]) -> dict[str, Json]:
     return {"ruleset": ruleset, "map": chosen, **checked}
 
 
-def _choice(field: str, value: Json, options: tuple[str, ...], usual: str) -> str:
+def _check_choice(field: str, value: Json, options: tuple[str, ...], usual: str) -> str:
     if value is None:
         return usual
     if value not in options:
@@ -98,13 +98,13 @@ def _choice(field: str, value: Json, options: tuple[str, ...], usual: str) -> st
     return str(value)
 
 
-def rules_of(configuration: Mapping[str, Json]) -> Rules:
+def rules_for(configuration: Mapping[str, Json]) -> Rules:
     """The rules of a full configuration."""
-    return _rules(tuple(configuration.items()))
+    return _build_rules(tuple(configuration.items()))
 
 
 @lru_cache(maxsize=32)
-def _rules(items: tuple[tuple[str, Json], ...]) -> Rules:
+def _build_rules(items: tuple[tuple[str, Json], ...]) -> Rules:
     given = dict(items)
     ruleset, width, height = given["ruleset"], given["width"], given["height"]
     stride = width + 2

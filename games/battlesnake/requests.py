@@ -17,7 +17,7 @@ _built: tuple[State | None, dict[str, Json], dict[int, Json]] = (None, {}, {})
 """The last position, the part of its requests that all seats share, and the snakes by seat."""
 
 
-def body(state: State, seat: int) -> dict[str, Json]:
+def request_body(state: State, seat: int) -> dict[str, Json]:
     """The request of a seat; its own snake stands in ``you`` even when it is out.
 
     Requests of one position share their board: a change to one changes the others.
@@ -25,24 +25,24 @@ def body(state: State, seat: int) -> dict[str, Json]:
     global _built
     built = _built
     if built[0] is not state:
-        built = _built = _build(state)
+        built = _built = _build_shared_parts(state)
     _, shared, snakes = built
-    return {**shared, "you": snakes[seat] if seat in snakes else _snake(state, seat)}
+    return {**shared, "you": snakes[seat] if seat in snakes else _snake_json(state, seat)}
 
 
-def _build(state: State) -> tuple[State, dict[str, Json], dict[int, Json]]:
-    rules, snakes = state.rules, {one: _snake(state, one) for one in state.alive}
+def _build_shared_parts(state: State) -> tuple[State, dict[str, Json], dict[int, Json]]:
+    rules, snakes = state.rules, {one: _snake_json(state, one) for one in state.alive}
     board = {
         "height": rules.height,
         "width": rules.width,
         "snakes": list(snakes.values()),
-        "food": _points(state, state.food),
-        "hazards": _points(state, state.hazards),
+        "food": _points_json(state, state.food),
+        "hazards": _points_json(state, state.hazards),
     }
-    return state, {"game": _game(state), "turn": state.turn, "board": board}, snakes
+    return state, {"game": _game_json(state), "turn": state.turn, "board": board}, snakes
 
 
-def _game(state: State) -> dict[str, Json]:
+def _game_json(state: State) -> dict[str, Json]:
     given = state.rules.configuration
     return {
         "id": state.names.game,
@@ -63,9 +63,9 @@ def _game(state: State) -> dict[str, Json]:
     }
 
 
-def _snake(state: State, seat: int) -> dict[str, Json]:
+def _snake_json(state: State, seat: int) -> dict[str, Json]:
     name = state.names.snakes[seat]
-    cells = _points(state, state.bodies[seat])
+    cells = _points_json(state, state.bodies[seat])
     return {
         "id": name,
         "name": name[:8],
@@ -80,6 +80,6 @@ def _snake(state: State, seat: int) -> dict[str, Json]:
     }
 
 
-def _points(state: State, cells: tuple[int, ...]) -> list[dict[str, int]]:
+def _points_json(state: State, cells: tuple[int, ...]) -> list[dict[str, int]]:
     xy = state.rules.xy
     return [{"x": xy[cell][0], "y": xy[cell][1]} for cell in cells]

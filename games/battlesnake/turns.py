@@ -10,8 +10,8 @@ from random import Random
 from typing import TypeVar
 
 from games.battlesnake.board import MAX_HEALTH, Rules
-from games.battlesnake.placing import more_food
 from games.battlesnake.positions import Body, Cause, State
+from games.battlesnake.spawning import more_food
 from games.protocol import GameError, Json, Verdict
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ T = TypeVar("T")
 SIDES = ("left", "right", "bottom", "top")
 
 
-def play(
+def play_turn(
     state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
 ) -> tuple[State, Json]:
     """The next position and its chance, ``{"food": [[x, y], ...], "shrink": side or null}``.
@@ -41,12 +41,12 @@ def play(
             if not isinstance(move, Verdict) or not move.is_fault:
                 raise GameError(f"seat {seat}: needs a move or a fault, got {move!r:.100}")
             offset = offsets[last_moves[seat]]
-            faults = _put(faults, seat, None if answered[seat] else move)
+            faults = _replace_at(faults, seat, None if answered[seat] else move)
         else:
             last_moves[seat] = move
             if not answered[seat]:
-                answered = _put(answered, seat, True)
-                faults = _put(faults, seat, None)
+                answered = _replace_at(answered, seat, True)
+                faults = _replace_at(faults, seat, None)
         body = bodies[seat]
         head = body[0] + offset
         if head in wraps:
@@ -82,7 +82,7 @@ def play(
     if gone:
         alive = tuple(seat for seat in alive if seat not in gone)
         for seat in gone:
-            eliminated_on = _put(eliminated_on, seat, turn)
+            eliminated_on = _replace_at(eliminated_on, seat, turn)
     if eaten:
         food = tuple(cell for cell in food if cell not in eaten)
     if rules.constrictor:
@@ -94,9 +94,9 @@ def play(
         food = (*food, *drawn)
     elif not isinstance(chance, Random) and chance["food"]:
         raise GameError(f"food: this map has none, given {chance['food']!r:.100}")
-    shrink, calm = _shrink(rules, turn, state.calm, chance)
+    shrink, calm = _shrink_board(rules, turn, state.calm, chance)
     if shrink:
-        hazards = _outside(rules, calm)
+        hazards = _hazard_cells(rules, calm)
     after = State(
         rules,
         state.names,
@@ -141,7 +141,7 @@ def _collision(seat: int, bodies: Sequence[Body], rests: Mapping[int, Body]) -> 
     return met
 
 
-def _shrink(
+def _shrink_board(
     rules: Rules, turn: int, calm: tuple[int, int, int, int], chance: Random | Json
 ) -> tuple[str | None, tuple[int, int, int, int]]:
     """The side that hazards take now, if any, and what they leave."""
@@ -163,7 +163,7 @@ def _shrink(
     )
 
 
-def _outside(rules: Rules, calm: tuple[int, int, int, int]) -> tuple[int, ...]:
+def _hazard_cells(rules: Rules, calm: tuple[int, int, int, int]) -> tuple[int, ...]:
     left, right, bottom, top = calm
     return tuple(
         rules.cell(x, y)
@@ -173,5 +173,5 @@ def _outside(rules: Rules, calm: tuple[int, int, int, int]) -> tuple[int, ...]:
     )
 
 
-def _put(values: tuple[T, ...], place: int, value: T) -> tuple[T, ...]:
+def _replace_at(values: tuple[T, ...], place: int, value: T) -> tuple[T, ...]:
     return (*values[:place], value, *values[place + 1 :])

@@ -1,0 +1,1 @@
+"""What every domain stores with: connections (``db``), blobs, migrations, idempotency keys."""

@@ -34,41 +34,41 @@ class BlobTooLarge(LadderError):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredBlob:
     """A blob's name and size."""
 
     digest: str
     size: int
 
 
-class Incoming:
+class IncomingBlob:
     """Bytes that are in the store without a name yet; ``keep`` gives them theirs."""
 
-    def __init__(self, store: LocalStore | S3Store, key: str, stored: Stored) -> None:
+    def __init__(self, store: LocalStore | S3Store, key: str, stored: StoredBlob) -> None:
         self.stored = stored
         self._store, self._key = store, key
 
     def keep(self) -> None:
         """Makes them a blob. The same bytes may be there already: then nothing changes."""
         with suppress(AlreadyExistsError):
-            obstore.rename(self._store, self._key, _key(self.stored.digest), overwrite=False)
+            obstore.rename(self._store, self._key, _blob_key(self.stored.digest), overwrite=False)
 
 
 class Blobs(Protocol):
     """Bytes by digest."""
 
-    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Stored:
+    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> StoredBlob:
         """Stores the bytes as they come. Raises BlobTooLarge; then, or when ``chunks`` raises,
         nothing is kept."""
         ...
 
     def receive(
         self, chunks: Iterable[bytes], *, limit_bytes: int
-    ) -> AbstractContextManager[Incoming]:
+    ) -> AbstractContextManager[IncomingBlob]:
         """The same in two steps: what was not kept when the context ends is gone."""
         ...
 
-    def put_bytes(self, content: bytes) -> Stored:
+    def put_bytes(self, content: bytes) -> StoredBlob:
         """Stores bytes already in memory."""
         ...
 
@@ -89,20 +89,20 @@ class Blobs(Protocol):
         ...
 
 
-class StoredBlobs:
+class ObjectStoreBlobs:
     """Blobs in an object store."""
 
     def __init__(self, store: LocalStore | S3Store, folder: Path | None = None) -> None:
         self._store = store
         self._folder = folder
 
-    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Stored:
+    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> StoredBlob:
         with self.receive(chunks, limit_bytes=limit_bytes) as incoming:
             incoming.keep()
             return incoming.stored
 
     @contextmanager
-    def receive(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Iterator[Incoming]:
+    def receive(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Iterator[IncomingBlob]:
         key = f"incoming/{secrets.token_hex(16)}"
         sha = hashlib.sha256()
         size = 0
@@ -118,20 +118,20 @@ class StoredBlobs:
 
         obstore.put(self._store, key, measured(), chunk_size=5 * CHUNK_BYTES)
         try:
-            yield Incoming(self._store, key, Stored(sha.hexdigest(), size))
+            yield IncomingBlob(self._store, key, StoredBlob(sha.hexdigest(), size))
         finally:
             with suppress(FileNotFoundError):
                 obstore.delete(self._store, key)
 
-    def put_bytes(self, content: bytes) -> Stored:
+    def put_bytes(self, content: bytes) -> StoredBlob:
         digest = hashlib.sha256(content).hexdigest()
         with suppress(AlreadyExistsError):
-            obstore.put(self._store, _key(digest), content, mode="create", use_multipart=False)
-        return Stored(digest, len(content))
+            obstore.put(self._store, _blob_key(digest), content, mode="create", use_multipart=False)
+        return StoredBlob(digest, len(content))
 
     def open(self, digest: str) -> Iterator[bytes]:
         try:
-            found = obstore.get(self._store, _key(digest))
+            found = obstore.get(self._store, _blob_key(digest))
         except FileNotFoundError:
             raise NotFound("the file is gone") from None
         return (bytes(piece) for piece in found.stream(min_chunk_size=CHUNK_BYTES))
@@ -139,22 +139,22 @@ class StoredBlobs:
     def path(self, digest: str) -> Path | None:
         if self._folder is None:
             return None
-        path = self._folder / _key(digest)
+        path = self._folder / _blob_key(digest)
         return path if path.is_file() else None
 
     def exists(self, digest: str) -> bool:
         try:
-            obstore.head(self._store, _key(digest))
+            obstore.head(self._store, _blob_key(digest))
         except FileNotFoundError:
             return False
         return True
 
     def delete(self, digest: str) -> None:
         with suppress(FileNotFoundError):
-            obstore.delete(self._store, _key(digest))
+            obstore.delete(self._store, _blob_key(digest))
 
 
-def open_blobs(url: str) -> StoredBlobs:
+def open_blobs(url: str) -> ObjectStoreBlobs:
     """The blobs at ``file:///folder`` (made when missing) or ``s3://bucket/prefix``.
 
     S3 takes its endpoint and keys from the environment (AWS_ENDPOINT, AWS_ACCESS_KEY_ID, …).
@@ -163,13 +163,13 @@ def open_blobs(url: str) -> StoredBlobs:
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
         folder = Path(unquote(parts.path))
-        return StoredBlobs(LocalStore(folder, mkdir=True), folder)
+        return ObjectStoreBlobs(LocalStore(folder, mkdir=True), folder)
     if parts.scheme == "s3" and parts.netloc:
-        return StoredBlobs(S3Store.from_url(url))
+        return ObjectStoreBlobs(S3Store.from_url(url))
     raise Invalid("blobs_url", f"{url!r} is neither file:///folder nor s3://bucket/prefix")
 
 
-def _key(digest: str) -> str:
+def _blob_key(digest: str) -> str:
     if len(digest) != 64 or not DIGEST_CHARS.issuperset(digest):
         raise NotFound("no such file: that is no digest")
     return f"sha256/{digest[:2]}/{digest}"

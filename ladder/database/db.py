@@ -1,4 +1,4 @@
-"""Connections to Postgres. Functions of the store take one; their callers own the transaction."""
+"""Connections to Postgres. Functions of ``ladder`` take one; their callers own the transaction."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def atomic(conn: Connection) -> Iterator[None]:
         yield
 
 
-def whole(
+def atomic_function(
     act: Callable[Concatenate[Connection, P], T],
 ) -> Callable[Concatenate[Connection, P], T]:
     """Makes all of a function's statements one ``atomic`` piece."""

@@ -1,7 +1,7 @@
 """Answers kept for a repeated POST with the same Idempotency-Key.
 
-``begin`` and ``complete`` stand in the transaction that does the work: a second request with the
-key waits until the first one is over, then gets its answer, or does the work if it failed.
+``begin_request`` and ``store_answer`` stand in the transaction that does the work: a second request
+with the key waits until the first one is over, then gets its answer, or does the work if it failed.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from typing import Final
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
+from ladder.enums import Json
 from ladder.errors import Conflict
 from ladder.ids import UserId
-from ladder.kinds import Json
 
 KEEP_HOURS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredAnswer:
     """What the first request was answered."""
 
     status: int
     body: Json
 
 
-def begin(conn: Connection, user_id: UserId, key: str, request_digest: str) -> Answer | None:
-    """The kept answer, or None: do the work now and ``complete`` it in this transaction.
+def begin_request(
+    conn: Connection, user_id: UserId, key: str, request_digest: str
+) -> StoredAnswer | None:
+    """The kept answer, or None: do the work now and ``store_answer`` it in this transaction.
 
     Raises Conflict when the key was used for a different request, or for one that another
     transaction began and left without an answer.
@@ -48,18 +50,18 @@ def begin(conn: Connection, user_id: UserId, key: str, request_digest: str) -> A
         raise Conflict("idempotency key: the first request with it is not over; try again")
     if row[0] != request_digest:
         raise Conflict("idempotency key: it was used for a different request; draw a new one")
-    return Answer(row[1], row[2])
+    return StoredAnswer(row[1], row[2])
 
 
-def complete(conn: Connection, user_id: UserId, key: str, status: int, body: Json) -> None:
-    """Keeps the answer of the request that ``begin`` let through."""
+def store_answer(conn: Connection, user_id: UserId, key: str, status: int, body: Json) -> None:
+    """Keeps the answer of the request that ``begin_request`` let through."""
     conn.execute(
         "update idempotency_keys set status = %s, body = %s where user_id = %s and key = %s",
         (status, Jsonb(body), user_id, key),
     )
 
 
-def forget(conn: Connection) -> int:
+def delete_old_answers(conn: Connection) -> int:
     """Drops answers older than KEEP_HOURS; returns how many. Called by the scheduler."""
     return conn.execute(
         "delete from idempotency_keys where created_at < now() - make_interval(hours => %s)",

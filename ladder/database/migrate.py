@@ -23,7 +23,7 @@ from typing import Final
 import psycopg
 from psycopg import errors, sql
 
-from ladder.database.phases import FIRST, Phase, drops_function, phase
+from ladder.database.phases import FIRST, Phase, drops_function, phase_of
 from ladder.errors import LadderError
 from ladder.ids import time_part
 
@@ -35,7 +35,7 @@ PARTITIONED: Final = {
     "attempts": "match_id",
     "ratings": "match_id",
 }
-DEFINED: Final = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
+FUNCTION_DEFINITION: Final = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
 File = tuple[str, str]
 """Name and text."""
 
@@ -53,7 +53,7 @@ class EarlierDatabase(LadderError):
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
+class MigrationResult:
     """What a migration did."""
 
     applied: list[str]
@@ -62,56 +62,56 @@ class Migrated:
     """Names of the migrations that run after the roll-out."""
 
 
-def files() -> list[File]:
+def migration_files() -> list[File]:
     """Every migration, in order of number; of one number ``before`` comes first."""
-    return sorted(_sql(resources.files("ladder.database") / "migrations"), key=_order)
+    return sorted(_sql_files(resources.files("ladder.database") / "migrations"), key=_file_order)
 
 
-def functions() -> list[File]:
+def function_files() -> list[File]:
     """Every file of functions, in order of domain and name."""
     domains = [folder for folder in resources.files("ladder").iterdir() if folder.is_dir()]
     return sorted(
-        (f"{domain.name}/{name}", text) for domain in domains for name, text in _sql(domain)
+        (f"{domain.name}/{name}", text) for domain in domains for name, text in _sql_files(domain)
     )
 
 
-def _sql(folder: Traversable) -> list[File]:
+def _sql_files(folder: Traversable) -> list[File]:
     return [(f.name, f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql")]
 
 
-def _order(file: File) -> tuple[str, bool, str]:
+def _file_order(file: File) -> tuple[str, bool, str]:
     name, _ = file
-    return name[:4], phase(name) is Phase.AFTER, name
+    return name[:4], phase_of(name) is Phase.AFTER, name
 
 
-def migrate(url: str, *, after: bool = False) -> Migrated:
+def migrate(url: str, *, after: bool = False) -> MigrationResult:
     """Runs the migrations due before the roll-out, or with ``after`` all, and changed functions.
 
     Raises EarlierDatabase, MigrationChanged, FunctionChanged.
     """
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("select pg_advisory_lock(%s)", (LOCK,))
-        _refuse_earlier(conn)
+        _refuse_earlier_database(conn)
         conn.execute("set lock_timeout = '10s'")
-        _make_books(conn)
+        _create_migration_tables(conn)
         known: dict[str, str] = dict(
             conn.execute("select name, checksum from migrations").fetchall()
         )
-        migrations = files()
+        migrations = migration_files()
         if known.keys() - dict(migrations):
             # A newer version has migrated this database. Its functions serve this version too.
-            return Migrated([], [])
+            return MigrationResult([], [])
         for name, text in migrations:
             if known.get(name, digest(text)) != digest(text):
                 raise MigrationChanged(f"{name} was applied with other contents than it has now")
         due = [file for file in migrations if file[0] not in known]
-        later = [file for file in due if known and phase(file[0]) is Phase.AFTER]
-        applied = _run_once(conn, [file for file in due if file not in later])
-        applied += _run_functions(conn, migrations)
+        later = [file for file in due if known and phase_of(file[0]) is Phase.AFTER]
+        applied = _run_migrations(conn, [file for file in due if file not in later])
+        applied += _run_changed_functions(conn, migrations)
         if after:
-            applied += _run_once(conn, later)
+            applied += _run_migrations(conn, later)
         ensure_partitions(conn, MONTHS_AHEAD)
-    return Migrated(applied, [] if after else [name for name, _ in later])
+    return MigrationResult(applied, [] if after else [name for name, _ in later])
 
 
 def digest(text: str) -> str:
@@ -119,7 +119,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _refuse_earlier(conn: psycopg.Connection) -> None:
+def _refuse_earlier_database(conn: psycopg.Connection) -> None:
     """Raises EarlierDatabase if migrations ran here, but not our first. Changes nothing."""
     if conn.execute("select to_regclass('migrations')").fetchone() == (None,):
         return
@@ -132,7 +132,7 @@ def _refuse_earlier(conn: psycopg.Connection) -> None:
         )
 
 
-def _make_books(conn: psycopg.Connection) -> None:
+def _create_migration_tables(conn: psycopg.Connection) -> None:
     conn.execute(
         "create table if not exists migrations (name text primary key, checksum text not null,"
         " applied_at timestamptz not null default now())"
@@ -144,7 +144,7 @@ def _make_books(conn: psycopg.Connection) -> None:
     )
 
 
-def _run_once(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
+def _run_migrations(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
     """Runs migrations, each in a transaction with its row; returns their names."""
     for name, text in migrations:
         with conn.transaction():
@@ -155,9 +155,9 @@ def _run_once(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]
     return [name for name, _ in migrations]
 
 
-def _run_functions(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
+def _run_changed_functions(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
     """Runs the files of functions that changed, in one transaction; returns their names."""
-    current = functions()
+    current = function_files()
     rows = conn.execute("select name, checksum, defines from function_files").fetchall()
     known = {name: checksum for name, checksum, _ in rows}
     changed = [(name, text) for name, text in current if known.get(name) != digest(text)]
@@ -168,9 +168,9 @@ def _run_functions(conn: psycopg.Connection, migrations: Sequence[File]) -> list
         for name, text in changed:
             _run_file(conn, name, text)
         conn.execute("delete from function_files where name = any (%s)", (removed,))
-        defined = Counter(name for _, text in current for name in DEFINED.findall(text))
+        defined = Counter(name for _, text in current for name in FUNCTION_DEFINITION.findall(text))
         earlier = {name for _, _, names in rows for name in names}
-        _refuse_leftovers(conn, defined, earlier, migrations)
+        _refuse_undefined_functions(conn, defined, earlier, migrations)
     return [name for name, _ in changed]
 
 
@@ -189,11 +189,11 @@ def _run_file(conn: psycopg.Connection, name: str, text: str) -> None:
         "insert into function_files (name, checksum, defines) values (%s, %s, %s)"
         " on conflict (name) do update set checksum = excluded.checksum,"
         " defines = excluded.defines, applied_at = now()",
-        (name, digest(text), DEFINED.findall(text)),
+        (name, digest(text), FUNCTION_DEFINITION.findall(text)),
     )
 
 
-def _refuse_leftovers(
+def _refuse_undefined_functions(
     conn: psycopg.Connection,
     defined: Counter[str],
     earlier: set[str],

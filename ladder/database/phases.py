@@ -1,7 +1,7 @@
 """The phase of a migration, and what may stand in it.
 
 A roll-out replaces processes one by one, so versions N and N-1 run together on one database. What
-runs before it only adds; what runs after it may take away. ``faults`` reads the SQL text.
+runs before it only adds; what runs after it may take away. ``phase_violations`` reads the SQL text.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ DROPPED: Final = re.compile(r"\bdrop\s+function\s+(?:if\s+exists\s+)?(\w+)", FLA
 NO_STATEMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'", re.DOTALL)
 
 
-def phase(name: str) -> Phase:
+def phase_of(name: str) -> Phase:
     """The phase that a file's name says. Raises ValueError for a name of another form."""
     if name == FIRST:
         return Phase.BEFORE
@@ -74,41 +74,45 @@ def phase(name: str) -> Phase:
 
 def drops_function(name: str, text: str) -> list[str]:
     """Names of the functions that an ``after`` file drops."""
-    return DROPPED.findall(_bare(text)) if phase(name) is Phase.AFTER else []
+    return (
+        DROPPED.findall(_without_comments_and_strings(text))
+        if phase_of(name) is Phase.AFTER
+        else []
+    )
 
 
-def faults(name: str, text: str) -> list[str]:
+def phase_violations(name: str, text: str) -> list[str]:
     """What may not stand in this migration: ``file:line: statement; remedy``."""
-    found = [(at, what, CURRENT) for at, what in _matches(FUNCTION, text)]
-    if phase(name) is Phase.BEFORE:
+    found = [(at, what, CURRENT) for at, what in _find_in_statements(FUNCTION, text)]
+    if phase_of(name) is Phase.BEFORE:
         found += [
             (at, what, remedy)
             for pattern, remedy in DESTRUCTIVE
-            for at, what in _matches(pattern, text)
+            for at, what in _find_in_statements(pattern, text)
         ]
-        found += [(at, what, FILLED) for at, what in _unfilled(text)]
+        found += [(at, what, FILLED) for at, what in _required_columns_without_default(text)]
     lines = [(text.count("\n", 0, at) + 1, what, remedy) for at, what, remedy in sorted(found)]
     return [f"{name}:{line}: {' '.join(what.split())}; {remedy}" for line, what, remedy in lines]
 
 
-def _bare(text: str) -> str:
+def _without_comments_and_strings(text: str) -> str:
     """The text with blanks for comments and strings; every place stays the same."""
     return NO_STATEMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Every statement and where it starts."""
-    for found in re.finditer(r"[^;]+", _bare(text)):
+    for found in re.finditer(r"[^;]+", _without_comments_and_strings(text)):
         yield found.start(), found.group()
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
+def _find_in_statements(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
     for start, statement in _statements(text):
         for found in pattern.finditer(statement):
             yield start + found.start(), found.group()
 
 
-def _unfilled(text: str) -> Iterator[tuple[int, str]]:
+def _required_columns_without_default(text: str) -> Iterator[tuple[int, str]]:
     """Columns that may not be null and that no default fills."""
     for start, statement in _statements(text):
         if not re.match(r"\s*alter\s+table\b", statement, FLAGS):

@@ -9,7 +9,7 @@ from psycopg import errors
 from psycopg.rows import class_row
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, whole
+from ladder.database.db import Connection, atomic, atomic_function
 from ladder.entries.records import Agent, Submission
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
@@ -26,14 +26,14 @@ SUBMISSION: Final = (
 )
 
 
-@whole
-def name_agent(conn: Connection, team_id: TeamId, name: str, slug: str | None) -> Agent:
+@atomic_function
+def create_named_agent(conn: Connection, team_id: TeamId, name: str, slug: str | None) -> Agent:
     """A new agent that a person named; a slug is made from the name where none is given.
 
     Raises Invalid for a name of which nothing can stand in a slug, Conflict, and LimitReached.
     """
     agent = create_agent(conn, team_id, name, slug or slug_of(name))
-    quotas.agents(conn, team_id)
+    quotas.check_agent_quota(conn, team_id)
     return agent
 
 
@@ -47,7 +47,7 @@ def slug_of(name: str) -> str:
 
 def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Agent:
     """A new agent of a team. Raises Conflict when the team has this slug already."""
-    agent_id = AgentId(ids.new("age"))
+    agent_id = AgentId(ids.new_id("age"))
     try:
         with atomic(conn):
             conn.execute(
@@ -89,7 +89,7 @@ def list_agents(
     limit: int = 50,
 ) -> list[Agent]:
     """Agents this viewer may see, of one team or of all, oldest first, from behind ``after``."""
-    seen, values = visibility.agents(viewer)
+    seen, values = visibility.visible_agents(viewer)
     with conn.cursor(row_factory=class_row(Agent)) as cur:
         return cur.execute(
             f"{AGENT} where a.id > %s and (%s::text is null or a.team_id = %s) and {seen}"
@@ -172,7 +172,7 @@ def add_submission(
                 "insert into submissions (id, agent_id, digest, size_bytes, filename, message,"
                 " created_by, url) values (%s, %s, %s, %s, %s, %s, %s, %s)"
                 " on conflict (agent_id, digest) do nothing",
-                (ids.new("sub"), agent_id, digest, size_bytes, filename, message, user_id, url),
+                (ids.new_id("sub"), agent_id, digest, size_bytes, filename, message, user_id, url),
             )
     except errors.ForeignKeyViolation:
         raise NotFound.of("agent") from None

@@ -1,7 +1,7 @@
 """Anchors of a season: reference agents, and agents of its host, that pin its scale.
 
-Reference agents belong to a team of the house that nobody is a member of, one agent for each folder
-of ``agents/``, so that the same bytes are one submission in all leagues.
+Reference agents belong to a team of the instance that nobody is a member of, one agent for each
+folder of ``agents/``, so that the same bytes are one submission in all leagues.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from ladder.database.blobs import Blobs
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, entries, reference_agents
 from ladder.entries.records import Entry, EntryState
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import SubmissionId, TeamId
-from ladder.leagues.medals import Kind
+from ladder.leagues.medals import MedalRuleKind
 from ladder.leagues.records import Season
 from ladder.matches import pairing
 from ladder.people import users
-from ladder.people.permissions import SubmissionSeen, may_see
+from ladder.people.permissions import SubmissionResource, may_see
 from ladder.people.records import Viewer
 
 TEAM: Final = "Reference agents"
@@ -30,11 +30,11 @@ OWN: Final = "sub_"
 """What begins a name that is the id of a submission."""
 
 
-def refuse_unknown(game: str, names: Sequence[str]) -> None:
+def refuse_unknown_anchors(game: str, names: Sequence[str]) -> None:
     """Raises Invalid for the first name that is not a reference agent of this game."""
-    known = reference_agents.names(game)
+    known = reference_agents.agent_names(game)
     for name in names:
-        if reference_agents.name_of(name) not in known and not name.startswith(OWN):
+        if reference_agents.canonical_name(name) not in known and not name.startswith(OWN):
             raise Invalid(
                 "anchors",
                 f"there is no reference agent {name!r}; choose from {', '.join(known) or 'none'},"
@@ -42,28 +42,28 @@ def refuse_unknown(game: str, names: Sequence[str]) -> None:
             )
 
 
-@whole
-def add(
+@atomic_function
+def add_anchors(
     conn: Connection, blobs: Blobs, season: Season, names: Sequence[str], by: Viewer, *, fill: bool
 ) -> list[Entry]:
-    """Enters anchors in a season that is there already, as `enter` does.
+    """Enters anchors in a season that is there already, as `enter_anchors` does.
 
     Raises Conflict once uploads are locked, and where new anchors would move the scores that medals
     are given by.
     """
-    refuse_unknown(season.game, names)
+    refuse_unknown_anchors(season.game, names)
     if season.state != "open":
         raise Conflict("this season's uploads are locked: open a new season to change its anchors")
-    if season.medals["kind"] == Kind.LINES and season.accepted_no:
+    if season.medals["kind"] == MedalRuleKind.LINES and season.accepted_no:
         raise Conflict(
             "this season gives medals by score, and new anchors would change the scores:"
             " add anchors before its first match"
         )
-    return enter(conn, blobs, season, names, by, fill=fill)
+    return enter_anchors(conn, blobs, season, names, by, fill=fill)
 
 
-@whole
-def enter(
+@atomic_function
+def enter_anchors(
     conn: Connection, blobs: Blobs, season: Season, names: Sequence[str], by: Viewer, *, fill: bool
 ) -> list[Entry]:
     """Enters these anchors, which ``by`` chose: names of reference agents, or ids of its own
@@ -71,51 +71,55 @@ def enter(
 
     Raises Invalid for an unknown name and Conflict for what competes in the season.
     """
-    refuse_unknown(season.game, names)
+    refuse_unknown_anchors(season.game, names)
     entered = []
     for name in dict.fromkeys(
-        one if one.startswith(OWN) else reference_agents.name_of(one) for one in names
+        one if one.startswith(OWN) else reference_agents.canonical_name(one) for one in names
     ):
         if name.startswith(OWN):
-            entry = enter_own(conn, season, SubmissionId(name), by)
+            entry = enter_own_anchor(conn, season, SubmissionId(name), by)
         else:
-            entry = enter_reference(conn, blobs, season, name)
+            entry = enter_reference_agent(conn, blobs, season, name)
         if not entry.is_anchor:
             raise Conflict(f"{name} competes in this season; choose another", field="anchors")
         entered.append(entry)
     if fill:
-        entered += fill_seats(conn, blobs, season)
+        entered += fill_empty_seats(conn, blobs, season)
     return entered
 
 
-def enter_own(conn: Connection, season: Season, submission_id: SubmissionId, by: Viewer) -> Entry:
+def enter_own_anchor(
+    conn: Connection, season: Season, submission_id: SubmissionId, by: Viewer
+) -> Entry:
     """Enters a submission of a team of ``by`` as an anchor. Raises NotFound and Forbidden."""
     found = agents.get_submission(conn, submission_id)
-    if not may_see(by, SubmissionSeen(found.team_id)):
+    if not may_see(by, SubmissionResource(found.team_id)):
         raise NotFound.of("submission")
     if found.team_id not in by.team_ids:
         raise Forbidden("This submission belongs to another team.")
-    return entries.enter(conn, season.id, found.id, is_anchor=True, count_limit=False)[0]
+    return entries.enter_season(conn, season.id, found.id, is_anchor=True, count_limit=False)[0]
 
 
-def enter_reference(conn: Connection, blobs: Blobs, season: Season, name: str) -> Entry:
+def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: str) -> Entry:
     """Enters the reference agent of this name, one of ``reference_agents.names``, as an anchor."""
-    name = reference_agents.name_of(name)
-    team, slug = house_team(conn), f"{season.game}-{name}".replace("_", "-")[:40]
+    name = reference_agents.canonical_name(name)
+    team, slug = reference_team(conn), f"{season.game}-{name}".replace("_", "-")[:40]
     agent = agents.find_agent(conn, team, slug)
     if agent is None:
         agent = agents.create_agent(conn, team, reference_agents.title_of(season.game, name), slug)
     if not agent.open_for_scrims:  # everybody may try an agent against them
         agents.update_agent(conn, agent.id, open_for_scrims=True)
-    filename, content = reference_agents.read(season.game, name)
+    filename, content = reference_agents.read_bundle(season.game, name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", None
     )
-    return entries.enter(conn, season.id, submission.id, is_anchor=True, count_limit=False)[0]
+    return entries.enter_season(conn, season.id, submission.id, is_anchor=True, count_limit=False)[
+        0
+    ]
 
 
-def fill_seats(conn: Connection, blobs: Blobs, season: Season) -> list[Entry]:
+def fill_empty_seats(conn: Connection, blobs: Blobs, season: Season) -> list[Entry]:
     """Enters reference agents for the seats that the season's competitors leave empty."""
     rows = conn.execute(
         "select b.digest, e.state from entries e join submissions b on b.id = e.submission_id"
@@ -124,20 +128,24 @@ def fill_seats(conn: Connection, blobs: Blobs, season: Season) -> list[Entry]:
     ).fetchall()
     entered = {digest for digest, state in rows if state in (EntryState.ACTIVE, EntryState.PENDING)}
     left = {digest for digest, _ in rows} - entered
-    offered = {name: digest for name, digest in _offered(season.game).items() if digest not in left}
+    offered = {
+        name: digest
+        for name, digest in _reference_digests(season.game).items()
+        if digest not in left
+    }
     names = pairing.anchors_to_add(entered, offered, season.seats)
-    return [enter_reference(conn, blobs, season, name) for name in names]
+    return [enter_reference_agent(conn, blobs, season, name) for name in names]
 
 
-def _offered(game: str) -> dict[str, str]:
+def _reference_digests(game: str) -> dict[str, str]:
     """Digests of the game's reference agents by name, in the order in which they are offered."""
     return {
-        name: hashlib.sha256(reference_agents.read(game, name)[1]).hexdigest()
-        for name in reference_agents.preferred(game)
+        name: hashlib.sha256(reference_agents.read_bundle(game, name)[1]).hexdigest()
+        for name in reference_agents.agents_in_preferred_order(game)
     }
 
 
-def house_team(conn: Connection) -> TeamId:
+def reference_team(conn: Connection) -> TeamId:
     """The team of nobody that reference agents belong to, made when it is missing."""
     conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (SLUG,))
     row = conn.execute(

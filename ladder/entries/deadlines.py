@@ -1,7 +1,8 @@
 """What may come to a season's field, and until when: deadlines of uploads, and what waits for them.
 
-An upload is in time when its request began before the deadline, and then has ``ARRIVAL_SECONDS`` to
-be there. No medal is sealed before the last one can have come, been validated and played.
+An upload is in time when its request began before the deadline, and then has
+``LONGEST_UPLOAD_SECONDS`` to be there. No medal is sealed before the last one can have come, been
+validated and played.
 """
 
 from __future__ import annotations
@@ -11,23 +12,27 @@ from typing import Final
 from ladder.database.db import Connection
 from ladder.errors import Conflict
 from ladder.ids import SeasonId, TeamId
-from ladder.leagues import seals
+from ladder.leagues import sealed_medals
 from ladder.leagues.records import Season
 from ladder.matches import capacity
 
-ENTERING: Final = 0x656E7472  # "entr": class of the advisory locks, one per season
-ARRIVAL_SECONDS: Final = 660.0
+MAY_STILL_ENTER: Final = 0x656E7472  # "entr": class of the advisory locks, one per season
+LONGEST_UPLOAD_SECONDS: Final = 660.0
 """Between the first byte of an upload and its entry; one that takes longer began later."""
 
 
-def refuse_late(conn: Connection, season: Season, team_id: TeamId, waited_seconds: float) -> None:
+def refuse_late_upload(
+    conn: Connection, season: Season, team_id: TeamId, waited_seconds: float
+) -> None:
     """Raises Conflict where this team may not enter the season with what began to arrive so long
     ago. Until the caller's transaction ends no medal is sealed.
 
     A season that its date has locked takes what began to arrive before; one locked by a host takes
     nothing but from a team with an extension; and none takes anything once a medal is sealed.
     """
-    conn.execute("select pg_advisory_xact_lock_shared(%s, hashtext(%s))", (ENTERING, season.id))
+    conn.execute(
+        "select pg_advisory_xact_lock_shared(%s, hashtext(%s))", (MAY_STILL_ENTER, season.id)
+    )
     row = conn.execute(
         "with s as (select *, clock_timestamp() - make_interval(secs => %s) as arrived_at"
         "   from seasons where id = %s)"
@@ -38,7 +43,7 @@ def refuse_late(conn: Connection, season: Season, team_id: TeamId, waited_second
         "   or coalesce(x.closes_at > s.arrived_at, false))"
         " from s join leagues l on l.id = s.league_id"
         " left join extensions x on x.season_id = s.id and x.team_id = %s",
-        (min(waited_seconds, ARRIVAL_SECONDS), season.id, team_id),
+        (min(waited_seconds, LONGEST_UPLOAD_SECONDS), season.id, team_id),
     ).fetchone()
     assert row is not None
     league_state, is_early, is_in_time = row
@@ -46,18 +51,18 @@ def refuse_late(conn: Connection, season: Season, team_id: TeamId, waited_second
         raise Conflict("the league is closed")
     if is_early:
         raise Conflict(f"the season opens at {season.opens_at.isoformat()}")
-    if not is_in_time or seals.of_season(conn, season.id):
+    if not is_in_time or sealed_medals.sealed_medals_of_season(conn, season.id):
         raise Conflict("uploads to this season are locked")
 
 
-def awaited(conn: Connection, season_id: SeasonId) -> bool:
+def is_waiting_for_entries(conn: Connection, season_id: SeasonId) -> bool:
     """Whether the field of a locked season may still grow, or has not all played: somebody enters
     at this moment, may upload, began to in time, is not validated yet, or has no game and can.
 
     Where not, nobody enters until the caller's transaction ends.
     """
     alone = conn.execute(
-        "select pg_try_advisory_xact_lock(%s, hashtext(%s))", (ENTERING, season_id)
+        "select pg_try_advisory_xact_lock(%s, hashtext(%s))", (MAY_STILL_ENTER, season_id)
     ).fetchone()
     if alone is None or not alone[0]:
         return True
@@ -66,12 +71,12 @@ def awaited(conn: Connection, season_id: SeasonId) -> bool:
         " or exists (select 1 from extensions x where x.season_id = s.id"
         "   and x.closes_at > now() - make_interval(secs => %(arrival)s))"
         " from seasons s where s.id = %(season)s",
-        {"season": season_id, "arrival": ARRIVAL_SECONDS},
+        {"season": season_id, "arrival": LONGEST_UPLOAD_SECONDS},
     ).fetchone()
-    return (row is not None and bool(row[0])) or _expects(conn, season_id)
+    return (row is not None and bool(row[0])) or _has_unplayed_entries(conn, season_id)
 
 
-def _expects(conn: Connection, season_id: SeasonId) -> bool:
+def _has_unplayed_entries(conn: Connection, season_id: SeasonId) -> bool:
     """Whether somebody who uploaded in time is not validated yet, or has not played, and can. Who
     was paused before it played is not waited for: its owner could have all wait by resuming it."""
     rows = conn.execute(
@@ -81,4 +86,4 @@ def _expects(conn: Connection, season_id: SeasonId) -> bool:
         (season_id,),
     )
     wanted = {row[0] for row in rows}
-    return bool(wanted - capacity.given_up(conn, wanted))
+    return bool(wanted - capacity.long_unserved_profiles(conn, wanted))

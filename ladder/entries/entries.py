@@ -10,8 +10,8 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 
 from ladder import ids
-from ladder.database.db import Connection, whole
-from ladder.entries import agents, deadlines, declared, validations
+from ladder.database.db import Connection, atomic_function
+from ladder.entries import agents, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Submission
 from ladder.errors import Conflict, LadderError, LimitReached, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
@@ -38,7 +38,7 @@ ENTRY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class UploadLimits:
     """A team's daily uploads in a season."""
 
     used: int
@@ -52,13 +52,13 @@ class Limits:
 class DailyLimitReached(LimitReached):
     """The team's uploads of this day are used up."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: UploadLimits) -> None:
         super().__init__("uploads a day", limits.used, limits.allowed, limits.resets_at)
         self.limits = limits
 
 
-@whole
-def enter(
+@atomic_function
+def enter_season(
     conn: Connection,
     season_id: SeasonId,
     submission_id: SubmissionId,
@@ -68,7 +68,7 @@ def enter(
     is_anchor: bool = False,
     count_limit: bool = True,
     waited_seconds: float = 0.0,
-) -> tuple[Entry, Limits, bool]:
+) -> tuple[Entry, UploadLimits, bool]:
     """The submission's entry in the season, the team's limits now, and whether it was made now.
 
     The same submission is the same entry. A remote one that was rejected is validated again, since
@@ -81,11 +81,11 @@ def enter(
     """
     season = seasons.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
-    known = _find(conn, season_id, submission_id)
+    known = _find_entry(conn, season_id, submission_id)
     if known is not None and not (submission.url and known.state is EntryState.REJECTED):
-        return known, limits(conn, season_id, submission.team_id), False
+        return known, upload_limits(conn, season_id, submission.team_id), False
     if not is_anchor:  # whoever makes a season may enter its anchors before it opens
-        deadlines.refuse_late(conn, season, submission.team_id, waited_seconds)
+        deadlines.refuse_late_upload(conn, season, submission.team_id, waited_seconds)
     _refuse_excluded(conn, season_id, submission)
     if submission.url is not None:
         profile = REMOTE
@@ -95,10 +95,10 @@ def enter(
             f"bundle: {submission.size_bytes} bytes, this season allows {season.max_bundle_bytes}"
         )
     day = _today(conn)
-    taken = _take(conn, season, submission.team_id, day) if count_limit else None
+    taken = _count_upload(conn, season, submission.team_id, day) if count_limit else None
     if known is not None:
-        return _again(conn, season, known, taken)
-    entry_id = EntryId(ids.new("ent"))
+        return _validate_again(conn, season, known, taken)
+    entry_id = EntryId(ids.new_id("ent"))
     made = conn.execute(
         "insert into entries (id, season_id, agent_id, team_id, submission_id, parent_entry_id,"
         " profile, is_anchor, pairing_weight, mu, sigma, taken_day)"
@@ -122,17 +122,19 @@ def enter(
         ),
     )
     if made.rowcount == 1:
-        validations.make(conn, season, entry_id)
+        validations.make_validation_match(conn, season, entry_id)
     elif taken is not None:
-        _give_back(conn, season_id, submission.team_id, taken)  # somebody else was a moment faster
-    entry = _find(conn, season_id, submission_id)
+        _uncount_upload(
+            conn, season_id, submission.team_id, taken
+        )  # somebody else was a moment faster
+    entry = _find_entry(conn, season_id, submission_id)
     assert entry is not None
-    return entry, limits(conn, season_id, submission.team_id), made.rowcount == 1
+    return entry, upload_limits(conn, season_id, submission.team_id), made.rowcount == 1
 
 
 def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
     """The entry with this id. Raises NotFound."""
-    found = _entries(conn, "where e.id = %s", (entry_id,))
+    found = _select_entries(conn, "where e.id = %s", (entry_id,))
     if not found:
         raise NotFound.of("entry")
     return found[0]
@@ -154,7 +156,7 @@ def list_entries(
 
     With a ``viewer`` only those it may see, without one all.
     """
-    seen, values = visibility.entries(viewer) if viewer else visibility.EVERYTHING
+    seen, values = visibility.visible_entries(viewer) if viewer else visibility.EVERYTHING
     wanted = {
         "e.season_id = %s": season_id,
         "e.agent_id = %s": agent_id,
@@ -165,12 +167,12 @@ def list_entries(
     }
     given = {clause: value for clause, value in wanted.items() if value is not None}
     where = " and ".join((*given, seen))
-    return _entries(
+    return _select_entries(
         conn, f"where {where} order by e.id desc limit %s", (*given.values(), *values, limit)
     )
 
 
-def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:
+def upload_limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> UploadLimits:
     """The team's uploads in this season today (UTC)."""
     day = _today(conn)
     row = conn.execute(
@@ -184,11 +186,11 @@ def limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Limits:
         raise NotFound.of("season")
     resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
     allowed, used, closes_at = row
-    return Limits(used, allowed, max(0, allowed - used), resets_at, closes_at)
+    return UploadLimits(used, allowed, max(0, allowed - used), resets_at, closes_at)
 
 
-@whole
-def retire(conn: Connection, entry_id: EntryId) -> Entry:
+@atomic_function
+def retire_entry(conn: Connection, entry_id: EntryId) -> Entry:
     """Takes an entry out of play for good; matches under way still count.
 
     Raises NotFound, Conflict (the season is finished and its board stays as it is).
@@ -198,12 +200,12 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
         season = seasons.get_season(conn, entry.season_id)
         if season.state == "finished":
             raise Conflict("the season is finished; who stands on its board stays there")
-        stands_by = declared.of_team(conn, season.id, entry.team_id)
+        stands_by = declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
         if season.state == "locked" and stands_by == entry_id:
             raise Conflict("uploads are locked; the entry that its team declared stays")
     if entry.validation_match_id is not None and entry.state in VALIDATED:
-        hold(conn, [entry.validation_match_id], [entry.season_id])
-        matches.void(conn, [entry.validation_match_id], "the entry was withdrawn")
+        lock_matches_and_seasons(conn, [entry.validation_match_id], [entry.season_id])
+        matches.void_matches(conn, [entry.validation_match_id], "the entry was withdrawn")
         entry = get_entry(conn, entry_id)  # its validation may have been over a moment before
     if entry.state in ON_BOARD:
         take_off_board(conn, entry)
@@ -215,7 +217,9 @@ def retire(conn: Connection, entry_id: EntryId) -> Entry:
     return get_entry(conn, entry_id)
 
 
-def hold(conn: Connection, match_ids: Sequence[MatchId], season_ids: Sequence[SeasonId]) -> None:
+def lock_matches_and_seasons(
+    conn: Connection, match_ids: Sequence[MatchId], season_ids: Sequence[SeasonId]
+) -> None:
     """Locks matches, then seasons, for what is to change their entries too: the order of locks."""
     conn.execute(
         "select 1 from matches where id = any (%s) order by id for update", (list(match_ids),)
@@ -246,8 +250,8 @@ def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) ->
     )
 
 
-@whole
-def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
+@atomic_function
+def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
     """Sees to pending entries past their deadline or whose validation came to nothing.
 
     Such an entry gets a new validation match, up to VALIDATIONS in all; then it is rejected with
@@ -261,7 +265,7 @@ def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
     touched = []
     for entry_id, season_id, team_id, match_id, made, taken_day in due:
         if match_id is not None:
-            matches.void(conn, [match_id], "not validated in time")
+            matches.void_matches(conn, [match_id], "not validated in time")
         still = conn.execute(
             "select 1 from entries where id = %s and state = 'pending'"
             " and validation_match_id is not distinct from %s for update",
@@ -270,7 +274,7 @@ def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
         if still is None:
             continue  # decided by a result while we looked
         if made < VALIDATIONS:
-            validations.make(conn, seasons.get_season(conn, season_id), entry_id)
+            validations.make_validation_match(conn, seasons.get_season(conn, season_id), entry_id)
         else:
             conn.execute(
                 "update entries set state = 'rejected', deadline_at = null, taken_day = null,"
@@ -282,18 +286,18 @@ def expire(conn: Connection, limit: int = 100) -> list[EntryId]:
                 ),
             )
             if taken_day is not None:
-                _give_back(conn, season_id, team_id, taken_day)
+                _uncount_upload(conn, season_id, team_id, taken_day)
         touched.append(EntryId(entry_id))
     return touched
 
 
-def candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
+def pairing_candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
     """The season's active entries for the pairing, from maintained columns alone; not those that
     rest after a strike."""
-    return fields(conn, [season_id])[season_id]
+    return candidates_by_season(conn, [season_id])[season_id]
 
 
-def fields(
+def candidates_by_season(
     conn: Connection, season_ids: Collection[SeasonId], *, with_pending: bool = False
 ) -> dict[SeasonId, list[Candidate]]:
     """The candidates of several seasons; ``with_pending`` adds entries that wait for validation."""
@@ -303,7 +307,7 @@ def fields(
         " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight, e.is_anchor"
         " from entries e join submissions b on b.id = e.submission_id"
         " where e.season_id = any (%s) and e.state = any (%s)"
-        " and (e.struck_at is null or e.struck_at <= now() - remote_rest()) order by e.id",
+        " and (e.struck_at is null or e.struck_at <= now() - remote_rest_period()) order by e.id",
         (list(season_ids), ["active", "pending"] if with_pending else ["active"]),
     )
     for season_id, *columns in rows:
@@ -311,9 +315,9 @@ def fields(
     return found
 
 
-def _again(
+def _validate_again(
     conn: Connection, season: Season, known: Entry, taken: date | None
-) -> tuple[Entry, Limits, bool]:
+) -> tuple[Entry, UploadLimits, bool]:
     """The rejected entry, pending anew."""
     made = conn.execute(
         "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
@@ -321,10 +325,10 @@ def _again(
         (taken, known.id),
     )
     if made.rowcount == 1:
-        validations.make(conn, season, known.id)
+        validations.make_validation_match(conn, season, known.id)
     elif taken is not None:
-        _give_back(conn, season.id, known.team_id, taken)  # somebody was a moment faster
-    told = limits(conn, season.id, known.team_id)
+        _uncount_upload(conn, season.id, known.team_id, taken)  # somebody was a moment faster
+    told = upload_limits(conn, season.id, known.team_id)
     return get_entry(conn, known.id), told, made.rowcount == 1
 
 
@@ -348,7 +352,7 @@ def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submissi
         raise Conflict(f"{whose} is disqualified from this season: ask its host")
 
 
-def _take(conn: Connection, season: Season, team_id: TeamId, day: date) -> date:
+def _count_upload(conn: Connection, season: Season, team_id: TeamId, day: date) -> date:
     """Counts one upload; the row stays locked until the caller's transaction ends."""
     row = None
     if season.daily_limit > 0:
@@ -359,11 +363,11 @@ def _take(conn: Connection, season: Season, team_id: TeamId, day: date) -> date:
             (season.id, team_id, day, season.daily_limit),
         ).fetchone()
     if row is None:
-        raise DailyLimitReached(limits(conn, season.id, team_id))
+        raise DailyLimitReached(upload_limits(conn, season.id, team_id))
     return day
 
 
-def _give_back(conn: Connection, season_id: SeasonId, team_id: TeamId, day: date) -> None:
+def _uncount_upload(conn: Connection, season_id: SeasonId, team_id: TeamId, day: date) -> None:
     conn.execute(
         "update daily_uploads set used = used - 1 where season_id = %s and team_id = %s"
         " and day = %s and used > 0",
@@ -379,14 +383,14 @@ def _today(conn: Connection) -> date:
     return today
 
 
-def _find(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> Entry | None:
-    found = _entries(
+def _find_entry(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> Entry | None:
+    found = _select_entries(
         conn, "where e.season_id = %s and e.submission_id = %s", (season_id, submission_id)
     )
     return found[0] if found else None
 
 
-def _entries(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Entry]:
+def _select_entries(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Entry]:
     with conn.cursor(row_factory=dict_row) as cur:
         return [
             Entry(**{**row, "state": EntryState(row["state"])})

@@ -1,14 +1,14 @@
 -- Strikes of remote entries. The third strike pauses an entry; it keeps its rank and is not paired.
 
 -- How long a paused entry waits for its next validation match, after so many tries.
-create or replace function remote_wait(p_tries integer) returns interval
+create or replace function remote_retry_delay(p_tries integer) returns interval
 language sql immutable as $$
     select case p_tries when 0 then interval '10 minutes' when 1 then interval '1 hour'
                         when 2 then interval '6 hours' else interval '24 hours' end
 $$;
 
 -- How long an entry gets no further strike after one, so a restart of a server costs one strike.
-create or replace function remote_rest() returns interval language sql immutable as $$
+create or replace function remote_rest_period() returns interval language sql immutable as $$
     select interval '1 minute'
 $$;
 
@@ -24,14 +24,14 @@ begin
     update entries set strikes = strikes + 1, struck_at = v_now, answered = 0,
                        reason = format('strike %s of 3: %s', strikes + 1, left(p_reason, 1000))
      where id = p_entry and state = 'active' and profile = 'remote'
-       and (struck_at is null or struck_at <= v_now - remote_rest())
+       and (struck_at is null or struck_at <= v_now - remote_rest_period())
        and season_id not in (select id from seasons where state = 'finished')
     returning * into e;
     if not found or e.strikes < 3 then
         return;
     end if;
     update entries
-       set state = 'paused', paused_at = v_now, tries = 0, next_try_at = v_now + remote_wait(0),
+       set state = 'paused', paused_at = v_now, tries = 0, next_try_at = v_now + remote_retry_delay(0),
            reason = 'three strikes; the last: ' || left(p_reason, 1000)
      where id = p_entry;
     insert into pauses (entry_id, paused_at, reason, validation_match_id)
@@ -42,7 +42,7 @@ end $$;
 -- Internal. Counts a rated match for its remote entries. A match without an answered move is a strike.
 -- Ten answered matches in a row remove one; fewer would let owners skip matches they dislike. The
 -- caller has locked the season.
-create or replace function remote_count(p_match text, p_seats jsonb) returns void
+create or replace function remote_count_answers(p_match text, p_seats jsonb) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     r record;
@@ -68,8 +68,8 @@ end $$;
 
 -- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
 revoke execute on function
-    remote_wait(integer),
-    remote_rest(),
+    remote_retry_delay(integer),
+    remote_rest_period(),
     remote_strike(text, text),
-    remote_count(text, jsonb)
+    remote_count_answers(text, jsonb)
 from public, peck_worker;

@@ -32,35 +32,35 @@ TITLES: Final = {("snake", "cycle"): "Hamiltonian Cycle"}
 """By game and name, where the title is not the name itself."""
 
 
-def names(game: str) -> list[str]:
+def agent_names(game: str) -> list[str]:
     """The reference agents that this game has, in order of their names."""
     found = {file.parent.name for name in ENTRANCES for file in (AGENTS / game).glob(f"*/{name}")}
-    return sorted(map(name_of, found))
+    return sorted(map(canonical_name, found))
 
 
-def preferred(game: str) -> list[str]:
+def agents_in_preferred_order(game: str) -> list[str]:
     """The same, those of ``FIRST`` first."""
-    found = names(game)
+    found = agent_names(game)
     return list(dict.fromkeys([*(name for name in FIRST.get(game, ()) if name in found), *found]))
 
 
 def title_of(game: str, name: str) -> str:
     """What people call the reference agent of this name: ``Random Legal``."""
-    return TITLES.get((game, name_of(name)), name_of(name).replace("-", " ").title())
+    return TITLES.get((game, canonical_name(name)), canonical_name(name).replace("-", " ").title())
 
 
-def name_of(name: str) -> str:
+def canonical_name(name: str) -> str:
     """The one name of a reference agent: ``a-b`` for ``a-b``, ``a_b`` and ``A B``."""
     return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def folder_of(name: str) -> str:
     """The folder of the reference agent with this name."""
-    return name_of(name).replace("-", "_")
+    return canonical_name(name).replace("-", "_")
 
 
-def read(game: str, name: str) -> tuple[str, bytes]:
-    """File name and bytes of one of ``names``: its only file as it is, else a zip of all.
+def read_bundle(game: str, name: str) -> tuple[str, bytes]:
+    """File name and bytes of one of ``agent_names``: its only file as it is, else a zip of all.
 
     Equal folders give equal bytes, so an agent is one submission in all leagues.
     """

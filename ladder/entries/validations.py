@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection
+from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
 from ladder.matches import capacity, matches
 from ladder.matches import workers as matches_workers
@@ -34,7 +34,7 @@ class QueuePlace:
     attempt had no result."""
 
 
-def make(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
+def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
     """Makes the entry's next validation match; it has a deadline from then on."""
     row = conn.execute(
         "select e.submission_id, e.agent_id, e.team_id, e.profile, (select count(*) from entries o"
@@ -45,7 +45,7 @@ def make(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
     assert row is not None
     *owner, turn = row
     seat = LineupSeat(entry_id, *owner)
-    match_id = matches.create(
+    match_id = matches.create_match(
         conn, season=season, kind=MatchKind.VALIDATION, lineup=[seat] * season.seats, turn=turn
     )
     conn.execute(
@@ -90,12 +90,12 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     ahead, slots, usual, running, state, queue, needed, gpus, speed_class, *past = row
     if state == "queued":
         workers = matches_workers.live_workers(conn)
-        reason = capacity.missing(
+        reason = capacity.why_no_worker_fits(
             workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class
         )
         if reason is not None:
             return QueuePlace(ahead, None, reason)
-    reason = _why_again(*past)
+    reason = _reason_for_repeat(*past)
     if slots == 0:
         return QueuePlace(ahead, None, reason)
     each = float(usual if usual is not None else FIRST_SECONDS)
@@ -104,7 +104,7 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     return QueuePlace(ahead, max(1.0, each * rounds - ran, ran / 2), reason)
 
 
-def _why_again(attempts: int, most: int, detail: str | None) -> str | None:
+def _reason_for_repeat(attempts: int, most: int, detail: str | None) -> str | None:
     """Why the last attempt had no result; None if there was none. The text of an attempt may hold
     facts about the host, so owners see one of two fixed sentences instead."""
     if detail is None:

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, TeamId, UserId
-from ladder.leagues import seals, seasons
-from ladder.people import audits
+from ladder.leagues import sealed_medals, seasons
+from ladder.people import audit_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Extension:
     closes_at: datetime
 
 
-@whole
-def extend(
+@atomic_function
+def extend_deadline(
     conn: Connection,
     season_id: SeasonId,
     team: str,
@@ -43,7 +43,7 @@ def extend(
     season = seasons.get_season(conn, season_id)
     if season.state == "finished":
         raise Conflict("the season is finished; its standings stay as they are")
-    if seals.of_season(conn, season_id):
+    if sealed_medals.sealed_medals_of_season(conn, season_id):
         raise Conflict("medals are sealed; uploads stay locked until the end of the season")
     if season.closes_at is not None and closes_at <= season.closes_at:
         raise Invalid(
@@ -65,14 +65,14 @@ def extend(
     if row is None:
         raise NotFound("there is no such team in this league")
     team_id = TeamId(row[0])
-    before = of_team(conn, season_id, team_id)
+    before = extension_of_team(conn, season_id, team_id)
     conn.execute(
         "insert into extensions (season_id, team_id, closes_at) values (%s, %s, %s)"
         " on conflict (season_id, team_id) do update set closes_at = excluded.closes_at",
         (season_id, team_id, closes_at),
     )
     conn.execute("update seasons set official_is_stale = true where id = %s", (season_id,))
-    audits.record(
+    audit_log.record_audit(
         conn,
         season.league_id,
         season_id=season_id,
@@ -85,12 +85,12 @@ def extend(
             "before": before.closes_at.isoformat() if before else None,
         },
     )
-    made = of_team(conn, season_id, team_id)
+    made = extension_of_team(conn, season_id, team_id)
     assert made is not None
     return made
 
 
-def of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Extension | None:
+def extension_of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Extension | None:
     """The team's extension, if it has one."""
     found = [each for each in list_extensions(conn, season_id) if each.team_id == team_id]
     return found[0] if found else None

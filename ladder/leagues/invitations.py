@@ -18,10 +18,10 @@ from typing import Final
 from psycopg.rows import dict_row
 
 from ladder import ids
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import leagues, terms
 from ladder.leagues.records import League
 from ladder.people import quotas, users
@@ -34,7 +34,7 @@ INVITATION: Final = (
     "   where j.invitation_id = i.id) as uses, i.expires_at, i.revoked_at, i.created_at"
     " from invitations i"
 )
-WRONG: Final = (
+WRONG_CODE: Final = (
     "code: it is mistyped, expired, revoked or used up; ask the host of the league for a new one"
 )
 ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.HOST)
@@ -56,7 +56,7 @@ class Invitation:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class Agreement:
     """What a member agreed to; digest and moment are None for one whom a host added."""
 
     visibility: Visibility
@@ -65,8 +65,8 @@ class Agreed:
     at: datetime | None
 
 
-@whole
-def invite(
+@atomic_function
+def create_invitation(
     conn: Connection,
     league_id: LeagueId,
     *,
@@ -85,7 +85,7 @@ def invite(
         raise Conflict(
             "visibility: a private league takes no codes; change it to invitation, or give roles"
         )
-    made = issue(
+    made = create_roster_invitation(
         conn,
         league_id,
         role=role,
@@ -94,11 +94,11 @@ def invite(
         max_uses=max_uses,
         expires_at=expires_at,
     )
-    quotas.invitations(conn, league_id)
+    quotas.check_invitation_quota(conn, league_id)
     return made
 
 
-def issue(
+def create_roster_invitation(
     conn: Connection,
     league_id: LeagueId,
     *,
@@ -112,7 +112,7 @@ def issue(
     if LeagueRole(role) is LeagueRole.HOST:
         raise Invalid("role", "a code makes competitors or viewers; hosts are named by a host")
     code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
-    invitation_id = InvitationId(ids.new("inv"))
+    invitation_id = InvitationId(ids.new_id("inv"))
     conn.execute(
         "insert into invitations (id, league_id, role, label, hash, max_uses, expires_at,"
         " created_by) values (%s, %s, %s, %s, %s, %s, %s, %s)",
@@ -121,7 +121,7 @@ def issue(
             league_id,
             LeagueRole(role).value,
             label,
-            _hash(code),
+            _hash_code(code),
             max_uses,
             expires_at,
             created_by,
@@ -134,7 +134,9 @@ def get_invitation(
     conn: Connection, league_id: LeagueId, invitation_id: InvitationId
 ) -> Invitation:
     """An invitation of this league. Raises NotFound."""
-    found = _invitations(conn, "where i.id = %s and i.league_id = %s", (invitation_id, league_id))
+    found = _select_invitations(
+        conn, "where i.id = %s and i.league_id = %s", (invitation_id, league_id)
+    )
     if not found:
         raise NotFound.of("invitation")
     return found[0]
@@ -144,14 +146,16 @@ def list_invitations(
     conn: Connection, league_id: LeagueId, after: InvitationId | None = None, limit: int = 50
 ) -> list[Invitation]:
     """A league's invitations, newest first, revoked and used up ones included."""
-    return _invitations(
+    return _select_invitations(
         conn,
         "where i.league_id = %s and (%s::text is null or i.id < %s) order by i.id desc limit %s",
         (league_id, after, after, limit),
     )
 
 
-def revoke(conn: Connection, league_id: LeagueId, invitation_id: InvitationId) -> Invitation:
+def revoke_invitation(
+    conn: Connection, league_id: LeagueId, invitation_id: InvitationId
+) -> Invitation:
     """Ends a code now; who joined by it stays. A second time is no error. Raises NotFound."""
     conn.execute(
         "update invitations set revoked_at = coalesce(revoked_at, now())"
@@ -166,7 +170,7 @@ def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation,
 
     A code that a member joined by before is good for as long as it is not revoked.
     """
-    found = _invitations(
+    found = _select_invitations(
         conn,
         "join leagues l on l.id = i.league_id where i.hash = %s and i.revoked_at is null"
         " and l.state <> 'closed' and (l.visibility <> 'private' or exists ("
@@ -174,15 +178,15 @@ def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation,
         "   select 1 from joinings j where j.invitation_id = i.id and j.user_id = %s)"
         " or (coalesce(i.expires_at > now(), true) and (i.max_uses is null or i.max_uses >"
         "   (select count(*) from joinings j where j.invitation_id = i.id))))",
-        (_hash(code.strip()), user_id),
+        (_hash_code(code.strip()), user_id),
     )
     if not found:
-        raise NotFound(WRONG)
+        raise NotFound(WRONG_CODE)
     return found[0], leagues.get_league(conn, found[0].league_id)
 
 
-@whole
-def join(
+@atomic_function
+def join_league(
     conn: Connection, user_id: UserId, code: str, terms_digest: str
 ) -> tuple[Invitation, League, LeagueRole]:
     """Makes the person a member who agreed to the league's terms; with the role they now have.
@@ -191,11 +195,13 @@ def join(
     NotFound for the code, Conflict when the terms are not those of this moment.
     """
     _, league = read_code(conn, user_id, code)
-    _lock(conn, league.id)
+    _lock_league(conn, league.id)
     # One after the other, so that a code admits no more people than it says.
-    conn.execute("select 1 from invitations where hash = %s for update", (_hash(code.strip()),))
+    conn.execute(
+        "select 1 from invitations where hash = %s for update", (_hash_code(code.strip()),)
+    )
     invitation, league = read_code(conn, user_id, code)
-    if terms_digest != terms.digest(*terms.of(league)):
+    if terms_digest != terms.terms_digest(*terms.settings_of_league(league)):
         raise Conflict("terms: they are not, or no longer, those of the league; read them again")
     had = conn.execute(
         "select role from league_members where league_id = %s and user_id = %s",
@@ -206,23 +212,23 @@ def join(
         (invitation.id, user_id),
     ).fetchone()
     if used is not None and had is None:
-        raise NotFound(WRONG)  # a host has removed them since
+        raise NotFound(WRONG_CODE)  # a host has removed them since
     role = max([invitation.role, *(LeagueRole(row) for row in had or ())], key=ORDER.index)
     if used is not None and had is not None:
         role = LeagueRole(had[0])
-    leagues.set_role(conn, league.id, user_id, role)
-    _agree(conn, league, user_id, terms_digest, terms.of(league))
+    leagues.set_member_role(conn, league.id, user_id, role)
+    _write_agreement(conn, league, user_id, terms_digest, terms.settings_of_league(league))
     conn.execute(
         "insert into joinings (invitation_id, user_id) values (%s, %s) on conflict do nothing",
         (invitation.id, user_id),
     )
-    _take_line(conn, invitation.id, user_id, role)
+    _join_as_roster_line(conn, invitation.id, user_id, role)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         make_team(conn, users.get_user(conn, user_id).name, user_id)
     return invitation, league, role
 
 
-def agreed(conn: Connection, league_id: LeagueId, user_id: UserId) -> Agreed | None:
+def agreement_of_member(conn: Connection, league_id: LeagueId, user_id: UserId) -> Agreement | None:
     """What this member agreed to; None for who is no member."""
     row = conn.execute(
         "select agreed_visibility, agreed_replays, terms_digest, agreed_at from league_members"
@@ -231,29 +237,29 @@ def agreed(conn: Connection, league_id: LeagueId, user_id: UserId) -> Agreed | N
     ).fetchone()
     if row is None:
         return None
-    return Agreed(Visibility(row[0]), ReplayVisibility(row[1]), row[2], row[3])
+    return Agreement(Visibility(row[0]), ReplayVisibility(row[1]), row[2], row[3])
 
 
-@whole
-def consent(conn: Connection, league: League, user_id: UserId, terms_digest: str) -> None:
+@atomic_function
+def record_consent(conn: Connection, league: League, user_id: UserId, terms_digest: str) -> None:
     """Notes that the person agrees to this text: that of today's settings, or of wider ones.
 
     In a public league this makes who is no member a competitor. Raises Conflict for the digest of
     a text that promises less to the host than what stands, NotFound for who may not join so.
     """
-    _lock(conn, league.id)
+    _lock_league(conn, league.id)
     league = leagues.get_league(conn, league.id)
-    told = terms.settings_of(terms_digest)
-    if told is None or not terms.covers(told, terms.of(league)):
+    told = terms.settings_with_digest(terms_digest)
+    if told is None or not terms.is_covered_by(told, terms.settings_of_league(league)):
         raise Conflict("terms: no text of this league that is in force or wider has this digest")
-    if agreed(conn, league.id, user_id) is None:
+    if agreement_of_member(conn, league.id, user_id) is None:
         if league.visibility is not Visibility.PUBLIC:
             raise NotFound.of("league")
-        leagues.set_role(conn, league.id, user_id, LeagueRole.COMPETITOR)
-    _agree(conn, league, user_id, terms_digest, told)
+        leagues.set_member_role(conn, league.id, user_id, LeagueRole.COMPETITOR)
+    _write_agreement(conn, league, user_id, terms_digest, told)
 
 
-@whole
+@atomic_function
 def refuse_widening(
     conn: Connection,
     league_id: LeagueId,
@@ -272,11 +278,11 @@ def refuse_widening(
     """
     conn.execute("select 1 from leagues where id = %s for update", (league_id,))
     league = leagues.get_league(conn, league_id)
-    now = terms.of(league)
-    wished = terms.Settings(
+    now = terms.settings_of_league(league)
+    wished = terms.TermsSettings(
         visibility or now.visibility, replays or now.replays, remote or now.remote
     )
-    if terms.covers(now, wished):
+    if terms.is_covered_by(now, wished):
         return
     kept = conn.execute(
         "select agreed_visibility, agreed_replays, agreed_remote, count(*) from league_members"
@@ -286,7 +292,9 @@ def refuse_widening(
     people = sum(
         count
         for seen, shown, told, count in kept
-        if not terms.covers(terms.Settings(Visibility(seen), ReplayVisibility(shown), told), wished)
+        if not terms.is_covered_by(
+            terms.TermsSettings(Visibility(seen), ReplayVisibility(shown), told), wished
+        )
     )
     row = conn.execute(
         "select count(distinct e.team_id) from entries e join seasons s on s.id = e.season_id"
@@ -315,7 +323,7 @@ def make_team(conn: Connection, name: str, user_id: UserId) -> TeamId:
         return users.create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id).id
 
 
-def _take_line(
+def _join_as_roster_line(
     conn: Connection, invitation_id: InvitationId, user_id: UserId, role: LeagueRole
 ) -> None:
     """Where the code is of a line of the roster, its person is this one and plays for its team.
@@ -353,12 +361,12 @@ def _roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: User
     return team_id
 
 
-def _agree(
+def _write_agreement(
     conn: Connection,
     league: League,
     user_id: UserId,
     terms_digest: str,
-    told: terms.Settings,
+    told: terms.TermsSettings,
 ) -> None:
     conn.execute(
         "update league_members set agreed_visibility = %s, agreed_replays = %s,"
@@ -368,15 +376,17 @@ def _agree(
     )
 
 
-def _lock(conn: Connection, league_id: LeagueId) -> None:
+def _lock_league(conn: Connection, league_id: LeagueId) -> None:
     conn.execute("select 1 from leagues where id = %s for share", (league_id,))
 
 
-def _hash(code: str) -> bytes:
+def _hash_code(code: str) -> bytes:
     return hashlib.sha256(code.encode()).digest()
 
 
-def _invitations(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Invitation]:
+def _select_invitations(
+    conn: Connection, tail: str, arguments: tuple[object, ...]
+) -> list[Invitation]:
     with conn.cursor(row_factory=dict_row) as cur:
         return [
             Invitation(**{**row, "role": LeagueRole(row["role"])})

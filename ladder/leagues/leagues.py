@@ -8,10 +8,10 @@ from psycopg import errors
 from psycopg.rows import dict_row
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, whole
+from ladder.database.db import Connection, atomic, atomic_function
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import LeagueId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues.records import League
 from ladder.people import visibility as people_visibility
 from ladder.people.records import Viewer
@@ -38,7 +38,7 @@ def create_league(
     same_team_lineups: bool = False,
 ) -> League:
     """A new league; its creator becomes a host. Raises Conflict when the slug is taken."""
-    league_id = LeagueId(ids.new("lea"))
+    league_id = LeagueId(ids.new_id("lea"))
     try:
         with atomic(conn):
             conn.execute(
@@ -58,7 +58,7 @@ def create_league(
                 ),
             )
             if created_by is not None:
-                set_role(conn, league_id, created_by, LeagueRole.HOST)
+                set_member_role(conn, league_id, created_by, LeagueRole.HOST)
     except errors.UniqueViolation:
         raise Conflict(
             f"there is a league {slug!r} already; choose another", field="slug"
@@ -75,23 +75,23 @@ def get_league(conn: Connection, league: LeagueId | str) -> League:
         row = cur.execute(f"{LEAGUE} where {column} = %s", (league,)).fetchone()
     if row is None:
         raise NotFound.of("league")
-    return league_of(row)
+    return league_from_row(row)
 
 
 def list_leagues(
     conn: Connection, viewer: Viewer, after: LeagueId | None = None, limit: int = 50
 ) -> list[League]:
     """The leagues this viewer may see, oldest first."""
-    seen, values = people_visibility.leagues(viewer)
+    seen, values = people_visibility.visible_leagues(viewer)
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
             f"{LEAGUE} l where id > %s and {seen} order by id limit %s",
             (after or "", *values, limit),
         ).fetchall()
-    return [league_of(row) for row in rows]
+    return [league_from_row(row) for row in rows]
 
 
-@whole
+@atomic_function
 def update_league(
     conn: Connection,
     league_id: LeagueId,
@@ -113,7 +113,7 @@ def update_league(
     return get_league(conn, league_id)
 
 
-def set_state(conn: Connection, league_id: LeagueId, state: str) -> League:
+def set_league_state(conn: Connection, league_id: LeagueId, state: str) -> League:
     """Opens, pauses (no new matches) or closes a league. Raises LadderError for another word."""
     if state not in LEAGUE_STATES:
         raise Invalid("state", f"{state!r} unknown; choose from {', '.join(LEAGUE_STATES)}")
@@ -121,7 +121,7 @@ def set_state(conn: Connection, league_id: LeagueId, state: str) -> League:
     return get_league(conn, league_id)
 
 
-def set_role(
+def set_member_role(
     conn: Connection, league_id: LeagueId, user_id: UserId, role: LeagueRole | str | None
 ) -> None:
     """Makes a person host, competitor or viewer of a league; None removes them. Raises NotFound."""
@@ -158,7 +158,7 @@ def list_members(
     return [(user_id, name, LeagueRole(role)) for user_id, name, role in rows]
 
 
-def league_of(row: dict[str, Any]) -> League:
+def league_from_row(row: dict[str, Any]) -> League:
     row["visibility"] = Visibility(row["visibility"])
     row["replay_visibility"] = ReplayVisibility(row["replay_visibility"])
     return League(**row)

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from ladder.intervals import Z95, wilson
+from ladder.confidence_intervals import Z95, wilson_interval
 
 
-class Kind(StrEnum):
+class MeasureKind(StrEnum):
     SHARE = "share"
     """Each game says 0 or 1."""
     MEAN = "mean"
@@ -31,7 +31,7 @@ class Measure:
     """In the statistics of a seat; ``reward`` is what the game paid it."""
     title: str
     """For people."""
-    kind: Kind
+    kind: MeasureKind
     is_higher_better: bool = True
     of: str | None = None
     """The share that a game must count for to be counted here; None: every game counts."""
@@ -43,10 +43,10 @@ class Measure:
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> Measure:
         """What ``to_json`` wrote."""
-        return cls(**{**stored, "kind": Kind(stored["kind"])})
+        return cls(**{**stored, "kind": MeasureKind(stored["kind"])})
 
 
-REWARD: Final = Measure("reward", "Reward", Kind.MEAN)
+REWARD: Final = Measure("reward", "Reward", MeasureKind.MEAN)
 """What a game is ranked by that names no measures of its own."""
 UNPAID: Final = "reward.unpaid"
 """In totals, beside the measures: games that counted for the reward and paid none, as the entry
@@ -68,7 +68,7 @@ class Estimate:
 
     name: str
     title: str
-    kind: Kind
+    kind: MeasureKind
     games: int
     """That count for it."""
     value: float | None
@@ -78,7 +78,7 @@ class Estimate:
     high: float | None
 
 
-def added(
+def add_game(
     measures: Sequence[Measure], totals: Totals, told: Mapping[str, float | None]
 ) -> dict[str, Sums]:
     """The totals with one more game; what it says nothing of is left as it is. A reward that is
@@ -92,7 +92,7 @@ def added(
             games, total, squares = after.get(measure.name, NOTHING)
             after[measure.name] = (games + 1, total + value, squares + value * value)
             if measure.name == REWARD.name:
-                worst = _worse(measure, after.get(WORST, NOTHING)[1], value)
+                worst = _worse_of(measure, after.get(WORST, NOTHING)[1], value)
                 if worst:
                     after[WORST] = (1, worst, 0.0)
         elif measure.name == REWARD.name in told:
@@ -100,17 +100,17 @@ def added(
     return after
 
 
-def worst_of(measures: Sequence[Measure], field: Iterable[Totals]) -> float:
+def worst_reward_so_far(measures: Sequence[Measure], field: Iterable[Totals]) -> float:
     """What a failed game counts as where the reward is a measure: the worst that anybody of the
     ``field`` was paid, and 0 where nothing was worse. So who fails is never better off than by any
     game that was seen, and what the games paid can be told from the log alone."""
     worst = 0.0
     for measure in measures:
         if measure.name == REWARD.name:
-            if measure.kind is Kind.SHARE:
+            if measure.kind is MeasureKind.SHARE:
                 return 0.0 if measure.is_higher_better else 1.0
             for totals in field:
-                worst = _worse(measure, worst, totals.get(WORST, NOTHING)[1])
+                worst = _worse_of(measure, worst, totals.get(WORST, NOTHING)[1])
     return worst
 
 
@@ -132,7 +132,7 @@ def estimates(
     return tuple(found)
 
 
-def order(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[float, ...]:
+def sort_key(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[float, ...]:
     """What to sort by, best first; equal for entries that share a rank. Nothing known is last.
 
     A share goes by the end of its interval that is sure: by its value the luckiest of many entries
@@ -140,19 +140,21 @@ def order(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[float
     mean goes by its value, since a better result can widen its interval by more than it moves it.
     Less than DIGITS tell is no difference: it hangs on the order in which results were added.
     """
-    return tuple(_worth(measure, one) for measure, one in zip(measures, found, strict=True))
+    return tuple(
+        _comparable_value(measure, one) for measure, one in zip(measures, found, strict=True)
+    )
 
 
-def _worth(measure: Measure, one: Estimate) -> float:
+def _comparable_value(measure: Measure, one: Estimate) -> float:
     counts = one.value
-    if measure.kind is Kind.SHARE:
+    if measure.kind is MeasureKind.SHARE:
         counts = one.low if measure.is_higher_better else one.high
     if counts is None:
         return math.inf
     return float(f"{-counts if measure.is_higher_better else counts:.{DIGITS}g}")
 
 
-def _worse(measure: Measure, one: float, two: float) -> float:
+def _worse_of(measure: Measure, one: float, two: float) -> float:
     return min(one, two) if measure.is_higher_better else max(one, two)
 
 
@@ -161,16 +163,16 @@ def _estimate(measure: Measure, sums: Sums) -> Estimate:
     value, low, high = None, None, None
     if games:
         value = total / games
-        if measure.kind is Kind.SHARE:
-            low, high = wilson(total, games)
+        if measure.kind is MeasureKind.SHARE:
+            low, high = wilson_interval(total, games)
         elif games > 1:
             variance = max(0.0, squares - total * value) / (games - 1)
-            half = student95(games - 1) * math.sqrt(variance / games)
+            half = student_t_95(games - 1) * math.sqrt(variance / games)
             low, high = value - half, value + half
     return Estimate(measure.name, measure.title, measure.kind, games, value, low, high)
 
 
-def student95(freedom: int) -> float:
+def student_t_95(freedom: int) -> float:
     """The 97.5 % point of Student's t: from the table up to four degrees of freedom, by Fisher's
     expansion (within 0.2 %) above."""
     if freedom <= 4:

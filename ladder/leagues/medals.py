@@ -1,6 +1,6 @@
 """Medals of a season, by the rules its host chose: Kaggle's table, score lines or own numbers.
 
-Kaggle's table (facts/kaggle.md section 4) and a host's numbers are of ranks, rounded down and
+Kaggle's table and a host's own numbers are of ranks, rounded down and
 cumulative; lines are of the official score. Ranks are places: teams of equal score share one, the
 next team has the next, and together they count as one team. So whoever hands in once more what is
 there already (equal bundles are one contender, with one score) changes nobody else's rank or medal,
@@ -27,7 +27,7 @@ class Medal(StrEnum):
     """The next best: down to 40 %, 100 teams, or 10 %."""
 
 
-class Status(StrEnum):
+class MedalStatus(StrEnum):
     LIKELY = "likely"
     """As it stands now; games to come may change it."""
     SEALED = "sealed"
@@ -36,7 +36,7 @@ class Status(StrEnum):
     """Given at the end though it was never sealed."""
 
 
-class Kind(StrEnum):
+class MedalRuleKind(StrEnum):
     TABLE = "table"
     """Kaggle's, by the number of ranked teams, equal ones counted once."""
     LINES = "lines"
@@ -52,7 +52,7 @@ MOST_TEAMS: Final = 1_000_000
 FARTHEST: Final = 1_000_000.0
 
 
-def cuts(teams: int) -> tuple[int, int, int]:
+def kaggle_cut_ranks(teams: int) -> tuple[int, int, int]:
     """The last rank that earns gold, silver and bronze by Kaggle's table."""
     if teams < 0:
         raise ValueError(f"teams: {teams} is negative")
@@ -66,10 +66,10 @@ def cuts(teams: int) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class MedalRules:
     """Who earns what. Raises Invalid naming the class whose number cannot be."""
 
-    kind: Kind = Kind.TABLE
+    kind: MedalRuleKind = MedalRuleKind.TABLE
     gold: float = 0.0
     silver: float = 0.0
     bronze: float = 0.0
@@ -79,41 +79,41 @@ class Rules:
         for name, number in numbers.items():
             if not math.isfinite(number):
                 raise Invalid(name, f"{number} is no number to award by")
-            if self.kind is Kind.TABLE and number != 0:
+            if self.kind is MedalRuleKind.TABLE and number != 0:
                 raise Invalid(name, "the table has its own numbers; leave this one out")
-            if self.kind is Kind.LINES and abs(number) > FARTHEST:
+            if self.kind is MedalRuleKind.LINES and abs(number) > FARTHEST:
                 raise Invalid(name, f"a line lies between {-FARTHEST:.0f} and {FARTHEST:.0f}")
-            if self.kind is Kind.COUNTS and not (
+            if self.kind is MedalRuleKind.COUNTS and not (
                 0 <= number <= MOST_TEAMS and number == int(number)
             ):
                 raise Invalid(name, f"a count is a whole number from 0 to {MOST_TEAMS}")
-            if self.kind is Kind.SHARES and not 0 <= number <= 1:
+            if self.kind is MedalRuleKind.SHARES and not 0 <= number <= 1:
                 raise Invalid(name, "a share lies between 0 and 1")
-        if self.kind is Kind.LINES:
+        if self.kind is MedalRuleKind.LINES:
             if self.silver > self.gold:
                 raise Invalid("silver", "its line lies above that of gold; lower it")
             if self.bronze > self.silver:
                 raise Invalid("bronze", "its line lies above that of silver; lower it")
-        if self.kind is Kind.SHARES and self.gold + self.silver + self.bronze > 1 + 1e-9:
+        if self.kind is MedalRuleKind.SHARES and self.gold + self.silver + self.bronze > 1 + 1e-9:
             raise Invalid("bronze", "the three shares are more than 1 together; lower one")
 
     @property
     def lines(self) -> tuple[float, float, float] | None:
         """The least score of gold, silver and bronze; None where ranks decide."""
-        return (self.gold, self.silver, self.bronze) if self.kind is Kind.LINES else None
+        return (self.gold, self.silver, self.bronze) if self.kind is MedalRuleKind.LINES else None
 
     def cuts(self, teams: int) -> tuple[int, int, int]:
         """The last rank that earns gold, silver and bronze among this many ranked teams.
 
         Where scores decide, no rank earns anything.
         """
-        if self.kind is Kind.TABLE:
-            return cuts(teams)
-        if self.kind is Kind.LINES:
+        if self.kind is MedalRuleKind.TABLE:
+            return kaggle_cut_ranks(teams)
+        if self.kind is MedalRuleKind.LINES:
             return 0, 0, 0
         sums = (self.gold, self.gold + self.silver, self.gold + self.silver + self.bronze)
-        if self.kind is Kind.SHARES:
-            sums = _parts(sums, teams)
+        if self.kind is MedalRuleKind.SHARES:
+            sums = _cut_ranks_of_shares(sums, teams)
         gold, silver, bronze = (min(int(number), teams) for number in sums)
         return gold, silver, bronze
 
@@ -133,10 +133,10 @@ class Rules:
         for n, medal in reversed(list(enumerate(BEST_FIRST))):
             if self.lines is not None:
                 earned = [score >= self.lines[n] for _, score in ranked]
-                holds = [_is_at_least(one, medal) for one in kept]
+                holds = [_is_medal_at_least(one, medal) for one in kept]
             else:
-                holds = [_is_at_least(one, medal) for one in kept]
-                earned = _within(self.cuts(teams)[n], [rank for rank, _ in ranked], holds)
+                holds = [_is_medal_at_least(one, medal) for one in kept]
+                earned = _ranks_within_cut(self.cuts(teams)[n], [rank for rank, _ in ranked], holds)
             for place, (has, is_kept) in enumerate(zip(earned, holds, strict=True)):
                 if has or is_kept:
                     given[place] = medal
@@ -144,15 +144,15 @@ class Rules:
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the season's row."""
-        return {"kind": "table"} if self.kind is Kind.TABLE else asdict(self)
+        return {"kind": "table"} if self.kind is MedalRuleKind.TABLE else asdict(self)
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Rules:
+    def of(cls, stored: Mapping[str, Any]) -> MedalRules:
         """What ``to_json`` wrote."""
-        return cls(**{**stored, "kind": Kind(stored["kind"])})
+        return cls(**{**stored, "kind": MedalRuleKind(stored["kind"])})
 
 
-def _within(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]:
+def _ranks_within_cut(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]:
     """Whether each team's rank has a place: those with a seal, and the best that fit in beside."""
     kept = {rank for rank, is_kept in zip(ranks, holds, strict=True) if is_kept}
     free = max(0, cut - len(kept))
@@ -161,11 +161,13 @@ def _within(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]
     return [rank in placed for rank in ranks]
 
 
-def _is_at_least(one: Medal | None, other: Medal) -> bool:
+def _is_medal_at_least(one: Medal | None, other: Medal) -> bool:
     return one is not None and BEST_FIRST.index(one) <= BEST_FIRST.index(other)
 
 
-def _parts(sums: tuple[float, float, float], teams: int) -> tuple[float, float, float]:
+def _cut_ranks_of_shares(
+    sums: tuple[float, float, float], teams: int
+) -> tuple[float, float, float]:
     """Shares of the teams; a tenth of ten is one, whatever binary makes of it."""
     gold, silver, bronze = (share * teams + 1e-6 for share in sums)
     return gold, silver, bronze

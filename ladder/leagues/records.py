@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from ladder.enums import Json, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, SeasonId
-from ladder.kinds import Json, ReplayVisibility, Visibility
 from ladder.leagues.measures import Measure
-from ladder.people.permissions import LeagueSeen
+from ladder.people.permissions import LeagueResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Season:
     official_version: int
     """Of the standings; 0 before the first fit."""
     medals: dict[str, Json]
-    """``ladder.leagues.medals.Rules`` as JSON."""
+    """``ladder.leagues.medals.MedalRules`` as JSON."""
     medal_confidence: float
     """A medal is sealed from this probability on, once uploads are locked."""
     stops_when_sealed: bool
@@ -74,6 +74,6 @@ class Season:
     """Whether agents at addresses of their owners may enter."""
 
 
-def league_seen(league: League) -> LeagueSeen:
+def league_resource(league: League) -> LeagueResource:
     """The resource a league is."""
-    return LeagueSeen(league.id, league.visibility, league.replay_visibility)
+    return LeagueResource(league.id, league.visibility, league.replay_visibility)

@@ -7,8 +7,8 @@ import io
 from dataclasses import dataclass
 from typing import Final
 
+from ladder.enums import LeagueRole
 from ladder.errors import LadderError
-from ladder.kinds import LeagueRole
 
 COLUMNS: Final = ("name", "team", "role", "external_id")
 MOST_LINES: Final = 2000
@@ -19,7 +19,7 @@ ROLES: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RosterFault:
     """One value that was refused; ``column`` is empty where the whole line is."""
 
     line: int
@@ -34,14 +34,14 @@ class Fault:
 class RosterError(LadderError):
     """The roster has faults, and nothing of it was taken."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[RosterFault]) -> None:
         self.faults = faults
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         super().__init__(f"roster: {faults[0]}{more}")
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class RosterPerson:
     """One line: a person as their host knows them."""
 
     external_id: str
@@ -51,7 +51,7 @@ class Expected:
     role: LeagueRole
 
 
-def parse(text: str) -> list[Expected]:
+def parse_roster(text: str) -> list[RosterPerson]:
     """The lines of a CSV text with the header ``name,team,role,external_id``, in any order.
 
     Separated as its header is: by commas, or by the semicolons or tabs that many spreadsheets
@@ -61,13 +61,13 @@ def parse(text: str) -> list[Expected]:
     header_line = plain.splitlines()[0] if plain else ""
     delimiter = max(DELIMITERS, key=header_line.count)
     rows = csv.reader(io.StringIO(plain, newline=""), delimiter=delimiter, strict=True)
-    faults: list[Fault] = []
-    found: dict[str, Expected] = {}
+    faults: list[RosterFault] = []
+    found: dict[str, RosterPerson] = {}
     try:
         header = [cell.strip().lower() for cell in next(rows, [])]
         if sorted(header) != sorted(COLUMNS):
             wanted = ",".join(COLUMNS)
-            raise RosterError([Fault(1, "", f"the header must be {wanted}, in any order")])
+            raise RosterError([RosterFault(1, "", f"the header must be {wanted}, in any order")])
         for row in rows:
             if not any(cell.strip() for cell in row):
                 continue
@@ -75,45 +75,47 @@ def parse(text: str) -> list[Expected]:
             if len(row) != len(header):
                 message = f"it has {len(row)} values, the header {len(header)}; quote "
                 message += DELIMITERS[delimiter]
-                faults.append(Fault(line, "", message))
+                faults.append(RosterFault(line, "", message))
                 continue
             values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
-            wrong = _faults(line, values)
+            wrong = _line_faults(line, values)
             if values["external_id"] in found:
-                wrong.append(Fault(line, "external_id", "it stands on a line before"))
+                wrong.append(RosterFault(line, "external_id", "it stands on a line before"))
             faults += wrong
             if not wrong:
                 role = LeagueRole(values["role"].lower() or LeagueRole.COMPETITOR)
-                found[values["external_id"]] = Expected(
+                found[values["external_id"]] = RosterPerson(
                     values["external_id"], values["name"], values["team"], role
                 )
     except csv.Error as error:
-        faults.append(Fault(rows.line_num, "", f"it is not CSV: {error}"))
+        faults.append(RosterFault(rows.line_num, "", f"it is not CSV: {error}"))
     if not faults and not found:
-        faults.append(Fault(2, "", "there is nobody below the header"))
+        faults.append(RosterFault(2, "", "there is nobody below the header"))
     if len(found) > MOST_LINES:
-        faults.append(Fault(MOST_LINES + 2, "", f"at most {MOST_LINES} people at a time"))
+        faults.append(RosterFault(MOST_LINES + 2, "", f"at most {MOST_LINES} people at a time"))
     if faults:
         raise RosterError(faults)
     return list(found.values())
 
 
-def _faults(line: int, values: dict[str, str]) -> list[Fault]:
+def _line_faults(line: int, values: dict[str, str]) -> list[RosterFault]:
     faults = [
-        Fault(line, column, "it is empty")
+        RosterFault(line, column, "it is empty")
         for column in ("name", "external_id")
         if not values[column]
     ]
     faults += [
-        Fault(line, column, f"at most {LONGEST} characters on one line")
+        RosterFault(line, column, f"at most {LONGEST} characters on one line")
         for column, value in values.items()
         if len(value) > LONGEST or not value.isprintable()
     ]
     faults += [
-        Fault(line, column, "it is not UTF-8; save the file as 'CSV UTF-8'")
+        RosterFault(line, column, "it is not UTF-8; save the file as 'CSV UTF-8'")
         for column, value in values.items()
         if UNREAD in value
     ]
     if values["role"] and values["role"].lower() not in ROLES:
-        faults.append(Fault(line, "role", f"{values['role']!r}; choose from {', '.join(ROLES)}"))
+        faults.append(
+            RosterFault(line, "role", f"{values['role']!r}; choose from {', '.join(ROLES)}")
+        )
     return faults

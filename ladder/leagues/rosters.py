@@ -12,15 +12,15 @@ from enum import StrEnum
 
 from psycopg.rows import class_row
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
+from ladder.enums import LeagueRole
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole
 from ladder.leagues import invitations, leagues
-from ladder.leagues.roster_file import Expected
+from ladder.leagues.roster_file import RosterPerson
 from ladder.people import quotas
 
 
-class Change(StrEnum):
+class LineChange(StrEnum):
     """What an import does to a line."""
 
     NEW = "new"
@@ -34,7 +34,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RosterLine:
     """One line of the roster."""
 
     external_id: str
@@ -51,16 +51,16 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    expected: Expected
-    change: Change
+class ImportedLine:
+    expected: RosterPerson
+    change: LineChange
     code: str | None
     """Told this once, where one was made."""
 
 
-def list_lines(conn: Connection, league_id: LeagueId) -> list[Line]:
+def list_lines(conn: Connection, league_id: LeagueId) -> list[RosterLine]:
     """A league's roster by external id."""
-    with conn.cursor(row_factory=class_row(Line)) as cur:
+    with conn.cursor(row_factory=class_row(RosterLine)) as cur:
         return cur.execute(
             "select r.external_id, r.name, r.team, r.role, r.invitation_id,"
             " i.revoked_at is not null as is_revoked, r.user_id, u.name as user_name, r.team_id"
@@ -70,15 +70,15 @@ def list_lines(conn: Connection, league_id: LeagueId) -> list[Line]:
         ).fetchall()
 
 
-@whole
-def take(
+@atomic_function
+def import_roster(
     conn: Connection,
     league_id: LeagueId,
-    expected: Sequence[Expected],
+    expected: Sequence[RosterPerson],
     *,
     by: UserId | None,
     is_dry: bool = False,
-) -> list[Imported]:
+) -> list[ImportedLine]:
     """Brings the roster to these lines and tells what that did; with ``is_dry`` what it would do.
 
     Lines that are not among them stay. A changed team holds for who joins from then on; a changed
@@ -90,10 +90,10 @@ def take(
     done = []
     for each in expected:
         line = known.get(each.external_id)
-        change = _change(line, each)
+        change = _change_of_line(line, each)
         code = None
-        if not is_dry and change is not Change.SAME:
-            invitation_id, code = _admit(conn, league_id, each, line, by)
+        if not is_dry and change is not LineChange.SAME:
+            invitation_id, code = _invite_person(conn, league_id, each, line, by)
             conn.execute(
                 "insert into roster (league_id, external_id, name, team, role, invitation_id)"
                 " values (%s, %s, %s, %s, %s, %s) on conflict (league_id, external_id) do update"
@@ -101,8 +101,8 @@ def take(
                 " invitation_id = excluded.invitation_id",
                 (league_id, each.external_id, each.name, each.team, each.role, invitation_id),
             )
-        done.append(Imported(each, change, code))
-    quotas.invitations(conn, league_id)
+        done.append(ImportedLine(each, change, code))
+    quotas.check_invitation_quota(conn, league_id)
     return done
 
 
@@ -118,25 +118,25 @@ def external_ids(conn: Connection, league_id: LeagueId) -> dict[TeamId, list[str
     return {TeamId(team): found for team, found in rows}
 
 
-def _change(line: Line | None, each: Expected) -> Change:
+def _change_of_line(line: RosterLine | None, each: RosterPerson) -> LineChange:
     if line is None:
-        return Change.NEW
+        return LineChange.NEW
     if (line.name, line.team, line.role) != (each.name, each.team, each.role):
-        return Change.CHANGED
-    return Change.CODE if line.is_revoked and line.user_id is None else Change.SAME
+        return LineChange.CHANGED
+    return LineChange.CODE if line.is_revoked and line.user_id is None else LineChange.SAME
 
 
-def _admit(
+def _invite_person(
     conn: Connection,
     league_id: LeagueId,
-    each: Expected,
-    line: Line | None,
+    each: RosterPerson,
+    line: RosterLine | None,
     by: UserId | None,
 ) -> tuple[InvitationId, str | None]:
     """The line's invitation, and its code where it is made now; who joined gets the role."""
     if line is not None and line.user_id is not None:
-        if _role(conn, league_id, line.user_id) is not LeagueRole.HOST:
-            leagues.set_role(conn, league_id, line.user_id, each.role)
+        if _role_of(conn, league_id, line.user_id) is not LeagueRole.HOST:
+            leagues.set_member_role(conn, league_id, line.user_id, each.role)
         return line.invitation_id, None
     if line is not None and not line.is_revoked:
         conn.execute(
@@ -144,13 +144,13 @@ def _admit(
             (each.role, f"roster: {each.name}", line.invitation_id),
         )
         return line.invitation_id, None
-    made, code = invitations.issue(
+    made, code = invitations.create_roster_invitation(
         conn, league_id, role=each.role, created_by=by, label=f"roster: {each.name}", max_uses=1
     )
     return made.id, code
 
 
-def _role(conn: Connection, league_id: LeagueId, user_id: UserId) -> LeagueRole | None:
+def _role_of(conn: Connection, league_id: LeagueId, user_id: UserId) -> LeagueRole | None:
     row = conn.execute(
         "select role from league_members where league_id = %s and user_id = %s",
         (league_id, user_id),

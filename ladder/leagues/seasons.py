@@ -12,14 +12,14 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.database.db import Connection, atomic, whole
+from ladder.database.db import Connection, atomic, atomic_function
+from ladder.enums import OWN_SEAT, Json
 from ladder.errors import Conflict, Invalid, LadderError, NotFound
 from ladder.ids import LeagueId, SeasonId
-from ladder.kinds import OWN_SEAT, Json
-from ladder.leagues import seals
-from ladder.leagues.leagues import LEAGUE, get_league, league_of
+from ladder.leagues import sealed_medals
+from ladder.leagues.leagues import LEAGUE, get_league, league_from_row
 from ladder.leagues.measures import REWARD, Measure
-from ladder.leagues.medals import Rules
+from ladder.leagues.medals import MedalRules
 from ladder.leagues.records import League, Season
 
 SEASON: Final = (
@@ -63,7 +63,7 @@ class SeasonColumns:
     cadence_seconds: float = 60.0
     max_in_flight: int = 64
     speed_class: str = "any"
-    medals: Rules = field(default_factory=Rules)
+    medals: MedalRules = field(default_factory=MedalRules)
     medal_confidence: float = 0.95
     stops_when_sealed: bool = False
     opens_at: datetime | None = None
@@ -86,11 +86,11 @@ class SeasonColumns:
         return row
 
 
-@whole
+@atomic_function
 def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns) -> Season:
     """The league's next season. Raises NotFound for the league, LadderError for a value that the
     table refuses."""
-    values = {"id": SeasonId(ids.new("sea")), **columns.to_row()}
+    values = {"id": SeasonId(ids.new_id("sea")), **columns.to_row()}
     opens_at = values.pop("opens_at")
     names = ", ".join(values)
     places = ", ".join(f"%({name})s" for name in values)
@@ -116,7 +116,7 @@ def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns)
 
 def get_season(conn: Connection, season_id: SeasonId) -> Season:
     """The season with this id. Raises NotFound."""
-    seasons = _seasons(conn, "where id = %s", (season_id,))
+    seasons = _select_seasons(conn, "where id = %s", (season_id,))
     if not seasons:
         raise NotFound.of("season")
     return seasons[0]
@@ -128,20 +128,22 @@ def get_season_and_league(conn: Connection, season_id: SeasonId) -> tuple[Season
     return season, get_league(conn, season.league_id)
 
 
-def with_leagues(conn: Connection, season_ids: Collection[SeasonId]) -> list[tuple[Season, League]]:
+def seasons_with_leagues(
+    conn: Connection, season_ids: Collection[SeasonId]
+) -> list[tuple[Season, League]]:
     """These seasons with their leagues, oldest first."""
-    found = _seasons(conn, "where id = any (%s) order by id", (list(season_ids),))
+    found = _select_seasons(conn, "where id = any (%s) order by id", (list(season_ids),))
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
             f"{LEAGUE} where id = any (%s)", (list({season.league_id for season in found}),)
         ).fetchall()
-    known = {row["id"]: league_of(row) for row in rows}
+    known = {row["id"]: league_from_row(row) for row in rows}
     return [(season, known[season.league_id]) for season in found]
 
 
 def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
     """The league's newest season that has opened, else None."""
-    found = _seasons(
+    found = _select_seasons(
         conn,
         "where league_id = %s and opens_at <= now() order by number desc limit 1",
         (league_id,),
@@ -161,12 +163,12 @@ def current_seasons(conn: Connection, league_ids: Sequence[LeagueId]) -> dict[Le
 
 def list_seasons(conn: Connection, league_id: LeagueId) -> list[Season]:
     """All seasons of a league, newest first."""
-    return _seasons(conn, "where league_id = %s order by number desc", (league_id,))
+    return _select_seasons(conn, "where league_id = %s order by number desc", (league_id,))
 
 
 def playing_seasons(conn: Connection) -> list[Season]:
     """Seasons whose matches are to be paired: opened, not finished, in an open league."""
-    return _seasons(
+    return _select_seasons(
         conn,
         "where state <> 'finished' and opens_at <= now() and (ends_at is null or ends_at > now())"
         " and league_id in (select id from leagues where state = 'open') order by id",
@@ -174,7 +176,7 @@ def playing_seasons(conn: Connection) -> list[Season]:
     )
 
 
-def makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, str]:
+def league_makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, str]:
     """Who made the league of each season, or the league itself where nobody is known."""
     rows = conn.execute(
         "select s.id, coalesce(l.created_by, l.id) from seasons s"
@@ -196,7 +198,11 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
         raise Conflict(
             "the season is finished for good; open the league's next season", field="state"
         )
-    if season.state == "locked" and state == "open" and seals.of_season(conn, season_id):
+    if (
+        season.state == "locked"
+        and state == "open"
+        and sealed_medals.sealed_medals_of_season(conn, season_id)
+    ):
         raise Conflict(
             "medals are sealed; uploads stay locked until the end of the season", field="state"
         )
@@ -209,11 +215,12 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
     return get_season(conn, season_id)
 
 
-@whole
-def end_sealed(conn: Connection) -> list[SeasonId]:
+@atomic_function
+def finish_sealed_seasons(conn: Connection) -> list[SeasonId]:
     """Ends those seasons now that stop when every medal is sealed and have come that far.
 
-    Nothing more is paired in them; ``turn_seasons`` finishes them by that date. Returns them.
+    Nothing more is paired in them; ``lock_and_finish_due_seasons`` finishes them by that date.
+    Returns them.
     """
     rows = conn.execute(
         "update seasons set ends_at = now(), revision = revision + 1 where state = 'locked'"
@@ -223,7 +230,7 @@ def end_sealed(conn: Connection) -> list[SeasonId]:
     return [SeasonId(row[0]) for row in rows]
 
 
-def turn_seasons(conn: Connection) -> list[SeasonId]:
+def lock_and_finish_due_seasons(conn: Connection) -> list[SeasonId]:
     """Locks seasons past ``closes_at`` and finishes those past ``ends_at`` with nothing in play.
 
     Called by the scheduler; returns the seasons that changed.
@@ -240,7 +247,7 @@ def turn_seasons(conn: Connection) -> list[SeasonId]:
     return [SeasonId(row[0]) for row in rows]
 
 
-def _seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Season]:
+def _select_seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Season]:
     with conn.cursor(row_factory=dict_row) as cur:
         return [
             Season(**{**row, "measures": measures_of(row["measures"])})

@@ -10,7 +10,7 @@ import hashlib
 from itertools import product
 from typing import Final, NamedTuple
 
-from ladder.kinds import ReplayVisibility, Visibility
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.leagues.records import League
 
 REPLAYS: Final = {
@@ -32,7 +32,7 @@ REMOTE: Final = (
 """Of a season that takes remote agents."""
 
 
-class Settings(NamedTuple):
+class TermsSettings(NamedTuple):
     """What the terms of a league depend on."""
 
     visibility: Visibility
@@ -41,12 +41,12 @@ class Settings(NamedTuple):
     """Whether seasons of it take remote agents."""
 
 
-def of(league: League) -> Settings:
+def settings_of_league(league: League) -> TermsSettings:
     """Those in force."""
-    return Settings(league.visibility, league.replay_visibility, league.remote_agents)
+    return TermsSettings(league.visibility, league.replay_visibility, league.remote_agents)
 
 
-def text(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
+def terms_text(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
     """The text, a sentence a line."""
     told = (REMOTE.replace("this season", "seasons that say so", 1),) if remote else ()
     audience = "Anyone" if visibility is Visibility.PUBLIC else "Members"
@@ -67,22 +67,22 @@ def text(visibility: Visibility, replays: ReplayVisibility, remote: bool = False
     )
 
 
-def digest(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
+def terms_digest(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
     """SHA-256 of the text: what a consent names."""
-    return hashlib.sha256(text(visibility, replays, remote).encode()).hexdigest()
+    return hashlib.sha256(terms_text(visibility, replays, remote).encode()).hexdigest()
 
 
-def settings_of(named: str) -> Settings | None:
+def settings_with_digest(named: str) -> TermsSettings | None:
     """The settings whose text has this digest; None when no text of today has."""
     for each in product(
         (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility, (False, True)
     ):
-        if digest(*each) == named:
-            return Settings(*each)
+        if terms_digest(*each) == named:
+            return TermsSettings(*each)
     return None
 
 
-def covers(agreed: Settings, wished: Settings) -> bool:
+def is_covered_by(agreed: TermsSettings, wished: TermsSettings) -> bool:
     """Whether nobody sees more, or sooner, under the wished settings than under those agreed to.
 
     MEMBERS shows more people a replay at once, AFTER_CLOSE more people later: neither covers the

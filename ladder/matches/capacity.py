@@ -11,12 +11,12 @@ from ladder.matches.matches import queue_of
 from ladder.matches.records import LineupSeat
 from ladder.matches.workers import LIVE_SECONDS, Worker
 
-WAITS = "it waits until one does"
+WAIT_MESSAGE = "it waits until one does"
 GIVEN_UP_SECONDS: Final = 3600.0
 """A profile that no node has served for so long keeps no medal open."""
 
 
-def missing(
+def why_no_worker_fits(
     workers: Sequence[Worker],
     *,
     queue: str,
@@ -31,10 +31,12 @@ def missing(
     able = [worker for worker in workers if queue in worker.queues]
     for profile in sorted(needed):
         if not any(profile in worker.profiles for worker in able):
-            return f"no node serves profile {profile} now; {WAITS}"
+            return f"no node serves profile {profile} now; {WAIT_MESSAGE}"
     able = [worker for worker in able if set(needed) <= set(worker.profiles)]
     if not able:
-        return f"no node serves profiles {' and '.join(sorted(needed))} together now; {WAITS}"
+        return (
+            f"no node serves profiles {' and '.join(sorted(needed))} together now; {WAIT_MESSAGE}"
+        )
     most = max(worker.gpu for worker in able)
     if gpus > most:
         has = f"the largest has {most}" if most else "none has any"
@@ -42,18 +44,22 @@ def missing(
         return f"its match needs {wanted} and {has} now; it waits for such a node"
     able = [worker for worker in able if worker.gpu >= gpus]
     if speed_class != "any" and not any(worker.speed_class == speed_class for worker in able):
-        return f"no node of speed class {speed_class} serves this now; {WAITS}"
+        return f"no node of speed class {speed_class} serves this now; {WAIT_MESSAGE}"
     return None
 
 
-def missing_for(workers: Sequence[Worker], lineup: Sequence[LineupSeat]) -> str | None:
+def why_no_worker_fits_lineup(
+    workers: Sequence[Worker], lineup: Sequence[LineupSeat]
+) -> str | None:
     """The same for a rated match of this lineup, its season's speed class aside."""
     by_seat = [seat.profile for seat in lineup]
-    gpus = profiles.gpus_of(by_seat)
-    return missing(workers, queue=queue_of("rated", gpus), needed=set(by_seat), gpus=gpus)
+    gpus = profiles.gpus_needed(by_seat)
+    return why_no_worker_fits(
+        workers, queue=queue_of("rated", gpus), needed=set(by_seat), gpus=gpus
+    )
 
 
-def given_up(conn: Connection, wanted: Collection[str]) -> set[str]:
+def long_unserved_profiles(conn: Connection, wanted: Collection[str]) -> set[str]:
     """Which of these profiles no node has served for long, although others played all the while.
 
     Where no worker has been up for that long nothing is given up: a node may be about to come.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,10 +15,14 @@ from ladder.ids import SeasonId
 
 MOST: Final = 5000
 """Matches of one call."""
+USUAL_SAMPLE: Final = 20
+"""Last matches of a season whose mean is its usual duration."""
+KEPT_SECONDS: Final = 5.0
+"""How long ``UsualSeconds`` keeps what it read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class MatchDuration:
     """One accepted match."""
 
     season_id: SeasonId
@@ -28,9 +34,9 @@ class Duration:
     """From that claim to the result."""
 
 
-def accepted_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[Duration]:
+def durations_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[MatchDuration]:
     """The matches that each season accepted after this number of its log, in the log's order."""
-    with conn.cursor(row_factory=class_row(Duration)) as cur:
+    with conn.cursor(row_factory=class_row(MatchDuration)) as cur:
         return cur.execute(
             "select a.season_id, a.no,"
             " extract(epoch from m.claimed_at - m.created_at)::float8 as waited_seconds,"
@@ -42,3 +48,25 @@ def accepted_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[Du
             " order by a.no limit %s",
             (list(cursors), list(cursors.values()), MOST),
         ).fetchall()
+
+
+class UsualSeconds:
+    """How long rated matches of each season took of late; kept for some seconds."""
+
+    def __init__(self) -> None:
+        self._known: dict[SeasonId, tuple[float, float]] = {}
+
+    def of(self, conn: Connection, season_id: SeasonId) -> float:
+        """From claim to result, on average; 1 before the first match."""
+        at, seconds = self._known.get(season_id, (-math.inf, 1.0))
+        if time.monotonic() - at > KEPT_SECONDS:
+            row = conn.execute(
+                "select avg(extract(epoch from m.finished_at - m.claimed_at)) from ("
+                "   select match_id from acceptances where season_id = %s and act = 'accept'"
+                "   order by no desc limit %s) a join matches m on m.id = a.match_id",
+                (season_id, USUAL_SAMPLE),
+            ).fetchone()
+            assert row is not None
+            seconds = 1.0 if row[0] is None else max(0.001, float(row[0]))
+            self._known[season_id] = (time.monotonic(), seconds)
+        return seconds

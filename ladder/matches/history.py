@@ -9,9 +9,9 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
-from ladder.kinds import MatchKind, MatchState
 from ladder.matches.records import Episode, Match, Seat
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -46,7 +46,7 @@ EPISODES: Final = (
 
 def get_match(conn: Connection, match_id: MatchId) -> Match:
     """The match with this id, seats and episodes included. Raises NotFound."""
-    found = _matches(conn, "where m.id = %s", (match_id,))
+    found = _select_matches(conn, "where m.id = %s", (match_id,))
     if not found:
         raise NotFound.of("match")
     return found[0]
@@ -58,7 +58,7 @@ def match_of_episode(conn: Connection, episode: str | int) -> Match:
         tail = "where m.id = (select match_id from episodes where number = %s)"
     else:
         tail = "where m.id = (select match_id from episodes where id = %s)"
-    found = _matches(conn, tail, (episode,))
+    found = _select_matches(conn, tail, (episode,))
     if not found:
         raise NotFound.of("episode")
     return found[0]
@@ -82,7 +82,7 @@ def list_matches(
 
     With a ``viewer`` only those it may see, without one all.
     """
-    seen, values = visibility.matches(viewer) if viewer else visibility.EVERYTHING
+    seen, values = visibility.visible_matches(viewer) if viewer else visibility.EVERYTHING
     seated = "exists (select 1 from seats t where t.match_id = m.id and t.{} = %s)"
     wanted = {
         "m.season_id = %s": season_id,
@@ -97,12 +97,12 @@ def list_matches(
     }
     given = {clause: value for clause, value in wanted.items() if value is not None}
     where = " and ".join((*given, seen))
-    return _matches(
+    return _select_matches(
         conn, f"where {where} order by m.id desc limit %s", (*given.values(), *values, limit)
     )
 
 
-def _matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Match]:
+def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Match]:
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(f"{MATCH} {tail}", arguments).fetchall()
         found = [row["id"] for row in rows]

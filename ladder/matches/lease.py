@@ -1,6 +1,7 @@
 """The lease of a match: how a worker claims, keeps and finishes it.
 
-The lease is SQL (``lease.sql``). Each of its functions is one transaction: call one, commit, go on.
+The rules are in SQL (``lease.sql``): ``lease_finish`` refuses a late result, ``lease_reap`` takes a
+match from a worker that died. Each of its functions is one transaction: call one, commit, go on.
 Rows are locked in one order (matches, season, entries, scrims), so a transaction must not mix
 several of them.
 """
@@ -18,11 +19,11 @@ from psycopg.types.json import Jsonb
 
 from ladder import ids
 from ladder.database.db import Connection
+from ladder.enums import MatchKind
 from ladder.errors import LadderError
 from ladder.ids import MatchId
-from ladder.kinds import MatchKind
 from ladder.matches.matches import BATCH
-from ladder.matches.records import EpisodeResult, Finish, Order, SeatResult
+from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder, SeatResult
 
 PROTOCOL: Final = "PK001"  # the SQL's own error code
 
@@ -39,19 +40,19 @@ class ReapCounts:
     voided: int
 
 
-def claim(conn: Connection, match_id: MatchId, worker: str) -> Order | None:
+def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder | None:
     """Takes the match for this worker's next attempt, or None: there is nothing to do.
 
     None when the match is not queued, past its deadline, not playable on this node, or refused
     for a moment because this worker failed it and another one can have it. Raises ProtocolError
     when the worker is not registered.
     """
-    with protocol():
+    with protocol_errors():
         row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
     if row is None or row[0] is None:
         return None
     order = row[0]
-    return Order(
+    return MatchOrder(
         **{
             **order,
             "kind": MatchKind(order["kind"]),
@@ -62,7 +63,9 @@ def claim(conn: Connection, match_id: MatchId, worker: str) -> Order | None:
     )
 
 
-def renew(conn: Connection, held: Sequence[tuple[MatchId, int]]) -> list[tuple[MatchId, int]]:
+def renew_leases(
+    conn: Connection, held: Sequence[tuple[MatchId, int]]
+) -> list[tuple[MatchId, int]]:
     """Extends these (match, attempt) leases, one call for a host; returns those still held."""
     rows = conn.execute(
         "select match_id, attempt from lease_renew(%s, %s)",
@@ -71,7 +74,7 @@ def renew(conn: Connection, held: Sequence[tuple[MatchId, int]]) -> list[tuple[M
     return [(MatchId(match_id), attempt) for match_id, attempt in rows]
 
 
-def finish(
+def finish_match(
     conn: Connection,
     match_id: MatchId,
     attempt: int,
@@ -82,13 +85,13 @@ def finish(
     node: str,
     image_digest: str,
     rules_digest: str,
-) -> Finish:
+) -> FinishResult:
     """Records the result if this attempt still holds the match; else LATE, and nothing changes.
 
     Rated: the season's log accepts it (and withdraws the one it rejudges). Validation: its entry is
     active or rejected. Scrim: counted. Raises ProtocolError for a result that does not fit.
     """
-    with protocol():
+    with protocol_errors():
         row = conn.execute(
             "select lease_finish(%s, %s, %s, %s, %s, %s, %s, %s)",
             (
@@ -98,7 +101,7 @@ def finish(
                 Jsonb([asdict(seat) for seat in seats]),
                 Jsonb(
                     [
-                        {"id": ids.new("epi"), "position": position, **asdict(episode)}
+                        {"id": ids.new_id("epi"), "position": position, **asdict(episode)}
                         for position, episode in enumerate(episodes)
                     ]
                 ),
@@ -108,10 +111,10 @@ def finish(
             ),
         ).fetchone()
     assert row is not None
-    return Finish(row[0])
+    return FinishResult(row[0])
 
 
-def fail(
+def fail_attempt(
     conn: Connection,
     match_id: MatchId,
     attempt: int,
@@ -129,7 +132,7 @@ def fail(
     return bool(row[0])
 
 
-def reap(conn: Connection) -> ReapCounts:
+def reap_lapsed_leases(conn: Connection) -> ReapCounts:
     """Takes matches from workers whose lease ran out."""
     row = conn.execute("select requeued, voided from lease_reap(%s)", (BATCH,)).fetchone()
     assert row is not None
@@ -137,7 +140,7 @@ def reap(conn: Connection) -> ReapCounts:
 
 
 @contextmanager
-def protocol() -> Iterator[None]:
+def protocol_errors() -> Iterator[None]:
     """Turns what the lease's own checks refuse into ProtocolError."""
     try:
         yield

@@ -9,7 +9,7 @@
 --   worker     lease_renew     every few seconds: moves lease_until
 --   worker     lease_finish    writes the result: running -> finished
 --   worker     lease_fail      no result, a fault of ours: running -> queued or void
---   worker     remote_away     a remote agent is unreachable: running -> void
+--   worker     remote_unreachable     a remote agent is unreachable: running -> void
 --   scheduler  lease_reap      the lease ran out: running -> queued or void
 --   scheduler  lease_expire    queued for too long: queued -> void
 --   host       lease_void      ends matches: queued or running -> void
@@ -43,7 +43,7 @@ begin
 end $$;
 
 -- Notes that a worker is alive. False: it is not known and must register again.
-create or replace function lease_see(p_worker text) returns boolean
+create or replace function lease_heartbeat(p_worker text) returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
     update workers set seen_at = clock_timestamp() where id = p_worker;
@@ -217,13 +217,13 @@ begin
 
     if m.kind = 'rated' then
         v_no := lease_accept(m);
-        perform remote_count(p_match, p_seats);
+        perform remote_count_answers(p_match, p_seats);
     end if;
     update matches
        set state = 'finished', finished_at = v_now, lease_until = null, accepted_no = v_no
      where id = p_match;
     if m.kind = 'validation' then
-        perform lease_judge(m);
+        perform lease_decide_entry(m);
     elsif m.kind = 'scrim' then
         perform lease_count_scrim(m.scrim_id, 1, 0);
     end if;
@@ -267,7 +267,7 @@ end $$;
 -- Internal. A validation result decides its entry. If a seat failed, a pending entry is rejected and a
 -- paused one is tried again later. Otherwise the entry is active, and retires the oldest active
 -- entries of its agent above the season's limit.
-create or replace function lease_judge(m matches) returns void
+create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_entry text;
@@ -286,7 +286,7 @@ begin
                  || coalesce(': ' || t.reason, '');
         update entries
            set state = case state when 'pending' then 'rejected' else state end,
-               next_try_at = case state when 'paused' then v_now + remote_wait(tries) end,
+               next_try_at = case state when 'paused' then v_now + remote_retry_delay(tries) end,
                deadline_at = null, reason = v_reason
          where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id;
         return;
@@ -350,13 +350,13 @@ begin
     if not found then
         return false;
     end if;
-    perform lease_drop(array[p_match], 'fault', p_fault, p_detail, false);
+    perform lease_requeue_or_void(array[p_match], 'fault', p_fault, p_detail, false);
     return true;
 end $$;
 
 -- A rated match cannot be played because remote agents are unreachable: it is void, and each of their
 -- entries gets a strike. p_reasons maps seat to reason. False: the worker no longer held the match.
-create or replace function remote_away(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)
+create or replace function remote_unreachable(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)
 returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -380,7 +380,7 @@ begin
         raise exception 'only remote seats of % can be away', p_match using errcode = 'PK001';
     end if;
     perform 1 from seasons where id = m.season_id for no key update;
-    perform lease_drop(array[p_match], 'void', null,
+    perform lease_requeue_or_void(array[p_match], 'void', null,
                        'a remote agent was away, in seat ' || v_seats, true);
     for r in
         select entry_id, min(p_reasons ->> seat::text) as reason from seats
@@ -406,7 +406,7 @@ begin
         select id from matches where state = 'running' and lease_until < clock_timestamp()
          order by id limit p_limit for update skip locked) as expired;
     voided := coalesce(array_length(
-        lease_drop(v_ids, 'lapsed', 'worker', 'the lease ran out', false), 1), 0);
+        lease_requeue_or_void(v_ids, 'lapsed', 'worker', 'the lease ran out', false), 1), 0);
     requeued := coalesce(array_length(v_ids, 1), 0) - voided;
 end $$;
 
@@ -420,7 +420,7 @@ begin
         select id from matches where state = 'queued' and deadline_at <= clock_timestamp()
          order by id limit p_limit for update skip locked) as stale;
     return coalesce(array_length(
-        lease_drop(v_ids, 'void', null, 'waited in the queue past its deadline', true), 1), 0);
+        lease_requeue_or_void(v_ids, 'void', null, 'waited in the queue past its deadline', true), 1), 0);
 end $$;
 
 -- Ends matches that are not over, whoever holds them. Returns how many.
@@ -432,7 +432,7 @@ begin
     select coalesce(array_agg(id), '{}') into v_ids from (
         select id from matches where id = any (p_ids) and state in ('queued', 'running')
          order by id for update) as live;
-    return coalesce(array_length(lease_drop(v_ids, 'void', null, p_reason, true), 1), 0);
+    return coalesce(array_length(lease_requeue_or_void(v_ids, 'void', null, p_reason, true), 1), 0);
 end $$;
 
 -- -------------------------------------------------------------------------------------------------
@@ -442,7 +442,7 @@ end $$;
 -- Internal. Takes matches, locked by the caller, from their workers or out of the queue. With p_void,
 -- or when no attempt is left, a match is void, else queued again. Writes the attempt and keeps every
 -- counter of entries and scrims. Returns the void ones.
-create or replace function lease_drop(
+create or replace function lease_requeue_or_void(
     p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
 ) returns text[]
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -520,29 +520,29 @@ end $$;
 
 revoke execute on function
     lease_register(jsonb),
-    lease_see(text),
+    lease_heartbeat(text),
     lease_fits(workers, matches),
     lease_wake(text, integer, double precision),
     lease_claim(text, text),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_accept(matches),
-    lease_judge(matches),
+    lease_decide_entry(matches),
     lease_count_scrim(text, integer, integer),
     lease_fail(text, integer, text, text, text),
-    remote_away(text, integer, text, jsonb),
+    remote_unreachable(text, integer, text, jsonb),
     lease_reap(integer),
     lease_expire(integer),
     lease_void(text[], text),
-    lease_drop(text[], text, text, text, boolean)
+    lease_requeue_or_void(text[], text, text, text, boolean)
 from public, peck_worker;
 
 grant execute on function
     lease_register(jsonb),
-    lease_see(text),
+    lease_heartbeat(text),
     lease_claim(text, text),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_fail(text, integer, text, text, text),
-    remote_away(text, integer, text, jsonb)
+    remote_unreachable(text, integer, text, jsonb)
 to peck_worker;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,20 +11,14 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder import ids, profiles
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
+from ladder.enums import MatchKind
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, ScrimId, SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
 from ladder.matches.records import LineupSeat
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
-
-
-WAKE_SECONDS: Final = 5.0  # a wake-up message unanswered for this long counts as lost
-
-
-USUAL_SAMPLE: Final = 20  # matches by which it is told how long they take
 
 
 BATCH: Final = 200  # matches a repair takes at once
@@ -38,8 +32,8 @@ class QueueCount:
     oldest_queued_at: datetime | None
 
 
-@whole
-def create(
+@atomic_function
+def create_match(
     conn: Connection,
     *,
     season: Season,
@@ -75,8 +69,8 @@ def create(
     if len(seed) != 16:
         raise Invalid("seed", f"{len(seed)} bytes, it must be 16")
     if gpu is None:
-        gpu = profiles.gpus_of(seat.profile for seat in lineup)
-    match_id = MatchId(ids.new("mat"))
+        gpu = profiles.gpus_needed(seat.profile for seat in lineup)
+    match_id = MatchId(ids.new_id("mat"))
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
     conn.execute(
@@ -129,30 +123,6 @@ def queue_of(kind: str, gpu: int) -> str:
     return {"rated": "play.cpu", "validation": "validate", "scrim": "scrim"}[kind]
 
 
-def wake_due(
-    conn: Connection, per_queue: Mapping[str, int], *, wake_seconds: float = WAKE_SECONDS
-) -> list[tuple[str, MatchId]]:
-    """Marks matches as woken and returns (queue, match): commit, then send a message for each.
-
-    Each queue has at most ``per_queue`` messages out, by turn, then oldest first. A message without
-    an answer within ``wake_seconds`` is sent again. Matches no live worker could play are left.
-    """
-    due = []
-    for queue, most in sorted(per_queue.items()):
-        rows = conn.execute("select lease_wake(%s, %s, %s)", (queue, most, wake_seconds))
-        due += [(queue, MatchId(row[0])) for row in rows]
-    return due
-
-
-def wake_failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
-    """The wake-up messages of these matches could not be sent: they are due again at once."""
-    conn.execute(
-        "update matches set woken_at = null where id in ("
-        " select id from matches where id = any (%s) and state = 'queued' order by id for update)",
-        (list(match_ids),),
-    )
-
-
 def expire_queued(conn: Connection) -> int:
     """Voids matches that waited in the queue past their deadline; returns how many."""
     row = conn.execute("select lease_expire(%s)", (BATCH,)).fetchone()
@@ -160,14 +130,14 @@ def expire_queued(conn: Connection) -> int:
     return int(row[0])
 
 
-def void(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
+def void_matches(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
     """Ends matches that are not over, whoever holds them; returns how many. Rates nobody."""
     row = conn.execute("select lease_void(%s, %s)", (list(match_ids), reason)).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def counts(conn: Connection) -> list[QueueCount]:
+def queue_counts(conn: Connection) -> list[QueueCount]:
     """Depth of every queue."""
     with conn.cursor(row_factory=class_row(QueueCount)) as cur:
         return cur.execute(
@@ -181,7 +151,7 @@ def counts(conn: Connection) -> list[QueueCount]:
         ).fetchall()
 
 
-def in_flight(conn: Connection, season_id: SeasonId) -> int:
+def matches_in_flight(conn: Connection, season_id: SeasonId) -> int:
     """Rated matches of a season that are queued or running."""
     row = conn.execute(
         "select count(*) from matches where season_id = %s and kind = 'rated'"
@@ -192,25 +162,13 @@ def in_flight(conn: Connection, season_id: SeasonId) -> int:
     return int(row[0])
 
 
-def least_turn(conn: Connection, queue: str) -> int | None:
+def first_turn_of_queue(conn: Connection, queue: str) -> int | None:
     """Of the matches that wait in this queue; None where none does."""
     row = conn.execute(
         "select min(turn) from matches where queue = %s and state = 'queued'", (queue,)
     ).fetchone()
     assert row is not None
     return None if row[0] is None else int(row[0])
-
-
-def usual_seconds(conn: Connection, season_id: SeasonId) -> float | None:
-    """What the season's last rated matches took from claim to result; None before the first."""
-    row = conn.execute(
-        "select avg(extract(epoch from m.finished_at - m.claimed_at)) from ("
-        "   select match_id from acceptances where season_id = %s and act = 'accept'"
-        "   order by no desc limit %s) a join matches m on m.id = a.match_id",
-        (season_id, USUAL_SAMPLE),
-    ).fetchone()
-    assert row is not None
-    return None if row[0] is None else max(0.001, float(row[0]))
 
 
 def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:

@@ -2,7 +2,7 @@
 --
 --   peck_work      matches were queued, or a worker registered: the scheduler has something to do
 --   peck_finished  a match has a result; the payload is its id (lease_finish)
---   peck_void      a match is void; the payload is its id (lease_drop)
+--   peck_void      a match is void; the payload is its id (lease_requeue_or_void)
 
 -- Sends peck_work when the transaction commits, once however many statements it has.
 create or replace function notify_work() returns trigger language plpgsql as $$

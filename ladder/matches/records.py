@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ladder.enums import Json, MatchKind, MatchState
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId, SubmissionId, TeamId
-from ladder.kinds import Json, MatchKind, MatchState
-from ladder.leagues.records import League, league_seen
-from ladder.people.permissions import MatchSeen, ReplaySeen
+from ladder.leagues.records import League, league_resource
+from ladder.people.permissions import MatchResource, ReplayResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class LineupSeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class MatchOrder:
     """Everything a worker needs to play one attempt; what `claim` returns."""
 
     match_id: MatchId
@@ -127,7 +127,7 @@ class EpisodeResult:
     replay_digest: str
 
 
-class Finish(StrEnum):
+class FinishResult(StrEnum):
     """What became of a reported result."""
 
     ACCEPTED = "accepted"
@@ -136,20 +136,20 @@ class Finish(StrEnum):
     """Another attempt holds the match or has finished it: dropped, a normal answer."""
 
 
-def match_seen(match: Match, league: League) -> MatchSeen:
+def match_resource(match: Match, league: League) -> MatchResource:
     """The resource a match of this league is."""
-    return MatchSeen(
+    return MatchResource(
         match.kind,
-        league_seen(league),
+        league_resource(league),
         frozenset(seat.team_id for seat in match.seats),
         match.scrim_team_id,
     )
 
 
-def replay_seen(match: Match, league: League, season_state: str) -> ReplaySeen:
+def replay_resource(match: Match, league: League, season_state: str) -> ReplayResource:
     """The resource the replay of a match of this league is."""
-    return ReplaySeen(
-        match_seen(match, league),
+    return ReplayResource(
+        match_resource(match, league),
         match.state is MatchState.FINISHED,
         season_state == "finished",
     )

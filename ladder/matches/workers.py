@@ -59,14 +59,14 @@ def register_worker(conn: Connection, hello: WorkerHello) -> None:
     conn.execute("select lease_register(%s)", (Jsonb(document),))
 
 
-def see_worker(conn: Connection, worker: str) -> bool:
+def record_heartbeat(conn: Connection, worker: str) -> bool:
     """Notes that a worker is alive, at least every few seconds. False: say hello again."""
-    row = conn.execute("select lease_see(%s)", (worker,)).fetchone()
+    row = conn.execute("select lease_heartbeat(%s)", (worker,)).fetchone()
     assert row is not None
     return bool(row[0])
 
 
-def forget_workers(conn: Connection) -> int:
+def delete_old_workers(conn: Connection) -> int:
     """Drops workers not heard of for a day; one that comes back says hello again."""
     return conn.execute("delete from workers where seen_at < now() - interval '1 day'").rowcount
 

@@ -10,9 +10,9 @@ from typing import Final
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
+from ladder.enums import Json
 from ladder.errors import Invalid
 from ladder.ids import AgentId, MatchId, SeasonId, TeamId
-from ladder.kinds import Json
 
 MOST: Final = 10_000
 """Matches in one act."""
@@ -49,7 +49,7 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class SuspectResult:
     """A result that stands, and that a predicate fits."""
 
     match_id: MatchId
@@ -62,14 +62,16 @@ class Suspect:
     rules_digest: str
 
 
-def find(conn: Connection, season_id: SeasonId, predicate: Predicate) -> list[Suspect]:
+def find_suspects(
+    conn: Connection, season_id: SeasonId, predicate: Predicate
+) -> list[SuspectResult]:
     """Results that stand, that it fits, and that are not being judged again, oldest first.
 
     Raises LadderError (nothing given; too many).
     """
-    where = " and ".join(_clauses(predicate))
+    where = " and ".join(_sql_conditions(predicate))
     values = {field.name: getattr(predicate, field.name) for field in fields(predicate)}
-    with conn.cursor(row_factory=class_row(Suspect)) as cur:
+    with conn.cursor(row_factory=class_row(SuspectResult)) as cur:
         found = cur.execute(
             "select m.id as match_id, a.no, m.finished_at, t.worker, t.node, t.image_digest,"  # noqa: S608
             " t.rules_digest from acceptances a join matches m on m.id = a.match_id"
@@ -89,7 +91,7 @@ def find(conn: Connection, season_id: SeasonId, predicate: Predicate) -> list[Su
     return found
 
 
-def teams(conn: Connection, suspects: Sequence[Suspect]) -> list[TeamId]:
+def teams_of_suspects(conn: Connection, suspects: Sequence[SuspectResult]) -> list[TeamId]:
     """Who sat in these matches."""
     rows = conn.execute(
         "select distinct team_id from seats where match_id = any (%s) order by team_id",
@@ -98,7 +100,7 @@ def teams(conn: Connection, suspects: Sequence[Suspect]) -> list[TeamId]:
     return [TeamId(row[0]) for row in rows]
 
 
-def _clauses(predicate: Predicate) -> list[str]:
+def _sql_conditions(predicate: Predicate) -> list[str]:
     """Conditions on the match ``m`` and the attempt ``t`` that brought its result."""
     clauses = [
         f"t.{name} = %({name})s"

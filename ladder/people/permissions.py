@@ -1,6 +1,6 @@
 """Who sees what: the one function that stands before every page, answer, blob and export.
 
-The rules, in one place (DESIGN.md section 12, "Who sees what"):
+The rules, in one place:
 
 | resource | seen by |
 |---|---|
@@ -29,13 +29,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ladder.enums import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, TeamId
-from ladder.kinds import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.people.records import Viewer
 
 
 @dataclass(frozen=True, slots=True)
-class LeagueSeen:
+class LeagueResource:
     """A league, its seasons, its board, the entries on it."""
 
     league_id: LeagueId
@@ -44,109 +44,109 @@ class LeagueSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamSeen:
+class TeamResource:
     """A team or an agent of it."""
 
     team_id: TeamId
-    leagues: tuple[LeagueSeen, ...]
+    leagues: tuple[LeagueResource, ...]
     """Leagues in which it has stood on the board."""
 
 
 @dataclass(frozen=True, slots=True)
-class EntrySeen:
+class EntryResource:
     """An entry: that it is there, and its state."""
 
     team_id: TeamId
-    league: LeagueSeen
+    league: LeagueResource
     is_on_board: bool
     """Active or retired after having been active."""
 
 
 @dataclass(frozen=True, slots=True)
-class SubmissionSeen:
+class SubmissionResource:
     """What the owner said about an upload."""
 
     team_id: TeamId
 
 
 @dataclass(frozen=True, slots=True)
-class OwnSeen:
+class TeamPrivateResource:
     """What belongs to one team alone: seat logs, reasons, tracebacks, bundles."""
 
     team_id: TeamId
 
 
 @dataclass(frozen=True, slots=True)
-class ScrimSeen:
+class ScrimResource:
     team_id: TeamId
     """The team that asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatchSeen:
+class MatchResource:
     """A match: who played, how it stands, placements, verdicts, charged times."""
 
     kind: MatchKind
-    league: LeagueSeen
+    league: LeagueResource
     team_ids: frozenset[TeamId]
     scrim_team_id: TeamId | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaySeen:
+class ReplayResource:
     """The moves of a match, in every form: page, stream, blob, export."""
 
-    match: MatchSeen
+    match: MatchResource
     is_finished: bool
     is_season_finished: bool
 
 
 Resource = (
-    LeagueSeen
-    | TeamSeen
-    | EntrySeen
-    | SubmissionSeen
-    | OwnSeen
-    | ScrimSeen
-    | MatchSeen
-    | ReplaySeen
+    LeagueResource
+    | TeamResource
+    | EntryResource
+    | SubmissionResource
+    | TeamPrivateResource
+    | ScrimResource
+    | MatchResource
+    | ReplayResource
 )
 
 
 def may_see(viewer: Viewer, resource: Resource) -> bool:
     """Whether this viewer may see this resource. There is no other way to be let in."""
     match resource:
-        case LeagueSeen():
+        case LeagueResource():
             return (
                 resource.visibility is Visibility.PUBLIC
                 or viewer.is_admin
                 or resource.league_id in viewer.roles
             )
-        case TeamSeen():
+        case TeamResource():
             return (
                 viewer.is_admin
                 or resource.team_id in viewer.team_ids
                 or any(may_see(viewer, league) for league in resource.leagues)
             )
-        case EntrySeen():
+        case EntryResource():
             if resource.is_on_board and may_see(viewer, resource.league):
                 return True
             return (
                 viewer.is_admin
                 or resource.team_id in viewer.team_ids
-                or _hosts(viewer, resource.league)
+                or _is_host(viewer, resource.league)
             )
-        case SubmissionSeen() | ScrimSeen():
+        case SubmissionResource() | ScrimResource():
             return viewer.is_admin or resource.team_id in viewer.team_ids
-        case OwnSeen():
+        case TeamPrivateResource():
             return resource.team_id in viewer.team_ids
-        case MatchSeen():
+        case MatchResource():
             return _may_see_match(viewer, resource)
-        case ReplaySeen():
+        case ReplayResource():
             return _may_see_replay(viewer, resource)
 
 
-def may_enter(viewer: Viewer, league: LeagueSeen, team_id: TeamId) -> bool:
+def may_enter(viewer: Viewer, league: LeagueResource, team_id: TeamId) -> bool:
     """Whether this viewer may enter this team's agents: own team, and where the league
     is not public a competitor or host of it."""
     if team_id not in viewer.team_ids:
@@ -158,45 +158,47 @@ def may_enter(viewer: Viewer, league: LeagueSeen, team_id: TeamId) -> bool:
     )
 
 
-def may_run(viewer: Viewer, league: LeagueSeen) -> bool:
+def may_manage(viewer: Viewer, league: LeagueResource) -> bool:
     """Whether this viewer may change the league: hosts and admins."""
-    return viewer.is_admin or _hosts(viewer, league)
+    return viewer.is_admin or _is_host(viewer, league)
 
 
-def _may_see_match(viewer: Viewer, match: MatchSeen) -> bool:
+def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
     if viewer.is_admin:
         return True
     if match.kind is MatchKind.SCRIM:
         return match.scrim_team_id in viewer.team_ids
     if match.kind is MatchKind.VALIDATION:
-        return _played(viewer, match) or _hosts(viewer, match.league)
+        return _took_part(viewer, match) or _is_host(viewer, match.league)
     return may_see(viewer, match.league)
 
 
-def _may_see_replay(viewer: Viewer, replay: ReplaySeen) -> bool:
+def _may_see_replay(viewer: Viewer, replay: ReplayResource) -> bool:
     match = replay.match
     if not replay.is_finished or not _may_see_match(viewer, match):
         return False
     if viewer.is_admin or match.kind is MatchKind.SCRIM:
         return True
     if match.kind is MatchKind.VALIDATION:
-        return _played(viewer, match)
+        return _took_part(viewer, match)
     match match.league.replay_visibility:
         case ReplayVisibility.PUBLIC:
             return True
         case ReplayVisibility.MEMBERS:
             return match.league.league_id in viewer.roles
         case ReplayVisibility.OWN:
-            return _played(viewer, match) or _hosts(viewer, match.league)
+            return _took_part(viewer, match) or _is_host(viewer, match.league)
         case ReplayVisibility.AFTER_CLOSE:
             return (
-                replay.is_season_finished or _played(viewer, match) or _hosts(viewer, match.league)
+                replay.is_season_finished
+                or _took_part(viewer, match)
+                or _is_host(viewer, match.league)
             )
 
 
-def _played(viewer: Viewer, match: MatchSeen) -> bool:
+def _took_part(viewer: Viewer, match: MatchResource) -> bool:
     return not match.team_ids.isdisjoint(viewer.team_ids)
 
 
-def _hosts(viewer: Viewer, league: LeagueSeen) -> bool:
+def _is_host(viewer: Viewer, league: LeagueResource) -> bool:
     return viewer.roles.get(league.league_id) is LeagueRole.HOST

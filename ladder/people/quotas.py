@@ -24,36 +24,46 @@ UPLOADS: Final = 200
 UPLOAD_MB: Final = 4096
 
 
-def tokens(conn: Connection, user_id: UserId) -> None:
+def check_token_quota(conn: Connection, user_id: UserId) -> None:
     """Raises LimitReached when a person minted too many tokens today."""
-    _refuse(conn, "tokens a day", _made(conn, "tokens", "user_id", "users", user_id), TOKENS)
-
-
-def leagues(conn: Connection, user_id: UserId) -> None:
-    """Raises LimitReached when a person made too many leagues today."""
-    _refuse(conn, "leagues a day", _made(conn, "leagues", "created_by", "users", user_id), LEAGUES)
-
-
-def seasons(conn: Connection, league_id: LeagueId) -> None:
-    """Raises LimitReached when too many seasons of a league were made today."""
-    made = _made(conn, "seasons", "league_id", "leagues", league_id)
-    _refuse(conn, "seasons of a league a day", made, SEASONS)
-
-
-def invitations(conn: Connection, league_id: LeagueId) -> None:
-    """Raises LimitReached when too many codes of a league were made today."""
-    made = _made(conn, "invitations", "league_id", "leagues", league_id)
-    _refuse(conn, "invitation codes of a league a day", made, INVITATIONS)
-
-
-def agents(conn: Connection, team_id: TeamId) -> None:
-    """Raises LimitReached when a team made too many agents today."""
-    _refuse(
-        conn, "agents of a team a day", _made(conn, "agents", "team_id", "teams", team_id), AGENTS
+    _refuse_above(
+        conn, "tokens a day", _count_made_today(conn, "tokens", "user_id", "users", user_id), TOKENS
     )
 
 
-def uploads(conn: Connection, team_id: TeamId) -> None:
+def check_league_quota(conn: Connection, user_id: UserId) -> None:
+    """Raises LimitReached when a person made too many leagues today."""
+    _refuse_above(
+        conn,
+        "leagues a day",
+        _count_made_today(conn, "leagues", "created_by", "users", user_id),
+        LEAGUES,
+    )
+
+
+def check_season_quota(conn: Connection, league_id: LeagueId) -> None:
+    """Raises LimitReached when too many seasons of a league were made today."""
+    made = _count_made_today(conn, "seasons", "league_id", "leagues", league_id)
+    _refuse_above(conn, "seasons of a league a day", made, SEASONS)
+
+
+def check_invitation_quota(conn: Connection, league_id: LeagueId) -> None:
+    """Raises LimitReached when too many codes of a league were made today."""
+    made = _count_made_today(conn, "invitations", "league_id", "leagues", league_id)
+    _refuse_above(conn, "invitation codes of a league a day", made, INVITATIONS)
+
+
+def check_agent_quota(conn: Connection, team_id: TeamId) -> None:
+    """Raises LimitReached when a team made too many agents today."""
+    _refuse_above(
+        conn,
+        "agents of a team a day",
+        _count_made_today(conn, "agents", "team_id", "teams", team_id),
+        AGENTS,
+    )
+
+
+def check_upload_quota(conn: Connection, team_id: TeamId) -> None:
     """Raises LimitReached when a team uploaded too many bundles or bytes today, into any season
     or none."""
     conn.execute("select 1 from teams where id = %s for no key update", (team_id,))
@@ -64,12 +74,12 @@ def uploads(conn: Connection, team_id: TeamId) -> None:
         (team_id,),
     ).fetchone()
     assert row is not None
-    _refuse(conn, "uploads of a team a day, over all seasons", row[0], UPLOADS)
+    _refuse_above(conn, "uploads of a team a day, over all seasons", row[0], UPLOADS)
     megabytes = -(-int(row[1]) // (1 << 20))
-    _refuse(conn, "megabytes uploaded by a team a day", megabytes, UPLOAD_MB)
+    _refuse_above(conn, "megabytes uploaded by a team a day", megabytes, UPLOAD_MB)
 
 
-def _made(conn: Connection, table: str, column: str, owners: str, owner: str) -> int:
+def _count_made_today(conn: Connection, table: str, column: str, owners: str, owner: str) -> int:
     """How many rows of ``table`` this owner made today; the owner's row is locked first."""
     lock = sql.SQL("select 1 from {} where id = %s for no key update")
     conn.execute(lock.format(sql.Identifier(owners)), (owner,))
@@ -83,7 +93,7 @@ def _made(conn: Connection, table: str, column: str, owners: str, owner: str) ->
     return int(found[0])
 
 
-def _refuse(conn: Connection, limit: str, made: int, allowed: int) -> None:
+def _refuse_above(conn: Connection, limit: str, made: int, allowed: int) -> None:
     if made > allowed:
         found = conn.execute("select date_trunc('day', now(), 'utc') + interval '1 day'").fetchone()
         assert found is not None

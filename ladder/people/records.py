@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ladder.enums import LeagueRole
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ from typing import Any, Final, LiteralString
 from psycopg.rows import dict_row
 
 from ladder import ids
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import TokenId, UserId
 from ladder.people import quotas
 from ladder.people.records import User, Viewer
-from ladder.people.requests import NewToken
+from ladder.people.request_models import NewToken
 
 SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write", "admin")
 PREFIX: Final = "peck_"
@@ -45,10 +45,10 @@ class Token:
     revoked_at: datetime | None
 
 
-def draw_text() -> str:
+def new_token_text() -> str:
     """A fresh token text."""
     body = "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
-    return PREFIX + body + _check(body)
+    return PREFIX + body + _checksum(body)
 
 
 def is_well_formed(text: str) -> bool:
@@ -58,11 +58,11 @@ def is_well_formed(text: str) -> bool:
         text.startswith(PREFIX)
         and len(body) == RANDOM_CHARS
         and text.isascii()
-        and check == _check(body)
+        and check == _checksum(body)
     )
 
 
-@whole
+@atomic_function
 def mint_token(
     conn: Connection,
     user_id: UserId,
@@ -82,19 +82,19 @@ def mint_token(
         raise NotFound.of("user")
     if "admin" in scopes and not person[0]:
         raise Conflict("admin is for administrators only; leave it out", field="scopes")
-    text = draw_text()
-    token_id = TokenId(ids.new("tok"))
+    text = new_token_text()
+    token_id = TokenId(ids.new_id("tok"))
     kept = sorted(set(scopes), key=SCOPES.index)
     conn.execute(
         "insert into tokens (id, user_id, label, hash, scopes, expires_at)"
         " values (%s, %s, %s, %s, %s, %s)",
-        (token_id, user_id, label, _hash(text), kept, expires_at),
+        (token_id, user_id, label, _hash_token(text), kept, expires_at),
     )
     return get_token(conn, user_id, token_id), text
 
 
-@whole
-def pass_on(
+@atomic_function
+def mint_token_with(
     conn: Connection, by: Viewer, owner: User, asked: NewToken, held: str | None
 ) -> tuple[Token, str]:
     """A new token of ``owner``, and its text; ``held`` is the text of the token that ``by`` used.
@@ -109,12 +109,12 @@ def pass_on(
         raise Forbidden(f"{owner.name} is no administrator.")
     expires_at = asked.expires_at
     if held is not None and not by.is_admin:
-        end = end_of(conn, held)
+        end = expiry_of(conn, held)
         if end is not None and expires_at is not None and expires_at > end:
             raise Forbidden(f"A token cannot outlive the one that mints it: {end.isoformat()}.")
         expires_at = expires_at or end
     made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), expires_at)
-    quotas.tokens(conn, owner.id)
+    quotas.check_token_quota(conn, owner.id)
     return made
 
 
@@ -126,17 +126,17 @@ def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:
             " from tokens where user_id = %s order by id desc",
             (user_id,),
         )
-        return [_token(row) for row in rows]
+        return [_token_from_row(row) for row in rows]
 
 
 def get_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
     """A token of this person. Raises NotFound."""
-    return _token_of(conn, "id = %s and user_id = %s", (token_id, user_id))
+    return _select_token(conn, "id = %s and user_id = %s", (token_id, user_id))
 
 
-def end_of(conn: Connection, text: str) -> datetime | None:
+def expiry_of(conn: Connection, text: str) -> datetime | None:
     """When the token with this text expires; None for never. Raises NotFound."""
-    return _token_of(conn, "hash = %s", (_hash(text),)).expires_at
+    return _select_token(conn, "hash = %s", (_hash_token(text),)).expires_at
 
 
 def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
@@ -150,7 +150,7 @@ def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
 
 def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:
     """The person and the scopes a live token stands for, else None."""
-    return user_of_hash(conn, _hash(text)) if is_well_formed(text) else None
+    return user_of_hash(conn, _hash_token(text)) if is_well_formed(text) else None
 
 
 def user_of_hash(conn: Connection, token_hash: bytes) -> tuple[UserId, tuple[str, ...]] | None:
@@ -163,7 +163,7 @@ def user_of_hash(conn: Connection, token_hash: bytes) -> tuple[UserId, tuple[str
     return None if row is None else (row[0], tuple(row[1]))
 
 
-def _token_of(conn: Connection, where: LiteralString, arguments: Sequence[object]) -> Token:
+def _select_token(conn: Connection, where: LiteralString, arguments: Sequence[object]) -> Token:
     with conn.cursor(row_factory=dict_row) as cur:
         found = cur.execute(
             "select id, user_id, label, scopes, created_at, expires_at, revoked_at"  # noqa: S608
@@ -172,18 +172,18 @@ def _token_of(conn: Connection, where: LiteralString, arguments: Sequence[object
         ).fetchone()
     if found is None:
         raise NotFound.of("token")
-    return _token(found)
+    return _token_from_row(found)
 
 
-def _token(row: dict[str, Any]) -> Token:
+def _token_from_row(row: dict[str, Any]) -> Token:
     return Token(**{**row, "scopes": tuple(row["scopes"])})
 
 
-def _hash(text: str) -> bytes:
+def _hash_token(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _check(body: str) -> str:
+def _checksum(body: str) -> str:
     number = zlib.crc32(body.encode())
     digits = []
     for _ in range(CHECK_CHARS):

@@ -10,9 +10,9 @@ from psycopg.rows import class_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic
+from ladder.enums import LeagueRole
 from ladder.errors import Conflict, NotFound
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole
 from ladder.people.records import Team, User, Viewer
 from ladder.people.tokens import (
     SCOPES,
@@ -29,11 +29,11 @@ def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
     """A new person. Raises Conflict when the name is taken (whatever its case)."""
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(User)) as cur:
-            return _one(
+            return _row_or_not_found(
                 cur.execute(
                     "insert into users (id, name, is_admin) values (%s, %s, %s)"
                     " returning id, name, is_admin, created_at",
-                    (ids.new("usr"), name, is_admin),
+                    (ids.new_id("usr"), name, is_admin),
                 ).fetchone(),
                 "user",
             )
@@ -44,7 +44,9 @@ def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
 def get_user(conn: Connection, user_id: UserId) -> User:
     """The person with this id. Raises NotFound."""
     with conn.cursor(row_factory=class_row(User)) as cur:
-        return _one(cur.execute(f"{USER} where id = %s", (user_id,)).fetchone(), "user")
+        return _row_or_not_found(
+            cur.execute(f"{USER} where id = %s", (user_id,)).fetchone(), "user"
+        )
 
 
 def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -> list[User]:
@@ -60,11 +62,11 @@ def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) 
     """A new team of this user, or of nobody yet (None). Raises Conflict when the slug is taken."""
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(Team)) as cur:
-            team = _one(
+            team = _row_or_not_found(
                 cur.execute(
                     "insert into teams (id, slug, name, created_by) values (%s, %s, %s, %s)"
                     " returning id, slug, name, created_at",
-                    (ids.new("tea"), slug, name, user_id),
+                    (ids.new_id("tea"), slug, name, user_id),
                 ).fetchone(),
                 "team",
             )
@@ -82,7 +84,7 @@ def get_team(conn: Connection, team: TeamId | str) -> Team:
     column = "id" if ids.is_id(team, "tea") else "slug"
     with conn.cursor(row_factory=class_row(Team)) as cur:
         found = cur.execute(f"{TEAM} where t.{column} = %s", (team,)).fetchone()
-        return _one(found, "team")
+        return _row_or_not_found(found, "team")
 
 
 def list_teams(conn: Connection, after: TeamId | None = None, limit: int = 50) -> list[Team]:
@@ -128,22 +130,24 @@ def add_team_member(
         raise NotFound("there is no such team or user") from None
 
 
-def viewer(conn: Connection, token_text: str) -> Viewer | None:
+def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
     """Who holds this token, or None when it is unknown, mistyped, expired or revoked.
 
     The viewer is an admin only where the user is one and the token carries the scope ``admin``.
     """
     found = user_of_token(conn, token_text)
-    return None if found is None else viewer_of(conn, found[0], found[1])
+    return None if found is None else viewer_of_user(conn, found[0], found[1])
 
 
 def viewer_by_hash(conn: Connection, token_hash: bytes) -> Viewer | None:
     """Who holds the token with this SHA-256: a web session lives as long as its token."""
     found = user_of_hash(conn, token_hash)
-    return None if found is None else viewer_of(conn, found[0], found[1])
+    return None if found is None else viewer_of_user(conn, found[0], found[1])
 
 
-def viewer_of(conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES) -> Viewer | None:
+def viewer_of_user(
+    conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES
+) -> Viewer | None:
     """The viewer a signed-in person is, with these scopes; None when there is no such person."""
     row = conn.execute(
         "select u.name, u.is_admin,"
@@ -166,7 +170,7 @@ def viewer_of(conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES)
     )
 
 
-def _one(row: T | None, what: str) -> T:
+def _row_or_not_found(row: T | None, what: str) -> T:
     if row is None:
         raise NotFound.of(what)
     return row

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ladder.kinds import LeagueRole
+from ladder.enums import LeagueRole
 from ladder.people.records import Viewer
 
 Condition = tuple[str, tuple[Any, ...]]
@@ -19,12 +19,12 @@ ON_BOARD: Final = "(e.state = 'active' or e.activated_at is not null)"
 """Entries that stand on the board or once did; one withdrawn before that never has."""
 
 
-def leagues(viewer: Viewer) -> Condition:
+def visible_leagues(viewer: Viewer) -> Condition:
     """For a query with leagues as ``l``."""
     return EVERYTHING if viewer.is_admin else (LEAGUE, (list(viewer.roles),))
 
 
-def agents(viewer: Viewer) -> Condition:
+def visible_agents(viewer: Viewer) -> Condition:
     """For a query with agents as ``a``."""
     if viewer.is_admin:
         return EVERYTHING
@@ -36,18 +36,18 @@ def agents(viewer: Viewer) -> Condition:
     )
 
 
-def entries(viewer: Viewer) -> Condition:
+def visible_entries(viewer: Viewer) -> Condition:
     """For a query with entries as ``e`` and their seasons as ``s``."""
     if viewer.is_admin:
         return EVERYTHING
     return (
         f"(e.team_id = any (%s) or s.league_id = any (%s) or ({ON_BOARD} and exists"  # noqa: S608
         f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE})))",
-        (list(viewer.team_ids), _hosted(viewer), list(viewer.roles)),
+        (list(viewer.team_ids), _hosted_leagues(viewer), list(viewer.roles)),
     )
 
 
-def matches(viewer: Viewer) -> Condition:
+def visible_matches(viewer: Viewer) -> Condition:
     """For a query with matches as ``m``, their seasons as ``s`` and scrims as ``c``."""
     if viewer.is_admin:
         return EVERYTHING
@@ -57,9 +57,9 @@ def matches(viewer: Viewer) -> Condition:
         " when 'validation' then s.league_id = any (%s) or exists"
         " (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s))"
         f" else exists (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
-        (teams, _hosted(viewer), teams, list(viewer.roles)),
+        (teams, _hosted_leagues(viewer), teams, list(viewer.roles)),
     )
 
 
-def _hosted(viewer: Viewer) -> list[str]:
+def _hosted_leagues(viewer: Viewer) -> list[str]:
     return [league for league, role in viewer.roles.items() if role is LeagueRole.HOST]

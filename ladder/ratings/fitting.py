@@ -18,17 +18,30 @@ import numpy as np
 from cachetools import LRUCache
 from psycopg.rows import dict_row
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.entries import deadlines
 from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
-from ladder.leagues.medals import Rules
-from ladder.ratings import seal_rule, sealing, solo
+from ladder.leagues.medals import MedalRules
+from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official import lineage
 from ladder.ratings.official.fit import Fit, Messages, Prior, fit
-from ladder.ratings.official.standing import PARENT_SD, Entrant, Place, Standing, draw_up
+from ladder.ratings.official.standing import (
+    PARENT_SD,
+    Entrant,
+    OfficialPlace,
+    OfficialStanding,
+    build_standing,
+)
 from ladder.ratings.season_log import SeasonLog
-from ladder.ratings.versions import SEASONS_KEPT, Dropped, get_version, latest, places, why_dropped
+from ladder.ratings.standing_versions import (
+    SEASONS_KEPT,
+    RowsDropped,
+    get_version,
+    latest_version,
+    places_of_content,
+    why_dropped,
+)
 
 LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
 
@@ -53,11 +66,11 @@ FINAL_WEIGHT: Final = 5.0
 """Of the medal boundaries in what a game is worth: while uploads are open, and after."""
 
 
-_fields = attrgetter(*(field.name for field in fields(Place)))
+_place_fields = attrgetter(*(field.name for field in fields(OfficialPlace)))
 
 
 @dataclass(slots=True)
-class _Kept:
+class _LastFit:
     """Where a season's next fit begins."""
 
     log: SeasonLog
@@ -66,11 +79,11 @@ class _Kept:
     messages: Messages | None = None
 
 
-class Fitter:
+class OfficialFitter:
     """Fits seasons, and keeps what makes the next fit a quick one; one to a process."""
 
     def __init__(self) -> None:
-        self._kept: LRUCache[SeasonId, _Kept] = LRUCache(SEASONS_KEPT)
+        self._kept: LRUCache[SeasonId, _LastFit] = LRUCache(SEASONS_KEPT)
 
     def refit(self, conn: Connection, season_id: SeasonId) -> int:
         """Writes the season's next version and returns its number; the caller commits.
@@ -78,13 +91,13 @@ class Fitter:
         A season that ranks by measures has nothing to fit: what stands is marked as final. Raises
         NotFound.
         """
-        if _season(conn, season_id)["measures"] is not None:
-            return solo.close(conn, season_id)
-        kept = self._kept.setdefault(season_id, _Kept(SeasonLog(season_id)))
-        return _refit(conn, season_id, kept)
+        if _select_season(conn, season_id)["measures"] is not None:
+            return solo_seasons.make_standing_final(conn, season_id)
+        kept = self._kept.setdefault(season_id, _LastFit(SeasonLog(season_id)))
+        return _write_next_version(conn, season_id, kept)
 
 
-def due(conn: Connection) -> list[SeasonId]:
+def seasons_to_fit(conn: Connection) -> list[SeasonId]:
     """Seasons whose official standing is behind: the log grew by a twentieth or some time ago, or
     the field changed. What is finished waits for its last games, gets one cold fit, and another
     only when an audited act has made the log longer. Of one for a single seat that is all."""
@@ -106,7 +119,7 @@ def due(conn: Connection) -> list[SeasonId]:
     return [SeasonId(row[0]) for row in rows]
 
 
-def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
+def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str:
     """The digest of a version's content, computed again from the log and the chain that led to it.
 
     Who was ranked in a version is known by its rows alone, so one whose rows were dropped cannot be
@@ -118,68 +131,69 @@ def recomputed(conn: Connection, season_id: SeasonId, version: int) -> str:
     if row is None:
         raise NotFound("there is no such version of the standings")
     if row[0] is None:
-        raise Dropped(why_dropped(conn, season_id, version))
+        raise RowsDropped(why_dropped(conn, season_id, version))
     chain = [get_version(conn, season_id, version)]
     while chain[-1].parent is not None:
         chain.append(get_version(conn, season_id, chain[-1].parent))
     log = SeasonLog(season_id)
     fitted: Fit | None = None
     for link in reversed(chain):
-        fitted = _fitted(conn, log, link.log_no, fitted.messages if fitted else None)
+        fitted = _fit_log(conn, log, link.log_no, fitted.messages if fitted else None)
     assert fitted is not None
-    season = _season(conn, season_id)
-    entrants = _entrants(conn, season_id, log, places(row[0]))
+    season = _select_season(conn, season_id)
+    entrants = _select_entrants(conn, season_id, log, places_of_content(row[0]))
     own = chain[0]
-    standing = _drawn(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
-    return _digest(_content(entrants, standing))
+    standing = _draw_up_standing(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
+    return _digest(_content_json(entrants, standing))
 
 
-def supposed(
+def standing_without_matches(
     conn: Connection, season_id: SeasonId, void: Collection[MatchId]
-) -> dict[EntryId, Place] | None:
+) -> dict[EntryId, OfficialPlace] | None:
     """The places of the newest version if these matches had been void; None before the first.
 
     A cold fit of the log that the version knows, with its draws. Nothing is written.
     """
-    found = latest(conn, season_id)
+    found = latest_version(conn, season_id)
     if found is None:
         return None
     version, _ = found
     log = SeasonLog(season_id, void)
-    fitted = _fitted(conn, log, version.log_no, None)
-    entrants = _entrants(conn, season_id, log)
-    season = _season(conn, season_id)
-    standing = _drawn(
+    fitted = _fit_log(conn, log, version.log_no, None)
+    entrants = _select_entrants(conn, season_id, log)
+    season = _select_season(conn, season_id)
+    standing = _draw_up_standing(
         fitted, entrants, season, version.seed, version.boundary_weight, version.teams
     )
     return {each.entry_id: place for each, place in zip(entrants, standing.places, strict=True)}
 
 
-@whole
-def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
+@atomic_function
+def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -> int:
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, season_id))
-    season = _season(conn, season_id)
+    season = _select_season(conn, season_id)
     parent: int | None = season["official_version"]
     readings = kept.log.readings
     until = int(season["rated_no"])
     is_over = season["state"] == "finished"
     warm = None if is_over or kept.version != parent else kept.messages
-    fitted = _fitted(conn, kept.log, until, warm)
+    fitted = _fit_log(conn, kept.log, until, warm)
     if warm is None or kept.log.readings != readings:
         parent = None
     # From here on the season stands still; what it turned to while the fit was made, counts.
-    season = _season(conn, season_id, locked=True)
+    season = _select_season(conn, season_id, locked=True)
     if season["state"] == "finished" and parent is not None:
-        fitted, parent = _fitted(conn, kept.log, until, None), None
+        fitted, parent = _fit_log(conn, kept.log, until, None), None
     is_over = season["state"] == "finished" and until == season["rated_no"]
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # not committed: the next one is cold
-    entrants = _entrants(conn, season_id, kept.log)
+    entrants = _select_entrants(conn, season_id, kept.log)
     weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
-    seed = _seed(season_id)
+    seed = _season_seed(season_id)
     teams = season["medal_teams"]
-    standing = _drawn(fitted, entrants, season, seed, weight, teams)
-    content = _content(entrants, standing)
+    standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)
+    rules = MedalRules.of(season["medals"])
+    content = _content_json(entrants, standing)
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
         " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, digest, content)"
@@ -190,16 +204,18 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
             *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
         ),
     )
-    is_settled = is_over or (season["state"] == "locked" and not deadlines.awaited(conn, season_id))
-    is_sealed = is_settled and sealing.seal(
+    is_settled = is_over or (
+        season["state"] == "locked" and not deadlines.is_waiting_for_entries(conn, season_id)
+    )
+    is_sealed = is_settled and medal_sealing.seal_medals(
         conn,
         season_id,
         version,
         entrants,
         standing,
-        Rules.of(season["medals"]),
+        rules,
         season["medal_confidence"],
-        [] if is_over else _looks(conn, season_id, until),
+        [] if is_over else _standings_to_check(conn, season_id, until),
     )
     # The live scores are put on the same scale: there, too, the reference agents stand at mu0.
     conn.execute(
@@ -217,53 +233,57 @@ def _refit(conn: Connection, season_id: SeasonId, kept: _Kept) -> int:
     return version
 
 
-def _looks(conn: Connection, season_id: SeasonId, log_no: int) -> list[dict[EntryId, Place]]:
+def _standings_to_check(
+    conn: Connection, season_id: SeasonId, log_no: int
+) -> list[dict[EntryId, OfficialPlace]]:
     """The places of the standings that a medal must be sure by besides the one of this log number;
     none where there was no such standing."""
-    looks: list[dict[EntryId, Place]] = []
-    for _ in range(seal_rule.LOOKS - 1):
+    looks: list[dict[EntryId, OfficialPlace]] = []
+    for _ in range(medal_sealing_rule.STANDINGS_THAT_MUST_AGREE - 1):
         row = conn.execute(
             "select log_no, content from standings where season_id = %s and log_no * %s <= %s"
             " and content is not null order by version desc limit 1",
-            (season_id, seal_rule.GROWTH, log_no),
+            (season_id, medal_sealing_rule.GROWTH, log_no),
         ).fetchone()
         log_no, content = row or (0, "[]")
-        looks.append(places(content))
+        looks.append(places_of_content(content))
     return looks
 
 
-def _fitted(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:
+def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:
     """The fit of the log up to this number; cold where part of what was read has been withdrawn."""
     readings = log.readings
     while log.no < until:
         log.read(conn, until)
     n = log.contenders
-    parents = lineage.kept(log.games, log.parents)
+    parents = lineage.parents_to_keep(log.games, log.parents)
     prior = Prior(np.full(n, np.nan), np.full(n, np.nan), parents, PARENT_SD)
     return fit(log.games, prior, warm=warm if log.readings == readings else None)
 
 
-def _drawn(
+def _draw_up_standing(
     fitted: Fit,
     entrants: Sequence[Entrant],
     season: Mapping[str, Any],
     seed: int,
     weight: float,
     teams: int | None,
-) -> Standing:
-    return draw_up(
+) -> OfficialStanding:
+    return build_standing(
         fitted,
         entrants,
         mu0=season["mu0"],
         beta=season["beta"],
         seed=seed,
         boundary_weight=weight,
-        rules=Rules.of(season["medals"]),
+        rules=MedalRules.of(season["medals"]),
         teams=teams,
     )
 
 
-def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> Mapping[str, Any]:
+def _select_season(
+    conn: Connection, season_id: SeasonId, *, locked: bool = False
+) -> Mapping[str, Any]:
     if locked:
         conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     with conn.cursor(row_factory=dict_row) as cur:
@@ -277,11 +297,11 @@ def _season(conn: Connection, season_id: SeasonId, *, locked: bool = False) -> M
     return season
 
 
-def _entrants(
+def _select_entrants(
     conn: Connection,
     season_id: SeasonId,
     log: SeasonLog,
-    written: Mapping[EntryId, Place] | None = None,
+    written: Mapping[EntryId, OfficialPlace] | None = None,
 ) -> list[Entrant]:
     """The entries on the board, in order of their ids; or those of a version that was ``written``.
 
@@ -310,10 +330,10 @@ def _entrants(
     ]
 
 
-def _content(entrants: Sequence[Entrant], standing: Standing) -> str:
+def _content_json(entrants: Sequence[Entrant], standing: OfficialStanding) -> str:
     rows = zip(entrants, standing.places, strict=True)
     return json.dumps(
-        [[each.entry_id, *_fields(place)] for each, place in rows], separators=(",", ":")
+        [[each.entry_id, *_place_fields(place)] for each, place in rows], separators=(",", ":")
     )
 
 
@@ -321,7 +341,7 @@ def _digest(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _seed(season_id: SeasonId) -> int:
+def _season_seed(season_id: SeasonId) -> int:
     """63 bits that nobody chooses; the same for all versions, so that no medal is sealed because
     somebody looked often enough."""
     drawn = hashlib.sha256(season_id.encode()).digest()

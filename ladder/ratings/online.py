@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import trueskill
 
+from ladder.enums import KAGGLE, OWN_SEAT
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import KAGGLE, OWN_SEAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class RatingParameters:
     """The season's rating rules."""
 
     mu0: float = 600.0
@@ -36,7 +36,7 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RatedResult:
     """An accepted match as the rating sees it, by seat."""
 
     match_id: MatchId
@@ -45,8 +45,8 @@ class Result:
     faults: tuple[bool, ...]
 
 
-def update(
-    parameters: Parameters,
+def update_ratings(
+    parameters: RatingParameters,
     ratings: Sequence[Rating],
     placements: Sequence[int],
     faults: Sequence[bool],
@@ -59,16 +59,18 @@ def update(
     survivor gains nothing, and when every seat is at fault nobody moves.
     """
     if parameters.fault_rule == KAGGLE:
-        return _rate(parameters, ratings, placements)
+        return _trueskill_update(parameters, ratings, placements)
     clean = [seat for seat, fault in enumerate(faults) if not fault]
     after = list(ratings)
-    rated = _rate(parameters, [ratings[s] for s in clean], [placements[s] for s in clean])
+    rated = _trueskill_update(
+        parameters, [ratings[s] for s in clean], [placements[s] for s in clean]
+    )
     for seat, rating in zip(clean, rated, strict=True):
         after[seat] = rating
     behind = max((placements[s] for s in clean), default=0) + 1
     for seat in range(len(ratings)):
         if faults[seat]:
-            after[seat] = _rate(
+            after[seat] = _trueskill_update(
                 parameters,
                 [*(ratings[s] for s in clean), ratings[seat]],
                 [*(placements[s] for s in clean), behind],
@@ -76,8 +78,8 @@ def update(
     return tuple(after)
 
 
-def fold(
-    parameters: Parameters, ratings: Mapping[EntryId, Rating], result: Result
+def rate_result(
+    parameters: RatingParameters, ratings: Mapping[EntryId, Rating], result: RatedResult
 ) -> dict[EntryId, Rating]:
     """New ratings of those who played, given everybody's ratings (absent: the start).
 
@@ -87,7 +89,7 @@ def fold(
     for seat, entry in enumerate(result.entries):
         if entry not in best or result.placements[seat] < result.placements[best[entry]]:
             best[entry] = seat
-    after = update(
+    after = update_ratings(
         parameters,
         [ratings.get(entry, parameters.start) for entry in best],
         [result.placements[seat] for seat in best.values()],
@@ -96,20 +98,20 @@ def fold(
     return dict(zip(best, after, strict=True))
 
 
-def replay(parameters: Parameters, results: Iterable[Result]) -> dict[EntryId, Rating]:
+def rate_all(parameters: RatingParameters, results: Iterable[RatedResult]) -> dict[EntryId, Rating]:
     """Ratings after all these results in this order: the meaning of a prefix of the log."""
     ratings: dict[EntryId, Rating] = {}
     for result in results:
-        ratings.update(fold(parameters, ratings, result))
+        ratings.update(rate_result(parameters, ratings, result))
     return ratings
 
 
-def _rate(
-    parameters: Parameters, ratings: Sequence[Rating], placements: Sequence[int]
+def _trueskill_update(
+    parameters: RatingParameters, ratings: Sequence[Rating], placements: Sequence[int]
 ) -> tuple[Rating, ...]:
     if len(ratings) < 2:
         return tuple(ratings)
-    environment = _environment(parameters)
+    environment = _trueskill_environment(parameters)
     pull = 0.0
     while True:
         # The package gives up (FloatingPointError) on upsets of dozens of standard deviations.
@@ -127,18 +129,18 @@ def _rate(
             pull = (1 + pull) / 2
             continue
         return tuple(
-            Rating(r.mu + (new.mu - mu), min(new.sigma, _widest(parameters, r)))
+            Rating(r.mu + (new.mu - mu), min(new.sigma, _cap_sigma(parameters, r)))
             for r, mu, (new,) in zip(ratings, mus, rated, strict=True)
         )
 
 
-def _widest(parameters: Parameters, rating: Rating) -> float:
+def _cap_sigma(parameters: RatingParameters, rating: Rating) -> float:
     """A match never makes a rating less certain, but for what tau adds."""
     return float((rating.sigma**2 + parameters.tau**2) ** 0.5)
 
 
 @lru_cache(maxsize=64)
-def _environment(parameters: Parameters) -> trueskill.TrueSkill:
+def _trueskill_environment(parameters: RatingParameters) -> trueskill.TrueSkill:
     return trueskill.TrueSkill(
         mu=parameters.mu0,
         sigma=parameters.sigma0,

@@ -10,13 +10,13 @@ from typing import Final
 
 from psycopg.rows import class_row
 
-from ladder.database.db import Connection, whole
+from ladder.database.db import Connection, atomic_function
 from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
-from ladder.ratings import online, rerating, solo
-from ladder.ratings.online import Parameters, Rating, Result
-from ladder.ratings.rerating import Replay
+from ladder.ratings import online, rerating, solo_seasons
+from ladder.ratings.online import RatedResult, Rating, RatingParameters
+from ladder.ratings.rerating import Rerating
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
 WITH_WITHDRAWALS: Final = 25
@@ -37,7 +37,7 @@ class RatingPoint:
 
 
 @dataclass(slots=True)
-class _Fold:
+class _RatingUpdate:
     """Ratings while a stretch of the log is folded in, and the rows that record it."""
 
     ratings: dict[EntryId, Rating]
@@ -45,7 +45,7 @@ class _Fold:
     last: dict[EntryId, MatchId] = field(default_factory=dict)
     since: set[MatchId] = field(default_factory=set)
     """Accepted in this stretch, after the last replay if there was one."""
-    replay: Replay | None = None
+    replay: Rerating | None = None
     """What the stretch withdraws is out of the ratings by now."""
     rows: list[tuple[int, EntryId, MatchId, Rating, Rating]] = field(default_factory=list)
 
@@ -59,8 +59,8 @@ class _Fold:
         self.move(no, match_id, {entry: self.ratings[entry] for entry in entries})
 
 
-@whole
-def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
+@atomic_function
+def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     """Folds up to ``limit`` numbers of the season's log into the ratings; returns how many.
 
     One rater per season at a time (advisory lock of the transaction); the caller commits. A
@@ -81,24 +81,28 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     ).fetchone()
     if season is None:
         raise NotFound.of("season")
-    parameters, rated_no = Parameters(*season[:6]), season[6]
+    parameters, rated_no = RatingParameters(*season[:6]), season[6]
     measures = seasons.measures_of(season[7])
-    totals = solo.MeasureTotals(conn, season_id, measures)
-    replay = rerating.begun(conn, season_id, parameters, rated_no)
-    log = _stretch(conn, season_id, rated_no, limit, None if replay is None else replay.until)
+    totals = solo_seasons.MeasureTotals(conn, season_id, measures)
+    replay = rerating.unfinished_rerating(conn, season_id, parameters, rated_no)
+    log = _next_log_entries(
+        conn, season_id, rated_no, limit, None if replay is None else replay.until
+    )
     if not log:
         return 0
     until = log[-1][0]
     first = next((no for no, _, act in log if act == "withdraw"), None)
     if first is not None and not measures:
-        replay = replay or Replay(season_id, parameters, until)
+        replay = replay or Rerating(season_id, parameters, until)
         rated = replay.go_on(conn, first, rerating.AT_ONCE)
         if replay.no < first - 1:
-            rerating.save(conn, replay)
+            rerating.save_rerating(conn, replay)
             return rated
-    results = rerating.results(conn, [match_id for _, match_id, _ in log if match_id is not None])
+    results = rerating.select_results(
+        conn, [match_id for _, match_id, _ in log if match_id is not None]
+    )
     played = {entry for result in results.values() for entry in result.entries}
-    state = _Fold(_ratings(conn, season_id, played))
+    state = _RatingUpdate(_select_ratings(conn, season_id, played))
     if measures:
         totals.load(played)
     lost = set[EntryId]()
@@ -111,7 +115,7 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
                 totals.add(match_id)
                 state.stay(no, match_id, result.entries)
             else:
-                state.move(no, match_id, online.fold(parameters, state.ratings, result))
+                state.move(no, match_id, online.rate_result(parameters, state.ratings, result))
             state.since.add(match_id)
             for entry in set(result.entries):
                 state.games[entry] += 1
@@ -122,13 +126,13 @@ def apply(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
                 state.stay(no, match_id, result.entries)
             elif replay is not None and (state.replay is None or match_id in state.since):
                 replay.go_on(conn, no)
-                own = _own(log, results, no, state)
-                _withdraw(conn, season_id, replay, state, no, match_id, own)
+                own = _lost_results(log, results, no, state)
+                _apply_rerating(conn, season_id, replay, state, no, match_id, own)
             for entry in set(result.entries):
                 state.games[entry] -= 1
     overturned = any(act != "accept" for _, _, act in log)
-    _write(conn, season_id, state, until, overturned=overturned)
-    rerating.forget(conn, season_id)
+    _write_ratings(conn, season_id, state, until, overturned=overturned)
+    rerating.delete_rerating(conn, season_id)
     if measures:
         totals.add_anew(lost, until)
         totals.write()
@@ -141,7 +145,7 @@ def seasons_to_rate(conn: Connection) -> list[SeasonId]:
     return [SeasonId(row[0]) for row in rows]
 
 
-def curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingPoint]:
+def rating_curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingPoint]:
     """The last ``limit`` steps of an entry's rating, oldest first."""
     with conn.cursor(row_factory=class_row(RatingPoint)) as cur:
         points = cur.execute(
@@ -152,7 +156,7 @@ def curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingP
     return points[::-1]
 
 
-def _stretch(
+def _next_log_entries(
     conn: Connection, season_id: SeasonId, after: int, limit: int, until: int | None
 ) -> list[tuple[int, MatchId | None, str]]:
     """The next numbers of the log: ``limit`` of them, or more where one withdraws a result; those
@@ -169,11 +173,11 @@ def _stretch(
     return log
 
 
-def _own(
+def _lost_results(
     log: Sequence[tuple[int, MatchId | None, str]],
-    results: Mapping[MatchId, Result],
+    results: Mapping[MatchId, RatedResult],
     no: int,
-    state: _Fold,
+    state: _RatingUpdate,
 ) -> dict[EntryId, MatchId]:
     """For each entry that loses a result by the replay at this number: the first such result."""
     own: dict[EntryId, MatchId] = {}
@@ -189,18 +193,18 @@ def _own(
     return own
 
 
-def _withdraw(
+def _apply_rerating(
     conn: Connection,
     season_id: SeasonId,
-    replay: Replay,
-    state: _Fold,
+    replay: Rerating,
+    state: _RatingUpdate,
     no: int,
     match_id: MatchId,
     own: Mapping[EntryId, MatchId],
 ) -> None:
     """Moves everybody to where the replay has them, this match and more being out. An entry's row
     names the match of its ``own`` that went, or this one."""
-    everybody = _ratings(conn, season_id, None)
+    everybody = _select_ratings(conn, season_id, None)
     state.ratings = {**everybody, **state.ratings}
     for entry, now in sorted(state.ratings.items()):
         new = replay.rating(entry)
@@ -209,7 +213,7 @@ def _withdraw(
     state.replay, state.since = replay, set()
 
 
-def _ratings(
+def _select_ratings(
     conn: Connection, season_id: SeasonId, entries: Iterable[EntryId] | None
 ) -> dict[EntryId, Rating]:
     """Ratings as they stand, of these entries or (None) of the whole season."""
@@ -222,10 +226,10 @@ def _ratings(
     return {EntryId(entry): Rating(mu, sigma) for entry, mu, sigma in rows}
 
 
-def _write(
-    conn: Connection, season_id: SeasonId, state: _Fold, rated_no: int, *, overturned: bool
+def _write_ratings(
+    conn: Connection, season_id: SeasonId, state: _RatingUpdate, rated_no: int, *, overturned: bool
 ) -> None:
-    """Season first, then entries in order: the lock order of the store.
+    """Season first, then entries in order: the lock order of ``lease.sql``.
 
     Where what had counted no longer does, the official standing is due at once.
     """

@@ -14,16 +14,16 @@ from psycopg.types.json import Jsonb
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.ratings import online
-from ladder.ratings.online import Parameters, Rating, Result
+from ladder.ratings.online import RatedResult, Rating, RatingParameters
 
 AT_ONCE: Final = 2000
 """Results in a piece: about a second of one core, in which other seasons' ratings wait."""
 
 
-class Replay:
+class Rerating:
     """Ratings by what stands of the log up to ``no``; what is withdrawn ``until`` then is out."""
 
-    def __init__(self, season_id: SeasonId, parameters: Parameters, until: int) -> None:
+    def __init__(self, season_id: SeasonId, parameters: RatingParameters, until: int) -> None:
         self.season_id, self.until = season_id, until
         self.no = 0
         self.ratings: dict[EntryId, Rating] = {}
@@ -39,9 +39,9 @@ class Replay:
             "   and w.act = 'withdraw' and w.no <= %s) order by a.no limit %s",
             (self.season_id, self.no, before, self.until, most),
         ).fetchall()
-        found = results(conn, [match_id for _, match_id in rows])
+        found = select_results(conn, [match_id for _, match_id in rows])
         for _, match_id in rows:
-            self.ratings.update(online.fold(self._parameters, self.ratings, found[match_id]))
+            self.ratings.update(online.rate_result(self._parameters, self.ratings, found[match_id]))
         self.no = rows[-1][0] if len(rows) == most else max(self.no, before - 1)
         return len(rows)
 
@@ -50,27 +50,27 @@ class Replay:
         return self.ratings.get(entry_id, self._parameters.start)
 
 
-def begun(
-    conn: Connection, season_id: SeasonId, parameters: Parameters, rated_no: int
-) -> Replay | None:
+def unfinished_rerating(
+    conn: Connection, season_id: SeasonId, parameters: RatingParameters, rated_no: int
+) -> Rerating | None:
     """The season's replay as it was left; None where what it was for is folded, as a rater of an
     earlier version does that leaves the row."""
     row = conn.execute(
-        "select until, no, ratings from replays where season_id = %s and until > %s",
+        "select until, no, ratings from reratings where season_id = %s and until > %s",
         (season_id, rated_no),
     ).fetchone()
     if row is None:
         return None
-    replay = Replay(season_id, parameters, row[0])
+    replay = Rerating(season_id, parameters, row[0])
     replay.no = row[1]
     replay.ratings = {EntryId(entry): Rating(mu, sigma) for entry, (mu, sigma) in row[2].items()}
     return replay
 
 
-def save(conn: Connection, replay: Replay) -> None:
+def save_rerating(conn: Connection, replay: Rerating) -> None:
     """Writes down how far it is."""
     conn.execute(
-        "insert into replays (season_id, until, no, ratings) values (%s, %s, %s, %s)"
+        "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)"
         " on conflict (season_id) do update set until = excluded.until, no = excluded.no,"
         " ratings = excluded.ratings",
         (
@@ -82,12 +82,12 @@ def save(conn: Connection, replay: Replay) -> None:
     )
 
 
-def forget(conn: Connection, season_id: SeasonId) -> None:
+def delete_rerating(conn: Connection, season_id: SeasonId) -> None:
     """Drops it: its stretch is folded."""
-    conn.execute("delete from replays where season_id = %s", (season_id,))
+    conn.execute("delete from reratings where season_id = %s", (season_id,))
 
 
-def results(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, Result]:
+def select_results(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, RatedResult]:
     """Of accepted matches, as the rating sees them."""
     rows = conn.execute(
         "select match_id, array_agg(entry_id order by seat), array_agg(placement order by seat),"
@@ -96,6 +96,6 @@ def results(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, Res
         (list(match_ids),),
     )
     return {
-        match_id: Result(match_id, tuple(entries), tuple(placements), tuple(faults))
+        match_id: RatedResult(match_id, tuple(entries), tuple(placements), tuple(faults))
         for match_id, entries, placements, faults in rows
     }

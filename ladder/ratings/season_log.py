@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.database.db import Connection
+from ladder.enums import KAGGLE
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.kinds import KAGGLE
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 
 AT_ONCE: Final = 20_000
 """Results in one answer of the database."""
@@ -52,9 +52,9 @@ class SeasonLog:
         return np.array(self._parents, np.int32)
 
     @property
-    def games(self) -> Games:
+    def games(self) -> GameTable:
         """All of them that were read."""
-        return Games(self._contenders, self._ranks, self._faults)
+        return GameTable(self._contenders, self._ranks, self._faults)
 
     def read(self, conn: Connection, until: int, most: int = AT_ONCE) -> int:
         """Reads up to ``most`` numbers on, none beyond ``until``; returns how many results it read.
@@ -96,7 +96,7 @@ class SeasonLog:
         self._numbers: dict[EntryId, int] = {}
         self._bundles: dict[tuple[str, str], int] = {}
         self._parents: list[int] = []
-        games = Games.none()
+        games = GameTable.none()
         self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
 
     def _disqualified(self, conn: Connection) -> set[EntryId]:
@@ -135,11 +135,11 @@ class SeasonLog:
         contenders[game, seat] = [-1 if e in out else number[e] for e in entries]
         ranks[game, seat] = placements
         faults[game, seat] = lost if self._tells_faults(conn) else False
-        _empty_all_but_the_best(contenders, ranks)
+        _keep_best_seat(contenders, ranks)
         ranks[contenders < 0], faults[contenders < 0] = 0, False
-        self._contenders = _joined(self._contenders, contenders, -1)
-        self._ranks = _joined(self._ranks, ranks, 0)
-        self._faults = _joined(self._faults, faults, False)
+        self._contenders = _concatenate(self._contenders, contenders, -1)
+        self._ranks = _concatenate(self._ranks, ranks, 0)
+        self._faults = _concatenate(self._faults, faults, False)
         return len(first)
 
     def _standing(self, conn: Connection, end: int) -> dict[int, MatchId]:
@@ -183,7 +183,7 @@ class SeasonLog:
                 self._parents.append(-1 if parent is None else self._numbers.get(parent, -1))
 
 
-def _empty_all_but_the_best(contenders: NDArray[np.int32], ranks: NDArray[np.int16]) -> None:
+def _keep_best_seat(contenders: NDArray[np.int32], ranks: NDArray[np.int16]) -> None:
     """Of a contender with several seats in a game the one that came in best stays, else the first.
 
     Seats that are empty already bear -1.
@@ -198,7 +198,7 @@ def _empty_all_but_the_best(contenders: NDArray[np.int32], ranks: NDArray[np.int
         contenders[game, ~kept] = -1
 
 
-def _joined(old: NDArray[Any], new: NDArray[Any], empty: int | bool) -> NDArray[Any]:
+def _concatenate(old: NDArray[Any], new: NDArray[Any], empty: int | bool) -> NDArray[Any]:
     """Both, with the seats of the wider."""
     missing = new.shape[1] - old.shape[1]
     if missing:

@@ -18,20 +18,20 @@ from psycopg.rows import dict_row
 from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId
-from ladder.leagues.medals import Medal, Status
+from ladder.leagues.medals import Medal, MedalStatus
 from ladder.people import visibility
 from ladder.people.records import Viewer
 from ladder.standings import leaderboard
 
 SETTLE_SECONDS: Final = 2.0
 """Items are followed once they are this old: transactions that began before them have ended."""
-LOOKED_BACK: Final = 300
+MOST_RESULTS_BEHIND: Final = 300
 """Rated results of an entry that a follower can be behind; who is further behind reads pages."""
 KEY: Final = re.compile(r"(\d{10,17})\.([a-z0-9_.]{0,62})")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Kind(StrEnum):
+class FeedItemKind(StrEnum):
     PASSED = "passed"
     """A validation was passed: the entry plays."""
     FAILED = "failed"
@@ -58,11 +58,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FeedItem:
     """One thing that happened. What does not belong to its kind is None."""
 
     key: str
-    kind: Kind
+    kind: FeedItemKind
     at: datetime
     league_id: LeagueId
     league: str
@@ -86,43 +86,47 @@ class Item:
     """Of this class or a better one, by the standing that gave it."""
 
 
-def latest(
+def latest_items(
     conn: Connection, viewer: Viewer, *, before: str | None = None, limit: int = 50
-) -> list[Item]:
+) -> list[FeedItem]:
     """Items of the viewer's teams, newest first, older than ``before``. Raises LadderError."""
-    at, about = _split(before) if before else (EPOCH + timedelta(days=365 * 200), "")
-    found = _read(conn, viewer, "<", "desc", at, about, "true", "", limit)
+    at, about = _split_key(before) if before else (EPOCH + timedelta(days=365 * 200), "")
+    found = _select_items(conn, viewer, "<", "desc", at, about, "true", "", limit)
     least = found[-1].at if len(found) == limit else EPOCH
-    given = [item for item in _awarded(conn, viewer, least, at) if _place(item) < (at, about)]
-    return sorted([*found, *given], key=_place, reverse=True)[:limit] if given else found
+    given = [
+        item for item in _awarded_medals(conn, viewer, least, at) if _sort_key(item) < (at, about)
+    ]
+    return sorted([*found, *given], key=_sort_key, reverse=True)[:limit] if given else found
 
 
-def follow(conn: Connection, viewer: Viewer, after: str, limit: int) -> list[Item]:
+def items_after(conn: Connection, viewer: Viewer, after: str, limit: int) -> list[FeedItem]:
     """Items newer than ``after`` that have settled, oldest first; of each entry's results among its
     newest LOOKED_BACK. Raises LadderError."""
-    at, about = _split(after)
+    at, about = _split_key(after)
     settled = f"at <= clock_timestamp() - interval '{SETTLE_SECONDS} seconds'"
-    newest = f"order by no desc limit {LOOKED_BACK}"
-    until = _split(now(conn))[0]
-    found = _read(conn, viewer, ">", "asc", at, about, settled, newest, limit)
+    newest = f"order by no desc limit {MOST_RESULTS_BEHIND}"
+    until = _split_key(current_key(conn))[0]
+    found = _select_items(conn, viewer, ">", "asc", at, about, settled, newest, limit)
     most = found[-1].at if len(found) == limit else until
-    given = [item for item in _awarded(conn, viewer, at, most) if _place(item) > (at, about)]
-    return sorted([*found, *given], key=_place)[:limit] if given else found
+    given = [
+        item for item in _awarded_medals(conn, viewer, at, most) if _sort_key(item) > (at, about)
+    ]
+    return sorted([*found, *given], key=_sort_key)[:limit] if given else found
 
 
-def moment(key: str) -> datetime:
+def time_of_key(key: str) -> datetime:
     """When that was. Raises LadderError."""
-    return _split(key)[0]
+    return _split_key(key)[0]
 
 
-def now(conn: Connection) -> str:
+def current_key(conn: Connection) -> str:
     """The key that everything settled from now on comes after."""
     row = conn.execute("select clock_timestamp()").fetchone()
     assert row is not None
-    return _key(row[0] - timedelta(seconds=SETTLE_SECONDS), "")
+    return _make_key(row[0] - timedelta(seconds=SETTLE_SECONDS), "")
 
 
-def _read(
+def _select_items(
     conn: Connection,
     viewer: Viewer,
     side: str,
@@ -132,7 +136,7 @@ def _read(
     settled: str,
     newest: str,
     limit: int,
-) -> list[Item]:
+) -> list[FeedItem]:
     """``side``, ``order``, ``settled`` and ``newest`` are words of ours."""
     beyond = f'(at, about) {side} (%(at)s, %(about)s collate "C") and {settled}'
     query = (
@@ -204,18 +208,18 @@ def _read(
     )
     given: dict[str, Any] = {
         "teams": sorted(viewer.team_ids),
-        "leagues": _seen(conn, viewer),
+        "leagues": _visible_leagues(conn, viewer),
         "at": at,
         "about": about,
         "limit": limit,
     }
     with conn.cursor(row_factory=dict_row) as cur:
         return [
-            Item(
+            FeedItem(
                 **{
-                    "key": _key(row["at"], row.pop("about")),
+                    "key": _make_key(row["at"], row.pop("about")),
                     **row,
-                    "kind": Kind(row["kind"]),
+                    "kind": FeedItemKind(row["kind"]),
                     "medal": row["medal"] and Medal(row["medal"]),
                 }
             )
@@ -223,9 +227,9 @@ def _read(
         ]
 
 
-def _seen(conn: Connection, viewer: Viewer) -> list[LeagueId]:
+def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
     """Leagues that the viewer may see and whose teams they are in have played in."""
-    seen, values = visibility.leagues(viewer)
+    seen, values = visibility.visible_leagues(viewer)
     rows = conn.execute(
         "select distinct l.id from agents a join entries e on e.agent_id = a.id"  # noqa: S608
         " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
@@ -235,11 +239,13 @@ def _seen(conn: Connection, viewer: Viewer) -> list[LeagueId]:
     return [LeagueId(row[0]) for row in rows]
 
 
-def _awarded(conn: Connection, viewer: Viewer, since: datetime, until: datetime) -> list[Item]:
+def _awarded_medals(
+    conn: Connection, viewer: Viewer, since: datetime, until: datetime
+) -> list[FeedItem]:
     """Medals that were given unsealed by the final standings made in this time. They stand in no
     row of their own: they are what the board shows. Where matches have one seat the standing has
     none either."""
-    seen, values = visibility.leagues(viewer)
+    seen, values = visibility.visible_leagues(viewer)
     rows = conn.execute(
         "select s.id, s.final_version, coalesce(v.made_at, s.official_at) as at, l.id, l.title"  # noqa: S608
         " from seasons s join leagues l on l.id = s.league_id"
@@ -251,9 +257,9 @@ def _awarded(conn: Connection, viewer: Viewer, since: datetime, until: datetime)
         (since, until, sorted(viewer.team_ids), *values),
     ).fetchall()
     return [
-        Item(
-            key=_key(at, f"{row.team_id}.{version}"),
-            kind=Kind.AWARDED,
+        FeedItem(
+            key=_make_key(at, f"{row.team_id}.{version}"),
+            kind=FeedItemKind.AWARDED,
             at=at,
             league_id=LeagueId(league_id),
             league=league,
@@ -275,20 +281,20 @@ def _awarded(conn: Connection, viewer: Viewer, since: datetime, until: datetime)
             chance=row.chance,
         )
         for season_id, version, at, league_id, league in rows
-        for row in leaderboard.read(conn, SeasonId(season_id)).rows
-        if row.team_id in viewer.team_ids and row.status is Status.AWARDED
+        for row in leaderboard.read_board(conn, SeasonId(season_id)).rows
+        if row.team_id in viewer.team_ids and row.status is MedalStatus.AWARDED
     ]
 
 
-def _place(item: Item) -> tuple[datetime, str]:
-    return item.at, _split(item.key)[1]
+def _sort_key(item: FeedItem) -> tuple[datetime, str]:
+    return item.at, _split_key(item.key)[1]
 
 
-def _key(at: datetime, about: str) -> str:
+def _make_key(at: datetime, about: str) -> str:
     return f"{(at - EPOCH) // timedelta(microseconds=1)}.{about}"
 
 
-def _split(key: str) -> tuple[datetime, str]:
+def _split_key(key: str) -> tuple[datetime, str]:
     found = KEY.fullmatch(key)
     if found is None:
         raise LadderError("key: take it from an item of the feed")

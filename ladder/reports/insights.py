@@ -16,14 +16,23 @@ from ladder.ids import AgentId, EntryId, MatchId
 from ladder.leagues import measures
 from ladder.leagues.measures import Estimate
 from ladder.leagues.records import Season
-from ladder.people.permissions import OwnSeen, may_see
+from ladder.people.permissions import TeamPrivateResource, may_see
 from ladder.people.records import Viewer
-from ladder.ratings import versions
-from ladder.ratings.official.standing import Place
+from ladder.ratings import standing_versions
+from ladder.ratings.official.standing import OfficialPlace
 from ladder.ratings.online import Rating
-from ladder.ratings.solo import of_json, worst_reward
-from ladder.reports import analysis
-from ladder.reports.analysis import Met, Played, Rival, SeatShare, Share, Strength, Times, Upset
+from ladder.ratings.solo_seasons import season_worst_reward, totals_from_json
+from ladder.reports import entry_analysis
+from ladder.reports.entry_analysis import (
+    OpponentRecord,
+    OtherSeat,
+    PlayedMatch,
+    RelativeStrength,
+    SeatWinShare,
+    TimeSummary,
+    Upset,
+    WinShare,
+)
 
 WITHIN: Final = 25.0
 """Points to which a score is to be known, unless another number is asked for."""
@@ -38,7 +47,7 @@ WAIT_SAMPLE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedOpponent:
     """An opponent as people know it."""
 
     agent_id: AgentId
@@ -47,7 +56,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class LeaguePace:
     """How fast a league plays, by its last hour."""
 
     matches_an_hour: float
@@ -61,25 +70,25 @@ class Insights:
 
     games: int
     """That were looked at; results taken back are not among them."""
-    official: Place | None
+    official: OfficialPlace | None
     estimates: tuple[Estimate, ...]
     """By the measures of a season with one seat; empty in others."""
-    opponents: tuple[Met, ...]
+    opponents: tuple[OpponentRecord, ...]
     opponents_met: int
-    strengths: dict[Strength, Share]
-    seats: tuple[SeatShare, ...]
+    strengths: dict[RelativeStrength, WinShare]
+    seats: tuple[SeatWinShare, ...]
     upsets_won: tuple[Upset, ...]
     upsets_lost: tuple[Upset, ...]
     verdicts: dict[str, int]
-    times: Times | None
+    times: TimeSummary | None
     """For the owner's eyes only."""
     games_left: int | None
     """Until the score is expected to be known as well as asked for; None: never by games alone."""
-    pace: Pace
+    pace: LeaguePace
     first_match_seconds: float | None
     """Until the first rated match should be over; None once there was one, or while nobody can
     tell. For an entry in validation it is for the owner's eyes only."""
-    names: dict[AgentId, Named]
+    names: dict[AgentId, NamedOpponent]
     within: float
     """Points to which the score is to be known."""
 
@@ -91,67 +100,69 @@ class Insights:
         return self.games_left / self.pace.games_an_hour
 
 
-def read_for(
+def read_insights_for(
     conn: Connection, who: Viewer, entry: Entry, season: Season, within: float = WITHIN
 ) -> Insights:
     """What this viewer may know of it; the caller has checked that it may see entry and league."""
-    found = read(conn, entry, season, within)
-    if may_see(who, OwnSeen(entry.team_id)):
+    found = read_insights(conn, entry, season, within)
+    if may_see(who, TeamPrivateResource(entry.team_id)):
         return found
     if entry.state is EntryState.PENDING:
         found = replace(found, first_match_seconds=None)
     return replace(found, times=None)
 
 
-def read(conn: Connection, entry: Entry, season: Season, within: float) -> Insights:
+def read_insights(conn: Connection, entry: Entry, season: Season, within: float) -> Insights:
     """All of it; ``within`` is in points."""
-    games = _games(conn, entry.id)
-    found = versions.latest(conn, season.id)
+    games = _recent_games(conn, entry.id)
+    found = standing_versions.latest_version(conn, season.id)
     places = {} if found is None else found[1]
     place = places.get(entry.id)
     live = Rating(entry.mu + season.score_offset, entry.sigma)
     own = live if place is None else Rating(place.score, place.sigma)
-    opponents = analysis.head_to_head(games)
-    scores = _scores(conn, season, games, places)
-    fought = analysis.duels(games, own, scores, season.beta)
-    won, lost = analysis.upsets(fought, UPSETS)
+    opponents = entry_analysis.head_to_head(games)
+    scores = _opponent_scores(conn, season, games, places)
+    fought = entry_analysis.duels(games, own, scores, season.beta)
+    won, lost = entry_analysis.upsets(fought, UPSETS)
     pace = read_pace(conn, season)
     shown = opponents[:OPPONENTS]
     return Insights(
         games=len(games),
         official=place,
-        estimates=_estimates(conn, entry, season),
+        estimates=_measure_estimates(conn, entry, season),
         opponents=tuple(shown),
         opponents_met=len(opponents),
-        strengths=analysis.by_strength(fought),
-        seats=tuple(analysis.by_seat(games, fought)),
+        strengths=entry_analysis.shares_by_strength(fought),
+        seats=tuple(entry_analysis.shares_by_seat(games, fought)),
         upsets_won=tuple(won),
         upsets_lost=tuple(lost),
         verdicts=dict(Counter(game.verdict for game in games)),
-        times=analysis.times(games),
-        games_left=analysis.games_left(
+        times=entry_analysis.time_summary(games),
+        games_left=entry_analysis.games_left(
             own.sigma,
             within,
             beta=season.beta,
             seats=season.seats,
             strays=0.0 if found is None else found[0].kappa ** 2,
-            repeated=analysis.repetition(opponents),
+            repeated=entry_analysis.opponent_repetition(opponents),
         ),
         pace=pace,
         first_match_seconds=first_match_seconds(conn, entry, season, pace),
-        names=_names(conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}),
+        names=_opponent_names(
+            conn, {row.agent_id for row in shown} | {row.agent_id for row in won + lost}
+        ),
         within=within,
     )
 
 
-def _estimates(conn: Connection, entry: Entry, season: Season) -> tuple[Estimate, ...]:
+def _measure_estimates(conn: Connection, entry: Entry, season: Season) -> tuple[Estimate, ...]:
     row = conn.execute("select totals from entries where id = %s", (entry.id,)).fetchone()
     assert row is not None
-    worst = worst_reward(conn, season.id, season.measures)
-    return measures.estimates(season.measures, of_json(row[0]), worst)
+    worst = season_worst_reward(conn, season.id, season.measures)
+    return measures.estimates(season.measures, totals_from_json(row[0]), worst)
 
 
-def read_pace(conn: Connection, season: Season) -> Pace:
+def read_pace(conn: Connection, season: Season) -> LeaguePace:
     """Of the last hour, or of the newest results of it where there are very many."""
     row = conn.execute(
         "select count(*), extract(epoch from now() - min(created_at)),"
@@ -166,11 +177,11 @@ def read_pace(conn: Connection, season: Season) -> Pace:
     an_hour = float(count)
     if count == PACE_SAMPLE:
         an_hour *= 3600 / max(1.0, float(spanned))
-    return Pace(an_hour, an_hour * season.seats / active if active else None)
+    return LeaguePace(an_hour, an_hour * season.seats / active if active else None)
 
 
 def first_match_seconds(
-    conn: Connection, entry: Entry, season: Season, pace: Pace | None = None
+    conn: Connection, entry: Entry, season: Season, pace: LeaguePace | None = None
 ) -> float | None:
     """Until its first rated match should be over: validation, the wait for the next lineup, and
     what matches take from then on. None once there was one, or while nobody can tell."""
@@ -197,7 +208,7 @@ def first_match_seconds(
     return validation + wait + float(row[0])
 
 
-def _games(conn: Connection, entry_id: EntryId) -> list[Played]:
+def _recent_games(conn: Connection, entry_id: EntryId) -> list[PlayedMatch]:
     """The entry's last rated matches that stand, newest first."""
     rows = conn.execute(
         "with mine as materialized ("
@@ -219,7 +230,7 @@ def _games(conn: Connection, entry_id: EntryId) -> list[Played]:
         # An entry in several seats is rated by its best placed one.
         own = next(row for row in listed if row[3] == entry_id)
         games.append(
-            Played(
+            PlayedMatch(
                 match_id=MatchId(match_id),
                 at=own[1],
                 seat=own[2],
@@ -229,7 +240,7 @@ def _games(conn: Connection, entry_id: EntryId) -> list[Played]:
                 charged_seconds=own[8],
                 max_move_seconds=own[9],
                 rivals=tuple(
-                    Rival(EntryId(row[3]), AgentId(row[4]), *row[5:8])
+                    OtherSeat(EntryId(row[3]), AgentId(row[4]), *row[5:8])
                     for row in listed
                     if row[3] != entry_id
                 ),
@@ -238,11 +249,11 @@ def _games(conn: Connection, entry_id: EntryId) -> list[Played]:
     return games
 
 
-def _scores(
+def _opponent_scores(
     conn: Connection,
     season: Season,
-    games: Iterable[Played],
-    places: dict[EntryId, Place],
+    games: Iterable[PlayedMatch],
+    places: dict[EntryId, OfficialPlace],
 ) -> dict[EntryId, Rating]:
     """Where the opponents stand now: officially, or live where they play no more."""
     met = sorted({rival.entry_id for game in games for rival in game.rivals})
@@ -254,10 +265,10 @@ def _scores(
     return scores
 
 
-def _names(conn: Connection, agent_ids: Iterable[AgentId]) -> dict[AgentId, Named]:
+def _opponent_names(conn: Connection, agent_ids: Iterable[AgentId]) -> dict[AgentId, NamedOpponent]:
     rows = conn.execute(
         "select a.id, a.name, t.name from agents a join teams t on t.id = a.team_id"
         " where a.id = any (%s)",
         (sorted(agent_ids),),
     )
-    return {AgentId(row[0]): Named(AgentId(row[0]), row[1], row[2]) for row in rows}
+    return {AgentId(row[0]): NamedOpponent(AgentId(row[0]), row[1], row[2]) for row in rows}

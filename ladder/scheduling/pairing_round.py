@@ -13,28 +13,31 @@ from random import Random
 
 from ladder import profiles
 from ladder.database import db
+from ladder.enums import MatchKind
 from ladder.errors import Conflict
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import capacity, matches, pairing
 from ladder.matches import workers as matches_workers
 from ladder.matches.records import LineupSeat
-from ladder.ratings import solo
+from ladder.ratings import solo_seasons
 from ladder.scheduling.season_cache import SeasonCache
 
 MATCHES_PER_SLOT = 3
 """Rated matches under way per live slot, so that no slot waits for the next round."""
 
 
-def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) -> dict[str, int]:
+def make_rated_matches(
+    conn: db.Connection, rng: Random, fields: SeasonCache | None = None
+) -> dict[str, int]:
     """Keep enough rated matches under way for the live slots, over all seasons that play.
 
     Those who made leagues get equal parts of the slots' time, and so do the seasons of each: of
     long matches fewer are under way.
     """
     seasons = leagues_seasons.playing_seasons(conn)
+    makers = leagues_seasons.league_makers(conn, [season.id for season in seasons])
     workers = [
         w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
     ]
@@ -42,9 +45,10 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     if not seasons or slots == 0:
         return {}
     fields = fields or SeasonCache()
-    fields.turns.look(conn)
-    makers = leagues_seasons.makers(conn, [season.id for season in seasons])
-    under_way = {season.id: matches.in_flight(conn, season.id) for season in seasons}
+    front = matches.first_turn_of_queue(conn, "play.cpu")
+    under_way = {season.id: matches.matches_in_flight(conn, season.id) for season in seasons}
+    seconds = {season.id: fields.usual.of(conn, season.id) for season in seasons}
+    fields.turns.look(front)
     before = sum(under_way.values())
     load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
     for season in seasons:
@@ -53,7 +57,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
         """Beside validations and scrims, on GPUs, by what the maker has under way."""
         load[maker] += 1
-        if profiles.gpus_of(seat.profile for seat in lineup):
+        if profiles.gpus_needed(seat.profile for seat in lineup):
             return load[maker] - 1
         return fields.turns.take(maker)
 
@@ -61,10 +65,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
         # What a season cannot use of its share (it has no field, say) goes to the others: seasons
         # that only stand there never leave a slot idle.
         has = Counter(makers[season.id] for season in seasons)
-        parts = {
-            season.id: 1 / (has[makers[season.id]] * fields.seconds(conn, season.id))
-            for season in seasons
-        }
+        parts = {season.id: 1 / (has[makers[season.id]] * seconds[season.id]) for season in seasons}
         whole = sum(parts.values())
         full = []
         for season in seasons:
@@ -74,10 +75,10 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
             made = 0
             if missing > 0 and season.measures:
-                made = _advance(conn, season, missing, partial(turn_of, maker), workers)
+                made = _advance_solo_season(conn, season, missing, partial(turn_of, maker), workers)
             elif missing > 0:
                 turn = partial(turn_of, maker)
-                made = _pair(conn, season, missing, turn, workers, rng, fields)
+                made = _pair_season(conn, season, missing, turn, workers, rng, fields)
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
                 full.append(season)
@@ -87,7 +88,7 @@ def pair(conn: db.Connection, rng: Random, fields: SeasonCache | None = None) ->
     return {"paired": sum(under_way.values()) - before}
 
 
-def _pair(
+def _pair_season(
     conn: db.Connection,
     season: Season,
     missing: int,
@@ -102,7 +103,7 @@ def _pair(
     """
     league = leagues.get_league(conn, season.league_id)
     served = {profile for worker in workers for profile in worker.profiles}
-    proposal = pairing.propose(
+    proposal = pairing.propose_lineups(
         fields.candidates(conn, season),
         seats=season.seats,
         lineups=missing,
@@ -114,11 +115,11 @@ def _pair(
     )
     made = 0
     for lineup in proposal.lineups:
-        if capacity.missing_for(workers, lineup) is not None:
+        if capacity.why_no_worker_fits_lineup(workers, lineup) is not None:
             continue
         try:
             with conn.transaction():
-                matches.create(
+                matches.create_match(
                     conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn(lineup)
                 )
             made += 1
@@ -127,7 +128,7 @@ def _pair(
     return made
 
 
-def _advance(
+def _advance_solo_season(
     conn: db.Connection,
     season: Season,
     missing: int,
@@ -136,16 +137,18 @@ def _advance(
 ) -> int:
     """The same for a season of one seat: first what came to nothing, on its round's own seed, then
     the next rounds of those who lack one. Who cannot be played has no turn among those who can."""
-    field, begun = solo.runners(conn, season)
+    field, begun = solo_seasons.entry_rounds(conn, season)
     seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
     served = {
-        profile for profile, seat in seats.items() if capacity.missing_for(workers, [seat]) is None
+        profile
+        for profile, seat in seats.items()
+        if capacity.why_no_worker_fits_lineup(workers, [seat]) is None
     }
     made = 0
     with conn.transaction():
-        solo.forget(conn, season.id)
+        solo_seasons.delete_old_round_matches(conn, season.id)
     able = {runner.candidate.entry_id: runner.candidate for runner in field}
-    for gap in solo.gaps(conn, season.id):
+    for gap in solo_seasons.void_rounds(conn, season.id):
         runner = able.get(gap.entry_id)
         if made == missing:
             break
@@ -153,14 +156,16 @@ def _advance(
             continue
         try:
             with conn.transaction():
-                solo.queue_again(conn, season, runner, gap, turn([runner.seat]))
+                solo_seasons.requeue_round_match(conn, season, runner, gap, turn([runner.seat]))
             made += 1
         except Conflict:
             continue
-    for candidate, number in pairing.advance(field, begun, missing - made, served):
+    for candidate, number in pairing.next_rounds(field, begun, missing - made, served):
         try:
             with conn.transaction():
-                solo.queue(conn, season, candidate, number, turn([candidate.seat]))
+                solo_seasons.queue_round_match(
+                    conn, season, candidate, number, turn([candidate.seat])
+                )
             made += 1
         except Conflict:
             continue  # it retired between the look and the making

@@ -5,8 +5,6 @@ up.
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,77 +15,67 @@ from ladder.database import db
 from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues.records import Season
-from ladder.matches import matches
-from ladder.matches.pairing import Candidate, Meetings
-from ladder.ratings import versions
-from ladder.ratings.official.standing import Place
+from ladder.matches.durations import UsualSeconds
+from ladder.matches.pairing import Candidate, EncounterCounts
+from ladder.ratings import standing_versions
+from ladder.ratings.official.standing import OfficialPlace
 from ladder.ratings.season_log import SeasonLog
-from ladder.scheduling.turns import Turns
+from ladder.scheduling.fair_turns import FairTurns
 
 READ_AT_ONCE: Final = 5_000
 """Results of a log that one round of the scheduler reads, so that a long log delays no round."""
 
 
-SECONDS_KEPT: Final = 5.0
-"""For so long it is not asked again what a season's matches take."""
-
-
 @dataclass
-class _Seen:
+class _CachedSeason:
     log: SeasonLog
-    met: Meetings = field(default_factory=Meetings)
+    met: EncounterCounts = field(default_factory=EncounterCounts)
     readings: int = 0
     counted: int = 0
     """Games of the log that ``met`` and ``sat`` have."""
     sat: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     """[contenders, seats]: games had in each seat."""
     version: int = 0
-    places: dict[EntryId, Place] = field(default_factory=dict)
+    places: dict[EntryId, OfficialPlace] = field(default_factory=dict)
 
 
 class SeasonCache:
     """Of all seasons that were asked for."""
 
     def __init__(self) -> None:
-        self._seen: dict[SeasonId, _Seen] = {}
-        self.turns = Turns()
-        self._seconds: dict[SeasonId, tuple[float, float]] = {}
+        self._seen: dict[SeasonId, _CachedSeason] = {}
+        self.turns = FairTurns()
+        self.usual = UsualSeconds()
 
     def candidates(self, conn: db.Connection, season: Season) -> list[Candidate]:
         """The season's active entries, by their official standing where they have one."""
         seen = self._of(season.id)
         if seen.version != season.official_version:
-            found = versions.latest(conn, season.id)
+            found = standing_versions.latest_version(conn, season.id)
             if found is not None:
                 seen.version, seen.places = found[0].version, found[1]
-        return [self._known(each, seen, season) for each in entries.candidates(conn, season.id)]
+        return [
+            self._known(each, seen, season) for each in entries.pairing_candidates(conn, season.id)
+        ]
 
-    def met(self, conn: db.Connection, season: Season) -> Meetings:
+    def met(self, conn: db.Connection, season: Season) -> EncounterCounts:
         """Who has met whom, as far as the log was read by now."""
         seen = self._of(season.id)
         seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
         if seen.readings != seen.log.readings:
-            self._seen[season.id] = seen = _Seen(seen.log, readings=seen.log.readings)
+            self._seen[season.id] = seen = _CachedSeason(seen.log, readings=seen.log.readings)
         games = seen.log.games.contenders
         if len(games) > seen.counted:
             new = games[seen.counted :]
             seen.met = seen.met.plus(dict(seen.log.numbers), new)
-            seen.sat = _counted(seen.sat, seen.log.contenders, new)
+            seen.sat = _add_seat_counts(seen.sat, seen.log.contenders, new)
             seen.counted = len(games)
         return seen.met
 
-    def seconds(self, conn: db.Connection, season_id: SeasonId) -> float:
-        """What a rated match of the season took of late; 1 before the first."""
-        at, known = self._seconds.get(season_id, (-math.inf, 1.0))
-        if time.monotonic() - at > SECONDS_KEPT:
-            known = matches.usual_seconds(conn, season_id) or 1.0
-            self._seconds[season_id] = (time.monotonic(), known)
-        return known
+    def _of(self, season_id: SeasonId) -> _CachedSeason:
+        return self._seen.setdefault(season_id, _CachedSeason(SeasonLog(season_id)))
 
-    def _of(self, season_id: SeasonId) -> _Seen:
-        return self._seen.setdefault(season_id, _Seen(SeasonLog(season_id)))
-
-    def _known(self, each: Candidate, seen: _Seen, season: Season) -> Candidate:
+    def _known(self, each: Candidate, seen: _CachedSeason, season: Season) -> Candidate:
         """On the official scale; before its first fit an entry stands where its live rating is."""
         place = seen.places.get(each.entry_id)
         number = seen.log.numbers.get(each.entry_id, -1)
@@ -97,7 +85,7 @@ class SeasonCache:
         return replace(each, mu=place.score, sigma=place.sigma, loss=place.loss, seat_games=sat)
 
 
-def _counted(
+def _add_seat_counts(
     before: NDArray[np.int32], contenders: int, games: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """The counts with these games added."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ladder.ids import LeagueId, ScrimId, SeasonId, SubmissionId, TeamId, UserId
-from ladder.people.permissions import ScrimSeen
+from ladder.people.permissions import ScrimResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,6 @@ class Scrim:
     finished_at: datetime | None
 
 
-def scrim_seen(scrim: Scrim) -> ScrimSeen:
+def scrim_resource(scrim: Scrim) -> ScrimResource:
     """The resource a scrim is."""
-    return ScrimSeen(scrim.team_id)
+    return ScrimResource(scrim.team_id)

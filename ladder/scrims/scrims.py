@@ -10,11 +10,11 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from ladder import ids
-from ladder.database.db import Connection, whole
+from ladder.confidence_intervals import wilson_interval
+from ladder.database.db import Connection, atomic_function
+from ladder.enums import MatchKind
 from ladder.errors import Conflict, Invalid, LimitReached, NotFound
 from ladder.ids import AgentId, MatchId, ScrimId, SubmissionId, TeamId, UserId
-from ladder.intervals import wilson
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat
@@ -35,7 +35,7 @@ class ScrimLimitReached(LimitReached):
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ScrimScore:
     """How a submission did in a scrim, over all seats it took in finished games."""
 
     submission_id: SubmissionId
@@ -53,8 +53,8 @@ class Score:
     faults: int
 
 
-@whole
-def request(
+@atomic_function
+def request_scrim(
     conn: Connection,
     *,
     season: Season,
@@ -81,20 +81,20 @@ def request(
         raise Invalid("seeds", "each must be 16 bytes")
     # The team's row is locked, so that two requests at once are counted one after the other.
     if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
-        seats = _seats(conn, season, team_id, lineup)
+        seats = _allowed_seats(conn, season, team_id, lineup)
     else:
         raise NotFound.of("team")
     _refuse_over_limits(conn, team_id, {s.agent_id for s in seats if s.team_id != team_id}, games)
-    scrim_id = ScrimId(ids.new("scr"))
+    scrim_id = ScrimId(ids.new_id("scr"))
     conn.execute(
         "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
         " values (%s, %s, %s, %s, %s, %s)",
         (scrim_id, season.id, team_id, user_id, Jsonb(list(lineup)), games),
     )
-    waiting = _waiting(conn, team_id)
+    waiting = _queued_games(conn, team_id)
     for game in range(games):
         shift = game % len(seats)
-        matches.create(
+        matches.create_match(
             conn,
             season=season,
             kind=MatchKind.SCRIM,
@@ -108,7 +108,7 @@ def request(
 
 def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """The scrim with this id. Raises NotFound."""
-    found = _scrims(conn, "where c.id = %s", (scrim_id,))
+    found = _select_scrims(conn, "where c.id = %s", (scrim_id,))
     if not found:
         raise NotFound.of("scrim")
     return found[0]
@@ -118,7 +118,7 @@ def list_scrims(
     conn: Connection, team_ids: Sequence[TeamId], after: ScrimId | None = None, limit: int = 50
 ) -> list[Scrim]:
     """Scrims these teams asked for, newest first, from behind ``after``."""
-    return _scrims(
+    return _select_scrims(
         conn,
         "where c.team_id = any (%s) and (%s::text is null or c.id < %s)"
         " order by c.id desc limit %s",
@@ -126,7 +126,7 @@ def list_scrims(
     )
 
 
-def summary(conn: Connection, scrim_id: ScrimId) -> tuple[Score, ...]:
+def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]:
     """How each submission did so far, most wins first. Raises NotFound."""
     scrim = get_scrim(conn, scrim_id)
     rows = conn.execute(
@@ -143,9 +143,9 @@ def summary(conn: Connection, scrim_id: ScrimId) -> tuple[Score, ...]:
     )
     scores = []
     for submission, agent, name, team, games, wins, mean_placement, faults in rows:
-        low, high = wilson(float(wins), games)
+        low, high = wilson_interval(float(wins), games)
         scores.append(
-            Score(
+            ScrimScore(
                 submission_id=submission,
                 agent_id=agent,
                 agent_name=name,
@@ -166,21 +166,23 @@ def summary(conn: Connection, scrim_id: ScrimId) -> tuple[Score, ...]:
     )
 
 
-@whole
-def cancel(conn: Connection, scrim_id: ScrimId) -> Scrim:
+@atomic_function
+def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
     """Voids what is not finished yet; finished games stay. No error when it is over already."""
     scrim = get_scrim(conn, scrim_id)
     rows = conn.execute(
         "select id from matches where scrim_id = %s and state in ('queued', 'running') order by id",
         (scrim_id,),
     )
-    voided = matches.void(conn, [MatchId(row[0]) for row in rows], "the scrim was cancelled")
+    voided = matches.void_matches(
+        conn, [MatchId(row[0]) for row in rows], "the scrim was cancelled"
+    )
     if voided:
         conn.execute("update scrims set state = 'cancelled' where id = %s", (scrim.id,))
     return get_scrim(conn, scrim_id)
 
 
-def _seats(
+def _allowed_seats(
     conn: Connection, season: Season, team_id: TeamId, lineup: Sequence[SubmissionId]
 ) -> list[LineupSeat]:
     """The seats, if this team may have these submissions play."""
@@ -219,7 +221,7 @@ def _seats(
     return seats
 
 
-def _waiting(conn: Connection, team_id: TeamId) -> int:
+def _queued_games(conn: Connection, team_id: TeamId) -> int:
     """Scrim games the team has in the queue."""
     row = conn.execute(
         "select count(*) from scrims c join matches m on m.scrim_id = c.id and m.state = 'queued'"
@@ -255,7 +257,7 @@ def _refuse_over_limits(
             raise ScrimLimitReached(f"your scrim games a day with {name}", met, allowed, resets_at)
 
 
-def _scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Scrim]:
+def _select_scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Scrim]:
     with conn.cursor(row_factory=dict_row) as cur:
         return [
             Scrim(**{**row, "lineup": tuple(row["lineup"])})

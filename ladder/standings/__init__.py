@@ -1,0 +1,1 @@
+"""The leaderboard: ``leaderboard.read`` reads the rows, ``standings.build`` makes the board."""

@@ -1,4 +1,4 @@
-"""The board of a season."""
+"""Reads the board of a season from its rows, and its revision; ``standings.build`` computes it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from ladder.database.db import Connection
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.errors import NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, is_id
-from ladder.kinds import ReplayVisibility, Visibility
 from ladder.leagues import measures as leagues_measures
-from ladder.leagues import seals, seasons
-from ladder.leagues.medals import Rules
-from ladder.people.permissions import LeagueSeen
-from ladder.ratings import versions
-from ladder.ratings.official.standing import Place
-from ladder.ratings.solo import of_json, worst_reward
-from ladder.standings.standings import Board, Contender, Fitted, Terms, build
+from ladder.leagues import sealed_medals, seasons
+from ladder.leagues.medals import MedalRules
+from ladder.people.permissions import LeagueResource
+from ladder.ratings import standing_versions
+from ladder.ratings.official.standing import OfficialPlace
+from ladder.ratings.solo_seasons import season_worst_reward, totals_from_json
+from ladder.standings.standings import Board, BoardEntry, MedalTerms, OfficialVersion, build_board
 
 
-def read(
+def read_board(
     conn: Connection,
     season_id: SeasonId,
-    supposed: Mapping[EntryId, Place] | None = None,
+    supposed: Mapping[EntryId, OfficialPlace] | None = None,
     unsealed: Collection[TeamId] = (),
     totals: Mapping[EntryId, leagues_measures.Totals] | None = None,
 ) -> Board:
@@ -48,42 +48,46 @@ def read(
     if not rows:
         raise NotFound.of("season")
     revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
-    sealed = seals.of_season(conn, season_id)
+    sealed = sealed_medals.sealed_medals_of_season(conn, season_id)
     sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
-    terms = Terms(Rules.of(medals), confidence, teams, sealed, is_final)
-    fitted, places = None, dict[EntryId, Place]()
-    found = versions.latest(conn, season_id)
+    terms = MedalTerms(MedalRules.of(medals), confidence, teams, sealed, is_final)
+    measures = seasons.measures_of(rows[0][-1])
+    fitted, places = None, dict[EntryId, OfficialPlace]()
+    found = standing_versions.latest_version(conn, season_id)
     if found is not None:
         version, places = found
-        fitted = Fitted(version.version, version.log_no, version.made_at, version.wrong_medals)
+        fitted = OfficialVersion(
+            version.version, version.log_no, version.made_at, version.wrong_medals
+        )
     if supposed is not None:
         places = dict(supposed)
-    measures = seasons.measures_of(rows[0][-1])
-    worst = worst_reward(conn, season_id, measures, totals)
+    worst = season_worst_reward(conn, season_id, measures, totals)
     totals = totals or {}
 
     def estimates(row: tuple[Any, ...]) -> tuple[leagues_measures.Estimate, ...]:
-        return leagues_measures.estimates(measures, totals.get(row[7], of_json(row[18])), worst)
+        return leagues_measures.estimates(
+            measures, totals.get(row[7], totals_from_json(row[18])), worst
+        )
 
     contenders = (
-        Contender(*(*row[7:18], places.get(row[7]), estimates(row), *row[19:21]))
+        BoardEntry(*(*row[7:18], places.get(row[7]), estimates(row), *row[19:21]))
         for row in rows
         if row[7] is not None and (row[7] in places or measures or not is_final)
     )
-    standings = build(contenders, score_offset, terms, measures)
+    standings = build_board(contenders, score_offset, terms, measures)
     return Board(season_id, revision, accepted_no, fitted, standings, terms, measures)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class BoardHead:
     """What must be known of a board before it is sent from memory."""
 
     season_id: SeasonId
     revision: int
-    league: LeagueSeen
+    league: LeagueResource
 
 
-def head(conn: Connection, key: str) -> Head:
+def board_head(conn: Connection, key: str) -> BoardHead:
     """Of the season with this id, or of the current one of the league with this slug, in one query.
 
     Raises NotFound.
@@ -99,11 +103,11 @@ def head(conn: Connection, key: str) -> Head:
     if row is None:
         raise NotFound.of("season")
     season_id, revision, league_id, visibility, replays = row
-    league = LeagueSeen(league_id, Visibility(visibility), ReplayVisibility(replays))
-    return Head(season_id, revision, league)
+    league = LeagueResource(league_id, Visibility(visibility), ReplayVisibility(replays))
+    return BoardHead(season_id, revision, league)
 
 
-def revision(conn: Connection, season_id: SeasonId) -> int:
+def board_revision(conn: Connection, season_id: SeasonId) -> int:
     """The season's revision alone: the board's ETag. Raises NotFound."""
     row = conn.execute("select revision from seasons where id = %s", (season_id,)).fetchone()
     if row is None:

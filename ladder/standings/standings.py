@@ -1,4 +1,4 @@
-"""The board of a season: who stands where, by the official standing; the live scores beside it.
+"""Computes the board of a season: ranks by the official standing, live scores beside it. Pure.
 
 What the official fit has not seen yet (the first games of an entry, some seconds ago) stands where
 its live rating puts it: both are on one scale. Where a match has one seat there is neither: rows
@@ -14,12 +14,12 @@ from datetime import datetime
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.leagues import measures as leagues_measures
 from ladder.leagues.measures import Estimate, Measure
-from ladder.leagues.medals import Medal, Rules, Status
-from ladder.ratings.official.standing import Place
+from ladder.leagues.medals import Medal, MedalRules, MedalStatus
+from ladder.ratings.official.standing import OfficialPlace
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class BoardEntry:
     """An active or paused entry as the board needs it."""
 
     entry_id: EntryId
@@ -34,7 +34,7 @@ class Contender:
     is_anchor: bool
     is_declared: bool = False
     """Its team wants to stand by it."""
-    official: Place | None = None
+    official: OfficialPlace | None = None
     """None until a fit has seen it."""
     estimates: tuple[Estimate, ...] = ()
     """By the measures of the season, where it ranks by those."""
@@ -43,7 +43,7 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BoardRow:
     """One row of the board."""
 
     rank: int | None
@@ -62,9 +62,9 @@ class Standing:
     last_match_at: datetime | None
     medal: Medal | None
     is_anchor: bool
-    official: Place | None = None
+    official: OfficialPlace | None = None
     """The rank goes by its score."""
-    status: Status | None = None
+    status: MedalStatus | None = None
     """Of the medal; None without one."""
     sealed: Medal | None = None
     """What the team keeps whatever comes: this class or a better one."""
@@ -92,7 +92,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class OfficialVersion:
     """The official standing that a board shows."""
 
     version: int
@@ -103,10 +103,10 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MedalTerms:
     """How a season gives its medals, and how far it is with them."""
 
-    rules: Rules = field(default_factory=Rules)
+    rules: MedalRules = field(default_factory=MedalRules)
     confidence: float = 0.95
     """From which on a medal is sealed, once uploads are locked."""
     teams: int | None = None
@@ -122,19 +122,19 @@ class Board:
     revision: int
     accepted_no: int
     """Results in the season's log."""
-    fitted: Fitted | None
-    rows: tuple[Standing, ...]
-    terms: Terms
+    fitted: OfficialVersion | None
+    rows: tuple[BoardRow, ...]
+    terms: MedalTerms
     measures: tuple[Measure, ...] = ()
     """What it ranks by where matches have one seat; empty: by score."""
 
 
-def build(
-    contenders: Iterable[Contender],
+def build_board(
+    contenders: Iterable[BoardEntry],
     score_offset: float,
-    terms: Terms,
+    terms: MedalTerms,
     measures: Sequence[Measure] = (),
-) -> tuple[Standing, ...]:
+) -> tuple[BoardRow, ...]:
     """One row per team, and one per anchor in its place, best score first.
 
     With ``measures`` the first one decides, and between equals the next. A team stands by the entry
@@ -143,20 +143,20 @@ def build(
     one; the others follow at the end.
     """
 
-    def worth(each: Contender) -> tuple[float, ...]:
+    def worth(each: BoardEntry) -> tuple[float, ...]:
         """Less is better."""
         if measures:
-            return leagues_measures.order(measures, each.estimates)
+            return leagues_measures.sort_key(measures, each.estimates)
         live = each.mu + score_offset
         return (-live if each.official is None else -each.official.score,)
 
-    def order(each: Contender) -> tuple[bool, tuple[float, ...], str]:
+    def order(each: BoardEntry) -> tuple[bool, tuple[float, ...], str]:
         return (each.games == 0, worth(each), each.entry_id)
 
-    def claim(each: Contender) -> tuple[bool, bool, tuple[float, ...], str]:
+    def claim(each: BoardEntry) -> tuple[bool, bool, tuple[float, ...], str]:
         return (each.games == 0, not each.is_declared, worth(each), each.entry_id)
 
-    best: dict[TeamId, Contender] = {}
+    best: dict[TeamId, BoardEntry] = {}
     anchors = []
     for each in contenders:
         if each.is_anchor:
@@ -175,7 +175,7 @@ def build(
                 rank, previous = rank + 1, worth(each)
             own_rank = rank
         rows.append(
-            Standing(
+            BoardRow(
                 rank=own_rank,
                 team_id=each.team_id,
                 team_name=each.team_name,
@@ -196,10 +196,10 @@ def build(
                 paused=each.paused,
             )
         )
-    return _awarded(rows, terms)
+    return _award_medals(rows, terms)
 
 
-def _awarded(rows: list[Standing], terms: Terms) -> tuple[Standing, ...]:
+def _award_medals(rows: list[BoardRow], terms: MedalTerms) -> tuple[BoardRow, ...]:
     """The rows with the medals of those that are ranked."""
     ranked = [(row.rank, row.shown[0], row.team_id) for row in rows if row.rank is not None]
     sealed = [terms.sealed.get(team) for _, _, team in ranked]
@@ -209,16 +209,16 @@ def _awarded(rows: list[Standing], terms: Terms) -> tuple[Standing, ...]:
     for row in rows:
         if row.rank is not None and (medal := next(given)) is not None:
             kept = terms.sealed.get(row.team_id)
-            row = replace(row, medal=medal, sealed=kept, status=_status(medal, kept, terms))
+            row = replace(row, medal=medal, sealed=kept, status=_medal_status(medal, kept, terms))
         awarded.append(row)
     return tuple(awarded)
 
 
-def _status(medal: Medal, sealed: Medal | None, terms: Terms) -> Status:
+def _medal_status(medal: Medal, sealed: Medal | None, terms: MedalTerms) -> MedalStatus:
     if sealed is medal:
-        return Status.SEALED
-    return Status.AWARDED if terms.is_final else Status.LIKELY
+        return MedalStatus.SEALED
+    return MedalStatus.AWARDED if terms.is_final else MedalStatus.LIKELY
 
 
-def _is_ranked(each: Contender) -> bool:
+def _is_ranked(each: BoardEntry) -> bool:
     return each.games > 0 and not each.is_anchor

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-FILE = "peck.json"
+MANIFEST_FILE = "peck.json"
 MAIN = "main.py"
 PYTHON = ("python", "python3")
 APIS = ("1", "2017")
@@ -47,7 +47,7 @@ class Manifest:
     entry: tuple[str, ...] = ()
     """The command of the agent's program; none for a callable."""
     api: str = "1"
-    """Of contract http: the version spoken."""
+    """Of contract http: the version of the API."""
 
     @property
     def program(self) -> str:
@@ -62,10 +62,10 @@ class Manifest:
         return bool(self.entry) and self.entry[0] in PYTHON
 
 
-def read(folder: str) -> Manifest:
+def read_manifest(folder: str) -> Manifest:
     """What the bundle in this folder says. ContractError where it is wrong."""
     try:
-        with open(os.path.join(folder, FILE), "rb") as file:
+        with open(os.path.join(folder, MANIFEST_FILE), "rb") as file:
             text = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return Manifest(Contract.CALLABLE)
@@ -73,10 +73,10 @@ def read(folder: str) -> Manifest:
         raise ContractError(f"cannot be read: {error.strerror}") from None
     if len(text) > MOST_BYTES:
         raise ContractError(f"is longer than {MOST_BYTES} bytes")
-    return parse(text)
+    return parse_manifest(text)
 
 
-def parse(text: bytes) -> Manifest:
+def parse_manifest(text: bytes) -> Manifest:
     """The manifest in this JSON text. ContractError names the field that is wrong."""
     if text.count(b"[") + text.count(b"{") > MOST_WORDS:
         # Or it could be read here and not in a child, whose stack is deeper.
@@ -90,7 +90,7 @@ def parse(text: bytes) -> Manifest:
     for name in told:
         if name not in ("contract", "entry", "api"):
             raise ContractError(f"{name!r:.60}: is unknown; known are contract, entry, api")
-    contract = _contract(told.get("contract", "callable"))
+    contract = _parse_contract(told.get("contract", "callable"))
     if contract is Contract.CALLABLE and "entry" in told:
         raise ContractError(f"entry: contract callable executes {MAIN} and starts no program")
     if contract is not Contract.HTTP and "api" in told:
@@ -100,10 +100,10 @@ def parse(text: bytes) -> Manifest:
         raise ContractError('api: must be "1" or "2017"')
     if contract is Contract.CALLABLE:
         return Manifest(contract)
-    return Manifest(contract, _entry(told.get("entry"), contract), api)
+    return Manifest(contract, _parse_entry(told.get("entry"), contract), api)
 
 
-def _contract(value: Any) -> Contract:
+def _parse_contract(value: Any) -> Contract:
     try:
         return Contract(value)
     except ValueError:
@@ -111,7 +111,7 @@ def _contract(value: Any) -> Contract:
         raise ContractError(f"contract: must be one of {known}") from None
 
 
-def _entry(value: Any, contract: Contract) -> tuple[str, ...]:
+def _parse_entry(value: Any, contract: Contract) -> tuple[str, ...]:
     if value is None:
         raise ContractError(
             f"entry: contract {contract} starts a program; name it, for example {_EXAMPLE}"
@@ -119,7 +119,7 @@ def _entry(value: Any, contract: Contract) -> tuple[str, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_WORDS:
         raise ContractError(f"entry: must be a list of 1 to {MOST_WORDS} words, such as {_EXAMPLE}")
     for word in value:
-        if not isinstance(word, str) or not _encodable(word):
+        if not isinstance(word, str) or not _is_encodable(word):
             raise ContractError(
                 f"entry: each word must be a text of at most {MOST_WORD_BYTES} bytes"
             )
@@ -145,7 +145,7 @@ def _entry(value: Any, contract: Contract) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _encodable(word: str) -> bool:
+def _is_encodable(word: str) -> bool:
     try:
         return len(word.encode("utf-8")) <= MOST_WORD_BYTES
     except UnicodeEncodeError:

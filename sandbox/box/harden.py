@@ -39,7 +39,7 @@ def prctl(option: int, *args: int) -> int:
     return result
 
 
-def hide() -> None:
+def forbid_tracing() -> None:
     """Nobody of the same or another uid may trace this process or read its memory."""
     prctl(_PR_SET_DUMPABLE, 0)
 
@@ -76,14 +76,14 @@ def empty_capability_sets() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def become(uid: int) -> None:
+def set_uid(uid: int) -> None:
     """Real, effective and saved uid and gid are ``uid``; no other groups."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
-def limit(limits: dict[str, int]) -> None:
+def set_limits(limits: dict[str, int]) -> None:
     """Set hard limits by name of the resource module, without the prefix ``RLIMIT_``."""
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
@@ -99,7 +99,7 @@ def harden(uid: int | None, limits: dict[str, int]) -> None:
     """
     os.environ.clear()
     harden_parent(limits)
-    harden_child(uid, limits, seccomp.compiled())
+    harden_child(uid, limits, seccomp.compile_filter())
 
 
 def harden_parent(limits: dict[str, int]) -> None:
@@ -107,7 +107,7 @@ def harden_parent(limits: dict[str, int]) -> None:
     keeps its capabilities, can do once for all of them."""
     drop_capabilities()
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    limit({name: value for name, value in limits.items() if name not in _NOT_ZYGOTES})
+    set_limits({name: value for name, value in limits.items() if name not in _NOT_ZYGOTES})
 
 
 def harden_child(uid: int | None, limits: dict[str, int], filter_code: bytes) -> None:
@@ -116,17 +116,17 @@ def harden_child(uid: int | None, limits: dict[str, int], filter_code: bytes) ->
     Few steps on purpose: each page that a fresh child touches is copied for it.
     """
     if uid is not None:
-        _write("/proc/self/oom_score_adj", b"1000")
+        _write_file("/proc/self/oom_score_adj", b"1000")
     os.setsid()
     if uid is not None:
-        become(uid)
-    limit({name: limits[name] for name in _NOT_ZYGOTES if name in limits})
+        set_uid(uid)
+    set_limits({name: limits[name] for name in _NOT_ZYGOTES if name in limits})
     empty_capability_sets()
-    hide()
-    seccomp.install(filter_code)
+    forbid_tracing()
+    seccomp.install_filter(filter_code)
 
 
-def _write(path: str, data: bytes) -> None:
+def _write_file(path: str, data: bytes) -> None:
     fd = os.open(path, os.O_WRONLY)
     try:
         os.write(fd, data)

@@ -21,13 +21,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import contract, missing
-from .battlesnake import Conversation
+from . import contract, missing_modules
+from .agent_program import ContractBroken
+from .battlesnake_api import BattlesnakeConversation
 from .contract import Contract, Manifest
-from .lines import Lines
-from .program import Broken
-from .riddles import Riddles
-from .served import Served
+from .http_contract import HttpAgent
+from .lines_contract import LinesAgent
+from .riddles_contract import RiddlesAgent
 
 REPLY_CAP = 16 << 10
 ACT_CAP = 128 << 10
@@ -62,31 +62,37 @@ _DECODER = json.JSONDecoder(object_hook=Struct)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def serve(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
+def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
     """Answer the referee for the agent in this folder until it says ``end`` or goes away."""
-    streams = _take_streams()
-    manifest = contract.read(agent_dir)
+    streams = _redirect_streams()
+    manifest = contract.read_manifest(agent_dir)
     if manifest.contract is Contract.CALLABLE:
-        _converse(sock, _Agent(agent_dir, sock), _DECODER, mark, streams)
+        _answer_referee(sock, _CallableAgent(agent_dir, sock), _DECODER, mark, streams)
     else:
         speaker = _SPEAKERS[manifest.contract](manifest, agent_dir)
-        _converse(sock, _Kept(manifest.contract, speaker), json.JSONDecoder(), mark, streams)
+        _answer_referee(
+            sock, _ProgramAgent(manifest.contract, speaker), json.JSONDecoder(), mark, streams
+        )
 
 
-def serve_speaker(sock: socket.socket, kind: Contract, speaker: Speaker, mark: bytes) -> None:
+def serve_program(
+    sock: socket.socket, kind: Contract, speaker: ContractSpeaker, mark: bytes
+) -> None:
     """The same for an agent of which only the contract's other side is here."""
-    _converse(sock, _Kept(kind, speaker), json.JSONDecoder(), mark, _take_streams())
+    _answer_referee(
+        sock, _ProgramAgent(kind, speaker), json.JSONDecoder(), mark, _redirect_streams()
+    )
 
 
-def _take_streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper]:
+def _redirect_streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper]:
     out, err = _open_log(1), _open_log(2)
     sys.stdout, sys.stderr = out, err
     return out, err
 
 
-def _converse(
+def _answer_referee(
     sock: socket.socket,
-    agent: _Agent | _Kept,
+    agent: _CallableAgent | _ProgramAgent,
     decoder: json.JSONDecoder,
     mark: bytes,
     streams: tuple[io.TextIOWrapper, io.TextIOWrapper],
@@ -121,7 +127,7 @@ def _converse(
             return
 
 
-class _Agent:
+class _CallableAgent:
     def __init__(self, agent_dir: str, sock: socket.socket) -> None:
         self._path = os.path.join(agent_dir, "main.py")
         self._sock = sock
@@ -140,7 +146,7 @@ class _Agent:
             try:
                 self._load()
             except Exception:
-                return {"k": "error", "n": None, "trace": last_lines()}
+                return {"k": "error", "n": None, "trace": traceback_tail()}
         return {"k": "ready"}
 
     def act(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +163,7 @@ class _Agent:
                 arguments = arguments[:taken]
             return {"k": "reply", "n": number, "action": self._call(*arguments)}
         except Exception:
-            return {"k": "error", "n": number, "trace": last_lines()}
+            return {"k": "error", "n": number, "trace": traceback_tail()}
 
     def end(self, message: dict[str, Any]) -> dict[str, Any]:
         """The match is over; a callable is not told."""
@@ -175,19 +181,19 @@ class _Agent:
             self._sock.send(notice)
 
 
-Speaker = Lines | Riddles | Served | Conversation
+ContractSpeaker = LinesAgent | RiddlesAgent | HttpAgent | BattlesnakeConversation
 """The other side of a contract: ``open``, ``move`` and ``end``."""
-_SPEAKERS: Mapping[Contract, Callable[[Manifest, str], Speaker]] = {
-    Contract.LINES: Lines,
-    Contract.RIDDLES: Riddles,
-    Contract.HTTP: Served,
+_SPEAKERS: Mapping[Contract, Callable[[Manifest, str], ContractSpeaker]] = {
+    Contract.LINES: LinesAgent,
+    Contract.RIDDLES: RiddlesAgent,
+    Contract.HTTP: HttpAgent,
 }
 
 
-class _Kept:
+class _ProgramAgent:
     """An agent that is a program of its own, started where a main.py would be executed."""
 
-    def __init__(self, kind: Contract, speaker: Speaker) -> None:
+    def __init__(self, kind: Contract, speaker: ContractSpeaker) -> None:
         self._contract = kind
         self._speaker = speaker
         self._told: dict[str, Any] = {}
@@ -219,22 +225,22 @@ class _Kept:
         """Once: who does not come up is not started again."""
         try:
             self._speaker.open(self._told)
-        except Broken as broken:
-            raise Broken(broken.why, is_gone=True) from None
+        except ContractBroken as broken:
+            raise ContractBroken(broken.why, is_gone=True) from None
         except OSError as error:
-            raise Broken(f"the program cannot be started: {error}", is_gone=True) from None
+            raise ContractBroken(f"the program cannot be started: {error}", is_gone=True) from None
         self._is_open = True
 
     def _asked(self, number: int | None, act: Callable[[], Any]) -> dict[str, Any]:
         try:
             return {"k": "reply", "n": number, "action": act()}
-        except Broken as broken:
+        except ContractBroken as broken:
             told = {"why": broken.why, "is_gone": broken.is_gone, "is_invalid": broken.is_invalid}
             if broken.is_late:  # a word that not every referee knows while a fleet is updated
                 told["is_late"] = True
             return {"k": "fault", "n": number, **told}
         except Exception:
-            return {"k": "error", "n": number, "trace": last_lines()}
+            return {"k": "error", "n": number, "trace": traceback_tail()}
 
 
 def seed_generators(seed: int) -> None:
@@ -277,7 +283,7 @@ def structify(value: Any) -> Any:
     return value
 
 
-def last_lines() -> str:
+def traceback_tail() -> str:
     """The end of the current exception's traceback, without this module's own frames."""
     kind, error, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
@@ -286,7 +292,7 @@ def last_lines() -> str:
     told = "".join(traceback.format_exception_only(kind, error))
     if len(told) > TOLD_CHARACTERS:  # its beginning names the type
         text = text.removesuffix(told) + " ".join(told[:TOLD_CHARACTERS].split()) + "..."
-    remedy = missing.remedy(error)
+    remedy = missing_modules.import_remedy(error)
     if remedy:
         text = f"{text.rstrip()}; {remedy}"
     kept = "\n".join(text.splitlines()[-TRACE_LINES:])
@@ -329,14 +335,14 @@ def _write_mark(border: bytes) -> None:
 
 
 def warm_up() -> None:
-    """Called in a spare child while nobody waits for it: the pages that a match's first moments
-    touch become its own now. Nothing of it lasts: the match's seeds replace these."""
+    """Called in a pre-forked child while nobody waits for it: the pages that a match's first
+    moments touch become its own now. Nothing of it lasts: the match's seeds replace these."""
     seed_generators(0)
     compile("def agent():\n    return [0]\n", "main.py", "exec")
     encode_answer(structify({"k": "reply", "n": 0, "action": [0]}))
 
 
-def prepare() -> None:
+def prepare_zygote() -> None:
     """Called once in the zygote: what every child would otherwise pay for."""
     _DECODER.decode(encode_answer({"k": "ready"}).decode())
     "".join(traceback.format_exception(ValueError("x")))

@@ -14,12 +14,12 @@ _TABLES = {"/proc/net/tcp": ("127.0.0.1",), "/proc/net/tcp6": ("127.0.0.1", "::1
 _LISTEN = "0A"
 
 
-def is_needed(manifest: Manifest) -> bool:
+def needs_loopback(manifest: Manifest) -> bool:
     """Whether the agent's program may listen on a port."""
     return manifest.contract is Contract.HTTP and not manifest.is_python
 
 
-def is_closed() -> bool:
+def has_no_route() -> bool:
     """Whether this network namespace has no route out.
 
     Its devices prove nothing: some kernels put tunnels without a route into every namespace.
@@ -28,14 +28,14 @@ def is_closed() -> bool:
 
 
 def _devices_v4() -> list[str]:
-    return [line.split()[0] for line in _lines("/proc/net/route")[1:]]
+    return [line.split()[0] for line in _read_lines("/proc/net/route")[1:]]
 
 
 def _devices_v6() -> list[str]:
-    return [line.split()[-1] for line in _lines("/proc/net/ipv6_route")]
+    return [line.split()[-1] for line in _read_lines("/proc/net/ipv6_route")]
 
 
-def _lines(path: str) -> list[str]:
+def _read_lines(path: str) -> list[str]:
     try:
         with open(path) as lines:
             return lines.readlines()
@@ -43,7 +43,7 @@ def _lines(path: str) -> list[str]:
         return []  # this kernel has no such protocol
 
 
-def listening(first: int) -> list[tuple[str, int]]:
+def listening_addresses(first: int) -> list[tuple[str, int]]:
     """Addresses of this namespace that accept connections: port ``first``, then by port number.
 
     The kernel's table has one line per socket: number, local address and port in hex, remote
@@ -51,7 +51,7 @@ def listening(first: int) -> list[tuple[str, int]]:
     """
     found = []
     for table, hosts in _TABLES.items():
-        for words in map(str.split, _lines(table)[1:]):
+        for words in map(str.split, _read_lines(table)[1:]):
             if words[3] == _LISTEN:
                 port = int(words[1].rpartition(":")[2], 16)
                 found += [(host, port) for host in hosts]

@@ -19,7 +19,7 @@ _REMOUNT, _BIND = 32, 4096
 _CAP_SYS_ADMIN = 21
 
 
-def prepare(mounts: list[dict[str, Any]]) -> None:
+def mount_all(mounts: list[dict[str, Any]]) -> None:
     """Mount a tmpfs for each entry (``path``, ``options``, ``flags``); without options, give what
     is mounted there these flags. OSError when refused."""
     if not mounts:

@@ -52,12 +52,12 @@ _TERMINAL_INJECTION = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
-def compiled(*, has_network: bool = False) -> bytes:
+def compile_filter(*, has_network: bool = False) -> bytes:
     """The filter of this machine; KeyError where no table was written for it."""
-    return assemble(program(os.uname().machine, has_network=has_network))
+    return assemble(filter_program(os.uname().machine, has_network=has_network))
 
 
-def install(code: bytes) -> None:
+def install_filter(code: bytes) -> None:
     """Put the filter on this process for good; OSError when the kernel refuses.
 
     Needs no_new_privs. Must be the last thing done: it forbids prctl's neighbours too.
@@ -81,43 +81,43 @@ def assemble(instructions: list[Instruction]) -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
 
-def program(machine: str, *, has_network: bool = False) -> list[Instruction]:
+def filter_program(machine: str, *, has_network: bool = False) -> list[Instruction]:
     """The filter for ``x86_64`` or ``aarch64``; KeyError for any other machine.
 
     ``has_network`` also allows TCP sockets, for a program that listens on a port.
     """
-    number = syscalls.examined(machine)
-    code = opening(machine)
+    number = syscalls.examined_calls(machine)
+    code = filter_start(machine)
     if has_network:
-        code += _tcp(number["socket"])
-        code += _tcp_options(number["setsockopt"])
-    code += answer(number["clone3"], errno.ENOSYS)  # its flags cannot be read; clone's can
-    code += _clone(number["clone"])
-    code += _socket(number["socket"])
-    code += one_of(number["socketpair"], 0, (socket.AF_UNIX,), errno.EAFNOSUPPORT)
-    code += none_of(number["ioctl"], 1, _TERMINAL_INJECTION)
-    code += one_of(number["setsockopt"], 2, _SOCKET_OPTIONS, errno.EPERM)
-    code += answer(number["flock"], 0)
+        code += _tcp_rule(number["socket"])
+        code += _tcp_options_rule(number["setsockopt"])
+    code += return_error(number["clone3"], errno.ENOSYS)  # its flags cannot be read; clone's can
+    code += _clone_rule(number["clone"])
+    code += _socket_rule(number["socket"])
+    code += allow_values_rule(number["socketpair"], 0, (socket.AF_UNIX,), errno.EAFNOSUPPORT)
+    code += deny_values_rule(number["ioctl"], 1, _TERMINAL_INJECTION)
+    code += allow_values_rule(number["setsockopt"], 2, _SOCKET_OPTIONS, errno.EPERM)
+    code += return_error(number["flock"], 0)
     # Advice alone: taken, it would let two boxes talk by dropping pages of a library they share.
-    code += answer(number["fadvise64"], 0)
+    code += return_error(number["fadvise64"], 0)
     # Scratch is memory. What could be reached is the host's disk, which each of these calls makes
     # write down what it holds, for a file of a library too.
     for name in ("fsync", "fdatasync", "sync_file_range"):
-        code += answer(number[name], 0)
-    code += one_of(number["getsockopt"], 2, _SOCKET_QUESTIONS, errno.ENOPROTOOPT)
-    code += _setpriority(number["setpriority"])
-    code += _fcntl(number["fcntl"])
-    code += none_of(number["prctl"], 0, _PRCTL)
-    code += no_flag(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)
-    code += no_flag(number["memfd_create"], 1, _MFD_HUGETLB, errno.EINVAL)
-    code += none_of(number["madvise"], 2, (_MADV_MERGEABLE,))
+        code += return_error(number[name], 0)
+    code += allow_values_rule(number["getsockopt"], 2, _SOCKET_QUESTIONS, errno.ENOPROTOOPT)
+    code += _setpriority_rule(number["setpriority"])
+    code += _fcntl_rule(number["fcntl"])
+    code += deny_values_rule(number["prctl"], 0, _PRCTL)
+    code += deny_flag_rule(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)
+    code += deny_flag_rule(number["memfd_create"], 1, _MFD_HUGETLB, errno.EINVAL)
+    code += deny_values_rule(number["madvise"], 2, (_MADV_MERGEABLE,))
     # The limit on core files is what keeps the host's own crash handler from being started.
-    code += none_of(number["setrlimit"], 0, (_RLIMIT_CORE,))
-    code += _reads_limit(number["prlimit64"])
-    return code + closing(syscalls.allowed(machine))
+    code += deny_values_rule(number["setrlimit"], 0, (_RLIMIT_CORE,))
+    code += _prlimit_rule(number["prlimit64"])
+    return code + filter_end(syscalls.allowed_calls(machine))
 
 
-def opening(machine: str) -> list[Instruction]:
+def filter_start(machine: str) -> list[Instruction]:
     """How a filter begins: with the call's number in hand, which is of this machine's table."""
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCH),
@@ -130,7 +130,7 @@ def opening(machine: str) -> list[Instruction]:
     return code
 
 
-def closing(allowed: list[int]) -> list[Instruction]:
+def filter_end(allowed: list[int]) -> list[Instruction]:
     """How a filter ends: these calls, in rising order, are let through, and no others."""
     code: list[Instruction] = []
     for low, high in _ranges(allowed):
@@ -143,12 +143,12 @@ def closing(allowed: list[int]) -> list[Instruction]:
     return code
 
 
-def answer(call: int, code: int) -> list[Instruction]:
+def return_error(call: int, code: int) -> list[Instruction]:
     """The call does nothing and gives this error, or 0."""
     return [(_JEQ, 0, 1, call), (_RETURN, 0, 0, _ERRNO | code)]
 
 
-def _clone(call: int) -> list[Instruction]:
+def _clone_rule(call: int) -> list[Instruction]:
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG),
         (_JSET, 0, 1, _NEW_NAMESPACES),
@@ -158,7 +158,7 @@ def _clone(call: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _socket(call: int) -> list[Instruction]:
+def _socket_rule(call: int) -> list[Instruction]:
     types: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8), (_AND, 0, 0, 0xF)]
     types += _allow_values(_SOCKET_TYPES)
     types.append((_RETURN, 0, 0, _ERRNO | errno.EPERM))
@@ -170,7 +170,7 @@ def _socket(call: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _tcp(call: int) -> list[Instruction]:
+def _tcp_rule(call: int) -> list[Instruction]:
     """Allow TCP sockets of both internet families; the rules behind this one decide on the others.
 
     All other internet sockets (MPTCP, which Go asks for first, UDP, raw) get the error of a kernel
@@ -196,7 +196,7 @@ def _tcp(call: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _tcp_options(call: int) -> list[Instruction]:
+def _tcp_options_rule(call: int) -> list[Instruction]:
     """Allow one option of TCP and one of IPv6. Other TCP options succeed and do nothing.
 
     The rules behind this one decide on options of the socket level.
@@ -218,14 +218,14 @@ def _tcp_options(call: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def one_of(call: int, arg: int, values: tuple[int, ...], code: int) -> list[Instruction]:
+def allow_values_rule(call: int, arg: int, values: tuple[int, ...], code: int) -> list[Instruction]:
     """The call with one of these values in an argument's lower half; else the error."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8 * arg), *_allow_values(values)]
     body.append((_RETURN, 0, 0, _ERRNO | code))
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def none_of(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
+def deny_values_rule(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
     """The call with any but these values in an argument's lower half; else EPERM."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8 * arg)]
     for value in values:
@@ -234,7 +234,7 @@ def none_of(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def with_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
+def require_flag_rule(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
     """The call with at least one of these bits in an argument; else the error."""
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8 * arg),
@@ -245,7 +245,7 @@ def with_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def no_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
+def deny_flag_rule(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
     """The call without any of these bits in an argument; else the error."""
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8 * arg),
@@ -256,7 +256,7 @@ def no_flag(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _fcntl(call: int) -> list[Instruction]:
+def _fcntl_rule(call: int) -> list[Instruction]:
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8)]
     for commands, code in ((_TAKE_LOCK, 0), (_WATCH_OTHERS, errno.EPERM)):
         for command in commands:
@@ -265,7 +265,7 @@ def _fcntl(call: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _reads_limit(call: int) -> list[Instruction]:
+def _prlimit_rule(call: int) -> list[Instruction]:
     """prlimit64 of RLIMIT_CORE only with no new value, whose address is 64 bits long."""
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8),
@@ -280,7 +280,7 @@ def _reads_limit(call: int) -> list[Instruction]:
     return [(_JEQ, 0, len(body), call), *body]
 
 
-def _setpriority(call: int) -> list[Instruction]:
+def _setpriority_rule(call: int) -> list[Instruction]:
     """More is refused, and others' is; less of one's own succeeds and does nothing. A process that
     stands behind all others of its box would take minutes to end."""
     body: list[Instruction] = [

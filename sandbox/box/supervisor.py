@@ -8,10 +8,10 @@ A box takes one submission for life and plays one seat at a time. Modes, chosen 
 
 Operations: ``setup`` (with the entry of the match group beside it), ``bind`` (followed by the
 archive's bytes), ``play``, ``end``; each but ``play`` is answered. After ``bind``, and after an
-``end`` that asks for it, a *spare* child is forked ahead and told of in a frame of its own, so that
-the next match starts without waiting for a fork; its connection comes beside these two. Log pipes
-are drained on a timer and not by readiness: a silent agent costs nothing, a talking one no wake-up
-in its own move, a flooding one is slowed.
+``end`` that asks for it, a *pre-forked* child is pre-forked and told of in a frame of its own, so
+that the next match starts without waiting for a fork; its connection comes beside these two. Log
+pipes are drained on a timer and not by readiness: a silent agent costs nothing, a talking one no
+wake-up in its own move, a flooding one is slowed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ import socket
 import sys
 from typing import Any
 
-from . import capture, harden, loopback, mounts, names, sweep, wire
-from .contract import FILE
-from .opening import Unpacker
-from .working import WorkingFolder
+from . import cleanup, harden, loopback, mounts, output_capture, user_and_openmp, wire
+from .contract import MANIFEST_FILE
+from .unpack_process import UnpackProcess
+from .working_folder import WorkingFolder
 
 DRAIN_MS = 10
 PIPE_BYTES = 1 << 18
@@ -46,7 +46,7 @@ def main() -> None:
         control.connect(rest)
     try:
         Supervisor(control).serve()
-    except wire.Closed:
+    except wire.ConnectionClosed:
         pass
 
 
@@ -76,12 +76,12 @@ class Supervisor:
         self._bound = False
         self._has_network = False
         """Whether the agent may make TCP sockets; if so, its box takes one match."""
-        self._unpacker: Unpacker
+        self._unpacker: UnpackProcess
         self._working: WorkingFolder | None = None
         """None in a box where matches have no uid of their own."""
         self._matches = 0
-        self._spare: _Match | None = None
-        self._match: _Match | None = None
+        self._spare: _RunningMatch | None = None
+        self._match: _RunningMatch | None = None
 
     def serve(self) -> None:
         """Answer until the node closes the connection; Closed then, and the box dies with us."""
@@ -91,15 +91,15 @@ class Supervisor:
             if self._match is not None:
                 while not poll.poll(DRAIN_MS):
                     self._match.drain()
-            message, fds = wire.receive(self._control, max_fds=1)
+            message, fds = wire.receive_frame(self._control, max_fds=1)
             try:
                 answer = self._answer(message, fds)
             except wire.WireError as error:
-                answer = _zygote_failed(error)
+                answer = _zygote_failure(error)
             if answer is not None:
-                wire.send(self._control, answer)
+                wire.send_frame(self._control, answer)
             if message.get("again") or (answer and answer["op"] == "bound"):
-                self._fork_ahead(fds)
+                self._prefork_child(fds)
             wire.close_all(fds)
 
     def _answer(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any] | None:
@@ -118,19 +118,19 @@ class Supervisor:
     def _prepare(self, setup: dict[str, Any], entry: list[int]) -> dict[str, Any]:
         self._setup = setup
         os.umask(0o022)
-        mounts.prepare(setup.get("mounts", []))
-        harden.hide()
+        mounts.mount_all(setup.get("mounts", []))
+        harden.forbid_tracing()
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
             close_terminals()
-            self._touchable = [*setup["scratch"], *sweep.open_to_all("/dev")]
+            self._touchable = [*setup["scratch"], *cleanup.world_writable("/dev")]
         self._prepare_own_folder()
-        if setup["reads_ahead"]:
-            _read_ahead(setup["library_paths"])
+        if setup["warms_page_cache"]:
+            _fork_page_cache_reader(setup["library_paths"])
         self._zygote = self._spawn_zygote(entry)
-        ready, _ = wire.receive(self._zygote)
+        ready, _ = wire.receive_frame(self._zygote)
         self._base = {1, os.getpid(), int(ready["pid"])}
-        self._unpacker = Unpacker(setup, self._uid(0))
+        self._unpacker = UnpackProcess(setup, self._uid(0))
         return {"op": "ready", "mode": setup["mode"], "python": ready["python"]}
 
     def _prepare_own_folder(self) -> None:
@@ -139,8 +139,8 @@ class Supervisor:
         if own is None:
             return
         if self._setup["mode"] == "single":
-            names.name_user(own, os.getuid(), self._setup["environment"]["HOME"])
-        found = names.link_openmp(own, self._setup["library_paths"])
+            user_and_openmp.name_user(own, os.getuid(), self._setup["environment"]["HOME"])
+        found = user_and_openmp.link_openmp(own, self._setup["library_paths"])
         if found is not None:
             environment = self._setup["environment"]
             searched = environment.get("LD_LIBRARY_PATH")
@@ -163,28 +163,30 @@ class Supervisor:
                 ],
             )
         os.close(null)
-        wire.send(ours, self._setup | {"forget_paths": [root]}, tuple(entry))
+        wire.send_frame(ours, self._setup | {"forget_paths": [root]}, tuple(entry))
         return ours
 
     def _bind(self, size: int) -> dict[str, Any]:
         self._bound = True
-        _spool(self._control, self._unpacker.archive, size)
+        _copy_archive(self._control, self._unpacker.archive, size)
         return self._unpack(self._unpacker)
 
-    def _unpack(self, unpacker: Unpacker) -> dict[str, Any]:
+    def _unpack(self, unpacker: UnpackProcess) -> dict[str, Any]:
         uid = self._uid(0)
         report = unpacker.run()
         code = unpacker.end()
         # Nearly all leave nothing: then the proof is all there is to do.
-        if uid is not None and sweep.left_over(self._base, 0.0):
-            sweep.kill_and_wipe(uid, self._sweeper(), [])
-            if sweep.left_over(self._base, 2.0):
+        if uid is not None and cleanup.leftover_processes(self._base, 0.0):
+            cleanup.kill_and_wipe(uid, self._sweeper(), [])
+            if cleanup.leftover_processes(self._base, 2.0):
                 return {"op": "fault", "reason": "the unpacker left a process behind"}
         if report:
             answer: dict[str, Any] = json.loads(report)
             self._has_network = answer.get("network") is True
-            if self._has_network and not (self._setup.get("own_network") and loopback.is_closed()):
-                return {"op": "refused", "entry": FILE, "reason": _NO_NETWORK}
+            if self._has_network and not (
+                self._setup.get("own_network") and loopback.has_no_route()
+            ):
+                return {"op": "refused", "entry": MANIFEST_FILE, "reason": _NO_NETWORK}
             if uid is not None and answer["op"] == "bound":
                 try:
                     self._working = WorkingFolder(self._setup["agent_dir"])
@@ -198,48 +200,50 @@ class Supervisor:
         why = why or ("needs too much memory to be opened" if code < 0 else "cannot be opened")
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
-    def _fork_ahead(self, line: list[int]) -> None:
+    def _prefork_child(self, line: list[int]) -> None:
         """Fork and harden the next match's child, which gets the connection that came along."""
         stat: list[int] = []
         try:
-            told, stat = self._forked(line[0])
+            told, stat = self._preforked_answer(line[0])
         except wire.WireError as error:
-            told = _zygote_failed(error)
+            told = _zygote_failure(error)
         except OSError as error:
             told = {"op": "fault", "reason": f"the working folder cannot be made: {error}"}
-        wire.send(self._control, told, tuple(stat))
+        wire.send_frame(self._control, told, tuple(stat))
         wire.close_all(stat)
 
-    def _forked(self, line: int) -> tuple[dict[str, Any], list[int]]:
+    def _preforked_answer(self, line: int) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
-        sweep.forget_times(self._touchable)
+        cleanup.reset_times(self._touchable)
         uid = self._uid(1 + self._matches)
         if self._working is not None and uid is not None:
             self._working.give(uid)
-            names.name_user(self._setup["own_dir"], uid, self._setup["environment"]["HOME"])
-        match = _Match(uid)
+            user_and_openmp.name_user(
+                self._setup["own_dir"], uid, self._setup["environment"]["HOME"]
+            )
+        match = _RunningMatch(uid)
         request = {
             "op": "fork",
             "uid": match.uid,
             "mark": match.mark,
             "network": self._has_network,
         }
-        wire.send(self._zygote, request, (line, match.out_write, match.err_write))
+        wire.send_frame(self._zygote, request, (line, match.out_write, match.err_write))
         match.close_write_ends()
-        answer, stat = wire.receive(self._zygote, max_fds=1)
+        answer, stat = wire.receive_frame(self._zygote, max_fds=1)
         match.pid = int(answer["pid"])
         if "error" in answer:
             return {"op": "fault", "reason": answer["error"]}, stat
         self._spare = match
-        return {"op": "spare"}, stat
+        return {"op": "preforked"}, stat
 
-    def _end(self, match: _Match, closed: bool) -> dict[str, Any]:
+    def _end(self, match: _RunningMatch, closed: bool) -> dict[str, Any]:
         self._match = None
         seconds = GRACE_SECONDS if closed else 0.0
-        if match.uid is not None and sweep.left_over({*self._base, match.pid}, 0.0):
+        if match.uid is not None and cleanup.leftover_processes({*self._base, match.pid}, 0.0):
             # Before the child is waited for: they could hold up its end by taking all of the cpu.
             status = self._ask_zygote({"op": "look", "pid": match.pid, "seconds": seconds})
-            sweep.kill_and_wipe(match.uid, self._sweeper(), [])
+            cleanup.kill_and_wipe(match.uid, self._sweeper(), [])
             self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": 0.0})
         else:
             status = self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": seconds})
@@ -260,8 +264,8 @@ class Supervisor:
         }
 
     def _ask_zygote(self, message: dict[str, Any]) -> int | None:
-        wire.send(self._zygote, message)
-        status: int | None = wire.receive(self._zygote)[0]["status"]
+        wire.send_frame(self._zygote, message)
+        status: int | None = wire.receive_frame(self._zygote)[0]["status"]
         return status
 
     def _sweep(self, uid: int) -> tuple[bool, list[int]]:
@@ -270,14 +274,14 @@ class Supervisor:
         assert working is not None
 
         def is_clean() -> bool:
-            return sweep.empty(scratch) and working.is_clean()
+            return cleanup.are_empty(scratch) and working.is_clean()
 
         # Most agents leave nothing: then the proof is all there is to do.
-        if not sweep.left_over(self._base, 0.0) and is_clean():
+        if not cleanup.leftover_processes(self._base, 0.0) and is_clean():
             return True, []
         folders = [*scratch, self._setup["agent_dir"]]
-        complete = sweep.kill_and_wipe(uid, self._sweeper(), folders, working.paths)
-        left = sweep.left_over(self._base, 2.0)
+        complete = cleanup.kill_and_wipe(uid, self._sweeper(), folders, working.paths)
+        left = cleanup.leftover_processes(self._base, 2.0)
         return complete and not left and is_clean(), left
 
     def _uid(self, number: int) -> int | None:
@@ -287,7 +291,7 @@ class Supervisor:
         return int(self._setup["uid_base"]) + 999
 
 
-class _Match:
+class _RunningMatch:
     """What the supervisor holds while a child plays."""
 
     def __init__(self, uid: int | None) -> None:
@@ -295,12 +299,12 @@ class _Match:
         self.pid = 0
         self.mark = f"\0peck:{os.urandom(8).hex()}"
         self.oom_kills = oom_kills()
-        budget = [capture.MATCH_BYTES]
+        budget = [output_capture.MATCH_BYTES]
         mark = self.mark.encode() + b":"
-        out_read, self.out_write = _pipe()
-        err_read, self.err_write = _pipe()
-        self._out = capture.Capture(out_read, mark, budget)
-        self._err = capture.Capture(err_read, mark, budget)
+        out_read, self.out_write = _open_pipe()
+        err_read, self.err_write = _open_pipe()
+        self._out = output_capture.OutputCapture(out_read, mark, budget)
+        self._err = output_capture.OutputCapture(err_read, mark, budget)
 
     def close_write_ends(self) -> None:
         os.close(self.out_write)
@@ -318,20 +322,20 @@ class _Match:
         return [[step, out.get(step, ""), err.get(step, "")] for step in sorted({*out, *err})]
 
 
-def _read_ahead(library_paths: list[str]) -> None:
+def _fork_page_cache_reader(library_paths: list[str]) -> None:
     """In a process of its own, which takes what it needed for it along."""
     pid = os.fork()
     if pid == 0:
         try:
-            from . import ahead
+            from . import page_cache
 
-            ahead.read_files(library_paths)
+            page_cache.warm_page_cache(library_paths)
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
 
 
-def _zygote_failed(error: wire.WireError) -> dict[str, Any]:
+def _zygote_failure(error: wire.WireError) -> dict[str, Any]:
     return {"op": "fault", "reason": f"the zygote failed: {error}"}
 
 
@@ -369,7 +373,7 @@ def oom_kills() -> int:
     return 0
 
 
-def _pipe() -> tuple[int, int]:
+def _open_pipe() -> tuple[int, int]:
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     try:
         fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -378,12 +382,12 @@ def _pipe() -> tuple[int, int]:
     return read_end, write_end
 
 
-def _spool(control: socket.socket, archive: int, size: int) -> None:
+def _copy_archive(control: socket.socket, archive: int, size: int) -> None:
     left = size
     while left:
         chunk = control.recv(min(left, 1 << 20))
         if not chunk:
-            raise wire.Closed("the node went away inside a bundle")
+            raise wire.ConnectionClosed("the node went away inside a bundle")
         left -= len(chunk)
         view = memoryview(chunk)
         while view:

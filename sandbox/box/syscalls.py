@@ -73,24 +73,24 @@ fsync 74 82; fdatasync 75 83; sync_file_range 277 84;
 """
 
 
-def _column(text: str, column: int) -> dict[str, int]:
+def _read_column(text: str, column: int) -> dict[str, int]:
     rows = (row.split() for row in text.split(";") if row.strip())
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
-def allowed(machine: str) -> list[int]:
+def allowed_calls(machine: str) -> list[int]:
     """Numbers of the calls that are let through unseen, in rising order."""
-    return sorted(_column(_ALLOWED, _COLUMNS[machine]).values())
+    return sorted(_read_column(_ALLOWED, _COLUMNS[machine]).values())
 
 
-def numbers(machine: str) -> dict[str, int]:
+def call_numbers(machine: str) -> dict[str, int]:
     """Numbers of all calls of both tables, by name."""
-    return _column(_ALLOWED + _EXAMINED, _COLUMNS[machine])
+    return _read_column(_ALLOWED + _EXAMINED, _COLUMNS[machine])
 
 
-def examined(machine: str) -> dict[str, int]:
+def examined_calls(machine: str) -> dict[str, int]:
     """Numbers of the calls whose arguments decide."""
-    return _column(_EXAMINED, _COLUMNS[machine])
+    return _read_column(_EXAMINED, _COLUMNS[machine])
 
 
 _COLUMNS = {"x86_64": 1, "aarch64": 2}

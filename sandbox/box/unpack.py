@@ -33,7 +33,7 @@ _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
-class Refused(Exception):
+class ArchiveRefused(Exception):
     """The archive broke a rule; ``entry`` names the member where one is to blame."""
 
     def __init__(self, reason: str, entry: str | None = None) -> None:
@@ -47,7 +47,7 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
     memory that they occupy with their folders, and whether their program needs a ``network``."""
     start = file.read(tarfile.BLOCKSIZE)
     file.seek(0)
-    tree = _Tree(folder, most_bytes)
+    tree = _UnpackedTree(folder, most_bytes)
     try:
         if start.startswith(_GZIP):
             _untar(file, tree, "r:gz")
@@ -56,20 +56,20 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
         elif start.startswith(_ZIP):
             _unzip(file, tree)
         else:
-            _single(file, tree)
+            _store_single_file(file, tree)
     except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise Refused(f"the archive is damaged: {error}") from None
+        raise ArchiveRefused(f"the archive is damaged: {error}") from None
     except (NotImplementedError, RuntimeError) as error:
-        raise Refused(f"the archive uses a feature that is not supported: {error}") from None
-    except Refused:
+        raise ArchiveRefused(f"the archive uses a feature that is not supported: {error}") from None
+    except ArchiveRefused:
         raise
     except MemoryError:
-        raise Refused("the archive needs too much memory to be opened") from None
+        raise ArchiveRefused("the archive needs too much memory to be opened") from None
     except Exception as error:
         # Whatever this trips over came out of the archive: a lying offset is an OSError of seek.
-        raise Refused(f"the archive is not understood: {type(error).__name__}") from None
+        raise ArchiveRefused(f"the archive is not understood: {type(error).__name__}") from None
     manifest = tree.settle()
-    network = loopback.is_needed(manifest)
+    network = loopback.needs_loopback(manifest)
     return {"files": tree.files, "bytes": tree.occupied, "network": network}
 
 
@@ -82,7 +82,7 @@ def _is_tar(start: bytes) -> bool:
     return True
 
 
-def _untar(file: IO[bytes], tree: _Tree, mode: Literal["r:", "r:gz"]) -> None:
+def _untar(file: IO[bytes], tree: _UnpackedTree, mode: Literal["r:", "r:gz"]) -> None:
     with tarfile.open(fileobj=file, mode=mode) as archive:
         for member in archive:
             archive.members = []  # type: ignore[attr-defined]  # it would keep every header
@@ -92,13 +92,15 @@ def _untar(file: IO[bytes], tree: _Tree, mode: Literal["r:", "r:gz"]) -> None:
             elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and member.sparse is None:
                 source = archive.extractfile(member)
                 if source is None:
-                    raise Refused("is no regular file", name)
+                    raise ArchiveRefused("is no regular file", name)
                 tree.add_file(name, source, member.size, bool(member.mode & 0o100))
             else:
-                raise Refused(f"is {_kind(member)}; only files and folders are allowed", name)
+                raise ArchiveRefused(
+                    f"is {_member_type(member)}; only files and folders are allowed", name
+                )
 
 
-def _kind(member: tarfile.TarInfo) -> str:
+def _member_type(member: tarfile.TarInfo) -> str:
     if member.issym():
         return "a symbolic link"
     if member.islnk():
@@ -110,18 +112,18 @@ def _kind(member: tarfile.TarInfo) -> str:
     return "of an unusual type"
 
 
-def _unzip(file: IO[bytes], tree: _Tree) -> None:
+def _unzip(file: IO[bytes], tree: _UnpackedTree) -> None:
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             name = tree.admit(member.orig_filename)
             mode = member.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 what = "a symbolic link" if stat.S_ISLNK(mode) else "of an unusual type"
-                raise Refused(f"is {what}; only files and folders are allowed", name)
+                raise ArchiveRefused(f"is {what}; only files and folders are allowed", name)
             if member.flag_bits & 0x1:
-                raise Refused("is encrypted; upload it without a password", name)
+                raise ArchiveRefused("is encrypted; upload it without a password", name)
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise Refused("uses a compression other than deflate", name)
+                raise ArchiveRefused("uses a compression other than deflate", name)
             if member.is_dir():
                 tree.add_folder(name)
                 continue
@@ -129,16 +131,16 @@ def _unzip(file: IO[bytes], tree: _Tree) -> None:
                 tree.add_file(name, source, member.file_size, bool(mode & 0o100))
 
 
-def _single(file: IO[bytes], tree: _Tree) -> None:
+def _store_single_file(file: IO[bytes], tree: _UnpackedTree) -> None:
     source = file.read(MOST_SOURCE_BYTES + 1)
     if len(source) > MOST_SOURCE_BYTES:
-        raise Refused(f"is longer than {MOST_SOURCE_BYTES} bytes", contract.MAIN)
+        raise ArchiveRefused(f"is longer than {MOST_SOURCE_BYTES} bytes", contract.MAIN)
     try:
         text = source.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise Refused(
+        raise ArchiveRefused(
             "the upload is no .tar.gz, no .tar, no .zip and no Python source in UTF-8;"
             " save main.py as UTF-8, or pack its folder as .tar.gz"
         )
@@ -146,7 +148,7 @@ def _single(file: IO[bytes], tree: _Tree) -> None:
     tree.add_file(contract.MAIN, file, len(source), False)
 
 
-class _Tree:
+class _UnpackedTree:
     """The folder being filled, and the counts that bound it."""
 
     def __init__(self, folder: str, most_bytes: int) -> None:
@@ -163,32 +165,40 @@ class _Tree:
         """The member's path below the folder; Refused when its name is not acceptable."""
         self._admitted += 1
         if self._admitted > MOST_ENTRIES:
-            raise Refused(
+            raise ArchiveRefused(
                 f"more than {MOST_ENTRIES} files and folders in the archive; leave out what the"
                 " agent does not read (tests, caches, docs), or keep data in one file and Python"
                 " libraries in a .zip that main.py puts on sys.path",
-                shown(name),
+                printable_name(name),
             )
         if "\0" in name or "\\" in name or any(ord(c) < 32 or ord(c) == 127 for c in name):
-            raise Refused("holds a character that is not allowed in a name", shown(name))
+            raise ArchiveRefused(
+                "holds a character that is not allowed in a name", printable_name(name)
+            )
         try:
             length = len(name.encode("utf-8"))
         except UnicodeEncodeError:
-            raise Refused("is not named in UTF-8", shown(name)) from None
+            raise ArchiveRefused("is not named in UTF-8", printable_name(name)) from None
         if length > MOST_PATH_BYTES:
-            raise Refused(f"has a path longer than {MOST_PATH_BYTES} bytes", shown(name))
+            raise ArchiveRefused(
+                f"has a path longer than {MOST_PATH_BYTES} bytes", printable_name(name)
+            )
         if name.startswith("/"):
-            raise Refused("is an absolute path; paths must be relative", shown(name))
+            raise ArchiveRefused(
+                "is an absolute path; paths must be relative", printable_name(name)
+            )
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if ".." in parts:
-            raise Refused("leads out of the archive's folder", shown(name))
+            raise ArchiveRefused("leads out of the archive's folder", printable_name(name))
         if len(parts) > MOST_DEPTH:
-            raise Refused(f"lies deeper than {MOST_DEPTH} folders", shown(name))
+            raise ArchiveRefused(f"lies deeper than {MOST_DEPTH} folders", printable_name(name))
         if any(len(part.encode()) > MOST_NAME_BYTES for part in parts):
-            raise Refused(f"has a name longer than {MOST_NAME_BYTES} bytes", shown(name))
+            raise ArchiveRefused(
+                f"has a name longer than {MOST_NAME_BYTES} bytes", printable_name(name)
+            )
         path = "/".join(parts)
         if path and path in self._given:
-            raise Refused("appears twice", shown(name))
+            raise ArchiveRefused("appears twice", printable_name(name))
         self._given.add(path)
         return path
 
@@ -199,27 +209,33 @@ class _Tree:
             here = "/".join(parts[:depth])
             known = self._seen.get(here)
             if known is False:
-                raise Refused("is a file and a folder at once", shown(here))
+                raise ArchiveRefused("is a file and a folder at once", printable_name(here))
             if known is None:
                 try:
                     os.mkdir(os.path.join(self._folder, here), 0o755)
                 except OSError as error:
-                    raise Refused(f"cannot be written: {error.strerror}", shown(here)) from None
+                    raise ArchiveRefused(
+                        f"cannot be written: {error.strerror}", printable_name(here)
+                    ) from None
                 self._seen[here] = True
                 self.occupied += _INODE_BYTES
 
     def add_file(self, path: str, source: IO[bytes] | Any, claimed: int, runs: bool) -> None:
         """Write one new file; Refused when it is too large or other than it claims to be."""
         if not path or path in self._seen:
-            raise Refused("is a file and a folder at once", shown(path))
+            raise ArchiveRefused("is a file and a folder at once", printable_name(path))
         if claimed < 0 or claimed > self._most_bytes - self.bytes:
-            raise Refused(f"unpacks to more than {self._most_bytes} bytes in all", shown(path))
+            raise ArchiveRefused(
+                f"unpacks to more than {self._most_bytes} bytes in all", printable_name(path)
+            )
         self.add_folder(os.path.dirname(path))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             fd = os.open(os.path.join(self._folder, path), flags, 0o755 if runs else 0o644)
         except OSError as error:
-            raise Refused(f"cannot be written: {error.strerror}", shown(path)) from None
+            raise ArchiveRefused(
+                f"cannot be written: {error.strerror}", printable_name(path)
+            ) from None
         self._seen[path] = False
         self.files += 1
         written = 0
@@ -227,17 +243,19 @@ class _Tree:
             while chunk := source.read(_CHUNK):
                 written += len(chunk)
                 if written > claimed:
-                    raise Refused("is larger than the archive says", shown(path))
+                    raise ArchiveRefused("is larger than the archive says", printable_name(path))
                 _write_all(fd, chunk)
         except OSError as error:
             # BadGzipFile is an OSError too, and is the archive's own trouble.
             if error.errno is None:
                 raise
-            raise Refused(f"cannot be written: {error.strerror}", shown(path)) from None
+            raise ArchiveRefused(
+                f"cannot be written: {error.strerror}", printable_name(path)
+            ) from None
         finally:
             os.close(fd)
         if written != claimed:
-            raise Refused("is shorter than the archive says", shown(path))
+            raise ArchiveRefused("is shorter than the archive says", printable_name(path))
         self.bytes += written
         self.occupied += _INODE_BYTES - (-written // _PAGE_BYTES) * _PAGE_BYTES
 
@@ -245,18 +263,26 @@ class _Tree:
         """The bundle's manifest. Makes the agent's program executable, whatever mode the archive
         gives it. Raises Refused when the file that starts the agent is missing."""
         try:
-            manifest = contract.read(self._folder)
+            manifest = contract.read_manifest(self._folder)
         except contract.ContractError as error:
-            raise Refused(str(error), contract.FILE) from None
+            raise ArchiveRefused(str(error), contract.MANIFEST_FILE) from None
         name = manifest.program
         if self._seen.get(name) is not False:
             if manifest.contract is not contract.Contract.CALLABLE:
-                raise Refused(f"entry: {shown(name)!r} is no file of the archive", contract.FILE)
-            names = (f"/{contract.MAIN}", f"/{contract.FILE}")
+                raise ArchiveRefused(
+                    f"entry: {printable_name(name)!r} is no file of the archive",
+                    contract.MANIFEST_FILE,
+                )
+            names = (f"/{contract.MAIN}", f"/{contract.MANIFEST_FILE}")
             found = [path for path in self._seen if path.endswith(names)]
-            hint = f"; there is {shown(found[0])!r}: pack the folder's content" if found else ""
-            raise Refused(
-                f"there is no {name} at the root of the archive, and no {contract.FILE} that names "
+            hint = (
+                f"; there is {printable_name(found[0])!r}: pack the folder's content"
+                if found
+                else ""
+            )
+            raise ArchiveRefused(
+                f"there is no {name} at the root of the archive, and no {contract.MANIFEST_FILE}"
+                " that names "
                 f"another program{hint}"
             )
         if manifest.entry and not manifest.is_python:
@@ -264,7 +290,7 @@ class _Tree:
         return manifest
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """A member's name fit for a message: printable and short."""
     text = name.encode("utf-8", "backslashreplace").decode("utf-8")
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

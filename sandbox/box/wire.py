@@ -24,11 +24,11 @@ class WireError(Exception):
     """The other side broke the framing, sent too much, or was too slow."""
 
 
-class Closed(WireError):
+class ConnectionClosed(WireError):
     """The other side closed the connection between two frames."""
 
 
-def encode(message: dict[str, Any], cap: int = CONTROL_CAP) -> bytes:
+def encode_frame(message: dict[str, Any], cap: int = CONTROL_CAP) -> bytes:
     """One frame ready to be written; WireError when its body is longer than ``cap`` bytes."""
     text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     body = text.encode("utf-8", "replace")
@@ -37,7 +37,7 @@ def encode(message: dict[str, Any], cap: int = CONTROL_CAP) -> bytes:
     return HEADER.pack(len(body)) + body
 
 
-def send(
+def send_frame(
     sock: socket.socket,
     message: dict[str, Any],
     fds: tuple[int, ...] = (),
@@ -46,7 +46,7 @@ def send(
     deadline: float | None = None,
 ) -> None:
     """Write one frame, descriptors with its first byte. ``deadline`` is of the monotonic clock."""
-    data = encode(message, cap)
+    data = encode_frame(message, cap)
     try:
         _set_timeout(sock, deadline)
         if fds:
@@ -57,10 +57,10 @@ def send(
     except TimeoutError:
         raise WireError("the other side did not take the frame in time") from None
     except (BrokenPipeError, ConnectionError):
-        raise Closed("the other side has closed the connection") from None
+        raise ConnectionClosed("the other side has closed the connection") from None
 
 
-def receive(
+def receive_frame(
     sock: socket.socket,
     *,
     cap: int = CONTROL_CAP,
@@ -73,11 +73,11 @@ def receive(
     """
     fds: list[int] = []
     try:
-        header = _read(sock, HEADER.size, deadline, fds if max_fds else None)
+        header = _read_exactly(sock, HEADER.size, deadline, fds if max_fds else None)
         (length,) = HEADER.unpack(header)
         if length > cap:
             raise WireError(f"a frame of {length} bytes is over the limit of {cap}")
-        message = json.loads(_read(sock, length, deadline, None))
+        message = json.loads(_read_exactly(sock, length, deadline, None))
         if not isinstance(message, dict):
             raise WireError("a frame must be a JSON object")
         if len(fds) > max_fds:
@@ -97,7 +97,9 @@ def close_all(fds: list[int]) -> None:
         os.close(fds.pop())
 
 
-def _read(sock: socket.socket, count: int, deadline: float | None, fds: list[int] | None) -> bytes:
+def _read_exactly(
+    sock: socket.socket, count: int, deadline: float | None, fds: list[int] | None
+) -> bytes:
     data = bytearray()
     while len(data) < count:
         try:
@@ -109,11 +111,11 @@ def _read(sock: socket.socket, count: int, deadline: float | None, fds: list[int
         except TimeoutError:
             raise WireError("the other side did not answer in time") from None
         except ConnectionError:
-            raise Closed("the other side has closed the connection") from None
+            raise ConnectionClosed("the other side has closed the connection") from None
         if not chunk:
             if data:
                 raise WireError("the connection closed inside a frame")
-            raise Closed("the other side has closed the connection")
+            raise ConnectionClosed("the other side has closed the connection")
         data += chunk
     return bytes(data)
 

@@ -26,8 +26,8 @@ KAGGLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kaggle")
 def main(control_fd: int) -> None:
     """Import, say ready, and serve until the supervisor has gone."""
     control = socket.socket(fileno=control_fd)
-    setup, entry = wire.receive(control, max_fds=1)
-    harden.hide()
+    setup, entry = wire.receive_frame(control, max_fds=1)
+    harden.forbid_tracing()
     if entry:
         # Once for the box and not once a match: moving into a group waits for the kernel's grace
         # period, a fork into the parent's group does not. Nothing is asked of us in a match.
@@ -39,31 +39,31 @@ def main(control_fd: int) -> None:
     site.setquit()
     for name in setup["imports"]:
         importlib.import_module(name)
-    harness.prepare()
+    harness.prepare_zygote()
     filter_codes = (b"", b"")
     if setup["mode"] != "plain":
         harden.harden_parent(setup["limits"])
-        filter_codes = (seccomp.compiled(), seccomp.compiled(has_network=True))
+        filter_codes = (seccomp.compile_filter(), seccomp.compile_filter(has_network=True))
     os.environ.clear()
     os.environ.update(setup["environment"])
     gc.freeze()
-    wire.send(control, {"op": "ready", "pid": os.getpid(), "python": sys.version.split()[0]})
+    wire.send_frame(control, {"op": "ready", "pid": os.getpid(), "python": sys.version.split()[0]})
     while True:
         try:
-            message, fds = wire.receive(control, max_fds=3)
-        except wire.Closed:
+            message, fds = wire.receive_frame(control, max_fds=3)
+        except wire.ConnectionClosed:
             return
         if message["op"] == "fork":
-            answer, stat = fork(setup, message, fds, filter_codes[message["network"]])
-            wire.send(control, answer, tuple(stat))
+            answer, stat = fork_child(setup, message, fds, filter_codes[message["network"]])
+            wire.send_frame(control, answer, tuple(stat))
             wire.close_all(stat)
         elif message["op"] == "look":
-            wire.send(control, {"status": _wait_a_moment(message["pid"], message["seconds"])})
+            wire.send_frame(control, {"status": _wait_for_exit(message["pid"], message["seconds"])})
         elif message["op"] == "reap":
-            wire.send(control, reap(message["pid"], message["seconds"]))
+            wire.send_frame(control, end_and_reap(message["pid"], message["seconds"]))
 
 
-def fork(
+def fork_child(
     setup: dict[str, Any], message: dict[str, Any], fds: list[int], filter_code: bytes
 ) -> tuple[dict[str, Any], list[int]]:
     """One hardened child that waits for the referee's ``start``: its pid, or why there is none,
@@ -71,7 +71,7 @@ def fork(
     report_read, report_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _child(setup, message, [0, fds[1], fds[2], fds[0], report_write], filter_code)
+        _run_child(setup, message, [0, fds[1], fds[2], fds[0], report_write], filter_code)
     os.close(report_write)
     wire.close_all(fds)
     try:
@@ -87,7 +87,7 @@ def fork(
         return {"pid": pid}, []
 
 
-def _child(
+def _run_child(
     setup: dict[str, Any], message: dict[str, Any], files: list[int], filter_code: bytes
 ) -> None:
     """``files``: nothing to read, the two log pipes, the referee's connection, the report."""
@@ -110,7 +110,7 @@ def _child(
         harness.warm_up()
         sock = socket.socket(fileno=AGENT_FD)
         sock.settimeout(None)
-        harness.serve(sock, setup["agent_dir"], message["mark"].encode() + b":")
+        harness.serve_agent(sock, setup["agent_dir"], message["mark"].encode() + b":")
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
@@ -126,13 +126,13 @@ def _child(
         os._exit(code & 0xFF)
 
 
-def reap(pid: int, seconds: float) -> dict[str, int | None]:
+def end_and_reap(pid: int, seconds: float) -> dict[str, int | None]:
     """End the child; its status if it ended by itself within ``seconds``, else None.
 
     The node has killed nothing yet: what the child forked is for the sweep, or, where no other uid
     could do it (single and plain mode), dies with the child's session here.
     """
-    status = _wait_a_moment(pid, seconds)
+    status = _wait_for_exit(pid, seconds)
     for send in (os.killpg, os.kill):
         try:
             send(pid, signal.SIGKILL)
@@ -146,7 +146,7 @@ def reap(pid: int, seconds: float) -> dict[str, int | None]:
     return {"status": status}
 
 
-def _wait_a_moment(pid: int, seconds: float) -> int | None:
+def _wait_for_exit(pid: int, seconds: float) -> int | None:
     """The child's status, or None while it still runs after ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:

@@ -6,6 +6,6 @@ anything, ``degraded`` names what a lack costs, ``report`` puts them together fo
 
 from __future__ import annotations
 
-from sandbox.launchers.degraded import DEGRADED, Row
+from sandbox.launchers.degraded import DEGRADED, DegradedRow
 
-__all__ = ["DEGRADED", "Row"]
+__all__ = ["DEGRADED", "DegradedRow"]

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from sandbox.box import seccomp
 from sandbox.doctor.machine import Machine
-from sandbox.doctor.probes import Tried
+from sandbox.doctor.probes import ProbeResults
 from sandbox.launchers import base, choose, degraded, runtimes
 
 _SECCOMP_ACTIONS = {"kill_process", "errno", "allow"}
@@ -15,7 +15,7 @@ _MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
 """Where the supervisor looks for uids in a user namespace that maps few."""
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How a part of the machine stands."""
 
     OK = "ok"
@@ -33,7 +33,7 @@ class Check:
     """One row of the report."""
 
     name: str
-    state: State
+    state: CheckState
     found: str
     costs: str = ""
     """Empty when nothing is lost."""
@@ -41,30 +41,32 @@ class Check:
     """One line, empty with ``costs``."""
 
 
-def judge(machine: Machine, tried: Tried, python: str, architecture: str) -> tuple[Check, ...]:
+def judge_machine(
+    machine: Machine, tried: ProbeResults, python: str, architecture: str
+) -> tuple[Check, ...]:
     """Every row in the order it is shown."""
     return (
-        Check("python", State.OK, python),
-        _kernel(machine, architecture),
-        _user(machine, tried),
-        _engine(machine, tried),
-        _runtimes(tried),
-        _bubblewrap(machine, tried),
-        _namespaces(machine),
-        _limits(machine, tried),
-        _match_groups(machine, tried),
-        _pressure(machine, tried),
-        _schedstat(machine),
-        _steal_monitor(machine, tried),
-        _uids(machine),
-        _seccomp(machine),
-        _swap(machine, tried),
-        _cores(machine),
-        _gpu(machine, tried),
+        Check("python", CheckState.OK, python),
+        _check_kernel(machine, architecture),
+        _check_user(machine, tried),
+        _check_engine(machine, tried),
+        _check_runtimes(tried),
+        _check_bubblewrap(machine, tried),
+        _check_namespaces(machine),
+        _check_limits(machine, tried),
+        _check_match_groups(machine, tried),
+        _check_pressure(machine, tried),
+        _check_schedstat(machine),
+        _check_steal_monitor(machine, tried),
+        _check_uids(machine),
+        _check_seccomp(machine),
+        _check_swap(machine, tried),
+        _check_core_files(machine),
+        _check_gpu(machine, tried),
     )
 
 
-def works(tried: Tried) -> tuple[str, ...]:
+def working_launchers(tried: ProbeResults) -> tuple[str, ...]:
     """The launchers that isolate agents here, in the order ``auto`` tries them."""
     found = ["docker"] if tried.engine is not None else []
     if tried.bubblewrap and not tried.bubblewrap_trouble:
@@ -72,40 +74,44 @@ def works(tried: Tried) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _kernel(machine: Machine, architecture: str) -> Check:
+def _check_kernel(machine: Machine, architecture: str) -> Check:
     found = f"Linux {machine.kernel} on {architecture}"
     try:
-        calls = len(seccomp.program(architecture))
+        calls = len(seccomp.filter_program(architecture))
     except KeyError:
         return Check(
             "kernel",
-            State.MISSING,
+            CheckState.MISSING,
             found,
             "the table of system calls has no column for this architecture, so no box starts",
             "run nodes on x86_64 or aarch64",
         )
-    return Check("kernel", State.OK, f"{found}; our filter for it has {calls} instructions")
+    return Check("kernel", CheckState.OK, f"{found}; our filter for it has {calls} instructions")
 
 
-def _user(machine: Machine, tried: Tried) -> Check:
+def _check_user(machine: Machine, tried: ProbeResults) -> Check:
     if machine.uid == 0:
-        return Check("user", State.OK, "root")
-    if "docker" in works(tried):
+        return Check("user", CheckState.OK, "root")
+    if "docker" in working_launchers(tried):
         costs = "this node makes no match groups: no freezing, and the charge is wall and canary"
     else:
         costs = "boxes have one uid and take one match each; see the degraded rows below"
     return Check(
-        "user", State.DEGRADED, f"uid {machine.uid}", costs, "run the node, and only it, as root"
+        "user",
+        CheckState.DEGRADED,
+        f"uid {machine.uid}",
+        costs,
+        "run the node, and only it, as root",
     )
 
 
-def _engine(machine: Machine, tried: Tried) -> Check:
+def _check_engine(machine: Machine, tried: ProbeResults) -> Check:
     if tried.engine is None:
-        if machine.uid == 0 and "bubblewrap" in works(tried):
-            return Check("docker engine", State.NOT_NEEDED, tried.engine_trouble)
+        if machine.uid == 0 and "bubblewrap" in working_launchers(tried):
+            return Check("docker engine", CheckState.NOT_NEEDED, tried.engine_trouble)
         return Check(
             "docker engine",
-            State.MISSING,
+            CheckState.MISSING,
             tried.engine_trouble,
             "boxes can only be had from bubblewrap",
             "install an engine and let this user reach its socket, or set DOCKER_HOST",
@@ -119,7 +125,7 @@ def _engine(machine: Machine, tried: Tried) -> Check:
     if any(option.startswith("name=rootless") for option in options):
         return Check(
             "docker engine",
-            State.DEGRADED,
+            CheckState.DEGRADED,
             found,
             "a rootless engine holds its limits only with version 2 groups and systemd, and maps "
             "few uids; not checked by us",
@@ -128,61 +134,61 @@ def _engine(machine: Machine, tried: Tried) -> Check:
     if tried.engine_cannot:
         return Check(
             "docker engine",
-            State.DEGRADED,
+            CheckState.DEGRADED,
             found,
             "; ".join(tried.engine_cannot),
             "switch the controller on (boot parameter swapaccount=1 for swap), or use bubblewrap",
         )
-    return Check("docker engine", State.OK, found)
+    return Check("docker engine", CheckState.OK, found)
 
 
-def _runtimes(tried: Tried) -> Check:
+def _check_runtimes(tried: ProbeResults) -> Check:
     if tried.engine is None:
-        return Check("docker runtimes", State.NOT_NEEDED, "no engine")
+        return Check("docker runtimes", CheckState.NOT_NEEDED, "no engine")
     names = sorted(map(str, tried.engine.get("Runtimes") or ()))
     found = f"{', '.join(names)}; default {tried.engine.get('DefaultRuntime')}"
     if runtimes.GVISOR not in names:
-        return Check("docker runtimes", State.OK, f"{found}; no gVisor")
-    if runtimes.lacks_sockets(tried.engine["Runtimes"][runtimes.GVISOR]):
+        return Check("docker runtimes", CheckState.OK, f"{found}; no gVisor")
+    if runtimes.misses_socket_option(tried.engine["Runtimes"][runtimes.GVISOR]):
         found += f"; gVisor is there, and of no use to boxes without {runtimes.SOCKETS}"
     else:
         found += f"; gVisor is there, to be used by: {runtimes.USE}"
-    return Check("docker runtimes", State.OK, found)
+    return Check("docker runtimes", CheckState.OK, found)
 
 
-def _bubblewrap(machine: Machine, tried: Tried) -> Check:
+def _check_bubblewrap(machine: Machine, tried: ProbeResults) -> Check:
     engine = tried.engine is not None
     if not tried.bubblewrap:
-        state = State.NOT_NEEDED if engine else State.MISSING
+        state = CheckState.NOT_NEEDED if engine else CheckState.MISSING
         costs = "" if engine else "there is no engine either, so agents cannot be isolated"
         remedy = "" if engine else choose.INSTALL
         return Check("bubblewrap", state, "not installed", costs, remedy)
     if tried.bubblewrap_trouble:
-        uids = _uids(machine)
+        uids = _check_uids(machine)
         return Check(
             "bubblewrap",
-            State.DEGRADED if engine else State.MISSING,
+            CheckState.DEGRADED if engine else CheckState.MISSING,
             f"{tried.bubblewrap}: {tried.bubblewrap_trouble}",
             "it is no second choice where the engine is away"
             if engine
             else "there is no engine either, so agents cannot be isolated",
-            uids.remedy if uids.state is State.MISSING else choose.TRY,
+            uids.remedy if uids.state is CheckState.MISSING else choose.TRY,
         )
     how = "as root" if machine.uid == 0 else "as this user, one match each"
-    return Check("bubblewrap", State.OK, f"{tried.bubblewrap}; a real box started {how}")
+    return Check("bubblewrap", CheckState.OK, f"{tried.bubblewrap}; a real box started {how}")
 
 
-def _namespaces(machine: Machine) -> Check:
+def _check_namespaces(machine: Machine) -> Check:
     if not machine.user_namespaces:
-        return Check("user namespaces", State.OK, "ordinary users may make them")
+        return Check("user namespaces", CheckState.OK, "ordinary users may make them")
     if machine.uid == 0:
         found = f"kept from ordinary users ({machine.user_namespaces}); root needs none"
-        return Check("user namespaces", State.NOT_NEEDED, found)
+        return Check("user namespaces", CheckState.NOT_NEEDED, found)
     switch, _, value = machine.user_namespaces.partition(" = ")
     allowed = {"user.max_user_namespaces": "15000"}.get(switch, "0" if value == "1" else "1")
     return Check(
         "user namespaces",
-        State.MISSING,
+        CheckState.MISSING,
         machine.user_namespaces,
         "bubblewrap cannot start for this user unless it is set-uid root or has a profile of "
         "its own",
@@ -190,39 +196,39 @@ def _namespaces(machine: Machine) -> Check:
     )
 
 
-def _limits(machine: Machine, tried: Tried) -> Check:
+def _check_limits(machine: Machine, tried: ProbeResults) -> Check:
     found = f"cgroups {machine.cgroup_version}; offered: {', '.join(machine.controllers) or 'none'}"
     if tried.limited_groups:
         found += "; a group with memory, processes and cpu limits was made"
-        return Check("control groups", State.OK, found)
-    if "docker" in works(tried) and not tried.engine_cannot:
+        return Check("control groups", CheckState.OK, found)
+    if "docker" in working_launchers(tried) and not tried.engine_cannot:
         found += "; none can be made by this user, the engine makes its own"
-        return Check("control groups", State.NOT_NEEDED, found)
+        return Check("control groups", CheckState.NOT_NEEDED, found)
     return Check(
         "control groups",
-        State.DEGRADED if "bubblewrap" in works(tried) else State.MISSING,
+        CheckState.DEGRADED if "bubblewrap" in working_launchers(tried) else CheckState.MISSING,
         f"{found}; none can be made by this user",
         "memory is bounded per process, processes per uid, and cpu not at all",
         "run as root, or start the node with: systemd-run --user --scope -p Delegate=yes ...",
     )
 
 
-def _match_groups(machine: Machine, tried: Tried) -> Check:
+def _check_match_groups(machine: Machine, tried: ProbeResults) -> Check:
     group = tried.match_group
     if group.whole and group.kills:
         place = f"tree at {machine.unified}; one was made: it freezes, kills and counts"
-        return Check("match groups", State.OK, place)
+        return Check("match groups", CheckState.OK, place)
     if group.whole:
         return Check(
             "match groups",
-            State.DEGRADED,
+            CheckState.DEGRADED,
             "a group was made and has no cgroup.kill",
             "a box that does not end is killed process by process",
             "use a kernel from 5.14 on",
         )
     return Check(
         "match groups",
-        State.DEGRADED,
+        CheckState.DEGRADED,
         group.trouble or "a group was made that neither freezes nor counts",
         "off-turn cpu is neither seen nor stopped, waiting is not forgiven: the charge is wall "
         "and canary",
@@ -241,122 +247,128 @@ def _tree_remedy(machine: Machine) -> str:
     return "make the tree writable (a container: --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup)"
 
 
-def _pressure(machine: Machine, tried: Tried) -> Check:
+def _check_pressure(machine: Machine, tried: ProbeResults) -> Check:
     if tried.match_group.pressure:
-        return Check("pressure (psi)", State.OK, "cpu.pressure of a group can be read")
+        return Check("pressure (psi)", CheckState.OK, "cpu.pressure of a group can be read")
     system = "on for the machine" if machine.system_pressure else "off or not built into the kernel"
     found = f"{system}, and no group's cpu.pressure can be read"
     remedy = "boot parameter psi=1"
     if machine.system_pressure:
         remedy = "make match groups possible (row above), and write 1 to their cgroup.pressure"
     costs = "waiting for a core is not forgiven: a timeout counts by wall time and canary alone"
-    return Check("pressure (psi)", State.DEGRADED, found, costs, remedy)
+    return Check("pressure (psi)", CheckState.DEGRADED, found, costs, remedy)
 
 
-def _schedstat(machine: Machine) -> Check:
+def _check_schedstat(machine: Machine) -> Check:
     if machine.schedstat:
-        return Check("schedstat", State.OK, "a thread's wait on the run queue can be read")
+        return Check("schedstat", CheckState.OK, "a thread's wait on the run queue can be read")
     return Check(
         "schedstat",
-        State.DEGRADED,
+        CheckState.DEGRADED,
         "/proc/self/schedstat cannot be read",
         "short waits are forgiven by pressure alone, whose resolution is coarser",
         "use a kernel built with CONFIG_SCHED_INFO",
     )
 
 
-def _steal_monitor(machine: Machine, tried: Tried) -> Check:
+def _check_steal_monitor(machine: Machine, tried: ProbeResults) -> Check:
     if not machine.virtual:
-        return Check("lost cores", State.NOT_NEEDED, "no hypervisor, so nobody takes cores away")
+        return Check(
+            "lost cores", CheckState.NOT_NEEDED, "no hypervisor, so nobody takes cores away"
+        )
     if tried.above_all:
         return Check(
-            "lost cores", State.OK, "the steal monitor may run above all others on each core"
+            "lost cores", CheckState.OK, "the steal monitor may run above all others on each core"
         )
     (lack,) = degraded.DEGRADED[degraded.NO_STEAL_MONITOR]
     return Check(
         "lost cores",
-        State.DEGRADED,
+        CheckState.DEGRADED,
         "there may be a hypervisor, and no thread may run above all others",
         lack.costs,
         lack.remedy,
     )
 
 
-def _uids(machine: Machine) -> Check:
+def _check_uids(machine: Machine) -> Check:
     first, last = base.UID_BASE, base.UID_BASE + base.SLOTS * 1000
     spans = machine.uid_spans
     if machine.uid != 0:
         found = "an ordinary user has no other uids to give; an engine has its own"
-        return Check("uid ranges", State.NOT_NEEDED, found)
+        return Check("uid ranges", CheckState.NOT_NEEDED, found)
     if any(low <= first and last <= high for low, high in spans):
-        return Check("uid ranges", State.OK, f"1000 uids for each box, from {first} on")
+        return Check("uid ranges", CheckState.OK, f"1000 uids for each box, from {first} on")
     low, high = _MAPPED_BASE, _MAPPED_BASE + _MAPPED_SPAN
     if any(start <= low and high <= end for start, end in spans):
         return Check(
             "uid ranges",
-            State.DEGRADED,
+            CheckState.DEGRADED,
             f"this user namespace maps few: 40 ranges from {low} on",
             "two boxes can draw the same uids, and then share the kernel's limits per uid",
             "map all uids, or run in the machine's own user namespace",
         )
     return Check(
         "uid ranges",
-        State.MISSING,
+        CheckState.MISSING,
         "this user namespace maps fewer than 1000 uids in a row",
         "boxes of bubblewrap as root do not start",
         f"map at least {_MAPPED_SPAN} uids from {low} on, or run the node as an ordinary user",
     )
 
 
-def _seccomp(machine: Machine) -> Check:
+def _check_seccomp(machine: Machine) -> Check:
     if machine.seccomp_actions >= _SECCOMP_ACTIONS:
-        return Check("seccomp", State.OK, "filters that kill and refuse")
+        return Check("seccomp", CheckState.OK, "filters that kill and refuse")
     return Check(
         "seccomp",
-        State.MISSING,
+        CheckState.MISSING,
         "the kernel has no filters, or /proc/sys is hidden",
         "no box starts: an agent never runs without our filter",
         "use a kernel built with CONFIG_SECCOMP_FILTER",
     )
 
 
-def _swap(machine: Machine, tried: Tried) -> Check:
+def _check_swap(machine: Machine, tried: ProbeResults) -> Check:
     if not machine.swap_kilobytes:
-        return Check("swap", State.OK, "none, so no agent's memory is ever on a disk")
+        return Check("swap", CheckState.OK, "none, so no agent's memory is ever on a disk")
     found = f"{machine.swap_kilobytes >> 10} MiB"
     if tried.limited_groups and "the engine cannot limit swap on this kernel" not in (
         tried.engine_cannot
     ):
-        return Check("swap", State.OK, f"{found}; boxes are given none of it")
+        return Check("swap", CheckState.OK, f"{found}; boxes are given none of it")
     return Check(
         "swap",
-        State.DEGRADED,
+        CheckState.DEGRADED,
         found,
         "boxes cannot be kept from it: over their memory agents become slow instead of ending",
         "boot parameter swapaccount=1, or swapoff -a",
     )
 
 
-def _cores(machine: Machine) -> Check:
+def _check_core_files(machine: Machine) -> Check:
     if not machine.core_pattern.startswith("|"):
-        return Check("core files", State.OK, f"core_pattern is {machine.core_pattern or 'empty'}")
+        return Check(
+            "core files", CheckState.OK, f"core_pattern is {machine.core_pattern or 'empty'}"
+        )
     found = "crashes are piped to a program of the host's; a core limit of 1 keeps boxes' from it"
-    return Check("core files", State.OK, found)
+    return Check("core files", CheckState.OK, found)
 
 
-def _gpu(machine: Machine, tried: Tried) -> Check:
+def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
     runtimes = tried.engine.get("Runtimes") or () if tried.engine is not None else ()
     files = [path for path in machine.cdi_files if path.endswith(".json")]
     ways = [*files, *(["the engine's runtime nvidia"] if "nvidia" in runtimes else [])]
     if not machine.gpus:
-        return Check("gpu", State.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served")
+        return Check(
+            "gpu", CheckState.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served"
+        )
     found = ", ".join(f"/dev/{name}" for name in machine.gpus)
     if ways:
-        return Check("gpu", State.OK, f"{found}; described by {', '.join(ways)}")
+        return Check("gpu", CheckState.OK, f"{found}; described by {', '.join(ways)}")
     what = "a CDI file in YAML, which is not read" if machine.cdi_files else "no CDI file"
     return Check(
         "gpu",
-        State.DEGRADED,
+        CheckState.DEGRADED,
         f"{found}; {what}, and no nvidia runtime",
         "boxes cannot be given the driver's files, so GPU profiles are not served",
         "as root: nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.match import steal
+from sandbox.match import steal_monitor
 
 CONTROLLERS = ("memory", "pids", "cpu")
 
@@ -49,49 +49,51 @@ class Machine:
     """Files that describe NVIDIA devices for containers."""
 
 
-def read(root: Path, uid: int) -> Machine:
+def read_machine(root: Path, uid: int) -> Machine:
     """The machine whose files lie below ``root``, as this user sees it."""
     proc = root / "proc"
-    mounts = _cgroup_mounts(_text(proc / "self/mountinfo"))
+    mounts = _cgroup_mounts(_read_text(proc / "self/mountinfo"))
     unified = mounts.get("unified")
     first = {name for name in mounts if name != "unified"}
-    own = _own_group(_text(proc / "self/cgroup"))
+    own = _own_group(_read_text(proc / "self/cgroup"))
     offered = first
     if unified is not None:
         mount = root / unified.relative_to("/")
-        offered = first | set(_text(mount / own.lstrip("/") / "cgroup.controllers").split())
-        offered |= set(_text(mount / "cgroup.controllers").split())
+        offered = first | set(_read_text(mount / own.lstrip("/") / "cgroup.controllers").split())
+        offered |= set(_read_text(mount / "cgroup.controllers").split())
     return Machine(
         uid=uid,
-        kernel=_text(proc / "sys/kernel/osrelease").strip() or "unknown",
-        cgroup_version=_version(unified is not None, bool(first & set(CONTROLLERS))),
+        kernel=_read_text(proc / "sys/kernel/osrelease").strip() or "unknown",
+        cgroup_version=_cgroup_version(unified is not None, bool(first & set(CONTROLLERS))),
         unified=unified,
         own_group=own,
         controllers=tuple(name for name in CONTROLLERS if name in offered),
-        system_pressure=_text(proc / "pressure/cpu").startswith("some "),
-        schedstat=re.fullmatch(r"\d+ \d+ \d+\s*", _text(proc / "self/schedstat")) is not None,
-        virtual=steal.is_needed(proc / "cpuinfo"),
-        uid_spans=_spans(_text(proc / "self/uid_map")),
-        seccomp_actions=frozenset(_text(proc / "sys/kernel/seccomp/actions_avail").split()),
-        user_namespaces=_forbidden(proc / "sys"),
+        system_pressure=_read_text(proc / "pressure/cpu").startswith("some "),
+        schedstat=re.fullmatch(r"\d+ \d+ \d+\s*", _read_text(proc / "self/schedstat")) is not None,
+        virtual=steal_monitor.may_have_hypervisor(proc / "cpuinfo"),
+        uid_spans=_uid_spans(_read_text(proc / "self/uid_map")),
+        seccomp_actions=frozenset(_read_text(proc / "sys/kernel/seccomp/actions_avail").split()),
+        user_namespaces=_user_namespace_switch(proc / "sys"),
         swap_kilobytes=sum(
-            int(line.split()[2]) for line in _text(proc / "swaps").splitlines()[1:] if line.strip()
+            int(line.split()[2])
+            for line in _read_text(proc / "swaps").splitlines()[1:]
+            if line.strip()
         ),
-        core_pattern=_text(proc / "sys/kernel/core_pattern").strip(),
-        memory_kilobytes=_memory(_text(proc / "meminfo")),
-        gpus=_names(root / "dev", r"nvidia\d+"),
+        core_pattern=_read_text(proc / "sys/kernel/core_pattern").strip(),
+        memory_kilobytes=_memory_kilobytes(_read_text(proc / "meminfo")),
+        gpus=_names_matching(root / "dev", r"nvidia\d+"),
         cdi_files=_cdi_files(root),
     )
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError:
         return ""
 
 
-def _names(folder: Path, pattern: str) -> tuple[str, ...]:
+def _names_matching(folder: Path, pattern: str) -> tuple[str, ...]:
     try:
         return tuple(sorted(p.name for p in folder.iterdir() if re.fullmatch(pattern, p.name)))
     except OSError:
@@ -118,13 +120,13 @@ def _own_group(lines: str) -> str:
     return "/"
 
 
-def _version(second: bool, first: bool) -> str:
+def _cgroup_version(second: bool, first: bool) -> str:
     if second:
         return "hybrid" if first else "2"
     return "1" if first else "none"
 
 
-def _spans(uid_map: str) -> tuple[tuple[int, int], ...]:
+def _uid_spans(uid_map: str) -> tuple[tuple[int, int], ...]:
     spans = []
     for line in uid_map.splitlines():
         inside, _, count = map(int, line.split())
@@ -132,19 +134,19 @@ def _spans(uid_map: str) -> tuple[tuple[int, int], ...]:
     return tuple(spans)
 
 
-def _forbidden(sys: Path) -> str:
+def _user_namespace_switch(sys: Path) -> str:
     """Which switch keeps ordinary users from user namespaces; empty when none does."""
     for name, closed in (
         ("user/max_user_namespaces", "0"),
         ("kernel/unprivileged_userns_clone", "0"),
         ("kernel/apparmor_restrict_unprivileged_userns", "1"),
     ):
-        if _text(sys / name).strip() == closed:
+        if _read_text(sys / name).strip() == closed:
             return f"{name.replace('/', '.')} = {closed}"
     return ""
 
 
-def _memory(meminfo: str) -> int:
+def _memory_kilobytes(meminfo: str) -> int:
     found = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
     return int(found[1]) if found else 0
 
@@ -152,7 +154,7 @@ def _memory(meminfo: str) -> int:
 def _cdi_files(root: Path) -> tuple[str, ...]:
     found = []
     for folder in ("etc/cdi", "var/run/cdi"):
-        for name in _names(root / folder, r".*\.(json|ya?ml)"):
-            if "nvidia" in _text(root / folder / name):
+        for name in _names_matching(root / folder, r".*\.(json|ya?ml)"):
+            if "nvidia" in _read_text(root / folder / name):
                 found.append(f"/{folder}/{name}")
     return tuple(found)

@@ -22,7 +22,7 @@ from sandbox.doctor.machine import Machine
 from sandbox.errors import HostFault
 from sandbox.launchers import cgroups, choose
 from sandbox.launchers.bubblewrap import BubblewrapLauncher
-from sandbox.match import steal
+from sandbox.match import steal_monitor
 
 _FROZEN_SECONDS = 2.0
 _PROFILE = "python"
@@ -30,7 +30,7 @@ _PROFILE = "python"
 
 
 @dataclass(frozen=True)
-class MatchGroup:
+class MatchGroupProbe:
     """What a version 2 group that was made and removed again could do."""
 
     trouble: str = ""
@@ -47,7 +47,7 @@ class MatchGroup:
 
 
 @dataclass(frozen=True)
-class Tried:
+class ProbeResults:
     """The outcome of every probe."""
 
     engine: Mapping[str, Any] | None
@@ -60,54 +60,54 @@ class Tried:
     """Why no box started, or empty."""
     limited_groups: bool
     """A group with memory, processes and cpu limits could be made."""
-    match_group: MatchGroup
+    match_group: MatchGroupProbe
     above_all: bool = True
     """A thread may run above all others."""
 
 
-def all_of(machine: Machine) -> Tried:
+def run_probes(machine: Machine) -> ProbeResults:
     """Every probe, one after another."""
-    engine, engine_trouble, cannot = _engine()
-    with _switches_kept(machine):
-        limited = _limited_groups()
-        version, trouble = _bubblewrap()
-    group = _match_group(machine)
-    above = steal.is_allowed()
-    return Tried(engine, engine_trouble, cannot, version, trouble, limited, group, above)
+    engine, engine_trouble, cannot = _probe_engine()
+    with _restore_controllers(machine):
+        limited = _probe_limited_groups()
+        version, trouble = _probe_bubblewrap()
+    group = _probe_match_group(machine)
+    above = steal_monitor.may_run_above_others()
+    return ProbeResults(engine, engine_trouble, cannot, version, trouble, limited, group, above)
 
 
-def _engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
+def _probe_engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
     # Imported here: Docker's library is only needed where there may be an engine.
     from sandbox.launchers import docker
 
     try:
-        info = docker.describe()
+        info = docker.describe_engine()
     except HostFault as fault:
         return None, str(fault), ()
-    return info, "", docker.lacks_of(info)
+    return info, "", docker.engine_lacks(info)
 
 
-def _limited_groups() -> bool:
-    tree = cgroups.find(_own_name())
+def _probe_limited_groups() -> bool:
+    tree = cgroups.find_box_groups(_unique_name())
     if tree is not None:
         tree.sweep()
     return tree is not None
 
 
-def _bubblewrap() -> tuple[str, str]:
+def _probe_bubblewrap() -> tuple[str, str]:
     """Version, and why no real box of ours started (the launcher's own probe)."""
     program = shutil.which("bwrap")
     if program is None:
         return "", "bubblewrap is not installed"
     asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     version = asked.stdout.strip() or "bubblewrap"
-    with tempfile.TemporaryDirectory(prefix=f"{_own_name()}-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{_unique_name()}-") as folder:
         path = Path(folder)
         try:
             kind = BubblewrapLauncher(path, path)
             try:
-                kind.prepare(profiles.get(_PROFILE), lambda _: None)
-                choose.probe(kind, _PROFILE)
+                kind.prepare(profiles.get_profile(_PROFILE), lambda _: None)
+                choose.probe_launcher(kind, _PROFILE)
             finally:
                 kind.sweep()
         except HostFault as fault:
@@ -117,62 +117,62 @@ def _bubblewrap() -> tuple[str, str]:
     return version, ""
 
 
-def _own_name() -> str:
+def _unique_name() -> str:
     """Whatever a probe makes bears a name that nobody else's has."""
     return f"peck-doctor-{os.getpid()}"
 
 
-def _match_group(machine: Machine) -> MatchGroup:
+def _probe_match_group(machine: Machine) -> MatchGroupProbe:
     """A group in our own place of the tree, else at its root, with a process in it."""
     if machine.unified is None:
-        return MatchGroup("no version 2 tree is mounted")
+        return MatchGroupProbe("no version 2 tree is mounted")
     trouble = ""
     for base in dict.fromkeys((machine.unified / machine.own_group.lstrip("/"), machine.unified)):
-        folder = base / f"{_own_name()}-match"
+        folder = base / f"{_unique_name()}-match"
         try:
             folder.mkdir()
         except OSError as error:
             trouble = trouble or f"no group can be made in {base}: {error.strerror}"
             continue
         try:
-            return _examined(folder)
+            return _examine_group(folder)
         except OSError as error:
             trouble = trouble or f"no process can be put into a group of {base}: {error.strerror}"
         finally:
-            _remove(folder)
-    return MatchGroup(trouble)
+            _remove_group(folder)
+    return MatchGroupProbe(trouble)
 
 
-def _examined(folder: Path) -> MatchGroup:
+def _examine_group(folder: Path) -> MatchGroupProbe:
     """Freeze, thaw and kill a process that waits in the group. OSError when it cannot go in."""
     process = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
     try:
         (folder / "cgroup.procs").write_text(str(process.pid))
-        freezes = _writes(folder / "cgroup.freeze", "1") and _frozen(folder)
-        _writes(folder / "cgroup.freeze", "0")
-        kills = _writes(folder / "cgroup.kill", "1")
+        freezes = _try_write(folder / "cgroup.freeze", "1") and _wait_until_frozen(folder)
+        _try_write(folder / "cgroup.freeze", "0")
+        kills = _try_write(folder / "cgroup.kill", "1")
         if kills:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_FROZEN_SECONDS)
             kills = process.poll() is not None
-        counts = "usage_usec" in _reads(folder / "cpu.stat")
-        pressure = _reads(folder / "cpu.pressure").startswith("some ")
-        return MatchGroup("", freezes, kills, counts, pressure)
+        counts = "usage_usec" in _try_read(folder / "cpu.stat")
+        pressure = _try_read(folder / "cpu.pressure").startswith("some ")
+        return MatchGroupProbe("", freezes, kills, counts, pressure)
     finally:
         process.kill()
         process.wait()
 
 
-def _frozen(folder: Path) -> bool:
+def _wait_until_frozen(folder: Path) -> bool:
     deadline = time.monotonic() + _FROZEN_SECONDS
     while time.monotonic() < deadline:
-        if "frozen 1" in _reads(folder / "cgroup.events"):
+        if "frozen 1" in _try_read(folder / "cgroup.events"):
             return True
         time.sleep(0.001)
     return False
 
 
-def _writes(path: Path, value: str) -> bool:
+def _try_write(path: Path, value: str) -> bool:
     try:
         # Not for reading: cgroup.kill cannot be read, and root may lack the right to do it anyway.
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -187,14 +187,14 @@ def _writes(path: Path, value: str) -> bool:
     return True
 
 
-def _reads(path: Path) -> str:
+def _try_read(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:
         return ""
 
 
-def _remove(folder: Path) -> None:
+def _remove_group(folder: Path) -> None:
     deadline = time.monotonic() + _FROZEN_SECONDS
     while folder.exists() and time.monotonic() < deadline:
         with contextlib.suppress(OSError):
@@ -204,18 +204,18 @@ def _remove(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _switches_kept(machine: Machine) -> Iterator[None]:
+def _restore_controllers(machine: Machine) -> Iterator[None]:
     """Controllers that a probe switches on for children are switched off again."""
     if machine.unified is None:
         yield
         return
     bases = (machine.unified / machine.own_group.lstrip("/"), machine.unified)
     files = [base / "cgroup.subtree_control" for base in dict.fromkeys(bases)]
-    before = {file: set(_reads(file).split()) for file in files}
+    before = {file: set(_try_read(file).split()) for file in files}
     try:
         yield
     finally:
         for file in files:
-            added = set(_reads(file).split()) - before[file]
+            added = set(_try_read(file).split()) - before[file]
             if added and os.access(file, os.W_OK):
-                _writes(file, " ".join(f"-{name}" for name in sorted(added)))
+                _try_write(file, " ".join(f"-{name}" for name in sorted(added)))

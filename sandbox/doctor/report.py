@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.doctor import checks, machine, probes
-from sandbox.doctor.checks import Check, State
+from sandbox.doctor.checks import Check, CheckState
 from sandbox.doctor.machine import Machine
-from sandbox.doctor.probes import Tried
+from sandbox.doctor.probes import ProbeResults
 from sandbox.launchers import degraded
-from sandbox.launchers.degraded import Row
+from sandbox.launchers.degraded import DegradedRow
 
 FATAL = ("kernel", "seccomp")
 """Rows whose ``missing`` means that no launcher starts a box."""
@@ -22,7 +22,7 @@ _ENGINE_REMEDY = "switch the controller on at the kernel's command line, or use 
 
 
 @dataclass(frozen=True)
-class Report:
+class DoctorReport:
     """What ``peck doctor`` prints."""
 
     checks: tuple[Check, ...]
@@ -30,7 +30,7 @@ class Report:
     """The launcher ``auto`` takes here, None where agents cannot be isolated."""
     verdict: str
     """One sentence."""
-    degraded: Mapping[str, tuple[tuple[str, Row], ...]]
+    degraded: Mapping[str, tuple[tuple[str, DegradedRow], ...]]
     """(lack, row) by launcher that works here."""
 
     def as_json(self) -> dict[str, Any]:
@@ -47,20 +47,22 @@ class Report:
         }
 
 
-def examine() -> Report:
+def examine_machine() -> DoctorReport:
     """This machine, as this user. Makes things only to try them and removes them."""
-    read = machine.read(Path("/"), os.geteuid())
+    read = machine.read_machine(Path("/"), os.geteuid())
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    return conclude(read, probes.all_of(read), python, platform.machine())
+    return build_report(read, probes.run_probes(read), python, platform.machine())
 
 
-def conclude(read: Machine, tried: Tried, python: str, architecture: str) -> Report:
+def build_report(
+    read: Machine, tried: ProbeResults, python: str, architecture: str
+) -> DoctorReport:
     """The report on a machine that was read and tried; touches nothing."""
-    rows = checks.judge(read, tried, python, architecture)
-    fatal = any(row.name in FATAL and row.state is State.MISSING for row in rows)
-    names = () if fatal else checks.works(tried)
+    rows = checks.judge_machine(read, tried, python, architecture)
+    fatal = any(row.name in FATAL and row.state is CheckState.MISSING for row in rows)
+    names = () if fatal else checks.working_launchers(tried)
     losses = {
-        name: degraded.apply(
+        name: degraded.degraded_rows(
             name,
             root=read.uid == 0,
             limits=tried.limited_groups,
@@ -72,21 +74,22 @@ def conclude(read: Machine, tried: Tried, python: str, architecture: str) -> Rep
     }
     if "docker" in losses:
         limits = tuple(
-            ("the engine", Row("limits", cannot, _ENGINE_REMEDY)) for cannot in tried.engine_cannot
+            ("the engine", DegradedRow("limits", cannot, _ENGINE_REMEDY))
+            for cannot in tried.engine_cannot
         )
         losses["docker"] = (*limits, *losses["docker"])
     chosen = names[0] if names else None
-    return Report(rows, chosen, _verdict(chosen, losses, rows), losses)
+    return DoctorReport(rows, chosen, _verdict(chosen, losses, rows), losses)
 
 
 def _verdict(
     chosen: str | None,
-    losses: Mapping[str, tuple[tuple[str, Row], ...]],
+    losses: Mapping[str, tuple[tuple[str, DegradedRow], ...]],
     rows: tuple[Check, ...],
 ) -> str:
     named = {row.name: row for row in rows}
     for row in (named[name] for name in FATAL):
-        if row.state is State.MISSING:
+        if row.state is CheckState.MISSING:
             return f"Agents cannot be isolated here: {row.costs}. Remedy: {row.remedy}"
     if chosen is None:
         remedy = named["bubblewrap"].remedy

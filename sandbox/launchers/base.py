@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sandbox.box import names
+from sandbox.box import user_and_openmp
 from sandbox.launchers.cgroups import MatchGroup
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import Profile, Say
@@ -99,7 +99,7 @@ class BoxSpec:
     profile: Profile
     memory_mb: int
     slot: int
-    reads_ahead: bool = False
+    warms_page_cache: bool = False
     """Whether it is the first of its profile here and brings the libraries into memory."""
     gpu: Gpu | None = None
     """Its own for its life, where the profile needs one."""
@@ -130,9 +130,9 @@ class Box:
     group: MatchGroup | None = None
     """Around its zygote and match children; None where no such group can be made."""
     lines: list[socket.socket] = field(default_factory=list)
-    """The worker's end of the connection of the child that is forked ahead, until it is lent."""
+    """The worker's end of the connection of the child that is pre-forked, until it is lent."""
 
-    def give_up(self) -> None:
+    def disconnect(self) -> None:
         """End the connection, so that a thread that waits for the box's answer stops waiting."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
@@ -188,7 +188,7 @@ class Launcher(Protocol):
         """What this launcher cannot give on this machine, a sentence each."""
 
 
-def unpacked_mb(memory_mb: int) -> int:
+def unpacked_limit_mb(memory_mb: int) -> int:
     """What a bundle may occupy: it stays in memory for the box's life, beside what the agent is to
     have."""
     return memory_mb // 2
@@ -199,7 +199,9 @@ def overhead_mb(profile: Profile) -> int:
     return OVERHEAD_MB + profile.zygote_mb
 
 
-def setup_of(spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any) -> dict[str, Any]:
+def supervisor_setup(
+    spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any
+) -> dict[str, Any]:
     """The supervisor's instructions that are the same for every launcher."""
     folders = spec.gpu.library_folders() if spec.gpu is not None else ()
     searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
@@ -207,34 +209,34 @@ def setup_of(spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any) -> d
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": {**spec.profile.environment, **searched, **_user(home)},
+        "environment": {**spec.profile.environment, **searched, **_user_environment(home)},
         "uid_base": spec.uid_base,
-        "reads_ahead": spec.reads_ahead,
+        "warms_page_cache": spec.warms_page_cache,
         "agent_dir": AGENT,
         "scratch": [SCRATCH],
         "own_dir": OWN,
         "library_paths": [],
         "limits": {**LIMITS, **(GPU_LIMITS if spec.profile.gpu else {})},
-        "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_mb(spec.memory_mb) << 20},
-        "unpacked_bytes": unpacked_mb(spec.memory_mb) << 20,
+        "unpack_limits": {**UNPACK_LIMITS, "FSIZE": unpacked_limit_mb(spec.memory_mb) << 20},
+        "unpacked_bytes": unpacked_limit_mb(spec.memory_mb) << 20,
         "own_network": True,
         **more,
     }
 
 
-def _user(home: str) -> dict[str, str]:
+def _user_environment(home: str) -> dict[str, str]:
     """Variables that programs expect; ``home`` is a folder in which a match may write."""
     return {
         "PATH": PATH,
         "LANG": "C.UTF-8",
-        "USER": names.USER,
-        "LOGNAME": names.USER,
+        "USER": user_and_openmp.USER,
+        "LOGNAME": user_and_openmp.USER,
         "HOME": home,
         "NUMBA_CACHE_DIR": f"{home}/numba",
     }
 
 
-def hung_up(box: Box) -> bool:
+def has_hung_up(box: Box) -> bool:
     """Whether the box's supervisor has closed its connection, as it does only by ending."""
     box.control.setblocking(False)  # else it waits as long as was waited last, MSG_DONTWAIT or not
     try:

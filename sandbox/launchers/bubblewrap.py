@@ -23,7 +23,7 @@ from typing import IO
 
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import base, cgroups, choose, degraded, facts, gpu, system
+from sandbox.launchers import base, cgroups, choose, degraded, gpu, masked_proc, system_libraries
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.launchers.engine_events import FROM_OUTSIDE
 from sandbox.profiles import Profile, Say
@@ -46,9 +46,9 @@ _STOP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class _Handle:
+class _BubblewrapHandle:
     process: subprocess.Popen[bytes]
-    group: cgroups.Group | None
+    group: cgroups.BoxGroup | None
 
 
 class BubblewrapLauncher:
@@ -68,9 +68,9 @@ class BubblewrapLauncher:
         self._root = os.geteuid() == 0
         self.reusable = self._root
         key = hashlib.sha256(str(run_dir).encode()).hexdigest()[:12]
-        self._tree = cgroups.find(f"peck-{key}")
+        self._tree = cgroups.find_box_groups(f"peck-{key}")
         self._match_groups = cgroups.find_match_groups(f"peck-{key}")
-        self._powers = cgroups.powers_of(self._match_groups)
+        self._powers = cgroups.match_group_abilities(self._match_groups)
         self._options = subprocess.run(
             [program, "--help"], capture_output=True, text=True, check=False
         ).stdout
@@ -78,21 +78,26 @@ class BubblewrapLauncher:
     def prepare(self, profile: Profile, say: Say) -> str:
         """The profile's libraries in the state directory; the digest names them and our program."""
         if profile.gpu and not self.gpus():
-            raise gpu.none_here(profile.name)
+            raise gpu.no_gpu_fault(profile.name)
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
         self._program_folder = profiles.compiled_program(self._state_dir)
-        self._system = system.copied(self._state_dir, _executable(), _stdlib_here())
+        self._system = system_libraries.copy_libraries(
+            self._state_dir, _interpreter_path(), _stdlib_of_host()
+        )
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 
     def has(self, profile: Profile) -> bool:
         """Whether its libraries are installed, and there is a GPU where one is needed."""
         if profile.gpu and not self.gpus():
             return False
-        return profile.lock is None or profiles.installed(profile, self._state_dir) is not None
+        return (
+            profile.lock is None
+            or profiles.installed_libraries(profile, self._state_dir) is not None
+        )
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
         """Those that CDI files of this machine describe."""
-        return gpu.find()
+        return gpu.find_gpus()
 
     def start(self, spec: BoxSpec) -> Box:
         """A box in its own control group, its supervisor at the other end of a socket pair."""
@@ -129,13 +134,13 @@ class BubblewrapLauncher:
                 if made is not None:
                     made.remove()
             raise
-        handle = _Handle(process, group)
-        complaint = partial(_complaint, process)
+        handle = _BubblewrapHandle(process, group)
+        complaint = partial(_launch_error, process)
         return Box(spec, ours, self._setup(spec), handle, complaint, match_group)
 
     def stop(self, box: Box) -> None:
         """The supervisor ends with its connection, its namespaces with it; then the group goes."""
-        handle: _Handle = box.handle
+        handle: _BubblewrapHandle = box.handle
         box.hang_up()
         try:
             handle.process.wait(_STOP_SECONDS)
@@ -150,7 +155,7 @@ class BubblewrapLauncher:
 
     def oom_kills(self, box: Box) -> int:
         """From the box's control group."""
-        handle: _Handle = box.handle
+        handle: _BubblewrapHandle = box.handle
         return handle.group.oom_kills() if handle.group is not None else 0
 
     def lost_by_host(self, box: Box) -> str | None:
@@ -159,8 +164,8 @@ class BubblewrapLauncher:
         As root agents have another uid and cannot signal it, which leaves memory: only where the
         control group shows that the kernel killed nothing there is the signal somebody else's.
         """
-        handle: _Handle = box.handle
-        if not self._root or handle.group is None or not base.hung_up(box):
+        handle: _BubblewrapHandle = box.handle
+        if not self._root or handle.group is None or not base.has_hung_up(box):
             return None
         try:
             code = handle.process.wait(_STOP_SECONDS)
@@ -185,10 +190,12 @@ class BubblewrapLauncher:
     def lacks(self) -> tuple[str, ...]:
         """What this user on this machine goes without, by the one list of degraded rows."""
         limits = self._tree is not None
-        told = degraded.lacks(self.name, root=self._root, limits=limits, powers=self._powers)
-        return (*told, *gpu.lacks())
+        told = degraded.missing_protections(
+            self.name, root=self._root, limits=limits, powers=self._powers
+        )
+        return (*told, *gpu.gpu_lacks())
 
-    def _groups(self, spec: BoxSpec) -> tuple[cgroups.Group | None, cgroups.MatchGroup | None]:
+    def _groups(self, spec: BoxSpec) -> tuple[cgroups.BoxGroup | None, cgroups.MatchGroup | None]:
         """The box's group and the match group, which lies in it where both are in one tree."""
         group = None
         if self._tree is not None:
@@ -210,7 +217,7 @@ class BubblewrapLauncher:
         if self._tree is None:
             limits["DATA"] = spec.memory_mb << 20
         libraries = [profiles.MOUNTED] if self._libraries.get(spec.profile.name) else []
-        return base.setup_of(
+        return base.supervisor_setup(
             spec,
             "uids" if self._root else "single",
             limits=limits,
@@ -231,13 +238,13 @@ class BubblewrapLauncher:
             command += ["--unshare-user", "--uid", "1000", "--gid", "1000", "--as-pid-1"]
             if "--disable-userns" in self._options:
                 command.append("--disable-userns")
-        command += [*self._files(spec), *_usual_names()]
+        command += [*self._files(spec), *_usual_path_options()]
         if self._root:
             for folder in (base.SCRATCH, base.AGENT, base.OWN):
                 command += ["--dir", folder]
         else:
             command += self._sized(base.SCRATCH_MB, base.SCRATCH)
-            command += self._sized(base.unpacked_mb(spec.memory_mb), base.AGENT)
+            command += self._sized(base.unpacked_limit_mb(spec.memory_mb), base.AGENT)
             command += self._sized(1, base.OWN)
         return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
@@ -247,22 +254,29 @@ class BubblewrapLauncher:
         # Parents of what is bound come up closed to everybody but root unless they are named.
         for folder in _PARENTS:
             files += ["--dir", folder]
-        for path in facts.masked():
+        for path in masked_proc.masked_paths():
             # Nobody in a box may change the host's settings, not even a supervisor taken over.
             files += (
                 ["--tmpfs", path, "--remount-ro", path]
                 if os.path.isdir(path)
                 else ["--ro-bind", "/dev/null", path]
             )
-        for path, source in facts.files(self._state_dir, spec.memory_mb).items():
+        for path, source in masked_proc.write_files(self._state_dir, spec.memory_mb).items():
             files += ["--ro-bind", str(source), path]
         files += self._system_files()
         # Mounted at a path of our own, since others may not enter a home folder.
-        files += ["--ro-bind", _executable(), _PYTHON, "--ro-bind", _stdlib_here(), _stdlib()]
+        files += [
+            "--ro-bind",
+            _interpreter_path(),
+            _PYTHON,
+            "--ro-bind",
+            _stdlib_of_host(),
+            _stdlib_in_box(),
+        ]
         for name in ("site-packages", "dist-packages"):
             own = f"{sysconfig.get_path('stdlib')}/{name}"
             if os.path.isdir(own):
-                files += ["--tmpfs", f"{_stdlib()}/{name}"]
+                files += ["--tmpfs", f"{_stdlib_in_box()}/{name}"]
         files += ["--ro-bind", str(self._program_folder), profiles.PROGRAM_MOUNTED]
         libraries = self._libraries.get(spec.profile.name)
         if libraries is not None:
@@ -274,13 +288,13 @@ class BubblewrapLauncher:
     def _system_files(self) -> list[str]:
         """The system's libraries at their usual paths."""
         assert self._system is not None, "prepare() comes first"
-        files = ["--ro-bind", str(self._system), system.MOUNTED]
-        for folder in system.folders(self._system):
+        files = ["--ro-bind", str(self._system), system_libraries.MOUNTED]
+        for folder in system_libraries.link_folders(self._system):
             files += ["--dir", folder]
         for link in _SYSTEM_LINKS:
             if os.path.islink(link):
                 files += ["--symlink", os.readlink(link), link]
-        for target, path in system.links(self._system):
+        for target, path in system_libraries.library_links(self._system):
             files += ["--symlink", target, path]
         return files
 
@@ -289,7 +303,7 @@ class BubblewrapLauncher:
         return [*size, "--tmpfs", path]
 
 
-def _complaint(process: subprocess.Popen[bytes]) -> str:
+def _launch_error(process: subprocess.Popen[bytes]) -> str:
     """The end of what bwrap and the supervisor wrote; the box is ended for it."""
     process.kill()
     process.wait()
@@ -298,11 +312,11 @@ def _complaint(process: subprocess.Popen[bytes]) -> str:
     return (process.stderr.read() or b"")[-400:].decode("utf-8", "replace")
 
 
-def _usual_names() -> list[str]:
+def _usual_path_options() -> list[str]:
     """Options that put a shell and the list of users at the paths where programs expect them."""
     options = ["--dir", "/usr/bin", "--symlink", "usr/bin", "/bin"]
-    if os.path.exists(system.SHELL):
-        options += ["--ro-bind", os.path.realpath(system.SHELL), "/usr/bin/sh"]
+    if os.path.exists(system_libraries.SHELL):
+        options += ["--ro-bind", os.path.realpath(system_libraries.SHELL), "/usr/bin/sh"]
     for link, target in base.OWN_LINKS.items():
         options += ["--symlink", target, link]
     return options
@@ -310,7 +324,7 @@ def _usual_names() -> list[str]:
 
 def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
     scratch = f"mode=1777,size={base.SCRATCH_MB}m,nr_inodes={base.SCRATCH_INODES}"
-    room_mb = base.unpacked_mb(spec.memory_mb)
+    room_mb = base.unpacked_limit_mb(spec.memory_mb)
     unpacked = f"mode=755,size={room_mb}m,nr_inodes={base.AGENT_INODES}"
     own = f"mode=755,size={base.OWN_KB}k,nr_inodes=16"
     # Without times of access: a match could leave them behind on files that it may only read.
@@ -324,15 +338,15 @@ def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
     ]
 
 
-def _stdlib() -> str:
+def _stdlib_in_box() -> str:
     return f"/peck/python/lib/{Path(sysconfig.get_path('stdlib')).name}"
 
 
-def _stdlib_here() -> str:
+def _stdlib_of_host() -> str:
     return sysconfig.get_path("stdlib")
 
 
-def _executable() -> str:
+def _interpreter_path() -> str:
     """The path of this interpreter's program."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 

@@ -37,7 +37,7 @@ _WEIGHT = min(10_000, 100 * PROCESSES_A_CORE * _CORES)
 
 
 @dataclass(frozen=True)
-class Group:
+class BoxGroup:
     """One box's group: one folder on version 2, one per controller on version 1."""
 
     folders: Mapping[str, Path]
@@ -60,10 +60,10 @@ class Group:
     def remove(self) -> None:
         """Kill whatever is in the group, wait until it is empty, and remove it."""
         for folder in dict.fromkeys(self.folders.values()):
-            _remove(folder)
+            _remove_group(folder)
 
 
-POWERS: Mapping[str, tuple[str, int]] = {
+ABILITIES: Mapping[str, tuple[str, int]] = {
     "cpu_stat": ("cpu.stat", os.O_RDONLY),
     "cpu_pressure": ("cpu.pressure", os.O_RDONLY),
     "freeze": ("cgroup.freeze", os.O_WRONLY),
@@ -84,9 +84,9 @@ class MatchGroup:
         try:
             folder.mkdir()
             self.entry = os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
-            for name, (file, flags) in POWERS.items():
+            for name, (file, flags) in ABILITIES.items():
                 with contextlib.suppress(OSError):  # no psi, or a kernel without cgroup.kill
-                    self.powers[name] = _open_live(folder / file, flags)
+                    self.powers[name] = _open_readable(folder / file, flags)
         except OSError as error:
             self.remove()
             raise HostFault(f"no match group could be made: {error}") from None
@@ -110,7 +110,7 @@ class MatchGroup:
         for descriptor in descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
-        _remove(self._folder)
+        _remove_group(self._folder)
 
 
 class MatchGroups:
@@ -127,10 +127,10 @@ class MatchGroups:
 
     def sweep(self) -> None:
         """Remove every group of this run directory."""
-        _sweep(self._root, self._parent.name)
+        _remove_groups_of_run_dir(self._root, self._parent.name)
 
 
-class Tree:
+class BoxGroups:
     """Where this node may make groups; found once at start."""
 
     def __init__(self, version: int, parents: Mapping[str, Path], roots: Sequence[Path]) -> None:
@@ -138,9 +138,9 @@ class Tree:
         self._parents = parents
         self._roots = roots
 
-    def create(self, name: str, memory_mb: int, processes: int, cpus: float) -> Group:
+    def create(self, name: str, memory_mb: int, processes: int, cpus: float) -> BoxGroup:
         """A new group with these limits; no swap beside the memory."""
-        group = Group({c: parent / name for c, parent in self._parents.items()}, self._version)
+        group = BoxGroup({c: parent / name for c, parent in self._parents.items()}, self._version)
         try:
             self._open()
             for folder in dict.fromkeys(group.folders.values()):
@@ -161,7 +161,7 @@ class Tree:
         """Remove every group of this run directory, wherever a node before us was started."""
         (name,) = {parent.name for parent in self._parents.values()}
         for root in self._roots:
-            _sweep(root, name)
+            _remove_groups_of_run_dir(root, name)
 
     def _open(self) -> None:
         for parent in dict.fromkeys(self._parents.values()):
@@ -169,41 +169,41 @@ class Tree:
             if self._version == 2:
                 for folder in (parent.parent, parent):
                     (folder / "cgroup.subtree_control").write_text(_ALL)
-        _weigh(self._parents["cpu"])
+        _set_weight(self._parents["cpu"])
 
 
-def weigh(name: str) -> None:
+def set_weight_of_boxes(name: str) -> None:
     """Give the weight of all boxes to the group that a container engine made below its root.
 
     Does nothing where this process cannot see that group.
     """
-    for mount in _mounts().values():
-        _weigh(mount / name)
+    for mount in _cgroup_mounts().values():
+        _set_weight(mount / name)
 
 
-def remove_empty(name: str) -> None:
+def remove_empty_groups(name: str) -> None:
     """Remove the empty groups of this name that an engine left below its root."""
-    for mount in set(_mounts().values()):
+    for mount in set(_cgroup_mounts().values()):
         with contextlib.suppress(OSError):
             (mount / name).rmdir()
 
 
-def find(name: str) -> Tree | None:
+def find_box_groups(name: str) -> BoxGroups | None:
     """A tree in which groups with memory, processes and cpu limits can be made below ``name``.
 
     Tried by making one. None when this user may not, or the kernel has none of it.
     """
-    mounts = _mounts()
+    mounts = _cgroup_mounts()
     own = _own_paths()
     candidates = []
     if "unified" in mounts:
         # Our own group first; one with processes in it cannot have limited children, the root can.
         mount = mounts["unified"]
         for base in dict.fromkeys((mount / own.get("", "/").lstrip("/"), mount)):
-            candidates.append(Tree(2, dict.fromkeys(_CONTROLLERS, base / name), [mount]))
+            candidates.append(BoxGroups(2, dict.fromkeys(_CONTROLLERS, base / name), [mount]))
     if all(controller in mounts for controller in _CONTROLLERS):
         parents = {c: mounts[c] / own.get(c, "/").lstrip("/") / name for c in _CONTROLLERS}
-        candidates.append(Tree(1, parents, [mounts[c] for c in _CONTROLLERS]))
+        candidates.append(BoxGroups(1, parents, [mounts[c] for c in _CONTROLLERS]))
     for tree in candidates:
         try:
             tree.create("probe", 64, 8, 1.0).remove()
@@ -216,7 +216,7 @@ def find(name: str) -> Tree | None:
 
 def find_match_groups(name: str) -> MatchGroups | None:
     """A place for match groups below ``name``, tried by making one; None where there is none."""
-    mount = _mounts().get("unified")
+    mount = _cgroup_mounts().get("unified")
     if mount is None:
         return None
     for base in dict.fromkeys((mount / _own_paths().get("", "/").lstrip("/"), mount)):
@@ -234,7 +234,7 @@ def find_match_groups(name: str) -> MatchGroups | None:
 def container_folder(container: str, parent: str | None = None) -> Path | None:
     """The version 2 group of a container: where engines put it by default, or below ``parent``.
     None when there is none."""
-    mount = _mounts().get("unified")
+    mount = _cgroup_mounts().get("unified")
     if mount is None:
         return None
     places = (
@@ -245,7 +245,7 @@ def container_folder(container: str, parent: str | None = None) -> Path | None:
     return next((mount / place for place in places if (mount / place).is_dir()), None)
 
 
-def powers_of(groups: MatchGroups | None) -> frozenset[str]:
+def match_group_abilities(groups: MatchGroups | None) -> frozenset[str]:
     """The names of the descriptors that match groups have here; found out by making one."""
     if groups is None:
         return frozenset()
@@ -256,7 +256,7 @@ def powers_of(groups: MatchGroups | None) -> frozenset[str]:
         probe.remove()
 
 
-def _weigh(folder: Path) -> None:
+def _set_weight(folder: Path) -> None:
     for name, weight in (("cpu.weight", _WEIGHT), ("cpu.shares", SHARES)):
         path = folder / name
         with contextlib.suppress(OSError):  # where the host forbids it, boxes get less of a core
@@ -287,7 +287,7 @@ def _limits(
     ]
 
 
-def _mounts() -> dict[str, Path]:
+def _cgroup_mounts() -> dict[str, Path]:
     """Mount points by controller (version 1), and ``unified`` (version 2)."""
     found: dict[str, Path] = {}
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
@@ -311,7 +311,7 @@ def _own_paths() -> dict[str, str]:
     return paths
 
 
-def _open_live(path: Path, flags: int) -> int:
+def _open_readable(path: Path, flags: int) -> int:
     """A descriptor of a group's file that can really be read, where it is for reading."""
     descriptor = os.open(path, flags | os.O_CLOEXEC)
     try:
@@ -323,12 +323,12 @@ def _open_live(path: Path, flags: int) -> int:
     return descriptor
 
 
-def _remove(folder: Path) -> None:
+def _remove_group(folder: Path) -> None:
     """Kill whatever is in the group and those below it, and remove them; HostFault if it stays."""
     deadline = time.monotonic() + _KILL_SECONDS
     with contextlib.suppress(OSError):
         for inner in [path for path in folder.iterdir() if path.is_dir()]:
-            _remove(inner)
+            _remove_group(inner)
     while folder.exists():
         _kill_all(folder)
         with contextlib.suppress(OSError):
@@ -339,10 +339,10 @@ def _remove(folder: Path) -> None:
         time.sleep(0.005)
 
 
-def _sweep(root: Path, name: str) -> None:
+def _remove_groups_of_run_dir(root: Path, name: str) -> None:
     for folder in [Path(at) for at, _, _ in os.walk(root) if at.endswith(f"/{name}")]:
         for box in [path for path in folder.iterdir() if path.is_dir()]:
-            _remove(box)
+            _remove_group(box)
         with contextlib.suppress(OSError):
             folder.rmdir()
 

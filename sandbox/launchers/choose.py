@@ -22,13 +22,13 @@ def remove_leftovers(name: str, run_dir: Path, state_dir: Path, say: Say) -> Non
     """
     for each in ("docker", "bubblewrap") if name == "auto" else (name,):
         try:
-            _make(each, run_dir, state_dir, say).sweep()
+            _make_launcher(each, run_dir, state_dir, say).sweep()
         except HostFault as fault:
             if name != "auto":
                 say(f"not everything could be removed: {fault}")
 
 
-def choose(
+def choose_launcher(
     name: str,
     names: Sequence[str],
     run_dir: Path,
@@ -52,10 +52,10 @@ def choose(
     reasons = []
     for each in wanted:
         try:
-            kind = _make(each, run_dir, state_dir, say, runtime)
+            kind = _make_launcher(each, run_dir, state_dir, say, runtime)
             kind.sweep()
-            digests = {n: kind.prepare(profiles.get(n), say) for n in names}
-            probe(kind, names[0])
+            digests = {n: kind.prepare(profiles.get_profile(n), say) for n in names}
+            probe_launcher(kind, names[0])
         except HostFault as fault:
             reasons.append(f"{each}: {fault}")
             continue
@@ -72,7 +72,9 @@ INSTALL = "Type as root: apt-get install -y bubblewrap"
 TRY = "To see what this machine refuses, type: bwrap --unshare-all --ro-bind / / true"
 
 
-def _make(name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = "") -> Launcher:
+def _make_launcher(
+    name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = ""
+) -> Launcher:
     # Imported here: Docker's library is only needed where it is used, and neither side needs both.
     if name == "docker":
         from sandbox.launchers.docker import DockerLauncher
@@ -83,20 +85,20 @@ def _make(name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = ""
 
         return BubblewrapLauncher(run_dir, state_dir)
     if name == "process":
-        from sandbox.launchers.process import PlainLauncher
+        from sandbox.launchers.process import ProcessLauncher
 
         say("WARNING: launcher 'process' isolates nothing; agents run as this user, for tests only")
-        return PlainLauncher(run_dir)
+        return ProcessLauncher(run_dir)
     raise HostFault(f"launcher {name!r} is not one of {', '.join(CHOICES)}")
 
 
-def probe(kind: Launcher, profile: str) -> None:
+def probe_launcher(kind: Launcher, profile: str) -> None:
     """Start one box and remove it: what cannot work here is said now and not in a match."""
-    from sandbox.launchers import control
+    from sandbox.launchers import supervisor_client
 
     name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start just now
-    box = kind.start(BoxSpec(name, profiles.get(profile), PROBE_MB, 0))
+    box = kind.start(BoxSpec(name, profiles.get_profile(profile), PROBE_MB, 0))
     try:
-        control.set_up(box)
+        supervisor_client.set_up_box(box)
     finally:
         kind.stop(box)

@@ -1,6 +1,6 @@
 """The rows of the attack table that hold less, by the lack that weakens them.
 
-This is the one list: launchers say it at start, ``peck doctor`` prints it, SECURITY.md shows it,
+This is the one list: launchers say it at start, ``peck doctor`` prints it, docs/security shows it,
 and a test as an ordinary user compares it with what a node says of itself.
 """
 
@@ -19,11 +19,11 @@ GVISOR = "gVisor"
 
 
 @dataclass(frozen=True)
-class Row:
+class DegradedRow:
     """One attack that is held by less than the full wall."""
 
     attack: str
-    """The row's name in the attack table of SECURITY.md."""
+    """The row's name in the tables of docs/security/attacks.md."""
     costs: str
     """What such an agent can do here that it cannot elsewhere, and what still bounds it."""
     remedy: str
@@ -44,108 +44,108 @@ _TREE = (
 _PSI = "start the kernel with the boot parameter psi=1"
 
 _SHARED_UID = (
-    Row(
+    DegradedRow(
         "marks",
         "nobody can prove a box clean whose one uid is everybody's, so each match starts a box of "
         "its own and the start is paid every time",
         _AS_ROOT,
     ),
-    Row(
+    DegradedRow(
         "kills",
         "the agent shares the uid of its box's own programs and can end its box, which is its own "
         "loss: the seat forfeits and no other match is touched",
         _AS_ROOT,
     ),
-    Row(
+    DegradedRow(
         "inodes",
         "scratch is bounded in bytes and not in inodes; it goes with the box after the match",
         _AS_ROOT,
     ),
 )
 _NO_LIMITS = (
-    Row(
+    DegradedRow(
         "memory",
         "private memory is bounded per process and not per agent, shared memory and nameless "
         "files hardly at all: one agent can press the whole host, until the kernel ends its box",
         _DELEGATE,
     ),
-    Row(
+    DegradedRow(
         "forks",
         "processes are bounded per uid and not per box; kernels before 5.14 count all boxes of "
         "this user together, so that one box can leave another none",
         _DELEGATE,
     ),
-    Row(
+    DegradedRow(
         "cpu",
         "cpu is not bounded: threads take every core from matches beside, and are charged as wall "
         "time only where no match group counts them",
         _DELEGATE,
     ),
 )
-_NO_PRESSURE = Row(
+_NO_PRESSURE = DegradedRow(
     "fairness",
     "waiting for a core is not forgiven: the charge is wall time, and where a canary of the node "
     "was late too a timeout makes the match void, at most twice",
     _TREE,
 )
-_NO_WAITING = Row(
+_NO_WAITING = DegradedRow(
     _NO_PRESSURE.attack,
     "waiting for a core is charged, and whether a timeout stands is judged by cpu time and a "
     "canary of the node",
     _PSI,
 )
 _NO_MATCH_GROUP = (
-    Row(
+    DegradedRow(
         "pondering",
         "a match's processes cannot be frozen, so off-turn cpu goes unseen and unstopped",
         _TREE,
     ),
     _NO_PRESSURE,
 )
-_UNSEEN_LOSSES = Row(
+_UNSEEN_LOSSES = DegradedRow(
     "fairness",
     "nobody sees when a hypervisor takes a core away: it is charged to the agent that ran on it, "
     "but for what the hypervisor tells, on average over the cores",
     "give the node every core and CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: "
     "LimitRTPRIO=1), and its control group real time where that is shared out (cpu.rt_runtime_us)",
 )
-_NOT_OURS = tuple(Row(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
+_NOT_OURS = tuple(DegradedRow(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 
 _USUAL_RUNTIME = "use the engine's usual runtime, and have the host's kernel for a wall instead"
 _OWN_KERNEL = (
-    Row(
+    DegradedRow(
         "forks",
         "each process costs 8 to 12 MB of its box's memory: a fork bomb ends its box before it is "
         "refused a process, which is its own loss: the seat forfeits and no other match is touched",
         _USUAL_RUNTIME,
     ),
-    Row(
+    DegradedRow(
         "memory",
         "a memory bomb ends its whole box and not the agent alone, so its log is lost; no other "
         "match is touched",
         _USUAL_RUNTIME,
     ),
-    Row(
+    DegradedRow(
         "inodes",
         "scratch is bounded in bytes and not in inodes; its files count as the box's memory",
         _USUAL_RUNTIME,
     ),
-    Row(
+    DegradedRow(
         "handles",
         "timers and queued signals are bounded by the box's memory alone; they are of its own "
         "kernel, which no other box shares",
         _USUAL_RUNTIME,
     ),
-    Row(
+    DegradedRow(
         "secrets",
         "environments, maps and lists of descriptors of its box's own programs can be read, which "
         "hold no secret; their memory and their descriptors cannot",
         _USUAL_RUNTIME,
     ),
-    *(Row(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),
+    *(DegradedRow(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),
 )
 
-DEGRADED: Mapping[str, tuple[Row, ...]] = {
+DEGRADED: Mapping[str, tuple[DegradedRow, ...]] = {
     ONE_UID: (*_SHARED_UID, *_NO_LIMITS, *_NOT_OURS),
     NO_GROUPS: _NO_LIMITS,
     NO_TREE: _NO_MATCH_GROUP,
@@ -159,7 +159,7 @@ has been given no group of the version 2 tree; ``no root`` is a node that may us
 nothing else; ``gVisor`` is a node whose boxes have that runtime."""
 
 
-def apply(
+def degraded_rows(
     launcher: str,
     *,
     root: bool,
@@ -167,14 +167,14 @@ def apply(
     match_groups: bool,
     pressure: bool,
     steal_monitor: bool,
-) -> tuple[tuple[str, Row], ...]:
+) -> tuple[tuple[str, DegradedRow], ...]:
     """(lack, row) for each row that is degraded with this launcher, once each.
 
     ``limits``: groups with memory, processes and cpu can be made. ``match_groups``: so can version
     2 groups that freeze, kill and count. ``pressure``: these have a readable cpu.pressure.
     ``steal_monitor``: lost cores are seen, or there is nobody who takes any.
     """
-    names: list[tuple[str, tuple[Row, ...]]] = []
+    names: list[tuple[str, tuple[DegradedRow, ...]]] = []
     if launcher == "bubblewrap":
         if not root:
             names.append((ONE_UID, _SHARED_UID))
@@ -192,9 +192,11 @@ def apply(
     return tuple((name, row) for name, rows in names for row in rows)
 
 
-def lacks(launcher: str, *, root: bool, limits: bool, powers: Collection[str]) -> tuple[str, ...]:
+def missing_protections(
+    launcher: str, *, root: bool, limits: bool, powers: Collection[str]
+) -> tuple[str, ...]:
     """What a node says of itself, by the descriptors that its match groups have."""
-    rows = apply(
+    rows = degraded_rows(
         launcher,
         root=root,
         limits=limits,
@@ -205,6 +207,6 @@ def lacks(launcher: str, *, root: bool, limits: bool, powers: Collection[str]) -
     return tuple(row.sentence for _, row in rows)
 
 
-def sentences(name: str) -> tuple[str, ...]:
+def sentences_for_lack(name: str) -> tuple[str, ...]:
     """What a node says of itself that goes without this."""
     return tuple(row.sentence for row in DEGRADED[name])

@@ -26,7 +26,7 @@ from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from sandbox import profiles
 from sandbox.errors import EngineAway, HostFault
-from sandbox.launchers import base, cgroups, degraded, engine, facts, gpu, runtimes
+from sandbox.launchers import base, cgroups, degraded, docker_images, gpu, masked_proc, runtimes
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.launchers.engine_events import EVENTS, EngineEvents
 from sandbox.profiles import Profile, Say
@@ -52,7 +52,7 @@ _TROUBLE = (docker.errors.DockerException, OSError)
 
 
 @dataclass(frozen=True)
-class _Handle:
+class _DockerHandle:
     container: str
     epoch: int
 
@@ -77,24 +77,24 @@ class DockerLauncher:
             self._info: dict[str, Any] = self._engine.info()
         except _TROUBLE as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
-        self._runtime = runtimes.find(self._info, runtime)
+        self._runtime = runtimes.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
         self._parent = f"peck-{self._key}" if is_plain else None
         """The control group of our boxes. With systemd each box is in systemd's own, and has its
         own weight."""
         self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
-        self._powers = cgroups.powers_of(self._match_groups)
+        self._powers = cgroups.match_group_abilities(self._match_groups)
 
     def prepare(self, profile: Profile, say: Say) -> str:
         """The profile's image, built when it is missing; returns its id, with the runtime's name
         where one was given."""
         if profile.gpu and not self.gpus():
-            raise gpu.none_here(profile.name)
-        image = engine.find(self._engine, profile)
+            raise gpu.no_gpu_fault(profile.name)
+        image = docker_images.find_image(self._engine, profile)
         if image is None and profile.on_command:
-            raise profiles.not_built(profile)
+            raise profiles.not_built_fault(profile)
         if image is None:
-            image = engine.build(self._engine, profile, say)
+            image = docker_images.build_image(self._engine, profile, say)
         self._images[profile.name] = image
         return self._runtime.digest(image)
 
@@ -102,11 +102,11 @@ class DockerLauncher:
         """Whether its image is built, and the engine has a GPU where one is needed."""
         if profile.gpu and not self.gpus():
             return False
-        return engine.find(self._engine, profile) is not None
+        return docker_images.find_image(self._engine, profile) is not None
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
         """Those the engine can give to a container."""
-        return () if self._runtime.is_gvisor else gpu.of_engine(self._info)
+        return () if self._runtime.is_gvisor else gpu.gpus_of_engine(self._info)
 
     def start(self, spec: BoxSpec) -> Box:
         """A container whose supervisor has called back on its socket."""
@@ -122,12 +122,12 @@ class DockerLauncher:
             self._boxes.chmod(0o700)  # keeps the rest of the host away from the sockets below
             folder.mkdir(mode=0o711)
             folder.chmod(0o711)
-            with _listener(folder / _SOCKET_NAME) as listener:
+            with _open_listener(folder / _SOCKET_NAME) as listener:
                 container = self._create(spec, folder)
                 self._events.follow(container)
                 self._engine.api.start(container)
                 if self._parent is not None:
-                    cgroups.weigh(self._parent)
+                    cgroups.set_weight_of_boxes(self._parent)
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
             group = self._group(spec, container)
@@ -135,17 +135,17 @@ class DockerLauncher:
             if control is not None:
                 control.close()
             self._remove(spec, container)
-            kind = HostFault if self._events.is_of(epoch) else EngineAway
+            kind = HostFault if self._events.is_current_epoch(epoch) else EngineAway
             raise kind(f"the engine gave no box: {error}") from None
-        setup = base.setup_of(
+        setup = base.supervisor_setup(
             spec, "uids", library_paths=[profiles.MOUNTED] if spec.profile.lock else []
         )
         setup["limits"] = self._runtime.limits(setup["limits"])
-        return Box(spec, control, setup, _Handle(container, epoch), group=group)
+        return Box(spec, control, setup, _DockerHandle(container, epoch), group=group)
 
     def stop(self, box: Box) -> None:
         """Remove the container, whatever it does, and its folder."""
-        handle: _Handle = box.handle
+        handle: _DockerHandle = box.handle
         box.hang_up()
         self._remove(box.spec, handle.container)
         if box.group is not None:
@@ -156,7 +156,7 @@ class DockerLauncher:
 
         The supervisor counts inside its container, which is enough while it lives.
         """
-        handle: _Handle = box.handle
+        handle: _DockerHandle = box.handle
         told = self._events.out_of_memory(handle.container)
         if self._runtime.is_gvisor and not told:
             # A box that dies as a whole takes the telling along now and then; nothing else kills it
@@ -172,12 +172,12 @@ class DockerLauncher:
         where one was told of the loss is theirs. In gVisor such a kill takes the whole box and is
         not always told: there only one that the engine was asked for is somebody else's.
         """
-        handle: _Handle = box.handle
-        if base.hung_up(box):
-            heard = self._events.settled(handle.container, handle.epoch, _LOST_SECONDS)
+        handle: _DockerHandle = box.handle
+        if base.has_hung_up(box):
+            heard = self._events.wait_until_dead(handle.container, handle.epoch, _LOST_SECONDS)
             if not heard and not self._answers(handle.container):
                 return "the engine does not answer"
-        if not self._events.is_of(handle.epoch):
+        if not self._events.is_current_epoch(handle.epoch):
             return "the engine was restarted"
         from_outside = (
             self._events.killed_by_request
@@ -190,8 +190,8 @@ class DockerLauncher:
 
     def usable(self, box: Box) -> bool:
         """Whether the engine that started it has been there ever since."""
-        handle: _Handle = box.handle
-        return self._events.is_of(handle.epoch)
+        handle: _DockerHandle = box.handle
+        return self._events.is_current_epoch(handle.epoch)
 
     def sweep(self) -> None:
         """Remove containers and folders of this run directory."""
@@ -208,7 +208,7 @@ class DockerLauncher:
         if self._match_groups is not None:
             self._match_groups.sweep()
         if self._parent is not None:
-            cgroups.remove_empty(self._parent)
+            cgroups.remove_empty_groups(self._parent)
 
     def close(self) -> None:
         """Let go of the engine; boxes stay."""
@@ -217,10 +217,10 @@ class DockerLauncher:
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it runs without."""
         root = os.geteuid() == 0
-        told = degraded.lacks(self.name, root=root, limits=True, powers=self._powers)
+        told = degraded.missing_protections(self.name, root=root, limits=True, powers=self._powers)
         if self._runtime.is_gvisor:
-            told = degraded.sentences(degraded.GVISOR)
-        return (*lacks_of(self._info), *told)
+            told = degraded.sentences_for_lack(degraded.GVISOR)
+        return (*engine_lacks(self._info), *told)
 
     def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
         """The box's match group: in the container's own group where the tree is one, which keeps
@@ -238,7 +238,9 @@ class DockerLauncher:
         memory = f"{spec.memory_mb + overhead_mb}m"
         # Without times of access: a match could leave them behind on files that it may only read.
         scratch = f"rw,nosuid,nodev,noexec,noatime,mode=1777,size={base.SCRATCH_MB}m"
-        bundle = f"rw,nosuid,nodev,exec,noatime,mode=755,size={base.unpacked_mb(spec.memory_mb)}m"
+        bundle = (
+            f"rw,nosuid,nodev,exec,noatime,mode=755,size={base.unpacked_limit_mb(spec.memory_mb)}m"
+        )
         own = f"rw,nosuid,nodev,noexec,noatime,mode=755,size={base.OWN_KB}k"
         host = self._engine.api.create_host_config(
             network_mode="none",
@@ -267,7 +269,7 @@ class DockerLauncher:
             runtime=self._runtime.name or None,
         )
         host["KernelMemoryTCP"] = cgroups.TCP_BYTES  # for version 1; version 2 counts it as memory
-        host["MaskedPaths"] = [*facts.masked(), *_MASKED, *_file_systems()]
+        host["MaskedPaths"] = [*masked_proc.masked_paths(), *_MASKED, *_file_system_folders()]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
             [
@@ -288,7 +290,7 @@ class DockerLauncher:
         """The read-only mounts: path on the host to path in the box."""
         shown = {str(folder): _INSIDE}
         if not self._runtime.is_gvisor:  # its kernel reports on itself, not on the host
-            files = facts.files(self._facts, spec.memory_mb)
+            files = masked_proc.write_files(self._facts, spec.memory_mb)
             shown |= {str(source): path for path, source in files.items()}
         return {source: {"bind": path, "mode": "ro"} for source, path in shown.items()}
 
@@ -353,14 +355,14 @@ class DockerLauncher:
         return True
 
 
-def _file_systems() -> list[str]:
+def _file_system_folders() -> list[str]:
     """Folders of the kernel's reports on its file systems, except the box's own control groups."""
     with contextlib.suppress(OSError):
         return [f"/sys/fs/{name}" for name in os.listdir("/sys/fs") if name != "cgroup"]
     return []
 
 
-def describe() -> dict[str, Any]:
+def describe_engine() -> dict[str, Any]:
     """The engine's own account of itself; HostFault when none answers."""
     try:
         engine = docker.from_env(timeout=_ASK_SECONDS)
@@ -371,7 +373,7 @@ def describe() -> dict[str, Any]:
     return info
 
 
-def lacks_of(info: Mapping[str, Any]) -> tuple[str, ...]:
+def engine_lacks(info: Mapping[str, Any]) -> tuple[str, ...]:
     """What an engine of this account cannot limit, and what it runs without, a sentence each."""
     missing = []
     for field, what in (
@@ -387,7 +389,7 @@ def lacks_of(info: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def _listener(path: Path) -> socket.socket:
+def _open_listener(path: Path) -> socket.socket:
     if len(str(path)) > _LONGEST_SOCKET_PATH:
         raise HostFault(f"run-dir: {path} is too long for a socket; use a shorter folder")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

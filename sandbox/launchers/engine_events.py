@@ -28,7 +28,7 @@ FROM_OUTSIDE = frozenset(128 + number for number in (1, 2, 9, 15))
 
 
 @dataclass
-class _Fate:
+class _ContainerEnd:
     exit_code: int | None = None
     dead: bool = False
     out_of_memory: bool = False
@@ -54,7 +54,7 @@ class EngineEvents:
         self._changed = threading.Condition()
         self._epoch = 0
         self._hears = False
-        self._fates: dict[str, _Fate] = {}
+        self._fates: dict[str, _ContainerEnd] = {}
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
@@ -74,14 +74,14 @@ class EngineEvents:
                 raise EngineAway("the engine is away")
             return self._epoch
 
-    def is_of(self, epoch: int) -> bool:
+    def is_current_epoch(self, epoch: int) -> bool:
         """Whether this epoch has not ended."""
         return self._epoch == epoch
 
     def follow(self, container: str) -> None:
         """Keep what is heard of this container until ``forget``."""
         with self._changed:
-            self._fates[container] = _Fate()
+            self._fates[container] = _ContainerEnd()
 
     def forget(self, container: str) -> None:
         with self._changed:
@@ -93,7 +93,7 @@ class EngineEvents:
             fate = self._fates.get(container)
             return fate is not None and fate.out_of_memory
 
-    def settled(self, container: str, epoch: int, seconds: float) -> bool:
+    def wait_until_dead(self, container: str, epoch: int, seconds: float) -> bool:
         """Wait until the container is heard to have died, or the epoch has ended."""
         with self._changed:
             return self._changed.wait_for(
@@ -118,8 +118,8 @@ class EngineEvents:
         with self._changed:
             return self._fate(container).exit_code == 128 + 9
 
-    def _fate(self, container: str) -> _Fate:
-        return self._fates.get(container) or _Fate()
+    def _fate(self, container: str) -> _ContainerEnd:
+        return self._fates.get(container) or _ContainerEnd()
 
     def _run(self) -> None:
         while True:

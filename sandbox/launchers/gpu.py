@@ -2,8 +2,8 @@
 
 Nothing is guessed: what a box needs of a GPU stands in the vendor's CDI file (device nodes, driver
 libraries), written by ``nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json``. Only
-JSON is read; of a YAML file ``lacks`` says so. Never checked on a real GPU. Source: the Container
-Device Interface specification.
+JSON is read; of a YAML file ``gpu_lacks`` says so. Never checked on a real GPU. Source: the
+Container Device Interface specification.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Gpu:
 
     def docker_request(self, info: Mapping[str, Any]) -> dict[str, Any]:
         """For this GPU alone, in the words of ``docker.types.DeviceRequest``."""
-        if _knows_cdi(info):
+        if _engine_supports_cdi(info):
             return {"driver": "cdi", "device_ids": [self.name]}
         device = self.name.partition("=")[2]
         return {"driver": "nvidia", "device_ids": [device], "capabilities": [["gpu"]]}
 
 
-class Devices:
+class GpuPool:
     """Who has which GPU: a box takes one for its life. Safe to call from several threads."""
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
@@ -104,55 +104,55 @@ class Devices:
                 self._free.append(gpu)
 
 
-def find(folders: Iterable[Path] = SPEC_FOLDERS) -> tuple[Gpu, ...]:
+def find_gpus(folders: Iterable[Path] = SPEC_FOLDERS) -> tuple[Gpu, ...]:
     """Every GPU that the CDI files name, once each. HostFault names a file that cannot be read."""
     found: dict[frozenset[str], Gpu] = {}
-    for path in _files(folders, ".json"):
-        for one in _read(path):
+    for path in _cdi_files(folders, ".json"):
+        for one in _read_cdi_file(path):
             # The same GPU has a name by number and one by UUID; a slice shares its parent's nodes
             # and has some of its own.
             found.setdefault(frozenset(source for source, _ in one.nodes), one)
     return tuple(found.values())
 
 
-def of_engine(
+def gpus_of_engine(
     info: Mapping[str, Any], folders: Iterable[Path] = SPEC_FOLDERS, dev: Path = Path("/dev")
 ) -> tuple[Gpu, ...]:
     """The GPUs that a Docker engine of this machine can give to a container, by its ``info``."""
-    if _knows_cdi(info):
+    if _engine_supports_cdi(info):
         ids = [str(one.get("ID")) for one in info.get("DiscoveredDevices") or ()]
         named = [one for one in ids if "/gpu=" in one and not one.endswith(f"={_EVERYTHING}")]
         # By number where there are numbers: the list has each GPU by its UUID too.
         numbered = [one for one in named if one.partition("=")[2].replace(":", "").isdigit()]
-        return find(folders) or tuple(Gpu(one) for one in numbered or named)
+        return find_gpus(folders) or tuple(Gpu(one) for one in numbered or named)
     if "nvidia" in (info.get("Runtimes") or {}):
         numbers = sorted(int(path.name[6:]) for path in dev.glob("nvidia[0-9]*"))
         return tuple(Gpu(f"nvidia.com/gpu={number}") for number in numbers)
     return ()
 
 
-def lacks(folders: Iterable[Path] = SPEC_FOLDERS, dev: Path = Path("/dev")) -> tuple[str, ...]:
+def gpu_lacks(folders: Iterable[Path] = SPEC_FOLDERS, dev: Path = Path("/dev")) -> tuple[str, ...]:
     """Why a machine that has a GPU cannot give it to a box; nothing where there is none to give."""
     folders = tuple(folders)
-    if not any(dev.glob("nvidia[0-9]*")) or any(_files(folders, ".json")):
+    if not any(dev.glob("nvidia[0-9]*")) or any(_cdi_files(folders, ".json")):
         return ()
-    if any(_files(folders, ".yaml")) or any(_files(folders, ".yml")):
+    if any(_cdi_files(folders, ".yaml")) or any(_cdi_files(folders, ".yml")):
         return (f"there is a GPU and its CDI file is YAML, which is not read here; {ADVICE}",)
     return (f"there is a GPU and no CDI file says what a box needs of it; {ADVICE}",)
 
 
-def none_here(profile: str) -> HostFault:
+def no_gpu_fault(profile: str) -> HostFault:
     """The fault of asking for a GPU profile on a node without one."""
     return HostFault(f"profile {profile} needs a GPU and none was found; if there is one, {ADVICE}")
 
 
-def _files(folders: Iterable[Path], suffix: str) -> list[Path]:
+def _cdi_files(folders: Iterable[Path], suffix: str) -> list[Path]:
     """Files of the later folders come first: the specification lets them win."""
     folders = tuple(folders)
     return [path for folder in reversed(folders) for path in sorted(folder.glob(f"*{suffix}"))]
 
 
-def _read(path: Path) -> list[Gpu]:
+def _read_cdi_file(path: Path) -> list[Gpu]:
     try:
         spec = json.loads(path.read_text())
         kind = str(spec["kind"])
@@ -160,7 +160,7 @@ def _read(path: Path) -> list[Gpu]:
             return []
         shared = spec.get("containerEdits") or {}
         return [
-            _gpu(f"{kind}={device['name']}", shared, device.get("containerEdits") or {})
+            _gpu_from_cdi(f"{kind}={device['name']}", shared, device.get("containerEdits") or {})
             for device in spec["devices"]
             if device["name"] != _EVERYTHING
         ]
@@ -168,7 +168,7 @@ def _read(path: Path) -> list[Gpu]:
         raise HostFault(f"the CDI file {path} cannot be read: {error!r}") from None
 
 
-def _gpu(name: str, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Gpu:
+def _gpu_from_cdi(name: str, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Gpu:
     nodes, libraries = {}, {}
     for edits in (shared, own):
         for node in edits.get("deviceNodes") or ():
@@ -184,5 +184,5 @@ def _gpu(name: str, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Gpu:
     )
 
 
-def _knows_cdi(info: Mapping[str, Any]) -> bool:
+def _engine_supports_cdi(info: Mapping[str, Any]) -> bool:
     return bool(info.get("CDISpecDirs"))

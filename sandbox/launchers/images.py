@@ -1,7 +1,7 @@
 """The profiles of a node, built by hand.
 
 ``python -m sandbox.launchers.images build --profile torch`` builds a profile that nodes do not
-build by themselves; ``list`` tells what is built here, ``prune`` removes images of earlier
+build by themselves; ``list`` tells what is built here, ``prune_images`` removes images of earlier
 programs.
 """
 
@@ -24,7 +24,7 @@ LAUNCHERS = ("docker", "bubblewrap")
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """One profile as one launcher has it."""
 
     profile: str
@@ -38,7 +38,7 @@ class Row:
 
 def main(arguments: list[str] | None = None) -> int:
     """0; 1 with one line on stderr when something cannot be had."""
-    options = _arguments(arguments)
+    options = _parse_arguments(arguments)
     try:
         rows = options.act(options)
     except HostFault as fault:
@@ -56,106 +56,115 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def build(options: argparse.Namespace) -> list[Row]:
+def build_profiles(options: argparse.Namespace) -> list[ProfileRow]:
     """Build each profile asked for, whether it is there already or not."""
     launcher = options.launcher
     if launcher == "auto":
         launcher = "docker" if _engine_or_none() is not None else "bubblewrap"
     made = []
     for name in options.profile or profiles.BY_ITSELF:
-        profile = profiles.get(name)
+        profile = profiles.get_profile(name)
         if launcher == "docker":
             made.append(_build_image(profile, options))
         else:
-            made.append(_install(profile, options))
+            made.append(_install_libraries(profile, options))
     return made
 
 
-def listing(options: argparse.Namespace) -> list[Row]:
+def list_profiles(options: argparse.Namespace) -> list[ProfileRow]:
     """Every profile for every launcher of this machine."""
     rows = []
     for launcher in LAUNCHERS:
         for profile in profiles.PROFILES.values():
-            rows.append(_found(profile, launcher, options.state_dir))
+            rows.append(_find_profile(profile, launcher, options.state_dir))
     return rows
 
 
-def prune(options: argparse.Namespace) -> list[Row]:
+def prune_images(options: argparse.Namespace) -> list[ProfileRow]:
     """Images of earlier programs that no container uses are removed."""
-    from sandbox.launchers import engine
+    from sandbox.launchers import docker_images
 
-    found = _engine()
-    gone = [image for image in engine.stale(found) if engine.remove(found, image)]
-    return [Row(one.profile, "docker", False, one.id, one.base, one.size_bytes) for one in gone]
+    found = _connect_engine()
+    gone = [
+        image
+        for image in docker_images.stale_images(found)
+        if docker_images.remove_image(found, image)
+    ]
+    return [
+        ProfileRow(one.profile, "docker", False, one.id, one.base, one.size_bytes) for one in gone
+    ]
 
 
-def _build_image(profile: Profile, options: argparse.Namespace) -> Row:
-    from sandbox.launchers import engine
+def _build_image(profile: Profile, options: argparse.Namespace) -> ProfileRow:
+    from sandbox.launchers import docker_images
 
-    wheels = engine.Wheels(options.index_url, options.find_links, is_loud=True)
-    image_id = engine.build(_engine(), profile, _say, wheels)
+    wheels = docker_images.WheelSource(options.index_url, options.find_links, is_loud=True)
+    image_id = docker_images.build_image(_connect_engine(), profile, _print_error, wheels)
     return next(
-        Row(profile.name, "docker", True, one.id, one.base, one.size_bytes)
-        for one in engine.listed(_engine())
+        ProfileRow(profile.name, "docker", True, one.id, one.base, one.size_bytes)
+        for one in docker_images.list_images(_connect_engine())
         if one.id == image_id
     )
 
 
-def _install(profile: Profile, options: argparse.Namespace) -> Row:
-    if profile.lock is not None and profiles.installed(profile, options.state_dir) is None:
-        profiles.install(
+def _install_libraries(profile: Profile, options: argparse.Namespace) -> ProfileRow:
+    if (
+        profile.lock is not None
+        and profiles.installed_libraries(profile, options.state_dir) is None
+    ):
+        profiles.install_libraries(
             profile,
             options.state_dir,
-            _say,
+            _print_error,
             index_url=options.index_url,
             find_links=options.find_links,
             is_loud=True,
         )
-    return _found(profile, "bubblewrap", options.state_dir)
+    return _find_profile(profile, "bubblewrap", options.state_dir)
 
 
-def _found(profile: Profile, launcher: str, state_dir: Path) -> Row:
+def _find_profile(profile: Profile, launcher: str, state_dir: Path) -> ProfileRow:
     if launcher == "bubblewrap":
-        return _folder_of(profile, state_dir)
+        return _library_folder(profile, state_dir)
     found = _engine_or_none()
     if found is None:
-        return Row(profile.name, launcher, False, "no Docker engine answers")
-    from sandbox.launchers import engine
+        return ProfileRow(profile.name, launcher, False, "no Docker engine answers")
+    from sandbox.launchers import docker_images
 
-    image_id = engine.find(found, profile)
-    for image in engine.listed(found):
+    image_id = docker_images.find_image(found, profile)
+    for image in docker_images.list_images(found):
         if image.id == image_id:
-            return Row(profile.name, launcher, True, image.id, image.base, image.size_bytes)
-    return Row(profile.name, launcher, False, _remedy(profile))
+            return ProfileRow(profile.name, launcher, True, image.id, image.base, image.size_bytes)
+    return ProfileRow(profile.name, launcher, False, _build_remedy(profile))
 
 
-def _folder_of(profile: Profile, state_dir: Path) -> Row:
+def _library_folder(profile: Profile, state_dir: Path) -> ProfileRow:
     if shutil.which("bwrap") is None:
-        return Row(profile.name, "bubblewrap", False, "bubblewrap is not installed")
+        return ProfileRow(profile.name, "bubblewrap", False, "bubblewrap is not installed")
     if profile.lock is None:
-        return Row(profile.name, "bubblewrap", True, "needs no libraries")
-    folder = profiles.installed(profile, state_dir)
+        return ProfileRow(profile.name, "bubblewrap", True, "needs no libraries")
+    folder = profiles.installed_libraries(profile, state_dir)
     if folder is None:
-        return Row(profile.name, "bubblewrap", False, _remedy(profile))
+        return ProfileRow(profile.name, "bubblewrap", False, _build_remedy(profile))
     size_bytes = sum(path.lstat().st_size for path in folder.rglob("*"))
-    return Row(profile.name, "bubblewrap", True, str(folder), None, size_bytes)
+    return ProfileRow(profile.name, "bubblewrap", True, str(folder), None, size_bytes)
 
 
-def _remedy(profile: Profile) -> str:
+def _build_remedy(profile: Profile) -> str:
     if profile.on_command:
         command = f"python -m sandbox.launchers.images build --profile {profile.name}"
         return f"not built here; type: {command}"
     return "not built here; a node builds it when it starts"
 
 
-def _engine() -> Any:
+def _connect_engine() -> Any:
     import docker
     import docker.errors
 
-    from sandbox.launchers import engine
+    from sandbox.launchers import docker_images
 
     try:
-        client = docker.from_env(timeout=engine.BUILD_SECONDS)
+        client = docker.from_env(timeout=docker_images.BUILD_SECONDS)
         client.ping()
     except (docker.errors.DockerException, OSError) as error:
         raise HostFault(f"no Docker engine answers: {error}") from None
@@ -164,16 +173,16 @@ def _engine() -> Any:
 
 def _engine_or_none() -> Any:
     try:
-        return _engine()
+        return _connect_engine()
     except HostFault:
         return None
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
     print(f"images: {line}", file=sys.stderr, flush=True)
 
 
-def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.launchers.images", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     shared = argparse.ArgumentParser(add_help=False)
@@ -193,11 +202,13 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         help="an index beside pip's own; default: $PECK_TORCH_INDEX",
     )
     one.add_argument("--find-links", type=Path, help="a folder of wheels")
-    one.set_defaults(act=build)
-    verbs.add_parser("list", parents=[shared], help="what is built here").set_defaults(act=listing)
+    one.set_defaults(act=build_profiles)
+    verbs.add_parser("list", parents=[shared], help="what is built here").set_defaults(
+        act=list_profiles
+    )
     verbs.add_parser(
         "prune", parents=[shared], help="remove images of earlier programs"
-    ).set_defaults(act=prune)
+    ).set_defaults(act=prune_images)
     return parser.parse_args(arguments)
 
 

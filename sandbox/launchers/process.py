@@ -13,15 +13,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sandbox.box import missing
-from sandbox.launchers.base import Box, BoxSpec, setup_of
+from sandbox.box import missing_modules
+from sandbox.launchers.base import Box, BoxSpec, supervisor_setup
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import BOX_PROGRAM, Profile, Say, content_digest
 
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from peckbox.supervisor import main; main()"
 
 
-class PlainLauncher:
+class ProcessLauncher:
     """One process tree per box, nothing more; a box takes one match."""
 
     name = "process"
@@ -36,7 +36,9 @@ class PlainLauncher:
 
     def has(self, profile: Profile) -> bool:
         """Whether this interpreter has the profile's libraries."""
-        modules = [module for module, name in missing.PROFILE_OF.items() if name == profile.name]
+        modules = [
+            module for module, name in missing_modules.PROFILE_OF.items() if name == profile.name
+        ]
         return not profile.gpu and None not in map(importlib.util.find_spec, modules)
 
     def gpus(self) -> tuple[Gpu, ...]:
@@ -58,7 +60,7 @@ class PlainLauncher:
                 env={},
             )
         own = [path for path in sys.path if path.endswith("site-packages")]
-        setup = setup_of(
+        setup = supervisor_setup(
             spec,
             "plain",
             home=str(agent_dir),

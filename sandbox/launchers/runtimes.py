@@ -64,7 +64,7 @@ class Runtime:
 USUAL = Runtime()
 
 
-def find(info: Mapping[str, Any], name: str) -> Runtime:
+def find_runtime(info: Mapping[str, Any], name: str) -> Runtime:
     """The runtime of this name in an engine's account of itself.
 
     HostFault, with what to do, when the engine does not know it or it cannot hold our boxes.
@@ -78,12 +78,12 @@ def find(info: Mapping[str, Any], name: str) -> Runtime:
     entry = known[name]
     path = str(entry.get("path", "")) if isinstance(entry, Mapping) else ""
     runtime = Runtime(name, GVISOR in (name, os.path.basename(path)))
-    if runtime.is_gvisor and lacks_sockets(entry):
+    if runtime.is_gvisor and misses_socket_option(entry):
         raise HostFault(f"runtime: {name} runs without {SOCKETS}. {REMEDY}")
     return runtime
 
 
-def lacks_sockets(entry: object) -> bool:
+def misses_socket_option(entry: object) -> bool:
     """Whether an engine's entry of gVisor says how it is run, and not so that boxes can call back.
 
     Newer engines may keep that in a file of their own; then only a box that is started tells.

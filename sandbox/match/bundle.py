@@ -34,7 +34,7 @@ class BundleError(SandboxError):
     """This path cannot be an agent; the message names it and says what to give instead."""
 
 
-def prepare(path: Path, scratch: Path) -> Path:
+def prepare_bundle(path: Path, scratch: Path) -> Path:
     """The file to lend or to upload for ``path``; written under ``scratch`` when it is a folder.
 
     Raises BundleError.
@@ -42,22 +42,22 @@ def prepare(path: Path, scratch: Path) -> Path:
     try:
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
-            return _pack(path, scratch)
+            return _pack_folder(path, scratch)
         if not stat.S_ISREG(kind):
             raise BundleError(f"{path}: neither a file nor a folder; {_EXPECTED}")
-        return _check(path)
+        return _check_bundle(path)
     except FileNotFoundError:
         raise BundleError(f"{path}: there is no such file; {_EXPECTED}") from None
     except OSError as error:
         raise BundleError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def names(folder: Path) -> list[str]:
+def bundle_file_names(folder: Path) -> list[str]:
     """Names of the files that the folder's bundle holds. Raises BundleError."""
-    return sorted(name for name, _ in _files(folder, os.path.realpath(folder), ""))
+    return sorted(name for name, _ in _bundle_files(folder, os.path.realpath(folder), ""))
 
 
-def _check(path: Path) -> Path:
+def _check_bundle(path: Path) -> Path:
     size = path.stat().st_size
     if size == 0:
         raise BundleError(f"{path}: the file is empty; {_EXPECTED}")
@@ -71,7 +71,7 @@ def _check(path: Path) -> Path:
     return path
 
 
-def _pack(folder: Path, scratch: Path) -> Path:
+def _pack_folder(folder: Path, scratch: Path) -> Path:
     if not any((folder / name).is_file() for name in ENTRIES):
         raise BundleError(f"{folder}: the folder has no {' and no '.join(ENTRIES)}; {_EXPECTED}")
     # The folder's own name is not part of the bytes, so equal folders have equal digests.
@@ -82,7 +82,7 @@ def _pack(folder: Path, scratch: Path) -> Path:
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for name, file in sorted(_files(folder, os.path.realpath(folder), "")):
+        for name, file in sorted(_bundle_files(folder, os.path.realpath(folder), "")):
             told = file.stat()
             member = tarfile.TarInfo(name)
             member.size = told.st_size
@@ -95,7 +95,7 @@ def _pack(folder: Path, scratch: Path) -> Path:
     return packed
 
 
-def _files(folder: Path, root: str, prefix: str) -> Iterator[tuple[str, Path]]:
+def _bundle_files(folder: Path, root: str, prefix: str) -> Iterator[tuple[str, Path]]:
     """Regular files with their names in the archive. ``root`` is the real path of the folder that
     is packed. Raises BundleError for an entry that a bundle cannot hold."""
     with os.scandir(folder) as entries:
@@ -104,9 +104,9 @@ def _files(folder: Path, root: str, prefix: str) -> Iterator[tuple[str, Path]]:
                 continue
             name = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(Path(entry.path), root, name + "/")
+                yield from _bundle_files(Path(entry.path), root, name + "/")
             elif entry.is_symlink():
-                yield name, _linked(entry.path, root)
+                yield name, _resolve_link(entry.path, root)
             elif entry.is_file():
                 yield name, Path(entry.path)
             else:
@@ -116,7 +116,7 @@ def _files(folder: Path, root: str, prefix: str) -> Iterator[tuple[str, Path]]:
                 )
 
 
-def _linked(path: str, root: str) -> Path:
+def _resolve_link(path: str, root: str) -> Path:
     """The file that a link names, which is packed in the place of the link."""
     target = os.path.realpath(path)
     if os.path.commonpath((target, root)) != root:

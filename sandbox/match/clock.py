@@ -53,27 +53,27 @@ class Clock:
             if name not in known:
                 raise ClockError(str(name), f"unknown; known are {', '.join(sorted(known))}")
         return cls(
-            act_seconds=_seconds(value, "act_seconds"),
-            bank_seconds=_seconds(value, "bank_seconds"),
-            increment_seconds=_seconds(value, "increment_seconds"),
-            load=_load(value),
-            load_seconds=_seconds(value, "load_seconds", above_zero=True),
+            act_seconds=_parse_seconds(value, "act_seconds"),
+            bank_seconds=_parse_seconds(value, "bank_seconds"),
+            increment_seconds=_parse_seconds(value, "increment_seconds"),
+            load=_parse_load(value),
+            load_seconds=_parse_seconds(value, "load_seconds", above_zero=True),
         )
 
     def to_json(self) -> dict[str, Any]:
         """The clock as the row holds it, every field named."""
         return asdict(self)
 
-    def longest_seconds(self, steps: int, seats: int, lanes: int) -> float:
+    def longest_seconds(self, steps: int, seats: int, max_parallel_seats: int) -> float:
         """How long a match can last while every seat keeps to this clock and none waits for a core.
 
-        Seats load and are asked in groups of ``lanes``, and those that were quick so far in one
-        more, so the allowances of the groups add up; each seat spends its bank in a group of its
-        own at worst. Half a minute is added for our own work, and 5 s for each seat for the second
-        looks before it is called late, all of a match's together. What is forgiven comes on top: it
-        is bounded for each seat by what ``referee.play`` is told.
+        Seats load and are asked in groups of ``max_parallel_seats``, and those that were quick so
+        far in one more, so the allowances of the groups add up; each seat spends its bank in a
+        group of its own at worst. Half a minute is added for our own work, and 5 s for each seat
+        for the second looks before it is called late, all of a match's together. What is forgiven
+        comes on top: it is bounded for each seat by what ``referee.play`` is told.
         """
-        chunks = math.ceil(seats / max(1, lanes))
+        chunks = math.ceil(seats / max(1, max_parallel_seats))
         groups = min(seats, chunks + 1)
         load = self.load_seconds * chunks if self.load == "own" else min(self.load_seconds, 30.0)
         ours = 30.0 + 5.0 * seats
@@ -85,7 +85,7 @@ class Clock:
 _DEFAULTS: Final = Clock()
 
 
-def _seconds(value: Mapping[Any, Any], name: str, *, above_zero: bool = False) -> float:
+def _parse_seconds(value: Mapping[Any, Any], name: str, *, above_zero: bool = False) -> float:
     found = value.get(name, getattr(_DEFAULTS, name))
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise ClockError(name, f"must be a number of seconds, not {type(found).__name__}")
@@ -100,7 +100,7 @@ def _seconds(value: Mapping[Any, Any], name: str, *, above_zero: bool = False) -
     return seconds
 
 
-def _load(value: Mapping[Any, Any]) -> Literal["first_move", "own"]:
+def _parse_load(value: Mapping[Any, Any]) -> Literal["first_move", "own"]:
     found = value.get("load", _DEFAULTS.load)
     if found == "first_move":
         return "first_move"
@@ -110,7 +110,7 @@ def _load(value: Mapping[Any, Any]) -> Literal["first_move", "own"]:
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class TimeCharge:
     """What one answer cost: ``seconds`` in all, what the bank held before and holds now."""
 
     seconds: float
@@ -119,7 +119,7 @@ class Charge:
     timed_out: bool
 
 
-class Bank:
+class TimeBank:
     """One seat's bank through one episode."""
 
     __slots__ = ("_act_seconds", "_increment_seconds", "_most_seconds", "left_seconds")
@@ -130,7 +130,7 @@ class Bank:
         self._most_seconds = clock.bank_seconds
         self.left_seconds = clock.bank_seconds
 
-    def charge(self, seconds: float) -> Charge:
+    def charge(self, seconds: float) -> TimeCharge:
         """Deduct an answer that took ``seconds`` (not negative) and say whether it was too long."""
         before = self.left_seconds
         over = max(0.0, seconds - self._act_seconds)
@@ -138,13 +138,13 @@ class Bank:
         timed_out = over > before
         if not timed_out:
             self.left_seconds = min(self._most_seconds, self.left_seconds + self._increment_seconds)
-        return Charge(seconds, before, self.left_seconds, timed_out)
+        return TimeCharge(seconds, before, self.left_seconds, timed_out)
 
-    def draw(self, seconds: float) -> Charge:
+    def draw(self, seconds: float) -> TimeCharge:
         """Deduct time used between two answers, of which nothing is free."""
         before = self.left_seconds
         self.left_seconds = before - seconds
-        return Charge(seconds, before, self.left_seconds, timed_out=seconds > before)
+        return TimeCharge(seconds, before, self.left_seconds, timed_out=seconds > before)
 
     def forgive(self) -> None:
         """After a time-out that costs an answer and not the seat: what it was over is not owed."""

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from sandbox.box import wire
 from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, SandboxError
-from sandbox.match.meter import Meter
+from sandbox.match.cpu_meter import CpuMeter
 
 __all__ = [
     "AgentAway",
@@ -36,8 +36,8 @@ __all__ = [
     "SeatRequest",
     "borrow",
     "borrow_all",
-    "end_together",
-    "hello",
+    "end_all",
+    "node_hello",
 ]
 
 END_SECONDS = 45.0
@@ -104,7 +104,7 @@ class NodeHello:
 class Loan:
     """One agent's process for one match; a context manager that gives it back."""
 
-    is_elsewhere = False
+    is_remote = False
     """Whether its agent computes on none of our cores: a remote one."""
 
     def __init__(
@@ -112,11 +112,11 @@ class Loan:
         conversation: _Conversation,
         seat: int,
         agent: socket.socket,
-        meter: Meter,
+        meter: CpuMeter,
         image_digest: str,
         memory_mb: int,
         *,
-        is_elsewhere: bool = False,
+        is_remote: bool = False,
     ) -> None:
         self.socket = agent
         """Connected to the process, non-blocking, one packet a frame."""
@@ -124,7 +124,7 @@ class Loan:
         """What the process used of its cores, and the power to stop it."""
         self.image_digest = image_digest
         self.memory_mb = memory_mb
-        self.is_elsewhere = is_elsewhere
+        self.is_remote = is_remote
         self._conversation = conversation
         self._seat = seat
 
@@ -139,7 +139,7 @@ class Loan:
         Raises HostFault when the node could not be reached or says the fault was its own: then
         nothing seen on the socket is the agent's doing.
         """
-        end_together([self])
+        end_all([self])
         ending = self._conversation.endings[self._seat]
         if isinstance(ending, HostFault):
             raise ending
@@ -180,14 +180,14 @@ class _Conversation:
                 return
             self._open -= set(asked)
             deadline = time.monotonic() + END_SECONDS
-            gone = [seat for seat in asked if _closed(agents[seat])]
+            gone = [seat for seat in asked if _has_closed(agents[seat])]
             try:
-                with _node_trouble("ending a loan"):
+                with _translate_node_errors("ending a loan"):
                     message = {"op": "end", "seats": asked, "closed": gone}
-                    wire.send(self._connection, message, deadline=deadline)
+                    wire.send_frame(self._connection, message, deadline=deadline)
                     for _ in asked:
-                        answer, _ = wire.receive(self._connection, deadline=deadline)
-                        self.endings[_seat_of(answer, asked)] = _ending(answer)
+                        answer, _ = wire.receive_frame(self._connection, deadline=deadline)
+                        self.endings[_seat_from_answer(answer, asked)] = _parse_ending(answer)
             except HostFault as fault:
                 # Whoever has no ending now will not get one: the answers' order is lost.
                 self._connection.close()
@@ -198,7 +198,7 @@ class _Conversation:
                 self._connection.close()
 
 
-def end_together(loans: Iterable[Loan]) -> None:
+def end_all(loans: Iterable[Loan]) -> None:
     """End these loans side by side; what came of each is told by its ``end``."""
     together: dict[_Conversation, dict[int, Loan]] = {}
     for loan in loans:
@@ -230,18 +230,20 @@ def borrow_all(
     """
     deadline = time.monotonic() + timeout_seconds
     with contextlib.ExitStack() as files, contextlib.ExitStack() as undo:
-        bundles = [files.enter_context(_opened(request.bundle)) for request in requests]
-        connection = undo.enter_context(_connect(node_socket, deadline))
-        with _node_trouble("borrowing boxes"):
+        bundles = [files.enter_context(_open_bundle(request.bundle)) for request in requests]
+        connection = undo.enter_context(_connect_to_node(node_socket, deadline))
+        with _translate_node_errors("borrowing boxes"):
             seats = [{"profile": one.profile, "memory_mb": one.memory_mb} for one in requests]
             # A little less than we wait ourselves, so that the node's own reason reaches us.
             patience = max(0.1, timeout_seconds - ANSWER_SECONDS)
             message = {"op": "borrow", "seats": seats, "timeout_seconds": patience}
-            wire.send(connection, message, tuple(bundles), deadline=deadline)
-            answer, fds = wire.receive(connection, max_fds=_MOST_FDS, deadline=deadline)
+            wire.send_frame(connection, message, tuple(bundles), deadline=deadline)
+            answer, fds = wire.receive_frame(connection, max_fds=_MOST_FDS, deadline=deadline)
         try:
             _raise_fault(answer)
-            lent = _taken(_Conversation(connection, str(answer["node"])), answer, requests, fds)
+            lent = _loans_from_answer(
+                _Conversation(connection, str(answer["node"])), answer, requests, fds
+            )
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise HostFault(f"the node's answer is not understood: {error!r}") from None
         finally:
@@ -251,7 +253,7 @@ def borrow_all(
         return lent
 
 
-def _taken(
+def _loans_from_answer(
     conversation: _Conversation,
     answer: dict[str, Any],
     requests: Sequence[SeatRequest],
@@ -271,7 +273,7 @@ def _taken(
         del fds[: len(names)]
         agent = socket.socket(fileno=named.pop("agent"))
         agent.setblocking(False)
-        meter = Meter(named, float(seat["cpus"]), seat.get("by_wall") is True)
+        meter = CpuMeter(named, float(seat["cpus"]), seat.get("by_wall") is True)
         digest = str(seat["image_digest"])
         conversation.opened(number)
         lent.append(
@@ -282,13 +284,13 @@ def _taken(
                 meter,
                 digest,
                 request.memory_mb,
-                is_elsewhere=seat.get("elsewhere") is True,
+                is_remote=seat.get("elsewhere") is True,
             )
         )
     return tuple(lent)
 
 
-def hello(
+def node_hello(
     node_socket: Path, timeout_seconds: float = 5.0, *, started: int | None = None
 ) -> NodeHello:
     """What the node at this socket is and lacks; HostFault when none answers.
@@ -297,11 +299,14 @@ def hello(
     predecessor that is still stopping answers at the same socket.
     """
     deadline = time.monotonic() + timeout_seconds
-    with _node_trouble("greeting the node"), _connect(node_socket, deadline) as connection:
-        if started is not None and started not in _listener(connection):
+    with (
+        _translate_node_errors("greeting the node"),
+        _connect_to_node(node_socket, deadline) as connection,
+    ):
+        if started is not None and started not in _listening_process(connection):
             raise HostFault(f"another node still answers at {node_socket}")
-        wire.send(connection, {"op": "hello"}, deadline=deadline)
-        answer, _ = wire.receive(connection, deadline=deadline)
+        wire.send_frame(connection, {"op": "hello"}, deadline=deadline)
+        answer, _ = wire.receive_frame(connection, deadline=deadline)
     _raise_fault(answer)
     return NodeHello(
         node=str(answer["node"]),
@@ -313,7 +318,7 @@ def hello(
     )
 
 
-def _listener(connection: socket.socket) -> tuple[int, int]:
+def _listening_process(connection: socket.socket) -> tuple[int, int]:
     """Pid of the process that listens at the other end, and of its parent."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     (pid, _, _) = struct.unpack("3i", credentials)
@@ -322,7 +327,7 @@ def _listener(connection: socket.socket) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def _opened(bundle: Path | HasFileno) -> Iterator[int]:
+def _open_bundle(bundle: Path | HasFileno) -> Iterator[int]:
     if not isinstance(bundle, Path):
         yield bundle.fileno()
         return
@@ -336,7 +341,7 @@ def _opened(bundle: Path | HasFileno) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _connect(node_socket: Path, deadline: float) -> socket.socket:
+def _connect_to_node(node_socket: Path, deadline: float) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     while True:
         try:
@@ -353,7 +358,7 @@ def _connect(node_socket: Path, deadline: float) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _node_trouble(what: str) -> Iterator[None]:
+def _translate_node_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (wire.WireError, OSError) as error:
@@ -366,14 +371,14 @@ def _raise_fault(answer: dict[str, Any]) -> None:
         raise kind(str(answer.get("reason")))
 
 
-def _seat_of(answer: dict[str, Any], asked: Sequence[int]) -> int:
+def _seat_from_answer(answer: dict[str, Any], asked: Sequence[int]) -> int:
     seat = answer.get("seat")
     if type(seat) is not int or seat not in asked:
         raise HostFault(f"the node answers for seat {seat!r}, which was not asked about")
     return seat
 
 
-def _ending(answer: dict[str, Any]) -> Ending | HostFault:
+def _parse_ending(answer: dict[str, Any]) -> Ending | HostFault:
     if answer.get("op") == "fault":
         return HostFault(str(answer.get("reason")))
     try:
@@ -388,7 +393,7 @@ def _ending(answer: dict[str, Any]) -> Ending | HostFault:
         raise HostFault(f"the node's answer is not understood: {error!r}") from None
 
 
-def _closed(agent: socket.socket) -> bool:
+def _has_closed(agent: socket.socket) -> bool:
     """Whether the agent's side has gone; the supervisor then waits a moment for its exit status."""
     try:
         agent.setblocking(False)

@@ -18,13 +18,13 @@ from typing import Any, Final
 
 from games.protocol import Game, Json, Outcome, S, Verdict, with_clock
 from sandbox.errors import BundleRefused, HostFault
-from sandbox.match.canary import Canary
-from sandbox.match.channel import StopReached, ask
 from sandbox.match.clock import Clock
-from sandbox.match.loans import Loan, end_together
-from sandbox.match.meter import OwnQueue
-from sandbox.match.record import EpisodeRecord, Played, SeatReport
-from sandbox.match.seat import END_SECONDS, Seat, Timing
+from sandbox.match.cpu_meter import OwnRunQueue
+from sandbox.match.delay_monitor import DelayMonitor
+from sandbox.match.loans import Loan, end_all
+from sandbox.match.match_record import EpisodeRecord, PlayedMatch, SeatReport
+from sandbox.match.questions import StopReached, ask_all
+from sandbox.match.seat import END_SECONDS, MatchTiming, Seat
 
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
@@ -37,28 +37,28 @@ class GameFault(HostFault):
     """The rules raised; no agent is to blame, and another node will not do better."""
 
 
-def play(
+def play_episode(
     game: Game[S],
     configuration: Mapping[str, Json],
     clock: Clock,
     seed: bytes,
     loans: Sequence[Loan | BundleRefused],
     *,
-    lanes: int,
+    max_parallel_seats: int,
     stop_after_seconds: float,
     waiting_seconds: float = WAITING_SECONDS,
     forgive_lateness: bool = False,
     on_step: Callable[[int], None] | None = None,
-) -> Played:
+) -> PlayedMatch:
     """One episode from reset to end; ``loans`` by seat.
 
-    A refused bundle in place of a loan is a seat that fails while loading. ``lanes`` is how many
-    seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of waiting for a
-    core in the episode; after that its wall time counts. With
-    ``forgive_lateness`` a time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow.
-    Where a seat's meter cannot forgive, a time-out that the node's own lateness may have caused is
-    then a HostFault. Without it both stand. ``on_step`` is called with the number of each step
-    played, between steps, on nobody's clock; what it raises ends the match and is passed on.
+    A refused bundle in place of a loan is a seat that fails while loading. ``max_parallel_seats``
+    is how many seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of
+    waiting for a core in the episode; after that its wall time counts. With ``forgive_lateness`` a
+    time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow. Where a seat's meter
+    cannot forgive, a time-out that the node's own lateness may have caused is then a HostFault.
+    Without it both stand. ``on_step`` is called with the number of each step played, between steps,
+    on nobody's clock; what it raises ends the match and is passed on.
 
     Raises GameFault when the rules raised, HostFault when the node failed or
     ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` and the waiting of all
@@ -67,11 +67,11 @@ def play(
     """
     stop_at = monotonic() + stop_after_seconds
     with contextlib.ExitStack() as stack:
-        own = stack.enter_context(contextlib.closing(OwnQueue()))
-        timing = Timing(clock, own, waiting_seconds, forgives_host=forgive_lateness)
+        own = stack.enter_context(contextlib.closing(OwnRunQueue()))
+        timing = MatchTiming(clock, own, waiting_seconds, forgives_host=forgive_lateness)
         meters = {i: loan.meter for i, loan in enumerate(loans) if isinstance(loan, Loan)}
         if forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
-            timing = replace(timing, canary=stack.enter_context(Canary()))
+            timing = replace(timing, canary=stack.enter_context(DelayMonitor()))
         seats = [
             Seat(
                 index,
@@ -83,7 +83,9 @@ def play(
             for index, loan in enumerate(loans)
         ]
         try:
-            match = _Match(game, configuration, timing, seed, seats, lanes, stop_at)
+            match = _RunningEpisode(
+                game, configuration, timing, seed, seats, max_parallel_seats, stop_at
+            )
             match.start()
             while match.step():
                 if on_step is not None:
@@ -93,30 +95,30 @@ def play(
             raise HostFault(f"the match did not end within {stop_after_seconds:g} s") from None
         finally:
             with contextlib.suppress(HostFault):
-                _end(seats)
+                _end_seats(seats)
 
 
 def game_random(seed: bytes) -> Random:
     """The generator of the game's own draws; no seat's seed tells anything of it."""
-    return Random(int.from_bytes(_derive(seed, b"game"), "big"))  # noqa: S311 (a game's dice)
+    return Random(int.from_bytes(_derive_seed(seed, b"game"), "big"))  # noqa: S311 (a game's dice)
 
 
 def seat_seed(seed: bytes, seat: int) -> bytes:
     """The 16 bytes that a seat's own generators are seeded from."""
-    return _derive(seed, b"seat" + str(seat).encode())[:SEED_BYTES]
+    return _derive_seed(seed, b"seat" + str(seat).encode())[:SEED_BYTES]
 
 
-class _Match:
+class _RunningEpisode:
     """The state of one running episode."""
 
     def __init__(
         self,
         game: Game[Any],
         configuration: Mapping[str, Json],
-        timing: Timing,
+        timing: MatchTiming,
         seed: bytes,
         seats: Sequence[Seat],
-        lanes: int,
+        max_parallel_seats: int,
         stop_at: float,
     ) -> None:
         self._game = game
@@ -125,10 +127,10 @@ class _Match:
         )
         self._clock, self._own = timing.clock, timing.own
         self._seed, self._seats = seed, seats
-        self._lanes, self._stop_at = max(1, lanes), stop_at
+        self._max_parallel_seats, self._stop_at = max(1, max_parallel_seats), stop_at
         self._random = game_random(seed)
         self.steps = 0
-        with _rules("reset"):
+        with _game_faults("reset"):
             self._state, chance = game.reset(configuration, len(seats), self._random)
         self._record = EpisodeRecord(
             game=game.name,
@@ -143,19 +145,19 @@ class _Match:
         """Tell every child what it plays and wait until each is ready or has failed."""
         able = [seat for seat in self._seats if seat.fault is None]
         # Where the agent's file is executed now, its imports are on a clock and need a core each.
-        size = self._lanes if self._clock.load == "own" else len(able)
+        size = self._max_parallel_seats if self._clock.load == "own" else len(able)
         for group in _chunks(able, size):
             questions = [
                 seat.starting(self._configuration, seat_seed(self._seed, seat.index))
                 for seat in group
             ]
-            ask(questions, self._own, self._stop_at)
+            ask_all(questions, self._own, self._stop_at)
             for seat, question in zip(group, questions, strict=True):
                 seat.started(question)
 
     def step(self) -> bool:
         """Play one step; False when there is none left to play."""
-        with _rules("to_move"):
+        with _game_faults("to_move"):
             to_move = self._game.to_move(self._state)
         if not to_move:
             return False
@@ -181,25 +183,25 @@ class _Match:
                     seat.watch()
             moves.update(self._ask(group))
         answers = {seat.index: seat.record.answers[-1] for seat in able}
-        with _rules("step"):
+        with _game_faults("step"):
             self._state, chance = self._game.step(self._state, moves, self._random)
         self._record.add(moves, answers, chance)
         return True
 
-    def report(self) -> Played:
+    def report(self) -> PlayedMatch:
         """End every process and put the result together."""
-        with _rules("outcome"):
+        with _game_faults("outcome"):
             outcome = self._game.outcome(self._state)
             if outcome is None:
                 raise ValueError("nobody is to move and there is no outcome")
             _check_numbers(self._game, outcome)
         self._tell_end()
-        _end(self._seats)
-        reports = tuple(_report(seat, outcome) for seat in self._seats)
-        return Played(self._record.close(outcome), reports)
+        _end_seats(self._seats)
+        reports = tuple(_seat_report(seat, outcome) for seat in self._seats)
+        return PlayedMatch(self._record.close(outcome), reports)
 
     def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
-        with _rules("observe"):
+        with _game_faults("observe"):
             seen = [self._game.observe(self._state, seat.index) for seat in group]
         questions = {}
         for seat, observation in zip(group, seen, strict=True):
@@ -208,7 +210,7 @@ class _Match:
                 yield seat.index, question
             else:
                 questions[seat.index] = question
-        ask(tuple(questions.values()), self._own, self._stop_at)
+        ask_all(tuple(questions.values()), self._own, self._stop_at)
         for seat in group:
             if seat.index in questions:
                 parse = self._parser(seat.index)
@@ -224,23 +226,23 @@ class _Match:
         if questions:
             # Whoever computes instead may seem to wait for a core: the match is over all the same.
             with contextlib.suppress(StopReached):
-                ask(questions, self._own, monotonic() + 2 * END_SECONDS)
+                ask_all(questions, self._own, monotonic() + 2 * END_SECONDS)
 
     def _parser(self, seat: int) -> Callable[[Json], Json]:
         return lambda raw: self._game.parse(self._state, seat, raw)
 
     def _groups(self, able: Sequence[Seat]) -> list[Sequence[Seat]]:
-        """Quick and remote seats together; the others ``lanes`` at a time, another one first in
-        each step."""
-        together = [seat for seat in able if seat.disturbs_nobody]
-        apart = [seat for seat in able if not seat.disturbs_nobody]
+        """Quick and remote seats together; the others ``max_parallel_seats`` at a time, another one
+        first in each step."""
+        together = [seat for seat in able if seat.may_be_asked_with_others]
+        apart = [seat for seat in able if not seat.may_be_asked_with_others]
         first = self.steps % len(apart) if apart else 0
-        groups = [*_chunks(apart[first:] + apart[:first], self._lanes)]
+        groups = [*_chunks(apart[first:] + apart[:first], self._max_parallel_seats)]
         return [together, *groups] if together else groups
 
 
 @contextlib.contextmanager
-def _rules(what: str) -> Iterator[None]:
+def _game_faults(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
@@ -259,7 +261,7 @@ def _check_numbers(game: Game[Any], outcome: Outcome) -> None:
             raise ValueError(f"{name} should be a number {limits}, it is {value!r:.100}")
 
 
-def _report(seat: Seat, outcome: Outcome) -> SeatReport:
+def _seat_report(seat: Seat, outcome: Outcome) -> SeatReport:
     how = outcome.verdicts[seat.index]
     costs = [answer.cost.charged_seconds for answer in seat.record.answers]
     off_turn = sum(answer.off_turn_seconds for answer in seat.record.answers)
@@ -281,9 +283,9 @@ def _report(seat: Seat, outcome: Outcome) -> SeatReport:
     )
 
 
-def _end(seats: Sequence[Seat]) -> None:
+def _end_seats(seats: Sequence[Seat]) -> None:
     """End all processes side by side, since each waits for a sweep; the first HostFault travels."""
-    end_together([loan for seat in seats for loan in seat.giving_back()])
+    end_all([loan for seat in seats for loan in seat.giving_back()])
     for seat in seats:
         seat.end()
 
@@ -293,5 +295,5 @@ def _chunks(seats: Sequence[Seat], size: int) -> Iterator[Sequence[Seat]]:
         yield seats[first : first + size]
 
 
-def _derive(seed: bytes, purpose: bytes) -> bytes:
+def _derive_seed(seed: bytes, purpose: bytes) -> bytes:
     return hmac.new(seed, purpose, hashlib.sha256).digest()

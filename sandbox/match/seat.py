@@ -2,7 +2,7 @@
 
 Everything read from the child is hostile. It is bounded (``channel``), decoded strictly, and handed
 to the game's own ``parse``; whatever the child writes, the worst it reaches is its own verdict.
-Time is measured by the seat's ``MoveCosts`` and paid from its ``Bank``.
+Time is measured by the seat's ``MoveCosts`` and paid from its ``TimeBank``.
 
 A *pardoned* fault costs one answer and not the seat: the game says which are (``Game.lenient``). It
 ends the seat all the same where nothing could answer any more (the process has gone, or what it
@@ -27,15 +27,15 @@ from games.protocol import InvalidMove, Json, Verdict
 from sandbox.box.contract import Contract
 from sandbox.box.harness import IMPORTED, IMPORTING
 from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, HostTooSlow
-from sandbox.match import frames, verdict
-from sandbox.match.canary import Canary
-from sandbox.match.channel import TO_CHILD_CAP, Question, Trouble
-from sandbox.match.charge import Cost, MoveCosts
-from sandbox.match.clock import Bank, Charge, Clock
+from sandbox.match import replies, verdict
+from sandbox.match.clock import Clock, TimeBank, TimeCharge
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
+from sandbox.match.delay_monitor import DelayMonitor
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter, OwnQueue
-from sandbox.match.record import Answer, SeatRecord
-from sandbox.match.verdict import Fault
+from sandbox.match.match_record import SeatAnswer, SeatRecord
+from sandbox.match.move_cost import MoveCost, MoveCosts
+from sandbox.match.questions import TO_CHILD_CAP, NoAnswerCause, Question
+from sandbox.match.verdict import SeatFault
 
 QUICK_SECONDS: Final = 0.002
 """A seat whose last answers all cost less does not disturb the seats asked beside it."""
@@ -47,15 +47,15 @@ END_SECONDS: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class MatchTiming:
     """What all seats of a match share for telling their time."""
 
     clock: Clock
-    own: OwnQueue
+    own: OwnRunQueue
     """Of the thread that plays the match."""
     waiting_seconds: float
     """How much waiting is forgiven to each seat in one episode."""
-    canary: Canary | None = None
+    canary: DelayMonitor | None = None
     """There to tell whether the node was late, where a seat's meter cannot forgive; then a
     time-out that the node may have caused is a HostFault. None where a time-out stands."""
     forgives_host: bool = False
@@ -69,25 +69,25 @@ class Seat:
         self,
         index: int,
         loan: Loan | BundleRefused,
-        timing: Timing,
-        others: Sequence[Meter] = (),
+        timing: MatchTiming,
+        others: Sequence[CpuMeter] = (),
         lenient: frozenset[Verdict] = frozenset(),
     ) -> None:
         """``others`` are the meters of the match's other seats; ``lenient`` faults are pardoned."""
         self.index = index
         self.record = SeatRecord()
-        self.fault: Fault | None = None
+        self.fault: SeatFault | None = None
         """The one that ended it."""
         self.contract = Contract.CALLABLE
-        """By its own word; for the wording of its reasons, and whether it wants to be told of the
+        """By its own word; for the text of its reasons, and whether it wants to be told of the
         end."""
         self._lenient = lenient
         self._owed: int | None = None
         self._notices = [IMPORTING, IMPORTED]  # those that have not come
-        self.bank = Bank(timing.clock)
+        self.bank = TimeBank(timing.clock)
         self._timing, self._clock = timing, timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
-        self._meter = loan.meter if isinstance(loan, Loan) else Meter({}, 1.0, False)
+        self._meter = loan.meter if isinstance(loan, Loan) else CpuMeter({}, 1.0, False)
         self._move_costs = MoveCosts(
             self._meter,
             others,
@@ -105,13 +105,17 @@ class Seat:
             loan.socket.setblocking(False)
         else:
             is_away = isinstance(loan, AgentAway)
-            self.fault = verdict.away(str(loan)) if is_away else verdict.refused(str(loan))
+            self.fault = (
+                verdict.unreachable_agent_fault(str(loan))
+                if is_away
+                else verdict.refused_bundle_fault(str(loan))
+            )
 
     @property
-    def disturbs_nobody(self) -> bool:
+    def may_be_asked_with_others(self) -> bool:
         """Whether others may be asked at the same time: its recent answers were short, or it
         computes on none of our cores."""
-        if self._loan is not None and self._loan.is_elsewhere:
+        if self._loan is not None and self._loan.is_remote:
             return True
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
 
@@ -145,8 +149,8 @@ class Seat:
                     self._debt_seconds = -self.bank.left_seconds
                     self.bank.forgive()
                 if not 0 < self._debt_seconds < self._clock.act_seconds:
-                    self._record(step, Cost(0.0, 0.0, 0.0, 0.0), is_put=False)
-                    return self._faulted(verdict.off_turn(step, charge))
+                    self._record(step, MoveCost(0.0, 0.0, 0.0, 0.0), is_put=False)
+                    return self._faulted(verdict.off_turn_fault(step, charge))
         self._nonce = secrets.randbits(48)
         seen = {**observation, "remainingOverageTime": self.bank.shown()}
         message = {"k": "act", "n": self._nonce, "observation": seen}
@@ -188,38 +192,44 @@ class Seat:
         cost = question.cost
         self._costs.append(cost.charged_seconds)
         charged = cost.charged_seconds
-        if question.trouble is Trouble.LATE:  # the kernel may count pressure late
+        if question.trouble is NoAnswerCause.LATE:  # the kernel may count pressure late
             charged = max(charged, question.limit_seconds)
         charge = self.bank.charge(charged + self._debt_seconds)
         self._record(step, cost, is_put=question.is_put)
         if question.is_put:
             self._owed = self._nonce if question.answer is None else None
-        if question.trouble is Trouble.LATE:
+        if question.trouble is NoAnswerCause.LATE:
             return self._late(step, question, charge)
         if question.answer is None:
             return self._fail(self._trouble_fault(step, question))
         try:
-            frame = frames.decode(question.answer)
-        except frames.MALFORMED as error:
-            return self._fail(verdict.broken(step, f"its answer is no frame ({error})"))
-        if isinstance(frame, frames.Ready) or frame.n != self._nonce:
-            return self._fail(verdict.broken(step, "it answered something that was not asked"))
-        if isinstance(frame, frames.ProgramFault) and frame.is_gone:
+            frame = replies.decode_packet(question.answer)
+        except replies.MALFORMED as error:
+            return self._fail(
+                verdict.broken_protocol_fault(step, f"its answer is no frame ({error})")
+            )
+        if isinstance(frame, replies.Ready) or frame.n != self._nonce:
+            return self._fail(
+                verdict.broken_protocol_fault(step, "it answered something that was not asked")
+            )
+        if isinstance(frame, replies.ProgramFault) and frame.is_gone:
             return self._fail(self._program_fault(step, frame))
-        if isinstance(frame, frames.Failed):
-            return self._faulted(verdict.raised(step, frame.trace))
+        if isinstance(frame, replies.Failed):
+            return self._faulted(verdict.raised_fault(step, frame.trace))
         if charge.timed_out:
             return self._late(step, question, charge)
-        if isinstance(frame, frames.ProgramFault):
+        if isinstance(frame, replies.ProgramFault):
             return self._faulted(self._program_fault(step, frame))
         try:
-            move = parse(frames.read_action(frame.action))
+            move = parse(replies.read_action(frame.action))
             self.record.moved = True
             return move
         except InvalidMove as error:
-            return self._faulted(verdict.invalid(step, str(error)))
+            return self._faulted(verdict.invalid_move_fault(step, str(error)))
         except Exception:  # whatever parse trips over came from the agent
-            return self._faulted(verdict.invalid(step, "it cannot be read as a move of this game"))
+            return self._faulted(
+                verdict.invalid_move_fault(step, "it cannot be read as a move of this game")
+            )
 
     def end(self) -> None:
         """End the seat's process and keep what the box knows of it; safe to repeat.
@@ -242,9 +252,9 @@ class Seat:
         """By the child's own word, which words the reason of a time-out and nothing else."""
         return self._notices == [IMPORTED]
 
-    def _record(self, step: int, cost: Cost, *, is_put: bool) -> None:
+    def _record(self, step: int, cost: MoveCost, *, is_put: bool) -> None:
         left = self.bank.left_seconds
-        self.record.add(Answer(step, cost, self._off_turn_seconds, left, is_put))
+        self.record.add(SeatAnswer(step, cost, self._off_turn_seconds, left, is_put))
 
     def _question(
         self,
@@ -263,10 +273,10 @@ class Seat:
     def _is_owed(self, packet: bytes) -> bool:
         """Whether this is the one answer that is owed, whatever it says."""
         try:
-            frame = frames.decode(packet)
-        except frames.MALFORMED:
+            frame = replies.decode_packet(packet)
+        except replies.MALFORMED:
             return False
-        return not isinstance(frame, frames.Ready) and frame.n == self._owed
+        return not isinstance(frame, replies.Ready) and frame.n == self._owed
 
     def _excuse(self, question: Question) -> None:
         """Raise HostFault where this time-out may be the node's doing and nobody can tell.
@@ -287,7 +297,7 @@ class Seat:
                 "without pressure readings nobody can tell them apart"
             )
 
-    def _late(self, step: int, question: Question, charge: Charge) -> Verdict:
+    def _late(self, step: int, question: Question, charge: TimeCharge) -> Verdict:
         """Record the time-out, which ends the seat unless the game pardons it. HostTooSlow when the
         host caused it; HostFault when the host may have caused it and nobody can tell."""
         self._excuse(question)
@@ -297,11 +307,15 @@ class Seat:
             return self._fail(fault)
         self._move_costs.unforgiven_before_seconds = 0.0  # a pardon forgives what the bank lacks
         is_silent = question.answer is None
-        hint = verdict.silent(self.contract, is_importing=self._is_importing) if is_silent else None
-        fault = verdict.late(step, charge, question.cost, self._clock, hint=hint)
+        hint = (
+            verdict.silence_hint(self.contract, is_importing=self._is_importing)
+            if is_silent
+            else None
+        )
+        fault = verdict.late_fault(step, charge, question.cost, self._clock, hint=hint)
         return self._faulted(fault)
 
-    def _unless_host(self, step: int, over_seconds: float, question: Question) -> Fault | None:
+    def _unless_host(self, step: int, over_seconds: float, question: Question) -> SeatFault | None:
         """Raise HostTooSlow if the seat would be in time with all its waiting forgiven.
 
         Nobody knows whether an answer that has not come would have been in time. Then the seat must
@@ -318,74 +332,76 @@ class Seat:
         self.end()
         if self._ending is not None and self._ending.out_of_memory:
             assert self._loan is not None
-            return verdict.out_of_memory(step, self._loan.memory_mb)
+            return verdict.out_of_memory_fault(step, self._loan.memory_mb)
         waited = self._timing.waiting_seconds + unforgiven
         raise HostTooSlow(
             f"seat {self.index} waited {waited:.1f} s for a core in this episode and was late in "
             f"step {step}; this host is too slow for this season"
         )
 
-    def _start_fault(self, question: Question) -> Fault | None:
+    def _start_fault(self, question: Question) -> SeatFault | None:
         unbegun = self._clock.load == "first_move"
-        if question.trouble is Trouble.LATE:
+        if question.trouble is NoAnswerCause.LATE:
             self._excuse(question)
             if unbegun:
                 raise BoxLate(f"seat {self.index}: the box was not ready in time")
             over = question.cost.charged_seconds - question.limit_seconds
-            return self._unless_host(0, over, question) or verdict.late_load(
+            return self._unless_host(0, over, question) or verdict.late_load_fault(
                 self._clock, question.cost, is_importing=self._is_importing
             )
-        if question.trouble is Trouble.CLOSED and unbegun:
+        if question.trouble is NoAnswerCause.CLOSED and unbegun:
             self.end()
             raise HostFault(f"seat {self.index}: the process ended before the agent's code ran")
         if question.answer is None:
             return self._trouble_fault(0, question)
         try:
-            frame = frames.decode(question.answer)
-        except frames.MALFORMED as error:
-            return verdict.broken(0, f"its answer is no frame ({error})")
-        if isinstance(frame, frames.Failed):
-            return verdict.raised(0, frame.trace)
-        if isinstance(frame, frames.ProgramFault):
+            frame = replies.decode_packet(question.answer)
+        except replies.MALFORMED as error:
+            return verdict.broken_protocol_fault(0, f"its answer is no frame ({error})")
+        if isinstance(frame, replies.Failed):
+            return verdict.raised_fault(0, frame.trace)
+        if isinstance(frame, replies.ProgramFault):
             return self._program_fault(0, frame)
-        if isinstance(frame, frames.Reply):
-            return verdict.broken(0, "it answered too early")
+        if isinstance(frame, replies.Reply):
+            return verdict.broken_protocol_fault(0, "it answered too early")
         self.contract = frame.contract
         return None
 
-    def _program_fault(self, step: int, frame: frames.ProgramFault) -> Fault:
+    def _program_fault(self, step: int, frame: replies.ProgramFault) -> SeatFault:
         if frame.is_gone:
             self.end()
         if self._ending is not None and self._ending.out_of_memory:
             assert self._loan is not None
-            return verdict.out_of_memory(step, self._loan.memory_mb)
-        return verdict.told(step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late)
+            return verdict.out_of_memory_fault(step, self._loan.memory_mb)
+        return verdict.contract_fault(
+            step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late
+        )
 
-    def _trouble_fault(self, step: int, question: Question) -> Fault:
-        if question.trouble is Trouble.BROKEN:
-            return verdict.broken(step, question.detail)
+    def _trouble_fault(self, step: int, question: Question) -> SeatFault:
+        if question.trouble is NoAnswerCause.BROKEN:
+            return verdict.broken_protocol_fault(step, question.detail)
         self.end()
         assert self._loan is not None
         assert self._ending is not None
         if self._ending.out_of_memory:
-            return verdict.out_of_memory(step, self._loan.memory_mb)
+            return verdict.out_of_memory_fault(step, self._loan.memory_mb)
         if self._ending.signal is not None:
-            return verdict.killed(step, self._ending.signal)
+            return verdict.killed_fault(step, self._ending.signal)
         if self._ending.exit_code is not None:
-            return verdict.exited(step, self._ending.exit_code)
-        return verdict.vanished(step)
+            return verdict.exited_fault(step, self._ending.exit_code)
+        return verdict.vanished_fault(step)
 
-    def _faulted(self, fault: Fault) -> Verdict:
+    def _faulted(self, fault: SeatFault) -> Verdict:
         """Pardon the fault where the game does, else end the seat for it."""
         if fault.verdict not in self._lenient:
             return self._fail(fault)
-        self.record.pardon(verdict.counted_by_game(fault, self._observation))
+        self.record.pardon(verdict.with_game_step(fault, self._observation))
         self.bank.forgive()
         if self._owed is not None or self._move_costs.ponders:
             self._meter.freeze()
         return fault.verdict
 
-    def _fail(self, fault: Fault) -> Verdict:
-        self.fault = verdict.counted_by_game(fault, self._observation)
+    def _fail(self, fault: SeatFault) -> Verdict:
+        self.fault = verdict.with_game_step(fault, self._observation)
         self.end()
         return fault.verdict

@@ -1,0 +1,1 @@
+"""The node daemon: ``lending`` speaks with workers, ``pool`` keeps the boxes."""

@@ -20,76 +20,76 @@ import sys
 import threading
 from pathlib import Path
 
-from sandbox import guard, profiles
+from sandbox import process_guard, profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import base, choose, degraded
-from sandbox.launchers.gpu import Devices
-from sandbox.listener import Listener, listen
-from sandbox.match import steal
-from sandbox.match.steal import StealMonitor
+from sandbox.launchers.gpu import GpuPool
+from sandbox.listener import Listener, open_listening_socket
+from sandbox.match import steal_monitor
+from sandbox.match.steal_monitor import StealMonitor
 from sandbox.node import leftovers
-from sandbox.node.lending import Lender
-from sandbox.node.pool import Pool
+from sandbox.node.box_pool import BoxPool
+from sandbox.node.lender import BoxLender
 from sandbox.settings import Settings
 
 STOP_SECONDS = 22.0
 """From SIGTERM to the end; `peck up` gives its node a little more."""
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(f"node: {line}", file=sys.stderr, flush=True)
 
 
-def _steal_monitor() -> tuple[StealMonitor | None, tuple[str, ...]]:
+def _start_steal_monitor() -> tuple[StealMonitor | None, tuple[str, ...]]:
     """Who sees cores go away, where they can; and what is lacking where nobody may."""
-    if not steal.is_needed():
+    if not steal_monitor.may_have_hypervisor():
         return None, ()
     try:
         return StealMonitor(), ()
     except OSError:
-        return None, degraded.sentences(degraded.NO_STEAL_MONITOR)
+        return None, degraded.sentences_for_lack(degraded.NO_STEAL_MONITOR)
 
 
-def _quarter() -> int:
+def _quarter_of_memory() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
 
 
-def _give_up(*_: object) -> None:
+def _exit_on_sigterm(*_: object) -> None:
     raise SystemExit(128 + signal.SIGTERM)  # not in order: the guard looks for what is left
 
 
-def _warm(profile: str, wanted: int) -> int:
+def _warm_boxes_of(profile: str, wanted: int) -> int:
     """How many boxes of this profile to keep ready: none with a GPU, which an idle box would
     block."""
-    return 0 if profiles.get(profile).gpu else wanted
+    return 0 if profiles.get_profile(profile).gpu else wanted
 
 
-def _serve_more(
-    kind: base.Launcher, digests: dict[str, str], pool: Pool, connections: Listener, warm: int
+def _prepare_other_profiles(
+    kind: base.Launcher, digests: dict[str, str], pool: BoxPool, connections: Listener, warm: int
 ) -> None:
     """Prepare the other profiles while the node lends the first one: those that every node has,
     and those that an operator has built here."""
     for name in (*profiles.BY_ITSELF, *profiles.ON_COMMAND):
-        profile = profiles.get(name)
+        profile = profiles.get_profile(name)
         if name in digests or (profile.on_command and not kind.has(profile)):
             continue
         try:
-            digests[name] = kind.prepare(profile, _say)
+            digests[name] = kind.prepare(profile, _print_line)
         except HostFault as fault:
-            _say(f"profile {name} is not served: {fault}")
+            _print_line(f"profile {name} is not served: {fault}")
             continue
-        pool.serve(name, _warm(name, warm))
+        pool.serve(name, _warm_boxes_of(name, warm))
         connections.update_hello(profiles=sorted(digests), image_digests=dict(digests))
-        _say(f"lends {name} too")
+        _print_line(f"lends {name} too")
 
 
-def _abandon() -> None:
+def _exit_without_threads() -> None:
     """End the process without waiting for its threads."""
-    _say("not every box could be removed in time; the guard removes the rest")
+    _print_line("not every box could be removed in time; the guard removes the rest")
     os._exit(1)
 
 
-def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.node", description="lends boxes")
     parser.add_argument("--socket", type=Path, required=True, help="where to listen")
     parser.add_argument("--run-dir", type=Path, required=True, help="sockets and files of boxes")
@@ -116,57 +116,59 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT; 2 with one line when the node cannot start."""
-    options = _arguments(arguments)
+    options = _parse_arguments(arguments)
     run_dir: Path = options.run_dir.resolve()
     left = ["--run-dir", str(run_dir), "--socket", str(options.socket.resolve())]
     left += ["--state-dir", str((options.state_dir or run_dir).resolve())]
     left += ["--launcher", options.launcher]
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _give_up)  # while images are built; later the orderly way
+        signal.signal(number, _exit_on_sigterm)  # while images are built; later the orderly way
     try:
-        return guard.guarded(
-            lambda: _run(options, threading.Event()),
+        return process_guard.run_guarded(
+            lambda: _run_node(options, threading.Event()),
             run_dir,
             left,
             options.parent,
             options.patience,
         )
     except HostFault as fault:
-        _say(str(fault))
+        _print_line(str(fault))
         return 2
 
 
-def _run(options: argparse.Namespace, stop: threading.Event) -> int:
+def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
     name = f"node-{secrets.token_hex(4)}"
     run_dir: Path = options.run_dir.resolve()
     state_dir = (options.state_dir or run_dir).resolve()
     names = options.profile or (profiles.FIRST,)
-    lock = leftovers.wait_to_hold(run_dir)  # a predecessor may be closing down
-    kind, digests = choose.choose(
+    lock = leftovers.wait_for_lock(run_dir)  # a predecessor may be closing down
+    kind, digests = choose.choose_launcher(
         options.launcher,
         names,
         run_dir,
         state_dir,
-        _say,
+        _print_line,
         runtime=options.runtime,
     )
-    cores, unseen = _steal_monitor()
+    cores, unseen = _start_steal_monitor()
     lacks = (*kind.lacks(), *unseen)
     for sentence in lacks:
-        _say(f"lacks: {sentence}")
-    listener = listen(options.socket.resolve())
-    devices = Devices(kind.gpus())
-    guard.stops(stop)  # before the first box starts and the first client connects
-    pool = Pool(
+        _print_line(f"lacks: {sentence}")
+    listener = open_listening_socket(options.socket.resolve())
+    devices = GpuPool(kind.gpus())
+    process_guard.set_on_stop_signal(
+        stop
+    )  # before the first box starts and the first client connects
+    pool = BoxPool(
         kind,
         name,
-        warm={n: _warm(n, options.warm) for n in digests},
+        warm={n: _warm_boxes_of(n, options.warm) for n in digests},
         devices=devices,
         memory_mb=options.memory_mb,
         keep=options.keep,
-        keep_bytes=_quarter() if options.keep_mb is None else options.keep_mb << 20,
+        keep_bytes=_quarter_of_memory() if options.keep_mb is None else options.keep_mb << 20,
         most=options.most,
-        say=_say,
+        say=_print_line,
     )
     hello = {
         "node": name,
@@ -177,21 +179,23 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
         "gpus": len(devices),
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
-    connections = Listener(Lender(name, kind, pool, digests, cores).serve, hello, allowed)
+    connections = Listener(BoxLender(name, kind, pool, digests, cores).serve, hello, allowed)
     connections.open(listener)
-    _say(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
+    _print_line(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     if not options.profile:
         more = (kind, digests, pool, connections, options.warm)
-        threading.Thread(target=_serve_more, args=more, daemon=True).start()
+        threading.Thread(target=_prepare_other_profiles, args=more, daemon=True).start()
     stop.wait()
-    late = threading.Timer(STOP_SECONDS, _abandon)  # for an engine that does not answer
+    late = threading.Timer(
+        STOP_SECONDS, _exit_without_threads
+    )  # for an engine that does not answer
     late.daemon = True
     late.start()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     connections.hang_up()
     if not pool.close():
-        _abandon()
+        _exit_without_threads()
     if cores is not None:
         cores.close()
     kind.sweep()
@@ -200,7 +204,7 @@ def _run(options: argparse.Namespace, stop: threading.Event) -> int:
     if os.getpgrp() == os.getpid():  # pip may still be installing libraries
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.killpg(os.getpid(), signal.SIGTERM)
-    _say("stopped; every box is removed")
+    _print_line("stopped; every box is removed")
     return 0
 
 

@@ -16,33 +16,33 @@ import sys
 from pathlib import Path
 
 from sandbox.errors import HostFault
-from sandbox.guard import hold
 from sandbox.launchers import choose
+from sandbox.process_guard import lock_file
 
 LOCK_SECONDS = 30.0
 
 
-def remove(run_dir: Path, socket_path: Path | None, state_dir: Path, name: str) -> None:
+def remove_leftovers(run_dir: Path, socket_path: Path | None, state_dir: Path, name: str) -> None:
     """Remove it all; HostFault when a node runs there."""
     with contextlib.ExitStack() as held:
-        held.callback(os.close, wait_to_hold(run_dir))
-        choose.remove_leftovers(name, run_dir, state_dir, _say)
-        if socket_path is not None and not _answered(socket_path):
+        held.callback(os.close, wait_for_lock(run_dir))
+        choose.remove_leftovers(name, run_dir, state_dir, _print_line)
+        if socket_path is not None and not _node_answers(socket_path):
             socket_path.unlink(missing_ok=True)
 
 
-def wait_to_hold(run_dir: Path, seconds: float = LOCK_SECONDS) -> int:
+def wait_for_lock(run_dir: Path, seconds: float = LOCK_SECONDS) -> int:
     """The daemon's lock, as soon as the daemon before us has ended; HostFault when it does not."""
-    return hold(run_dir / "node.lock", f"run-dir: another node runs in {run_dir}", seconds)
+    return lock_file(run_dir / "node.lock", f"run-dir: another node runs in {run_dir}", seconds)
 
 
-def _answered(path: Path) -> bool:
+def _node_answers(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(str(path)) == 0
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(f"node: {line}", file=sys.stderr, flush=True)
 
 
@@ -61,11 +61,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not run_dir.is_dir():
         return int(options.status)
     if options.status:
-        _say(f"the daemon ended with status {options.status}; removing what it left")
+        _print_line(f"the daemon ended with status {options.status}; removing what it left")
     try:
-        remove(run_dir, options.socket, options.state_dir or run_dir, options.launcher)
+        remove_leftovers(run_dir, options.socket, options.state_dir or run_dir, options.launcher)
     except HostFault as fault:
-        _say(str(fault))
+        _print_line(str(fault))
         return 2 if options.status == 0 else int(options.status)
     return int(options.status)
 

@@ -18,11 +18,11 @@ from typing import Final
 from egress import guard
 from egress.address import Address
 from sandbox.box import harness
-from sandbox.box.battlesnake import Conversation
-from sandbox.box.calling import Caller
+from sandbox.box.agent_program import ContractBroken
+from sandbox.box.battlesnake_api import BattlesnakeConversation
 from sandbox.box.contract import Contract
-from sandbox.box.lines import shown
-from sandbox.box.program import Broken
+from sandbox.box.http_client import HttpClient
+from sandbox.box.lines_contract import printable
 
 HEALTH_SECONDS: Final = 3.0
 """For name, connection, TLS and the answer to GET / together."""
@@ -36,23 +36,23 @@ _HEAD: Final = (
 _NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
-def run(address: Address, api: str, rules: guard.Rules, mark: bytes) -> None:
+def run_caller(address: Address, api: str, rules: guard.Rules, mark: bytes) -> None:
     """Report whether the agent is there; if it is, play its match until the referee goes away."""
-    server = Server(address, rules)
+    server = RemoteServer(address, rules)
     away = None
     try:
         server.greet(api)
-    except Broken as broken:
+    except ContractBroken as broken:
         away = broken.why
     word = {"away": away, "reached": server.is_reached}
     os.write(REPORT_FD, json.dumps(word).encode() + b"\n")
     if away is None:
         agent = socket.socket(fileno=AGENT_FD)
-        conversation = Conversation(api, server.call)
-        harness.serve_speaker(agent, Contract.HTTP, conversation, mark)
+        conversation = BattlesnakeConversation(api, server.call)
+        harness.serve_program(agent, Contract.HTTP, conversation, mark)
 
 
-class Server:
+class RemoteServer:
     """The agent's server, called through the guard; each call is a line of the log."""
 
     def __init__(self, address: Address, rules: guard.Rules) -> None:
@@ -70,7 +70,7 @@ class Server:
             return line
 
         self._path = address.path
-        self._caller = Caller(
+        self._caller = HttpClient(
             connect,
             host=address.host_header,
             more_head=_HEAD,
@@ -87,14 +87,17 @@ class Server:
         status, text = self.call("GET", path, "", HEALTH_SECONDS)
         if api == "2017":
             if status >= 500:
-                raise Broken(f"GET / was answered with status {status}; answer one below 500")
+                raise ContractBroken(
+                    f"GET / was answered with status {status}; answer one below 500"
+                )
             return
         told: object = None
         if status == 200:
-            told = _read(text)
+            told = _parse_json(text)
         if not isinstance(told, dict) or told.get("apiversion") != "1":
-            raise Broken(
-                f"GET / was answered with status {status} and {shown(text)}; answer 200 and a JSON "
+            raise ContractBroken(
+                f"GET / was answered with status {status} and {printable(text)};"
+                " answer 200 and a JSON "
                 'object with "apiversion": "1"'
             )
 
@@ -104,11 +107,11 @@ class Server:
         what = f"{method} {path or '/'}"
         try:
             status, text = self._called(what, method, path, body, seconds or CALL_SECONDS)
-        except Broken as broken:
-            _note(f"{what}: {broken.why}", began)
+        except ContractBroken as broken:
+            _log_call(f"{what}: {broken.why}", began)
             raise
-        wrong = "" if status == 200 and (path != "/move" or _has_move(text)) else _start_of(text)
-        _note(f"{what}: status {status}", began, wrong)
+        wrong = "" if status == 200 and (path != "/move" or _has_move(text)) else _quote_start(text)
+        _log_call(f"{what}: status {status}", began, wrong)
         return status, text
 
     def _called(
@@ -118,29 +121,30 @@ class Server:
             status, text = self._caller.call(method, self._path + path, body, seconds)
         except OSError as error:
             is_late = isinstance(error, TimeoutError)
-            raise Broken(f"{what}: {_why(error)}", is_late=is_late) from None
+            raise ContractBroken(f"{what}: {_error_text(error)}", is_late=is_late) from None
         if 300 <= status < 400:
-            where = shown(self._caller.fields.get(b"location", b""))
-            raise Broken(
+            where = printable(self._caller.fields.get(b"location", b""))
+            raise ContractBroken(
                 f"{what} was answered with a redirect (status {status}) to {where}; redirects are "
                 "not followed: submit the address that answers by itself"
             )
         packed = self._caller.fields.get(b"content-encoding", b"identity").lower()
         if packed != b"identity":
-            raise Broken(
-                f"{what} was answered in the encoding {shown(packed)}; answer plain bytes, as the "
+            raise ContractBroken(
+                f"{what} was answered in the encoding {printable(packed)};"
+                " answer plain bytes, as the "
                 "request's Accept-Encoding asks"
             )
         return status, text
 
 
-def _why(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return f"TLS failed ({error.reason or 'the connection ended'})"
     return error.strerror or str(error) or "there was no connection in time"
 
 
-def _read(text: bytes) -> object:
+def _parse_json(text: bytes) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -148,15 +152,15 @@ def _read(text: bytes) -> object:
 
 
 def _has_move(text: bytes) -> bool:
-    told = _read(text)
+    told = _parse_json(text)
     return isinstance(told, dict) and "move" in told
 
 
-def _start_of(text: bytes) -> str:
+def _quote_start(text: bytes) -> str:
     return f", {text[:SHOWN_BYTES].decode('utf-8', 'replace')!r}"
 
 
-def _note(what: str, began: float, more: str = "") -> None:
+def _log_call(what: str, began: float, more: str = "") -> None:
     """A line of the log; past its end there is no log any more, and the match goes on."""
     line = f"{what} after {1000 * (time.monotonic() - began):.0f} ms{more}\n"
     with contextlib.suppress(OSError):

@@ -2,11 +2,12 @@
 
 ``python -m sandbox.remote --socket PATH [--allow-uid N] [--parent PID]``
 
-The one process of the house with a way out. It speaks the node's protocol, one connection a match
-(``doors``), and for each seat starts a caller (``callers``), in which alone a stranger's bytes are
-read: the daemon waits for its word, ``REPORT_SECONDS`` at most, and ends it. It has no engine, no
-database, no blobs and no privilege; started as root it becomes a uid that owns nothing. The rules
-of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
+The one process of the instance with a way out. It speaks the node's protocol, one connection a
+match (``listener``), and for each seat starts a caller (``caller_processes``), in which alone a
+stranger's bytes are read: the daemon waits for its word, ``REPORT_SECONDS`` at most,
+and ends it. It has no engine, no database, no blobs and no privilege. Started as root it becomes a
+uid that owns nothing.
+The rules of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from typing import Any, Final, NamedTuple
 
 from egress.address import AddressError
 from egress.guard import Rules
-from sandbox import guard
+from sandbox import process_guard
 from sandbox.box import harden, wire
 from sandbox.errors import AgentAway, BundleRefused, HostFault
-from sandbox.listener import MOST_SEATS, Listener, listen
+from sandbox.listener import MOST_SEATS, Listener, open_listening_socket
 from sandbox.profiles import REMOTE
 from sandbox.remote.caller import HEALTH_SECONDS
-from sandbox.remote.callers import Begun, Callers
+from sandbox.remote.caller_processes import CallerProcess, CallerSpawner
 from sandbox.remote.manifest import read_manifest
-from sandbox.remote.outage import WayOut
+from sandbox.remote.outage import OutageDetector
 
 MOST_CALLERS: Final = 64
 REPORT_SECONDS: Final = HEALTH_SECONDS + 0.3
@@ -46,7 +47,7 @@ UID: Final = 61_710
 """Of a daemon that was started as root: nobody's, as far as anybody can know."""
 
 
-class Word(NamedTuple):
+class CallerReport(NamedTuple):
     """What a caller says of its agent."""
 
     away: str | None
@@ -54,25 +55,25 @@ class Word(NamedTuple):
     is_reached: bool
 
 
-class Lender:
+class RemoteLender:
     """Lends callers; one for the daemon, used by a thread per conversation."""
 
-    def __init__(self, name: str, callers: Callers, most: int) -> None:
+    def __init__(self, name: str, callers: CallerSpawner, most: int) -> None:
         self._name = name
         self._callers = callers
         self._left, self._most = most, most
         self._changed = threading.Condition()
-        self._way_out = WayOut()
+        self._outage_detector = OutageDetector()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
         """Lend what the message asks for and end it; returns when the conversation is over.
 
         Raises HostFault when nothing could be lent; the worker has been told nothing then.
         """
-        wanted, deadline = _checked(message, bundles)
+        wanted, deadline = _check_request(message, bundles)
         wire.close_all(bundles)  # they are read, and a match is long
         able = {n: one for n, one in enumerate(wanted) if isinstance(one, bytes)}
-        begun: dict[int, Begun] = {}
+        begun: dict[int, CallerProcess] = {}
         with self._room_for(len(able), deadline):
             try:
                 for number, manifest in able.items():
@@ -89,15 +90,15 @@ class Lender:
                         self._callers.end(one, is_ending=False)
 
     def _away(
-        self, begun: Mapping[int, Begun], manifests: Mapping[int, bytes]
+        self, begun: Mapping[int, CallerProcess], manifests: Mapping[int, bytes]
     ) -> dict[int, AgentAway]:
         """Which agents are not there. HostFault where it seems to be us who are cut off."""
-        words = _words(begun)
+        words = _read_reports(begun)
         for number, word in words.items():
             host = read_manifest(manifests[number])[0].host
-            self._way_out.heard(host, is_reached=word.is_reached)
+            self._outage_detector.record(host, is_reached=word.is_reached)
         away = {n: AgentAway(word.away) for n, word in words.items() if word.away is not None}
-        if any(not words[n].is_reached for n in away) and self._way_out.looks_cut:
+        if any(not words[n].is_reached for n in away) and self._outage_detector.is_own_network_down:
             raise HostFault(
                 "no host of remote agents could be reached in the last minute; this ladder's own "
                 "way out may be cut"
@@ -123,7 +124,7 @@ class Lender:
         self,
         connection: socket.socket,
         seats: int,
-        begun: Mapping[int, Begun],
+        begun: Mapping[int, CallerProcess],
         refused: Mapping[int, BundleRefused],
     ) -> None:
         """One frame for all seats, with the referee's connection of each that is lent."""
@@ -137,14 +138,14 @@ class Lender:
                 told = {"op": "refused", "entry": None, "reason": one.reason}
                 answers.append({**told, "away": isinstance(one, AgentAway)})
         fds = tuple(begun[number].agent.fileno() for number in sorted(begun))
-        wire.send(connection, {"op": "lent", "node": self._name, "seats": answers}, fds)
+        wire.send_frame(connection, {"op": "lent", "node": self._name, "seats": answers}, fds)
         for caller in begun.values():
             caller.agent.close()
 
-    def _converse(self, connection: socket.socket, begun: dict[int, Begun]) -> None:
+    def _converse(self, connection: socket.socket, begun: dict[int, CallerProcess]) -> None:
         """Until each seat has ended; what the worker leaves open the caller of this ends."""
         while begun:
-            end, _ = wire.receive(connection, cap=1 << 12)
+            end, _ = wire.receive_frame(connection, cap=1 << 12)
             seats, closed = end.get("seats"), end.get("closed")
             if end.get("op") != "end" or not isinstance(seats, list):
                 raise wire.WireError("only the end of seats is expected now")
@@ -153,9 +154,9 @@ class Lender:
                     raise wire.WireError("a seat was ended that is not open")
                 is_ending = isinstance(closed, list) and number in closed
                 report = self._ended(begun.pop(number), is_ending)
-                wire.send(connection, {"seat": number, **report})
+                wire.send_frame(connection, {"seat": number, **report})
 
-    def _ended(self, one: Begun, is_ending: bool) -> dict[str, Any]:
+    def _ended(self, one: CallerProcess, is_ending: bool) -> dict[str, Any]:
         try:
             code, log = self._callers.end(one, is_ending=is_ending)
         except HostFault as fault:
@@ -170,7 +171,7 @@ class Lender:
         }
 
 
-def _checked(
+def _check_request(
     message: Mapping[str, Any], bundles: list[int]
 ) -> tuple[list[bytes | BundleRefused], float]:
     """The manifest of each seat or its refusal, and the deadline. HostFault for a wrong request."""
@@ -187,10 +188,10 @@ def _checked(
         if profile != REMOTE:
             raise HostFault(f"profile: {profile!r} is not served here; served is {REMOTE}")
     deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
-    return [_manifest(bundle) for bundle in bundles], deadline
+    return [_read_manifest(bundle) for bundle in bundles], deadline
 
 
-def _manifest(bundle: int) -> bytes | BundleRefused:
+def _read_manifest(bundle: int) -> bytes | BundleRefused:
     if not stat.S_ISREG(os.fstat(bundle).st_mode):
         raise HostFault("submission: the descriptor is not of a regular file")
     text = os.pread(bundle, MOST_MANIFEST_BYTES + 1, 0)
@@ -201,10 +202,10 @@ def _manifest(bundle: int) -> bytes | BundleRefused:
     return text
 
 
-def _words(begun: Mapping[int, Begun]) -> dict[int, Word]:
+def _read_reports(begun: Mapping[int, CallerProcess]) -> dict[int, CallerReport]:
     """What the callers say of their agents; all are heard side by side."""
     until = time.monotonic() + REPORT_SECONDS
-    words: dict[int, Word] = {}
+    words: dict[int, CallerReport] = {}
     waiting = {one.report.fileno(): number for number, one in begun.items()}
     poll = select.poll()
     for fd in waiting:
@@ -213,12 +214,12 @@ def _words(begun: Mapping[int, Begun]) -> dict[int, Word]:
         for fd, _ in poll.poll(1 + 1000 * left):
             poll.unregister(fd)
             number = waiting.pop(fd)
-            words[number] = _word(begun[number].report)
-    late = Word(f"GET / had no answer within {HEALTH_SECONDS:g} s; answer sooner", False)
+            words[number] = _read_report(begun[number].report)
+    late = CallerReport(f"GET / had no answer within {HEALTH_SECONDS:g} s; answer sooner", False)
     return words | dict.fromkeys(waiting.values(), late)
 
 
-def _word(report: socket.socket) -> Word:
+def _read_report(report: socket.socket) -> CallerReport:
     """A caller that died over its answer says nothing, or what failed in it, which stays to be read
     at its end."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -226,17 +227,19 @@ def _word(report: socket.socket) -> Word:
         told = json.loads(line)
         reason, is_reached = told["away"], told["reached"] is True
         report.recv(len(line + end))
-        return Word(None if reason is None else str(reason), is_reached)
-    return Word("GET / had an answer that cannot be read; answer 200 and a small JSON object", True)
+        return CallerReport(None if reason is None else str(reason), is_reached)
+    return CallerReport(
+        "GET / had an answer that cannot be read; answer 200 and a small JSON object", True
+    )
 
 
-def _give_up_root() -> None:
+def _drop_root() -> None:
     harden.drop_capabilities()  # of the bounding set, while it may
-    harden.become(UID)
+    harden.set_uid(UID)
     harden.empty_capability_sets()
 
 
-def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m sandbox.remote", description="lends seats of remote agents"
     )
@@ -249,7 +252,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM or SIGINT; 2 with one line when the daemon cannot start."""
-    options = _arguments(arguments)
+    options = _parse_arguments(arguments)
     stop, lost = threading.Event(), threading.Event()
 
     def fail() -> None:
@@ -259,26 +262,26 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         rules = Rules.from_environment(os.environ)
         allowed = frozenset({0, os.getuid(), *options.allow_uid})
-        listener = listen(options.socket.absolute())
+        listener = open_listening_socket(options.socket.absolute())
         if os.geteuid() == 0:
-            _give_up_root()
-        harden.hide()
-        harden.limit({"CORE": 1})
-        callers = Callers(rules, fail, _say)
+            _drop_root()
+        harden.forbid_tracing()
+        harden.set_limits({"CORE": 1})
+        callers = CallerSpawner(rules, fail, _print_line)
     except (HostFault, OSError, ValueError) as error:
-        _say(str(error))
+        _print_line(str(error))
         return 2
     if options.parent is not None:
-        guard.die_with(options.parent)  # a change of uid would have cleared it
+        process_guard.die_with(options.parent)  # a change of uid would have cleared it
     name = f"remote-{secrets.token_hex(4)}"
     told: dict[str, Any] = {"node": name, "launcher": REMOTE, "profiles": [REMOTE]}
     told |= {"image_digests": {REMOTE: REMOTE}, "lacks": [], "gpus": 0}
-    lender = Lender(name, callers, options.most)
+    lender = RemoteLender(name, callers, options.most)
     # Not the uid that we became: callers have it too.
     connections = Listener(lender.serve, told, allowed)
-    guard.stops(stop)
+    process_guard.set_on_stop_signal(stop)
     connections.open(listener)
-    _say(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
+    _print_line(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
     stop.wait()
     is_lost = lost.is_set()
     listener.shutdown(socket.SHUT_RDWR)
@@ -287,10 +290,10 @@ def main(arguments: list[str] | None = None) -> int:
     callers.close()
     with contextlib.suppress(OSError):  # as another uid than the folder's it stays, and is dead
         options.socket.unlink(missing_ok=True)
-    _say("the maker of callers is gone" if is_lost else "stopped; every caller has ended")
+    _print_line("the maker of callers is gone" if is_lost else "stopped; every caller has ended")
     return int(is_lost)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     with contextlib.suppress(OSError):
         print(f"remote: {line}", file=sys.stderr, flush=True)

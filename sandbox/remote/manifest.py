@@ -11,7 +11,7 @@ APIS = ("1", "2017")
 MANIFEST_LIMIT = 1000
 
 
-def manifest(address: Address, api: str) -> bytes:
+def write_manifest(address: Address, api: str) -> bytes:
     """The bytes of a remote submission: canonical JSON, so equal submissions have one digest."""
     if api not in APIS:
         raise AddressError("api", f"one of {', '.join(APIS)}, not {api!r}")
@@ -20,21 +20,21 @@ def manifest(address: Address, api: str) -> bytes:
 
 
 def read_manifest(text: bytes) -> tuple[Address, str]:
-    """Address and api of a remote submission; AddressError unless ``manifest`` wrote it."""
+    """Address and api of a remote submission; AddressError unless ``write_manifest`` wrote it."""
     if len(text) > MANIFEST_LIMIT:
-        raise _error(f"a remote submission has at most {MANIFEST_LIMIT} bytes")
+        raise _url_error(f"a remote submission has at most {MANIFEST_LIMIT} bytes")
     try:
         content = json.loads(text.decode("ascii"))
         url, api = content["url"], content["api"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _error("this is no remote submission") from None
+        raise _url_error("this is no remote submission") from None
     if not isinstance(url, str) or not isinstance(api, str):
-        raise _error("this is no remote submission")
+        raise _url_error("this is no remote submission")
     address = parse(url)
-    if manifest(address, api) != text:
-        raise _error("this remote submission is not in its canonical form")
+    if write_manifest(address, api) != text:
+        raise _url_error("this remote submission is not in its canonical form")
     return address, api
 
 
-def _error(text: str) -> AddressError:
+def _url_error(text: str) -> AddressError:
     return AddressError("url", text)

@@ -17,14 +17,14 @@ WINDOW_SECONDS: Final = 60.0
 MOST_HOSTS: Final = 256
 
 
-class WayOut:
+class OutageDetector:
     """What was last seen of each host; safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen: OrderedDict[str, tuple[float, bool]] = OrderedDict()
 
-    def heard(self, host: str, *, is_reached: bool) -> None:
+    def record(self, host: str, *, is_reached: bool) -> None:
         """Somebody there took a connection, or refused it; or nobody could be found."""
         with self._lock:
             self._seen[host] = time.monotonic(), is_reached
@@ -33,7 +33,7 @@ class WayOut:
                 self._seen.popitem(last=False)
 
     @property
-    def looks_cut(self) -> bool:
+    def is_own_network_down(self) -> bool:
         """Whether several hosts were out of reach of late, and none within it."""
         since = time.monotonic() - WINDOW_SECONDS
         with self._lock:

@@ -9,15 +9,15 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import agents
+from ladder.field_types import Key, Name, Slug
 from ladder.ids import AgentId
-from ladder.values import Key, Name, Slug
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Writer
-from services.http.fields import AgentKey, Filter
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
-from services.http.problems import of
-from services.http.state import Db
+from services.http.path_parameters import AgentKey, Filter
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -53,38 +53,42 @@ class AgentChange(BaseModel):
     status_code=201,
     summary="Create an agent",
     response_model=AgentOut,
-    responses=of(403, 404, 409, 429),
+    responses=problem_responses(403, 404, 409, 429),
 )
-def create_agent(body: NewAgent, conn: Db, who: Writer, once: Once) -> Response:
+def create_agent(body: NewAgent, conn: Db, who: Writer, once: Idempotent) -> Response:
     """For one's own team."""
     team = permissions.own_team(conn, who, body.team)
 
     def create() -> AgentOut:
-        return AgentOut.model_validate(agents.name_agent(conn, team.id, body.name, body.slug))
+        return AgentOut.model_validate(
+            agents.create_named_agent(conn, team.id, body.name, body.slug)
+        )
 
     return once.run(create)
 
 
-@router.get("/agents", summary="List agents", responses=of(404))
+@router.get("/agents", summary="List agents", responses=problem_responses(404))
 def list_agents(conn: Db, who: Anyone, span: Paging, team: Filter = None) -> Page[AgentOut]:
     """Those the caller may see: its own, and those that play in leagues it may see."""
     rows = agents.list_agents(
         conn,
         viewer=who,
-        team_id=permissions.team(conn, who, team).id if team else None,
+        team_id=permissions.visible_team(conn, who, team).id if team else None,
         after=AgentId(span.after) if span.after else None,
         limit=span.limit,
     )
     return span.page(rows, lambda row: row.id, AgentOut.model_validate)
 
 
-@router.get("/agents/{agent}", summary="Read an agent", responses=of(404))
+@router.get("/agents/{agent}", summary="Read an agent", responses=problem_responses(404))
 def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
     """An agent that plays only in leagues hidden from the caller is hidden too."""
-    return AgentOut.model_validate(permissions.agent(conn, who, agent))
+    return AgentOut.model_validate(permissions.visible_agent(conn, who, agent))
 
 
-@router.patch("/agents/{agent}", summary="Change an agent", responses=of(403, 404, 409))
+@router.patch(
+    "/agents/{agent}", summary="Change an agent", responses=problem_responses(403, 404, 409)
+)
 def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> AgentOut:
     """Its name, and whether others may scrim against it."""
     found = permissions.own_agent(conn, who, agent)
@@ -97,7 +101,7 @@ def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> A
     "/agents/{agent}",
     status_code=204,
     summary="Delete an agent without submissions",
-    responses=of(403, 404, 409),
+    responses=problem_responses(403, 404, 409),
 )
 def delete_agent(agent: AgentKey, conn: Db, who: Writer) -> None:
     """For one's own agent, as long as nothing was submitted for it."""

@@ -6,15 +6,15 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import anchors
-from ladder.leagues.requests import ANCHORS, AnchorNames
-from ladder.reports import cadence
-from services.api.entries import EntryOut, shown
+from ladder.leagues.request_models import ANCHORS, AnchorNames
+from ladder.reports import season_health
+from services.api.entries import EntryOut, entry_out
 from services.http import permissions
+from services.http.app_state import AppState, Db
 from services.http.auth import Host
-from services.http.fields import SeasonKey
-from services.http.idempotency import Once
-from services.http.problems import of
-from services.http.state import Db, House
+from services.http.idempotency import Idempotent
+from services.http.path_parameters import SeasonKey
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -28,7 +28,7 @@ class NewAnchors(BaseModel):
     )
 
 
-class AnchorsOut(BaseModel):
+class AddedAnchorsOut(BaseModel):
     anchors: list[EntryOut]
     lacking: str | None = Field(
         description="why the season still cannot play; null when its seats can be filled",
@@ -40,22 +40,23 @@ class AnchorsOut(BaseModel):
     "/seasons/{season}/anchors",
     status_code=201,
     summary="Add reference agents",
-    response_model=AnchorsOut,
-    responses=of(403, 404, 409),
+    response_model=AddedAnchorsOut,
+    responses=problem_responses(403, 404, 409),
 )
 def add_anchors(
-    season: SeasonKey, body: NewAnchors, conn: Db, house: House, who: Host, once: Once
+    season: SeasonKey, body: NewAnchors, conn: Db, app_state: AppState, who: Host, once: Idempotent
 ) -> Response:
     """Only hosts and administrators may do this, while uploads are open. When the first results of
     a new anchor count, all scores move together; ranks stay."""
-    found = permissions.season(conn, who, season)
-    league = permissions.hosted_league(conn, who, found.league_id)
+    found, league = permissions.hosted_season(conn, who, season)
 
-    def create() -> AnchorsOut:
-        entered = anchors.add(conn, house.blobs, found, body.anchors, who, fill=body.fill)
-        return AnchorsOut(
-            anchors=[shown(conn, who, entry) for entry in entered],
-            lacking=cadence.lacking(conn, found, league),
+    def create() -> AddedAnchorsOut:
+        entered = anchors.add_anchors(
+            conn, app_state.blobs, found, body.anchors, who, fill=body.fill
+        )
+        return AddedAnchorsOut(
+            anchors=[entry_out(conn, who, entry) for entry in entered],
+            lacking=season_health.why_no_lineup(conn, found, league),
         )
 
     return once.run(create)

@@ -8,23 +8,23 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.entries import entries, remotes, validations
+from ladder.entries import entries, remote_agents, validations
 from ladder.entries.records import Entry, EntryState
+from ladder.field_types import Key
 from ladder.ids import EntryId
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
 from ladder.ratings import ratings
-from ladder.values import Key
-from services.api.seasons import LimitsOut
+from services.api.seasons import UploadLimitsOut
 from services.http import permissions
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known, Writer
-from services.http.bodies import waited_seconds
-from services.http.fields import EntryKey, Filter, SeasonKey
-from services.http.idempotency import Once
-from services.http.logs import LogFormat, read_log
+from services.http.body_limits import seconds_since_arrival
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
-from services.http.problems import ProblemError, of
-from services.http.state import Db, House
+from services.http.path_parameters import EntryKey, Filter, SeasonKey
+from services.http.problems import ProblemError, problem_responses
+from services.http.seat_logs import LogFormat, read_seat_log
 
 router = APIRouter(prefix="/v1", tags=["entries"])
 
@@ -97,7 +97,7 @@ class NewEntry(BaseModel):
 
 class EnteredOut(BaseModel):
     entry: EntryOut
-    limits: LimitsOut
+    limits: UploadLimitsOut
 
 
 class CurvePoint(BaseModel):
@@ -111,12 +111,12 @@ class CurvePoint(BaseModel):
     at: datetime
 
 
-def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
+def entry_out(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     """What this viewer may know of it; the caller has checked that it may know it at all."""
     out = EntryOut.model_validate(entry)
     if not entry.is_rated:
         out.mu = out.sigma = None
-    if not permissions.owns(who, entry.team_id):
+    if not permissions.may_see_private(who, entry.team_id):
         out.reason = out.validation_match_id = out.strikes = out.next_try_at = None
     elif entry.state in entries.VALIDATED:
         place = validations.place_in_queue(conn, entry.id)
@@ -133,32 +133,33 @@ def shown(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     response_model=EnteredOut,
     responses={
         200: {"model": EnteredOut, "description": "It was entered before"},
-        **of(403, 404, 409, 429),
+        **problem_responses(403, 404, 409, 429),
     },
 )
 def create_entry(
-    season: SeasonKey, body: NewEntry, request: Request, conn: Db, who: Writer, once: Once
+    season: SeasonKey, body: NewEntry, request: Request, conn: Db, who: Writer, once: Idempotent
 ) -> Response:
     """Takes one of the team's uploads of the day and starts validation."""
-    found = permissions.season(conn, who, season)
     submission = permissions.own_submission(conn, who, body.submission)
-    permissions.require_entering(conn, who, found, submission.team_id)
+    found = permissions.season_to_enter(conn, who, season, submission.team_id)
 
     def create() -> tuple[EnteredOut, int]:
-        entry, limits, created = entries.enter(
+        entry, limits, created = entries.enter_season(
             conn,
             found.id,
             submission.id,
             profile=body.profile,
-            waited_seconds=waited_seconds(request),
+            waited_seconds=seconds_since_arrival(request),
         )
-        entered = EnteredOut(entry=shown(conn, who, entry), limits=LimitsOut.model_validate(limits))
+        entered = EnteredOut(
+            entry=entry_out(conn, who, entry), limits=UploadLimitsOut.model_validate(limits)
+        )
         return entered, 201 if created else 200
 
     return once.run(create)
 
 
-@router.get("/entries", summary="List entries", responses=of(404))
+@router.get("/entries", summary="List entries", responses=problem_responses(404))
 def list_entries(
     conn: Db,
     who: Anyone,
@@ -173,44 +174,48 @@ def list_entries(
     rows = entries.list_entries(
         conn,
         viewer=who,
-        season_id=permissions.season(conn, who, season).id if season else None,
-        agent_id=permissions.agent(conn, who, agent).id if agent else None,
+        season_id=permissions.visible_season(conn, who, season).id if season else None,
+        agent_id=permissions.visible_agent(conn, who, agent).id if agent else None,
         state=state,
         after=EntryId(span.after) if span.after else None,
         limit=span.limit,
     )
-    return span.page(rows, lambda row: row.id, lambda row: shown(conn, who, row))
+    return span.page(rows, lambda row: row.id, lambda row: entry_out(conn, who, row))
 
 
-@router.get("/entries/{entry}", summary="Read an entry", responses=of(404))
+@router.get("/entries/{entry}", summary="Read an entry", responses=problem_responses(404))
 def read_entry(entry: EntryKey, conn: Db, who: Anyone) -> EntryOut:
     """Its state, and for its owner the reason, the place in the queue and the wait."""
-    return shown(conn, who, permissions.entry(conn, who, entry))
+    return entry_out(conn, who, permissions.visible_entry(conn, who, entry))
 
 
 @router.get(
-    "/entries/{entry}/log", summary="Read the log of its validation", responses=of(403, 404)
+    "/entries/{entry}/log",
+    summary="Read the log of its validation",
+    responses=problem_responses(403, 404),
 )
 def read_entry_log(
     entry: EntryKey,
     conn: Db,
     who: Known,
-    house: House,
+    app_state: AppState,
     format: LogFormat = "raw",
 ) -> Any:
     """The seat that failed, else the first one: output, times and traceback; owner only."""
-    found = permissions.entry(conn, who, entry)
-    if not permissions.owns(who, found.team_id):
+    found = permissions.visible_entry(conn, who, entry)
+    if not permissions.may_see_private(who, found.team_id):
         raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
     if found.validation_match_id is None:
         raise ProblemError("not-found", "There is no validation match yet.")
-    match = permissions.match(conn, who, found.validation_match_id)
+    match = permissions.visible_match(conn, who, found.validation_match_id)
     failed = [seat for seat in match.seats if seat.failed_step is not None or seat.reason]
     seat = (failed or list(match.seats))[0]
-    return read_log(house.blobs, who, match, seat.seat, format)
+    return read_seat_log(app_state.blobs, who, match, seat.seat, format)
 
 
-@router.get("/entries/{entry}/ratings", summary="Read its rating curve", responses=of(404))
+@router.get(
+    "/entries/{entry}/ratings", summary="Read its rating curve", responses=problem_responses(404)
+)
 def read_rating_curve(
     entry: EntryKey,
     conn: Db,
@@ -219,22 +224,26 @@ def read_rating_curve(
 ) -> Page[CurvePoint]:
     """One point per rated match, oldest first; the newest ``limit`` of them. None where a match has
     one seat."""
-    found = permissions.entry(conn, who, entry)
-    points = ratings.curve(conn, found.id, limit) if found.is_rated else []
+    found = permissions.visible_entry(conn, who, entry)
+    points = ratings.rating_curve(conn, found.id, limit) if found.is_rated else []
     return Page(items=[CurvePoint.model_validate(point) for point in points])
 
 
-@router.post("/entries/{entry}/retire", summary="Retire an entry", responses=of(403, 404, 409))
+@router.post(
+    "/entries/{entry}/retire", summary="Retire an entry", responses=problem_responses(403, 404, 409)
+)
 def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """It plays no more and keeps its history. Retiring it again changes nothing."""
     found = permissions.own_entry(conn, who, entry)
-    return shown(conn, who, entries.retire(conn, found.id))
+    return entry_out(conn, who, entries.retire_entry(conn, found.id))
 
 
 @router.post(
-    "/entries/{entry}/resume", summary="Try a paused entry now", responses=of(403, 404, 409, 429)
+    "/entries/{entry}/resume",
+    summary="Try a paused entry now",
+    responses=problem_responses(403, 404, 409, 429),
 )
 def resume_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     """A remote agent that was away is validated again at once; if it passes, it plays on."""
     found = permissions.own_entry(conn, who, entry)
-    return shown(conn, who, remotes.resume(conn, found.id))
+    return entry_out(conn, who, remote_agents.retry_paused_entry(conn, found.id))

@@ -8,14 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.field_types import AwareDatetime, Line
 from ladder.leagues import extensions
-from ladder.values import Line, Moment
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Host, Known
-from services.http.fields import SeasonKey, TeamKey
 from services.http.paging import Page
-from services.http.problems import of
-from services.http.state import Db
+from services.http.path_parameters import SeasonKey, TeamKey
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -34,32 +34,32 @@ class NewExtension(BaseModel):
             "examples": [{"closes_at": "2026-12-03T18:00:00+01:00", "reason": "ill, with a note"}]
         },
     )
-    closes_at: Moment
+    closes_at: AwareDatetime
     reason: Annotated[Line, Field(min_length=1, description="kept in the audit log")]
 
 
 @router.put(
     "/seasons/{season}/extensions/{team}",
     summary="Extend a team's deadline",
-    responses=of(403, 404, 409),
+    responses=problem_responses(403, 404, 409),
 )
 def put_extension(
     season: SeasonKey, team: TeamKey, body: NewExtension, conn: Db, who: Host
 ) -> ExtensionOut:
     """Hosts and administrators only; written to the audit log. Its uploads close then, also where
     the season is locked before; `GET /v1/seasons/{season}/limits` tells the team."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
-    made = extensions.extend(
+    found = permissions.hosted_season(conn, who, season)[0]
+    made = extensions.extend_deadline(
         conn, found.id, team, body.closes_at, by=who.user_id, reason=body.reason
     )
     return ExtensionOut.model_validate(made)
 
 
-@router.get("/seasons/{season}/extensions", summary="List extensions", responses=of(403, 404))
+@router.get(
+    "/seasons/{season}/extensions", summary="List extensions", responses=problem_responses(403, 404)
+)
 def list_extensions(season: SeasonKey, conn: Db, who: Known) -> Page[ExtensionOut]:
     """Hosts and administrators only."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
     rows = extensions.list_extensions(conn, found.id)
     return Page(items=[ExtensionOut.model_validate(row) for row in rows])

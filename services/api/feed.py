@@ -27,11 +27,11 @@ from ladder.database.db import Connection
 from ladder.leagues.medals import Medal
 from ladder.people import users
 from ladder.reports import feed
-from ladder.reports.feed import Kind
+from ladder.reports.feed import FeedItemKind
+from services.http.app_state import AppState, Db, State, read_rows
 from services.http.auth import Credentials, Known
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError
-from services.http.state import Db, House, State, read
 
 router = APIRouter(prefix="/v1", tags=["users"])
 LOOK_SECONDS: Final = 1.0
@@ -52,7 +52,7 @@ class ItemOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
     key: str = Field(description="sorts by time; what a stream resumes from")
-    kind: Kind
+    kind: FeedItemKind
     at: datetime
     league_id: str
     league: str
@@ -80,7 +80,7 @@ def read_feed(conn: Db, who: Known, span: Paging) -> Page[ItemOut]:
 
     `GET /v1/me/feed/stream` sends what is new as server-sent events, from `Last-Event-ID` on.
     """
-    rows = feed.latest(conn, who, before=span.after, limit=span.limit)
+    rows = feed.latest_items(conn, who, before=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.key, ItemOut.model_validate)
 
 
@@ -106,16 +106,16 @@ def stream_feed(
     conn: Db,
     who: Known,
     credentials: Credentials,
-    house: House,
+    app_state: AppState,
     last_event_id: Annotated[str | None, Header(pattern=f"^{feed.KEY.pattern}$")] = None,
 ) -> EventStream:
     """The key as id, the kind as event, the item as data; what came before is in the pages of the
     feed. Not in the OpenAPI document, whose answers come to an end by themselves."""
     assert who.user_id is not None
     assert credentials is not None
-    start = feed.now(conn)
+    start = feed.current_key(conn)
     after = last_event_id or start
-    behind = feed.moment(start) - feed.moment(after)
+    behind = feed.time_of_key(start) - feed.time_of_key(after)
     if behind.total_seconds() > OLDEST_SECONDS:
         raise ProblemError(
             "invalid",
@@ -125,51 +125,51 @@ def stream_feed(
             begin_at=start,
         )
     user_id, token = who.user_id, credentials.credentials
-    until = house.streams.enter(user_id)
+    until = app_state.streams.enter(user_id)
     return EventStream(
-        events(house, token, after, until), lambda: house.streams.leave(user_id, until)
+        feed_events(app_state, token, after, until), lambda: app_state.streams.leave(user_id, until)
     )
 
 
-async def events(house: State, token: str, after: str, until: float) -> AsyncIterator[str]:
+async def feed_events(app_state: State, token: str, after: str, until: float) -> AsyncIterator[str]:
     """Items newer than ``after`` as they come; ends at ``until``, when the token is revoked, and
     when the database is away. Where nothing happens the id moves on alone, so that who comes back
     after a quiet day is not sent to the pages."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
-    spoken, looked = time.monotonic(), -math.inf
+    sent_at, looked = time.monotonic(), -math.inf
     while time.monotonic() < until:
-        quiet = house.listener.quiet_seconds() > NEWS_SECONDS
+        quiet = app_state.listener.quiet_seconds() > NEWS_SECONDS
         if quiet and time.monotonic() - looked < QUIET_LOOK_SECONDS:
             await anyio.sleep(LOOK_SECONDS)
             continue
         looked = time.monotonic()
         try:
-            found = await run_in_threadpool(news, house, token, after)
+            found = await run_in_threadpool(new_items, app_state, token, after)
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
             return
         if found is None:
             return
         items, reached = found
         for item in items:
-            after, spoken = item.key, time.monotonic()
+            after, sent_at = item.key, time.monotonic()
             data = ItemOut.model_validate(item).model_dump_json()
             yield f"id: {item.key}\nevent: {item.kind}\ndata: {data}\n\n"
-        if time.monotonic() - spoken > BEAT_SECONDS:
-            after, spoken = reached, time.monotonic()
+        if time.monotonic() - sent_at > BEAT_SECONDS:
+            after, sent_at = reached, time.monotonic()
             yield f"id: {after}\n: still here\n\n"
         await anyio.sleep(LOOK_SECONDS)
 
 
-def news(house: State, token: str, after: str) -> tuple[list[feed.Item], str] | None:
+def new_items(app_state: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
     """What there is now for the person behind the token, and the key up to which that is all; None
     when the token no longer stands."""
 
-    def look(conn: Connection) -> tuple[list[feed.Item], str] | None:
-        who = users.viewer(conn, token)
+    def look(conn: Connection) -> tuple[list[feed.FeedItem], str] | None:
+        who = users.viewer_of_token(conn, token)
         if who is None:
             return None
-        reached = max(feed.now(conn), after)
-        items = feed.follow(conn, who, after, AT_ONCE)
+        reached = max(feed.current_key(conn), after)
+        items = feed.items_after(conn, who, after, AT_ONCE)
         return items, items[-1].key if items else reached
 
-    return read(house.news, look)
+    return read_rows(app_state.news, look)

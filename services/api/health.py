@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from services.http.state import Db, House
+from services.http.app_state import AppState, Db
 
 router = APIRouter(tags=["health"])
 
@@ -17,14 +17,14 @@ class Health(BaseModel):
 
 
 @router.get("/health/live", summary="The process answers")
-def live() -> Health:
+def read_liveness() -> Health:
     """Always 200 while the process can answer at all. Touches nothing else."""
     return Health()
 
 
 @router.get("/health/ready", summary="The process can serve")
-def ready(conn: Db, house: House) -> Health:
+def read_readiness(conn: Db, app_state: AppState) -> Health:
     """200 when the database and the blob store answer, else 503."""
     conn.execute("select 1")
-    house.blobs.exists("0" * 64)
+    app_state.blobs.exists("0" * 64)
     return Health()

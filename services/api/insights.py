@@ -14,13 +14,13 @@ from ladder.leagues import seasons
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.reports import insights
-from ladder.reports.analysis import Met, Upset
-from services.api.leaderboard import EstimateOut, PlaceOut
+from ladder.reports.entry_analysis import OpponentRecord, Upset
+from services.api.leaderboard import EstimateOut, OfficialPlaceOut
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone
-from services.http.fields import EntryKey
-from services.http.problems import of
-from services.http.state import Db
+from services.http.path_parameters import EntryKey
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["entries"])
 
@@ -98,7 +98,7 @@ class PaceOut(BaseModel):
 class InsightsOut(BaseModel):
     entry_id: str
     games: int = Field(description="newest rated games that this is read from")
-    official: PlaceOut | None
+    official: OfficialPlaceOut | None
     estimates: list[EstimateOut] = Field(
         description="where a match has one seat: what all its games say of each measure. Of "
         "opponents there is nothing to tell then, nor of games left"
@@ -123,11 +123,11 @@ class InsightsOut(BaseModel):
     )
 
 
-def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> InsightsOut:
+def insights_out(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> InsightsOut:
     """What this viewer may know of it; the caller has checked that it may see entry and league."""
-    found = insights.read_for(conn, who, entry, season, within)
+    found = insights.read_insights_for(conn, who, entry, season, within)
 
-    def named(row: Met | Upset) -> dict[str, Any]:
+    def named(row: OpponentRecord | Upset) -> dict[str, Any]:
         return {**asdict(row), **asdict(found.names[row.agent_id])}
 
     times = None
@@ -136,7 +136,9 @@ def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> 
     return InsightsOut(
         entry_id=entry.id,
         games=found.games,
-        official=None if found.official is None else PlaceOut.model_validate(found.official),
+        official=None
+        if found.official is None
+        else OfficialPlaceOut.model_validate(found.official),
         estimates=[EstimateOut.model_validate(each) for each in found.estimates],
         opponents=[MetOut(**named(row)) for row in found.opponents],
         opponents_met=found.opponents_met,
@@ -156,7 +158,11 @@ def read(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> 
     )
 
 
-@router.get("/entries/{entry}/insights", summary="Read what its games say of it", responses=of(404))
+@router.get(
+    "/entries/{entry}/insights",
+    summary="Read what its games say of it",
+    responses=problem_responses(404),
+)
 def read_insights(
     entry: EntryKey,
     conn: Db,
@@ -166,6 +172,6 @@ def read_insights(
     ] = insights.WITHIN,
 ) -> InsightsOut:
     """Opponents, strengths, seats, upsets and prospects, from its last rated games."""
-    found = permissions.entry(conn, who, entry)
-    permissions.league(conn, who, found.league_id)
-    return read(conn, who, found, seasons.get_season(conn, found.season_id), within)
+    found = permissions.visible_entry(conn, who, entry)
+    permissions.visible_league(conn, who, found.league_id)
+    return insights_out(conn, who, found, seasons.get_season(conn, found.season_id), within)

@@ -9,23 +9,23 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from ladder.database.db import Connection
-from ladder.leagues import seals
-from ladder.leagues.measures import Kind
-from ladder.leagues.medals import Medal, Status
-from ladder.leagues.requests import Medals
+from ladder.leagues import sealed_medals
+from ladder.leagues.measures import MeasureKind
+from ladder.leagues.medals import Medal, MedalStatus
+from ladder.leagues.request_models import Medals
 from ladder.standings import leaderboard, standings
 from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
-from services.http.auth import Anyone, Credentials, viewer
-from services.http.fields import SeasonKey
+from services.http.app_state import AppState, Db, read_rows
+from services.http.auth import Anyone, Credentials, viewer_of_request
 from services.http.paging import Page
-from services.http.problems import ProblemError, of
-from services.http.state import Db, House, read
+from services.http.path_parameters import SeasonKey
+from services.http.problems import ProblemError, problem_responses
 
 router = APIRouter(prefix="/v1", tags=["leaderboard"])
 
 
-class PlaceOut(BaseModel):
+class OfficialPlaceOut(BaseModel):
     """What the fit over all results of the season says of an entry."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -44,7 +44,7 @@ class EstimateOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     name: str = Field(examples=["won"])
     title: str = Field(examples=["Games won"])
-    kind: Kind
+    kind: MeasureKind
     games: int = Field(description="that count for it")
     value: float | None = Field(description="null while no game counts", examples=[0.91])
     low: float | None = Field(description="of the 95 % interval: Wilson's of a share, Student's")
@@ -79,7 +79,7 @@ class StandingOut(BaseModel):
     chance: float | None = Field(
         description="that the team deserves this medal or a better one", examples=[0.81]
     )
-    status: Status | None = Field(
+    status: MedalStatus | None = Field(
         description="of the medal: likely as it stands now; sealed, so that no game changes it any "
         "more; awarded at the end without having been sealed",
         examples=["likely"],
@@ -93,13 +93,13 @@ class StandingOut(BaseModel):
     is_anchor: bool
     remote: bool = Field(description="it runs at an address of its owner's, not here")
     paused: bool = Field(description="that address was away: it stands here and is not paired")
-    official: PlaceOut | None
+    official: OfficialPlaceOut | None
     estimates: list[EstimateOut] = Field(
         description="in the order of the board's measures; empty where entries are rated"
     )
 
 
-class FittedOut(BaseModel):
+class OfficialVersionOut(BaseModel):
     """The version of the official standing that the board shows."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -111,7 +111,7 @@ class FittedOut(BaseModel):
     )
 
 
-class SealOut(BaseModel):
+class SealedMedalOut(BaseModel):
     """A medal that was sealed, and by which act it was taken back if it was."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -125,11 +125,11 @@ class SealOut(BaseModel):
     audit_id: str | None
 
 
-class BoardOut(BaseModel):
+class LeaderboardOut(BaseModel):
     season_id: str
     revision: int
     accepted_no: int = Field(description="results in the season's log")
-    fitted: FittedOut | None = Field(description="null before the first match was rated")
+    fitted: OfficialVersionOut | None = Field(description="null before the first match was rated")
     measures: list[MeasureOut] = Field(
         description="what the season ranks by where a match has one seat; else empty"
     )
@@ -144,20 +144,20 @@ class BoardOut(BaseModel):
     next: str | None = None
 
 
-BOARD = TypeAdapter(BoardOut)
+BOARD = TypeAdapter(LeaderboardOut)
 RULES = TypeAdapter[Medals](Medals)
 
 
 @router.get(
     "/seasons/{season}/leaderboard",
     summary="Read the leaderboard",
-    response_model=BoardOut,
-    responses={304: {"description": "It still stands"}, **of(404)},
+    response_model=LeaderboardOut,
+    responses={304: {"description": "It still stands"}, **problem_responses(404)},
 )
 def read_leaderboard(
     season: SeasonKey,
     request: Request,
-    house: House,
+    app_state: AppState,
     credentials: Credentials,
     if_none_match: etags.IfNoneMatch = None,
     cursor: Annotated[str | None, Query(max_length=120)] = None,
@@ -166,15 +166,17 @@ def read_leaderboard(
 ) -> Response:
     """Best first. The ETag is the season's revision: poll with If-None-Match at little cost."""
 
-    def look(conn: Connection) -> leaderboard.Head:
-        head = leaderboard.head(conn, season)
-        permissions.require(viewer(request, conn, credentials), head.league, "season")
+    def look(conn: Connection) -> leaderboard.BoardHead:
+        head = leaderboard.board_head(conn, season)
+        permissions.require_visible(
+            viewer_of_request(request, conn, credentials), head.league, "season"
+        )
         return head
 
-    found = read(house.reads, look)
+    found = read_rows(app_state.reads, look)
     start = 0
     if cursor is not None:
-        after = paging.decode(cursor)
+        after = paging.decode_cursor(cursor)
         if not after.isdigit():
             raise ProblemError("invalid", "this one belongs to another list.", where="cursor")
         start = int(after)
@@ -187,19 +189,21 @@ def read_leaderboard(
     }
     if etags.matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    content = house.boards.page(found.season_id, found.revision, part, packed)
+    content = app_state.boards.page(found.season_id, found.revision, part, packed)
     if content is None:
-        board = house.boards.board(
+        board = app_state.boards.board(
             found.season_id,
             found.revision,
-            lambda: read(house.reads, lambda conn: leaderboard.read(conn, found.season_id)),
+            lambda: read_rows(
+                app_state.reads, lambda conn: leaderboard.read_board(conn, found.season_id)
+            ),
         )
-        content = house.boards.keep(
+        content = app_state.boards.keep(
             found.season_id,
             board.revision,
             part,
             packed,
-            serialise(board, found.season_id, start, limit),
+            board_json(board, found.season_id, start, limit),
         )
         headers["ETag"] = f'W/"{board.revision}.{part}"'
     if packed:
@@ -207,40 +211,44 @@ def read_leaderboard(
     return Response(content, headers=headers, media_type="application/json")
 
 
-@router.get("/seasons/{season}/seals", summary="List sealed medals", responses=of(404))
-def list_seals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealOut]:
+@router.get(
+    "/seasons/{season}/seals", summary="List sealed medals", responses=problem_responses(404)
+)
+def list_sealed_medals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealedMedalOut]:
     """All that were ever sealed, newest first. Only an audited act takes one back."""
-    found = permissions.season(conn, who, season)
-    rows = seals.list_seals(conn, found.id)
-    return Page(items=[SealOut.model_validate(row) for row in rows])
+    found = permissions.visible_season(conn, who, season)
+    rows = sealed_medals.list_sealed_medals(conn, found.id)
+    return Page(items=[SealedMedalOut.model_validate(row) for row in rows])
 
 
-def serialise(board: standings.Board, season_id: str, start: int, limit: int) -> bytes:
+def board_json(board: standings.Board, season_id: str, start: int, limit: int) -> bytes:
     """One part of the board as JSON."""
     rows = board.rows[start : start + limit]
     end = start + len(rows)
     following = None
     if end < len(board.rows):
-        cursor = paging.encode(str(end))
+        cursor = paging.encode_cursor(str(end))
         following = f"/v1/seasons/{season_id}/leaderboard?cursor={cursor}&limit={limit}"
     return BOARD.dump_json(
-        BoardOut(
+        LeaderboardOut(
             season_id=season_id,
             revision=board.revision,
             accepted_no=board.accepted_no,
-            fitted=None if board.fitted is None else FittedOut.model_validate(board.fitted),
+            fitted=None
+            if board.fitted is None
+            else OfficialVersionOut.model_validate(board.fitted),
             measures=[MeasureOut.model_validate(each) for each in board.measures],
             medals=RULES.validate_python(board.terms.rules.to_json()),
             medal_confidence=board.terms.confidence,
             is_final=board.terms.is_final,
             total=len(board.rows),
-            items=[standing(row) for row in rows],
+            items=[standing_out(row) for row in rows],
             next=following,
         )
     )
 
 
-def standing(row: standings.Standing) -> StandingOut:
+def standing_out(row: standings.BoardRow) -> StandingOut:
     """A row; without the numbers that say nothing where nobody is met."""
     out = StandingOut.model_validate(row)
     if row.estimates:

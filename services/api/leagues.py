@@ -10,27 +10,27 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
-from ladder.entries.opening import open_league
+from ladder.entries.league_setup import open_league
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Invalid
+from ladder.field_types import KEY
 from ladder.ids import LeagueId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
-from ladder.leagues import changing, leagues, seasons
+from ladder.leagues import league_update, leagues, seasons
 from ladder.leagues.records import League
-from ladder.leagues.requests import LeagueChange, NewLeague
+from ladder.leagues.request_models import LeagueChange, NewLeague
 from ladder.people import users
 from ladder.people.records import Viewer
-from ladder.reports import cadence
-from ladder.values import KEY
+from ladder.reports import season_health
 from services.api.entries import EntryOut
-from services.api.entries import shown as shown_entry
+from services.api.entries import entry_out as shown_entry
 from services.api.seasons import SeasonOut
 from services.http import permissions
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Known
-from services.http.fields import LeagueKey
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
-from services.http.problems import of
-from services.http.state import Db, House
+from services.http.path_parameters import LeagueKey
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["leagues"])
 
@@ -62,7 +62,7 @@ class LeagueOut(BaseModel):
     role: LeagueRole | None = Field(default=None, description="the caller's own role")
 
 
-class MadeLeague(LeagueOut):
+class CreatedLeagueOut(LeagueOut):
     season: SeasonOut | None = None
     anchors: list[EntryOut] = Field(default_factory=list)
     lacking: str | None = Field(
@@ -78,17 +78,17 @@ class MemberOut(BaseModel):
     role: LeagueRole
 
 
-class Role(BaseModel):
+class RoleChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
     role: LeagueRole
 
 
-def shown(conn: Db, who: Viewer, league: League) -> LeagueOut:
-    (out,) = shown_all(conn, who, [league])
+def league_out(conn: Db, who: Viewer, league: League) -> LeagueOut:
+    (out,) = leagues_out(conn, who, [league])
     return out
 
 
-def shown_all(conn: Db, who: Viewer, rows: Sequence[League]) -> list[LeagueOut]:
+def leagues_out(conn: Db, who: Viewer, rows: Sequence[League]) -> list[LeagueOut]:
     current = seasons.current_seasons(conn, [row.id for row in rows])
     listed = []
     for row in rows:
@@ -120,7 +120,7 @@ def list_games() -> Page[GameOut]:
 def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
     """Those the caller may see."""
     rows = leagues.list_leagues(conn, who, LeagueId(span.after) if span.after else None, span.limit)
-    listed = shown_all(conn, who, rows)
+    listed = leagues_out(conn, who, rows)
     return span.page(listed, lambda out: out.id, lambda out: out)
 
 
@@ -128,10 +128,12 @@ def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
     "/leagues",
     status_code=201,
     summary="Create a league",
-    response_model=MadeLeague,
-    responses=of(403, 404, 409, 429),
+    response_model=CreatedLeagueOut,
+    responses=problem_responses(403, 404, 409, 429),
 )
-def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once) -> Response:
+def create_league(
+    body: NewLeague, conn: Db, app_state: AppState, who: Host, once: Idempotent
+) -> Response:
     """The caller becomes its host. With `season` its first season is made too, and the reference
     agents in `anchors` enter it. With `fill` more of them enter, until one agent can play. The call
     makes all of this or nothing."""
@@ -139,26 +141,28 @@ def create_league(body: NewLeague, conn: Db, house: House, who: Host, once: Once
     if game is None:
         raise Invalid("game", f"there is no game {body.game!r}; try GET /v1/games.")
 
-    def create() -> MadeLeague:
-        made = open_league(conn, house.blobs, body, game, who)
-        out = MadeLeague(**shown(conn, who, made.league).model_dump())
+    def create() -> CreatedLeagueOut:
+        made = open_league(conn, app_state.blobs, body, game, who)
+        out = CreatedLeagueOut(**league_out(conn, who, made.league).model_dump())
         if made.season is not None:
             out.season = SeasonOut.model_validate(made.season)
             out.anchors = [shown_entry(conn, who, entry) for entry in made.anchors]
-            out.lacking = cadence.lacking(conn, made.season, made.league)
+            out.lacking = season_health.why_no_lineup(conn, made.season, made.league)
         out.role = LeagueRole.HOST
         return out
 
     return once.run(create)
 
 
-@router.get("/leagues/{league}", summary="Read a league", responses=of(404))
+@router.get("/leagues/{league}", summary="Read a league", responses=problem_responses(404))
 def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
     """With its current season."""
-    return shown(conn, who, permissions.league(conn, who, league))
+    return league_out(conn, who, permissions.visible_league(conn, who, league))
 
 
-@router.patch("/leagues/{league}", summary="Change a league", responses=of(403, 404, 409))
+@router.patch(
+    "/leagues/{league}", summary="Change a league", responses=problem_responses(403, 404, 409)
+)
 def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) -> LeagueOut:
     """Hosts and administrators only. A paused league starts no new matches.
 
@@ -166,10 +170,12 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
     each of them agreed to the wider terms (`PUT /v1/leagues/{league}/consent`).
     """
     found = permissions.hosted_league(conn, who, league)
-    return shown(conn, who, changing.change_league(conn, found, body))
+    return league_out(conn, who, league_update.change_league(conn, found, body))
 
 
-@router.get("/leagues/{league}/members", summary="List members", responses=of(403, 404))
+@router.get(
+    "/leagues/{league}/members", summary="List members", responses=problem_responses(403, 404)
+)
 def list_members(league: LeagueKey, conn: Db, who: Known) -> Page[MemberOut]:
     """Hosts and administrators only: names of people are nobody else's business."""
     found = permissions.hosted_league(conn, who, league)
@@ -185,26 +191,26 @@ def list_members(league: LeagueKey, conn: Db, who: Known) -> Page[MemberOut]:
     "/leagues/{league}/members/{user}",
     status_code=204,
     summary="Give a role",
-    responses=of(403, 404),
+    responses=problem_responses(403, 404),
 )
 def put_member(
     league: LeagueKey,
     user: Annotated[str, Path(pattern=KEY, description="user id")],
-    body: Role,
+    body: RoleChange,
     conn: Db,
     who: Host,
 ) -> None:
     """Hosts and administrators only. Replaces the role the user had."""
     found = permissions.hosted_league(conn, who, league)
     users.get_user(conn, UserId(user))
-    leagues.set_role(conn, found.id, UserId(user), body.role)
+    leagues.set_member_role(conn, found.id, UserId(user), body.role)
 
 
 @router.delete(
     "/leagues/{league}/members/{user}",
     status_code=204,
     summary="Take a role away",
-    responses=of(403, 404),
+    responses=problem_responses(403, 404),
 )
 def delete_member(
     league: LeagueKey,
@@ -214,4 +220,4 @@ def delete_member(
 ) -> None:
     """Hosts and administrators only; who has no role stays without one. Entries play on."""
     found = permissions.hosted_league(conn, who, league)
-    leagues.set_role(conn, found.id, UserId(user), None)
+    leagues.set_member_role(conn, found.id, UserId(user), None)

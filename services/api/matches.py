@@ -12,19 +12,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES, kaggle
 from games import episode as episodes
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import MatchId
-from ladder.kinds import MatchKind, MatchState
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from services.http import etags, permissions
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known
-from services.http.fields import Filter, MatchKey
-from services.http.logs import LogFormat, read_log
 from services.http.paging import Page, Paging
-from services.http.problems import ProblemError, of
-from services.http.state import Db, House
+from services.http.path_parameters import Filter, MatchKey
+from services.http.problems import ProblemError, problem_responses
+from services.http.seat_logs import LogFormat
+from services.http.seat_logs import read_seat_log as read_log
 
 router = APIRouter(prefix="/v1", tags=["matches"])
 TERMINAL = (MatchState.FINISHED, MatchState.VOID)
@@ -81,7 +82,7 @@ class MatchOut(BaseModel):
     episodes: list[EpisodeOut]
 
 
-class EpisodeWhere(BaseModel):
+class EpisodeLocation(BaseModel):
     """The match an episode number belongs to."""
 
     match_id: str
@@ -89,12 +90,12 @@ class EpisodeWhere(BaseModel):
     position: int
 
 
-def shown(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
+def match_out(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
     """What this viewer may know of it; the caller has checked that it may know it at all."""
     seats = []
     for seat in match.seats:
         out = SeatOut.model_validate(seat)
-        if not permissions.owns(who, seat.team_id):
+        if not permissions.may_see_private(who, seat.team_id):
             out.reason = out.max_move_seconds = out.failed_step = None
             if not replay:
                 out.charged_seconds = None
@@ -118,7 +119,7 @@ def shown(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
     )
 
 
-@router.get("/matches", summary="List matches", responses=of(404))
+@router.get("/matches", summary="List matches", responses=problem_responses(404))
 def list_matches(
     conn: Db,
     who: Anyone,
@@ -137,48 +138,52 @@ def list_matches(
     rows = history.list_matches(
         conn,
         viewer=who,
-        season_id=permissions.season(conn, who, season).id if season else None,
-        agent_id=permissions.agent(conn, who, agent).id if agent else None,
-        entry_id=permissions.entry(conn, who, entry).id if entry else None,
-        scrim_id=permissions.scrim(conn, who, scrim).id if scrim else None,
+        season_id=permissions.visible_season(conn, who, season).id if season else None,
+        agent_id=permissions.visible_agent(conn, who, agent).id if agent else None,
+        entry_id=permissions.visible_entry(conn, who, entry).id if entry else None,
+        scrim_id=permissions.visible_scrim(conn, who, scrim).id if scrim else None,
         kind=kind,
         before=MatchId(span.after) if span.after else None,
         limit=span.limit,
     )
-    sees_replay = permissions.replay_filter(conn, who)
-    return span.page(rows, lambda row: row.id, lambda row: shown(who, row, replay=sees_replay(row)))
+    sees_replay = permissions.visible_replay_filter(conn, who)
+    return span.page(
+        rows, lambda row: row.id, lambda row: match_out(who, row, replay=sees_replay(row))
+    )
 
 
-@router.get("/matches/{match}", summary="Read a match", responses=of(404))
+@router.get("/matches/{match}", summary="Read a match", responses=problem_responses(404))
 def read_match(match: MatchKey, conn: Db, who: Anyone) -> MatchOut:
     """Its seats and how each ended; the seed once it is over."""
-    found = permissions.match(conn, who, match)
-    return shown(who, found, replay=permissions.replay_filter(conn, who)(found))
+    found = permissions.visible_match(conn, who, match)
+    return match_out(who, found, replay=permissions.visible_replay_filter(conn, who)(found))
 
 
-@router.get("/episodes/{number}", summary="Find an episode by its number", responses=of(404))
+@router.get(
+    "/episodes/{number}", summary="Find an episode by its number", responses=problem_responses(404)
+)
 def find_episode(
     number: Annotated[int, Path(ge=1, le=2**62)], conn: Db, who: Anyone
-) -> EpisodeWhere:
+) -> EpisodeLocation:
     """From the integer that Kaggle's formats use to the match."""
     match = history.match_of_episode(conn, number)
-    if not permissions.match_filter(conn, who)(match):
+    if not permissions.visible_match_filter(conn, who)(match):
         raise NotFound.of("episode")
     one = next(one for one in match.episodes if one.number == number)
-    return EpisodeWhere(match_id=match.id, number=number, position=one.position)
+    return EpisodeLocation(match_id=match.id, number=number, position=one.position)
 
 
 @router.get(
     "/matches/{match}/replay",
     summary="Read a replay",
     response_model=dict[str, Any],
-    responses={304: {"description": "A replay never changes"}, **of(403, 404)},
+    responses={304: {"description": "A replay never changes"}, **problem_responses(403, 404)},
 )
 def read_replay(
     match: MatchKey,
     conn: Db,
     who: Anyone,
-    house: House,
+    app_state: AppState,
     format: Annotated[
         Literal["peck", "kaggle"],
         Query(description="our own shape, or episode JSON that kaggle_environments loads"),
@@ -188,10 +193,10 @@ def read_replay(
     accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """Moves, chance, verdicts and charged times. Who may read it is the league's setting."""
-    found = permissions.match(conn, who, match)
+    found = permissions.visible_match(conn, who, match)
     if found.state is not MatchState.FINISHED:
         raise ProblemError("not-found", f"There is no replay; the match is {found.state}.")
-    if not permissions.replay_filter(conn, who)(found):
+    if not permissions.visible_replay_filter(conn, who)(found):
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
     if format == "kaggle" and found.game not in kaggle.GAME_NAMES:
         title = GAMES[found.game].title if found.game in GAMES else found.game
@@ -199,7 +204,7 @@ def read_replay(
             "invalid", f"Kaggle has no format for {title}; ask for peck.", where="format"
         )
     one = next((one for one in found.episodes if one.position == episode), None)
-    if one is None or not house.blobs.exists(one.replay_digest):
+    if one is None or not app_state.blobs.exists(one.replay_digest):
         raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")
     headers = {
         "ETag": f'W/"{one.id}.{format}"',
@@ -208,7 +213,7 @@ def read_replay(
     }
     if etags.matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    content = b"".join(house.blobs.open(one.replay_digest))
+    content = b"".join(app_state.blobs.open(one.replay_digest))
     if format == "kaggle":
         exported = kaggle.episode_json(
             episodes.from_bytes(content),
@@ -227,16 +232,16 @@ def read_replay(
     "/matches/{match}/seats/{seat}/log",
     summary="Read a seat's log",
     response_model=Any,
-    responses=of(403, 404),
+    responses=problem_responses(403, 404),
 )
 def read_seat_log(
     match: MatchKey,
     seat: Annotated[int, Path(ge=0, le=15)],
     conn: Db,
     who: Known,
-    house: House,
+    app_state: AppState,
     format: LogFormat = "raw",
 ) -> Response:
     """Output, times and traceback; for the owner of the seat's agent alone."""
-    found = permissions.match(conn, who, match)
-    return read_log(house.blobs, who, found, seat, format)
+    found = permissions.visible_match(conn, who, match)
+    return read_log(app_state.blobs, who, found, seat, format)

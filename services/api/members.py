@@ -8,19 +8,19 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
+from ladder.field_types import AwareDatetime, Line
 from ladder.ids import InvitationId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import invitations, terms
 from ladder.leagues.records import League
 from ladder.people.records import Viewer
-from ladder.values import Line, Moment
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known, Writer
-from services.http.fields import InvitationKey, LeagueKey
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
-from services.http.problems import of
-from services.http.state import Db
+from services.http.path_parameters import InvitationKey, LeagueKey
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["members"])
 Code = Annotated[str, Field(max_length=100, examples=["join_8Zk3..."])]
@@ -39,7 +39,7 @@ class InvitationOut(BaseModel):
     created_at: datetime
 
 
-class MadeInvitation(InvitationOut):
+class CreatedInvitationOut(InvitationOut):
     code: str | None = Field(
         description="shown this once; null when the request is repeated", examples=["join_8Zk3..."]
     )
@@ -52,7 +52,7 @@ class NewInvitation(BaseModel):
     role: Literal["competitor", "viewer"] = "competitor"
     label: Line = ""
     max_uses: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    expires_at: Moment | None = None
+    expires_at: AwareDatetime | None = None
 
 
 class TermsOut(BaseModel):
@@ -64,7 +64,7 @@ class TermsOut(BaseModel):
     agreed_at: datetime | None = None
 
 
-class InvitedOut(BaseModel):
+class InvitationTermsOut(BaseModel):
     """What a code admits to."""
 
     league_id: str
@@ -81,26 +81,28 @@ class JoinedOut(BaseModel):
     role: LeagueRole
 
 
-class CodeGiven(BaseModel):
+class InvitationCode(BaseModel):
     model_config = ConfigDict(extra="forbid")
     code: Code
 
 
-class Joining(BaseModel):
+class JoinRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     code: Code
     terms: Digest
 
 
-class Consent(BaseModel):
+class ConsentRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     terms: Digest
 
 
-def told(conn: Db, who: Viewer, league: League, settings: terms.Settings) -> TermsOut:
+def terms_out(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -> TermsOut:
     """The text of these settings, and whether the viewer agreed to it."""
-    out = TermsOut(text=terms.text(*settings), digest=terms.digest(*settings), agreed=False)
-    found = invitations.agreed(conn, league.id, who.user_id) if who.user_id else None
+    out = TermsOut(
+        text=terms.terms_text(*settings), digest=terms.terms_digest(*settings), agreed=False
+    )
+    found = invitations.agreement_of_member(conn, league.id, who.user_id) if who.user_id else None
     if found is not None and found.terms_digest == out.digest:
         out.agreed, out.agreed_at = True, found.at
     return out
@@ -110,24 +112,28 @@ def told(conn: Db, who: Viewer, league: League, settings: terms.Settings) -> Ter
     "/leagues/{league}/invitations",
     status_code=201,
     summary="Make an invitation code",
-    response_model=MadeInvitation,
-    responses=of(403, 404, 409, 429),
+    response_model=CreatedInvitationOut,
+    responses=problem_responses(403, 404, 409, 429),
 )
 def create_invitation(
-    league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Once
+    league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Idempotent
 ) -> Response:
     """Hosts and administrators only. The code is told this once; a private league takes none."""
     found = permissions.hosted_league(conn, who, league)
 
-    def create() -> MadeInvitation:
-        made, code = invitations.invite(conn, found.id, created_by=who.user_id, **body.model_dump())
-        return MadeInvitation(**InvitationOut.model_validate(made).model_dump(), code=code)
+    def create() -> CreatedInvitationOut:
+        made, code = invitations.create_invitation(
+            conn, found.id, created_by=who.user_id, **body.model_dump()
+        )
+        return CreatedInvitationOut(**InvitationOut.model_validate(made).model_dump(), code=code)
 
     return once.run(create, keep=lambda made: made.model_copy(update={"code": None}))
 
 
 @router.get(
-    "/leagues/{league}/invitations", summary="List invitation codes", responses=of(403, 404)
+    "/leagues/{league}/invitations",
+    summary="List invitation codes",
+    responses=problem_responses(403, 404),
 )
 def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[InvitationOut]:
     """Hosts and administrators only; newest first, never their text."""
@@ -140,40 +146,44 @@ def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> P
 @router.delete(
     "/leagues/{league}/invitations/{invitation}",
     summary="Revoke an invitation code",
-    responses=of(403, 404),
+    responses=problem_responses(403, 404),
 )
 def revoke_invitation(
     league: LeagueKey, invitation: InvitationKey, conn: Db, who: Host
 ) -> InvitationOut:
     """At once and for good; who joined by it stays."""
     found = permissions.hosted_league(conn, who, league)
-    revoked = invitations.revoke(conn, found.id, InvitationId(invitation))
+    revoked = invitations.revoke_invitation(conn, found.id, InvitationId(invitation))
     return InvitationOut.model_validate(revoked)
 
 
-@router.post("/join/terms", summary="Read what a code admits to", responses=of(404))
-def read_invited(body: CodeGiven, conn: Db, who: Known) -> InvitedOut:
+@router.post("/join/terms", summary="Read what a code admits to", responses=problem_responses(404))
+def read_invitation_terms(body: InvitationCode, conn: Db, who: Known) -> InvitationTermsOut:
     """The league, the role, and the terms to agree to. Nothing is used up."""
     assert who.user_id is not None
     invitation, league = invitations.read_code(conn, who.user_id, body.code)
-    return InvitedOut(
+    return InvitationTermsOut(
         league_id=league.id,
         slug=league.slug,
         title=league.title,
         role=invitation.role,
-        terms=told(conn, who, league, terms.of(league)),
+        terms=terms_out(conn, who, league, terms.settings_of_league(league)),
     )
 
 
-@router.post("/join", summary="Join a league by a code", responses=of(403, 404, 409))
-def join_league(body: Joining, conn: Db, who: Writer) -> JoinedOut:
+@router.post("/join", summary="Join a league by a code", responses=problem_responses(403, 404, 409))
+def join_league(body: JoinRequest, conn: Db, who: Writer) -> JoinedOut:
     """Agrees to the terms whose digest is given. Joining again by the same code changes no role."""
     assert who.user_id is not None
-    _, league, role = invitations.join(conn, who.user_id, body.code, body.terms)
+    _, league, role = invitations.join_league(conn, who.user_id, body.code, body.terms)
     return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)
 
 
-@router.get("/leagues/{league}/terms", summary="Read the terms of a league", responses=of(404))
+@router.get(
+    "/leagues/{league}/terms",
+    summary="Read the terms of a league",
+    responses=problem_responses(404),
+)
 def read_terms(
     league: LeagueKey,
     conn: Db,
@@ -183,21 +193,25 @@ def read_terms(
     remote_agents: Annotated[bool, Query()] = False,
 ) -> TermsOut:
     """What joining means; with other settings than the league's, what it would mean then."""
-    found = permissions.league(conn, who, league)
-    now = terms.of(found)
-    settings = terms.Settings(
+    found = permissions.visible_league(conn, who, league)
+    now = terms.settings_of_league(found)
+    settings = terms.TermsSettings(
         visibility or now.visibility, replay_visibility or now.replays, remote_agents or now.remote
     )
-    return told(conn, who, found, settings)
+    return terms_out(conn, who, found, settings)
 
 
-@router.put("/leagues/{league}/consent", summary="Agree to the terms", responses=of(403, 404, 409))
-def give_consent(league: LeagueKey, body: Consent, conn: Db, who: Writer) -> TermsOut:
+@router.put(
+    "/leagues/{league}/consent",
+    summary="Agree to the terms",
+    responses=problem_responses(403, 404, 409),
+)
+def give_consent(league: LeagueKey, body: ConsentRequest, conn: Db, who: Writer) -> TermsOut:
     """To those in force, or to wider ones that a host asks for. In a public league this makes the
     caller a competitor."""
     assert who.user_id is not None
-    found = permissions.league(conn, who, league)
-    invitations.consent(conn, found, who.user_id, body.terms)
-    settings = terms.settings_of(body.terms)
+    found = permissions.visible_league(conn, who, league)
+    invitations.record_consent(conn, found, who.user_id, body.terms)
+    settings = terms.settings_with_digest(body.terms)
     assert settings is not None
-    return told(conn, who, found, settings)
+    return terms_out(conn, who, found, settings)

@@ -23,35 +23,36 @@ from ladder.matches import matches
 from ladder.matches import workers as matches_workers
 from ladder.people import permissions
 from ladder.people.records import Viewer
-from ladder.reports import cadence as reports_cadence
+from ladder.reports import season_health
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone
-from services.http.measures import SEASON
-from services.http.state import Db, House
+from services.http.metrics import SEASON
 
 router = APIRouter(tags=["health"])
 
 
-class Exposition(PlainTextResponse):
+class MetricsResponse(PlainTextResponse):
     media_type = "text/plain; version=0.0.4"
 
 
-@router.get("/metrics", summary="Numbers for a monitor", response_class=Exposition)
-def read_metrics(conn: Db, who: Anyone, house: House) -> Exposition:
+@router.get("/metrics", summary="Numbers for a monitor", response_class=MetricsResponse)
+def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
     """In Prometheus' text format. An administrator's token shows private leagues too."""
-    shown = watched(conn, who)
-    house.measures.read(conn, shown)
-    families = [*queues(conn), *machines(conn), *seasons(conn, shown)]
+    shown = visible_playing_seasons(conn, who)
+    app_state.measures.read(conn, shown)
+    families = [*queue_metrics(conn), *worker_metrics(conn), *season_metrics(conn, shown)]
     labels = {(league.slug, str(season.number)) for season, league in shown}
     families += [
-        of_seasons(each, labels) for each in (house.measures.waited, house.measures.played)
+        series_of_seasons(each, labels)
+        for each in (app_state.measures.waited, app_state.measures.played)
     ]
     if who.is_admin:
-        families += house.measures.answers.collect()
-    return Exposition(generate_latest(Families(families)))
+        families += app_state.measures.answers.collect()
+    return MetricsResponse(generate_latest(MetricFamilies(families)))
 
 
 @dataclass(frozen=True)
-class Families(Collector):
+class MetricFamilies(Collector):
     """What one scrape answers with."""
 
     families: list[Metric]
@@ -60,8 +61,8 @@ class Families(Collector):
         return self.families
 
 
-def queues(conn: Connection) -> Iterable[Metric]:
-    counts = matches.counts(conn)
+def queue_metrics(conn: Connection) -> Iterable[Metric]:
+    counts = matches.queue_counts(conn)
     under_way = Gauge(
         "peck_matches", "Matches that are not over, by queue and state.", labels=("queue", "state")
     )
@@ -80,7 +81,7 @@ def queues(conn: Connection) -> Iterable[Metric]:
     return under_way, oldest
 
 
-def machines(conn: Connection) -> Iterable[Metric]:
+def worker_metrics(conn: Connection) -> Iterable[Metric]:
     workers = matches_workers.live_workers(conn)
     serving = Gauge("peck_workers", "Live workers that serve a queue.", labels=("queue",))
     slots = Gauge(
@@ -95,7 +96,7 @@ def machines(conn: Connection) -> Iterable[Metric]:
     return serving, slots
 
 
-def seasons(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Metric]:
+def season_metrics(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Metric]:
     """Of the seasons that are to play."""
     silent = Gauge(
         "peck_season_silent_seconds",
@@ -115,18 +116,20 @@ def seasons(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Me
         "1 while this cause keeps matches from finishing, or a host is too slow.",
         labels=(*SEASON, "cause"),
     )
-    for (season, league), pulse in zip(shown, reports_cadence.looks(conn, shown), strict=True):
+    for (season, league), pulse in zip(
+        shown, season_health.read_health_of_seasons(conn, shown), strict=True
+    ):
         labels = (league.slug, str(season.number))
         silent.add_metric(labels, pulse.silent_seconds)
         cadence.add_metric(labels, pulse.expected_seconds)
         behind.add_metric(labels, season.accepted_no - season.rated_no)
-        for cause in reports_cadence.Cause:
+        for cause in season_health.AlarmCause:
             fires = pulse.alarm is not None and pulse.alarm.cause is cause
             alarms.add_metric((*labels, cause.value), float(fires))
     return silent, cadence, behind, alarms
 
 
-def of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
+def series_of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
     """The histogram with the series of these seasons alone."""
     (found,) = histogram.collect()
     found.samples = [
@@ -137,9 +140,9 @@ def of_seasons(histogram: Histogram, shown: set[tuple[str, str]]) -> Metric:
     return found
 
 
-def watched(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
+def visible_playing_seasons(conn: Connection, who: Viewer) -> list[tuple[Season, League]]:
     return [
         (season, league)
-        for season, league in reports_cadence.seasons(conn)
-        if permissions.may_see(who, records.league_seen(league))
+        for season, league in season_health.playing_seasons(conn)
+        if permissions.may_see(who, records.league_resource(league))
     ]

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from ladder import profiles as known
 from ladder.matches import workers as matches_workers
 from sandbox import profiles
+from services.http.app_state import Db
 from services.http.paging import Page
-from services.http.state import Db
 
 router = APIRouter(prefix="/v1", tags=["profiles"])
 
@@ -34,10 +34,10 @@ class ProfileOut(BaseModel):
 def list_profiles(conn: Db) -> Page[ProfileOut]:
     """All of them, whether a node serves them now or not."""
     workers = matches_workers.live_workers(conn)
-    return Page(items=[shown(profiles.PROFILES[name], workers) for name in known.NAMES])
+    return Page(items=[profile_out(profiles.PROFILES[name], workers) for name in known.NAMES])
 
 
-def shown(profile: profiles.Profile, workers: list[matches_workers.Worker]) -> ProfileOut:
+def profile_out(profile: profiles.Profile, workers: list[matches_workers.Worker]) -> ProfileOut:
     able = [one for one in workers if profile.name in one.profiles and (one.gpu or not profile.gpu)]
     digests = {one.image_digests.get(profile.name) for one in able}
     return ProfileOut(

@@ -12,21 +12,21 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.enums import LeagueRole
 from ladder.ids import TeamId
-from ladder.kinds import LeagueRole
 from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
-from ladder.people.permissions import may_run
+from ladder.people.permissions import may_manage
 from ladder.standings import leaderboard
-from ladder.standings.standings import Standing
+from ladder.standings.standings import BoardRow
 from services.api.leaderboard import EstimateOut
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
-from services.http.fields import LeagueKey, SeasonKey
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page
-from services.http.problems import ProblemError, of
-from services.http.state import Db
+from services.http.path_parameters import LeagueKey, SeasonKey
+from services.http.problems import ProblemError, problem_responses
 
 router = APIRouter(prefix="/v1", tags=["rosters"])
 SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
@@ -42,23 +42,23 @@ class NewRoster(BaseModel):
     dry_run: bool = Field(default=False, description="tell what would be made and make nothing")
 
 
-class ImportedOut(BaseModel):
+class ImportedLineOut(BaseModel):
     external_id: str
     name: str
     team: str
     role: LeagueRole
-    change: stored.Change
+    change: stored.LineChange
     code: str | None = Field(
         description="admits this person; shown this once, where one was made now"
     )
 
 
-class ImportOut(BaseModel):
+class RosterImportOut(BaseModel):
     dry_run: bool
-    items: list[ImportedOut]
+    items: list[ImportedLineOut]
 
 
-class LineOut(BaseModel):
+class RosterLineOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     external_id: str
     name: str
@@ -71,7 +71,7 @@ class LineOut(BaseModel):
     team_id: str | None
 
 
-class FinalOut(BaseModel):
+class FinalStandingOut(BaseModel):
     """One team's row; anchors have no rank."""
 
     rank: int | None
@@ -94,24 +94,26 @@ class FinalOut(BaseModel):
     )
 
 
-class HostFinalOut(FinalOut):
+class HostFinalStandingOut(FinalStandingOut):
     external_ids: list[str] = Field(description="of the team's people, from the roster")
 
 
-class FinalsOut(BaseModel):
+class FinalStandingsOut(BaseModel):
     season_id: str
     state: str = Field(description="the standings are final once it is `finished`")
     revision: int
-    items: list[HostFinalOut | FinalOut]
+    items: list[HostFinalStandingOut | FinalStandingOut]
 
 
 @router.post(
     "/leagues/{league}/roster",
     summary="Import a roster",
-    response_model=ImportOut,
-    responses=of(403, 404, 409, 429),
+    response_model=RosterImportOut,
+    responses=problem_responses(403, 404, 409, 429),
 )
-def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once: Once) -> Response:
+def import_roster(
+    league: LeagueKey, body: NewRoster, conn: Db, who: Host, once: Idempotent
+) -> Response:
     """Hosts and administrators only. A person a line, each with a code that admits them alone.
 
     Repeating an import changes nothing and makes no second code; lines that are not in it stay.
@@ -119,7 +121,7 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
     """
     found = permissions.hosted_league(conn, who, league)
     try:
-        expected = roster_file.parse(body.csv)
+        expected = roster_file.parse_roster(body.csv)
     except roster_file.RosterError as error:
         places = [
             {"where": f"line {fault.line}, {fault.column or 'line'}", "message": fault.message}
@@ -127,10 +129,10 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
         ]
         raise ProblemError("invalid", str(error), errors=places) from None
 
-    def create() -> tuple[ImportOut, int]:
-        done = stored.take(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
+    def create() -> tuple[RosterImportOut, int]:
+        done = stored.import_roster(conn, found.id, expected, by=who.user_id, is_dry=body.dry_run)
         items = [
-            ImportedOut(
+            ImportedLineOut(
                 external_id=each.expected.external_id,
                 name=each.expected.name,
                 team=each.expected.team,
@@ -140,28 +142,35 @@ def import_roster(league: LeagueKey, body: NewRoster, conn: Db, who: Host, once:
             )
             for each in done
         ]
-        return ImportOut(dry_run=body.dry_run, items=items), 200
+        return RosterImportOut(dry_run=body.dry_run, items=items), 200
 
     return once.run(create, keep=without_codes)
 
 
-def without_codes(out: ImportOut) -> ImportOut:
+def without_codes(out: RosterImportOut) -> RosterImportOut:
     items = [item.model_copy(update={"code": None}) for item in out.items]
     return out.model_copy(update={"items": items})
 
 
-@router.get("/leagues/{league}/roster", summary="Read the roster", responses=of(403, 404))
-def read_roster(league: LeagueKey, conn: Db, who: Known) -> Page[LineOut]:
+@router.get(
+    "/leagues/{league}/roster", summary="Read the roster", responses=problem_responses(403, 404)
+)
+def read_roster(league: LeagueKey, conn: Db, who: Known) -> Page[RosterLineOut]:
     """Hosts and administrators only: whom they expect, and who of them joined."""
     found = permissions.hosted_league(conn, who, league)
-    return Page(items=[LineOut.model_validate(row) for row in stored.list_lines(conn, found.id)])
+    return Page(
+        items=[RosterLineOut.model_validate(row) for row in stored.list_lines(conn, found.id)]
+    )
 
 
 @router.get(
     "/seasons/{season}/standings",
     summary="Export the standings",
-    response_model=FinalsOut,
-    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}, **of(404)},
+    response_model=FinalStandingsOut,
+    responses={
+        200: {"content": {"text/csv": {"schema": {"type": "string"}}}},
+        **problem_responses(404),
+    },
 )
 def export_standings(
     season: SeasonKey,
@@ -170,22 +179,26 @@ def export_standings(
     format: Annotated[Literal["json", "csv"], Query()] = "json",
 ) -> Response:
     """The whole board, best first; for hosts with the external ids of the teams' people."""
-    found = permissions.season(conn, who, season)
+    found = permissions.visible_season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
-    board = leaderboard.read(conn, found.id)
+    board = leaderboard.read_board(conn, found.id)
     known = None
-    if may_run(who, records.league_seen(league)):
+    if may_manage(who, records.league_resource(league)):
         known = stored.external_ids(conn, league.id)
-    items = [final(row, known) for row in board.rows]
+    items = [final_standing(row, known) for row in board.rows]
     name = f"{league.slug}-{found.number}.{format}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     if format == "csv":
-        return Response(as_csv(items, known is not None), headers=headers, media_type="text/csv")
-    out = FinalsOut(season_id=found.id, state=found.state, revision=board.revision, items=items)
+        return Response(
+            standings_csv(items, known is not None), headers=headers, media_type="text/csv"
+        )
+    out = FinalStandingsOut(
+        season_id=found.id, state=found.state, revision=board.revision, items=items
+    )
     return Response(out.model_dump_json(), headers=headers, media_type="application/json")
 
 
-def final(row: Standing, known: Mapping[TeamId, list[str]] | None) -> FinalOut:
+def final_standing(row: BoardRow, known: Mapping[TeamId, list[str]] | None) -> FinalStandingOut:
     """A row of the board; ``known`` are the external ids by team, for hosts."""
     score, sigma = row.shown
     values = {
@@ -204,13 +217,15 @@ def final(row: Standing, known: Mapping[TeamId, list[str]] | None) -> FinalOut:
         "estimates": [EstimateOut.model_validate(each) for each in row.estimates],
     }
     if known is None:
-        return FinalOut.model_validate(values)
-    return HostFinalOut.model_validate({**values, "external_ids": known.get(row.team_id, [])})
+        return FinalStandingOut.model_validate(values)
+    return HostFinalStandingOut.model_validate(
+        {**values, "external_ids": known.get(row.team_id, [])}
+    )
 
 
-def as_csv(items: Iterable[FinalOut], is_host: bool) -> str:
+def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
     """A header and a line for each; what a spreadsheet would compute is written as text."""
-    columns = list((HostFinalOut if is_host else FinalOut).model_fields)
+    columns = list((HostFinalStandingOut if is_host else FinalStandingOut).model_fields)
     columns.remove("estimates")
     items = list(items)
     measures = [each.name for each in items[0].estimates] if items else []
@@ -220,17 +235,17 @@ def as_csv(items: Iterable[FinalOut], is_host: bool) -> str:
     rows.writerow([*columns, *told])
     for item in items:
         numbers = [number for one in item.estimates for number in (one.value, one.low, one.high)]
-        rows.writerow([*(cell(getattr(item, column)) for column in columns), *numbers])
+        rows.writerow([*(csv_cell(getattr(item, column)) for column in columns), *numbers])
     return written.getvalue()
 
 
-def cell(value: object) -> object:
+def csv_cell(value: object) -> object:
     if isinstance(value, list):
         value = " ".join(value)
-    return "".join(map(defused, SPLITS.split(value))) if isinstance(value, str) else value
+    return "".join(map(without_formula, SPLITS.split(value))) if isinstance(value, str) else value
 
 
-def defused(text: str) -> str:
+def without_formula(text: str) -> str:
     """What stays text at the beginning of a cell."""
     is_formula = unicodedata.normalize("NFKC", text).lstrip(" ").startswith(FORMULA)
     return f"'{text}" if is_formula else text

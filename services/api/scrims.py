@@ -8,20 +8,20 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ladder.field_types import Key
 from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.scrims import scrims
 from ladder.scrims.lineups import newest_submission
 from ladder.scrims.records import Scrim
-from ladder.values import Key
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Known, Scrimmer
-from services.http.fields import Filter, ScrimKey
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
-from services.http.problems import ProblemError, of
-from services.http.state import Db
+from services.http.path_parameters import Filter, ScrimKey
+from services.http.problems import ProblemError, problem_responses
 
 router = APIRouter(prefix="/v1", tags=["scrims"])
 Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
@@ -81,12 +81,12 @@ class NewScrim(BaseModel):
     team: Annotated[Key | None, Field(description="needed only by who plays for several")] = None
 
 
-def lineup(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[SubmissionId]:
+def lineup_of_keys(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[SubmissionId]:
     """The submissions by seat. Agents stand for their newest active entry in the season."""
     return [
         SubmissionId(key)
         if is_id(key, "sub")
-        else newest_submission(conn, season, permissions.agent(conn, who, key))
+        else newest_submission(conn, season, permissions.visible_agent(conn, who, key))
         for key in keys
     ]
 
@@ -96,17 +96,17 @@ def lineup(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[Submi
     status_code=201,
     summary="Request a scrim",
     response_model=ScrimOut,
-    responses=of(403, 404, 409, 429),
+    responses=problem_responses(403, 404, 409, 429),
 )
-def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Response:
+def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> Response:
     """Own submissions, agents of one's own team, and agents whose owner opened them."""
-    season = permissions.season(conn, who, body.season)
+    season = permissions.visible_season(conn, who, body.season)
     team = permissions.own_team(conn, who, body.team)
-    seats = lineup(conn, who, season, body.lineup)
+    seats = lineup_of_keys(conn, who, season, body.lineup)
 
     def create() -> ScrimOut:
         assert who.user_id is not None
-        scrim = scrims.request(
+        scrim = scrims.request_scrim(
             conn,
             season=season,
             team_id=team.id,
@@ -120,7 +120,7 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Once) -> Respons
     return once.run(create)
 
 
-@router.get("/scrims", summary="List scrims", responses=of(403, 404))
+@router.get("/scrims", summary="List scrims", responses=problem_responses(403, 404))
 def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page[ScrimOut]:
     """Those of one's own teams, newest first."""
     team_ids = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
@@ -130,21 +130,23 @@ def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page
     return span.page(rows, lambda row: row.id, ScrimOut.model_validate)
 
 
-def detail(conn: Db, scrim: Scrim) -> ScrimDetail:
-    scores = [ScoreOut.model_validate(score) for score in scrims.summary(conn, scrim.id)]
+def scrim_detail(conn: Db, scrim: Scrim) -> ScrimDetail:
+    scores = [ScoreOut.model_validate(score) for score in scrims.scrim_summary(conn, scrim.id)]
     return ScrimDetail(**ScrimOut.model_validate(scrim).model_dump(), summary=scores)
 
 
-@router.get("/scrims/{scrim}", summary="Read a scrim", responses=of(404))
+@router.get("/scrims/{scrim}", summary="Read a scrim", responses=problem_responses(404))
 def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
     """With wins, win rate and interval so far."""
-    return detail(conn, permissions.scrim(conn, who, scrim))
+    return scrim_detail(conn, permissions.visible_scrim(conn, who, scrim))
 
 
-@router.post("/scrims/{scrim}/cancel", summary="Cancel a scrim", responses=of(403, 404, 409))
+@router.post(
+    "/scrims/{scrim}/cancel", summary="Cancel a scrim", responses=problem_responses(403, 404, 409)
+)
 def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
     """What has not been finished is dropped, games that run among it; finished games are kept."""
-    found = permissions.scrim(conn, who, scrim)
-    if not permissions.owns(who, found.team_id):
+    found = permissions.visible_scrim(conn, who, scrim)
+    if not permissions.may_see_private(who, found.team_id):
         raise ProblemError("forbidden", "Only the team that asked for a scrim may cancel it.")
-    return detail(conn, scrims.cancel(conn, found.id))
+    return scrim_detail(conn, scrims.cancel_scrim(conn, found.id))

@@ -13,17 +13,17 @@ from games.protocol import Game
 from ladder.entries import entries
 from ladder.errors import LadderError
 from ladder.leagues import seasons, terms
-from ladder.leagues.making import make_season
-from ladder.leagues.measures import Kind
+from ladder.leagues.measures import MeasureKind
 from ladder.leagues.records import League
-from ladder.leagues.requests import Medals, NewSeason
+from ladder.leagues.request_models import Medals, NewSeason
+from ladder.leagues.season_creation import make_season
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
-from services.http.fields import Filter, LeagueKey, SeasonKey
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page
-from services.http.problems import of
-from services.http.state import Db
+from services.http.path_parameters import Filter, LeagueKey, SeasonKey
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["seasons"])
 
@@ -34,7 +34,7 @@ class MeasureOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     name: str = Field(examples=["won"])
     title: str = Field(examples=["Games won"])
-    kind: Kind = Field(description="a share of the games, or a mean over them")
+    kind: MeasureKind = Field(description="a share of the games, or a mean over them")
     is_higher_better: bool
     of: str | None = Field(description="the share that a game must count for to be counted here")
 
@@ -84,7 +84,7 @@ class SeasonState(BaseModel):
     state: Literal["open", "locked", "finished"]
 
 
-class LimitsOut(BaseModel):
+class UploadLimitsOut(BaseModel):
     """How many more uploads a team may enter today."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -97,10 +97,10 @@ class LimitsOut(BaseModel):
     )
 
 
-@router.get("/leagues/{league}/seasons", summary="List seasons", responses=of(404))
+@router.get("/leagues/{league}/seasons", summary="List seasons", responses=problem_responses(404))
 def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
     """Newest first."""
-    found = permissions.league(conn, who, league)
+    found = permissions.visible_league(conn, who, league)
     rows = seasons.list_seasons(conn, found.id)
     return Page(items=[SeasonOut.model_validate(row) for row in rows])
 
@@ -110,9 +110,11 @@ def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
     status_code=201,
     summary="Create a season",
     response_model=SeasonOut,
-    responses=of(403, 404, 409, 429),
+    responses=problem_responses(403, 404, 409, 429),
 )
-def create_season(league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Once) -> Response:
+def create_season(
+    league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Idempotent
+) -> Response:
     """Hosts and administrators only. What results depend on is fixed from here on."""
     found = permissions.hosted_league(conn, who, league)
 
@@ -130,23 +132,28 @@ def game_of(league: League) -> Game[Any]:
     return game
 
 
-@router.get("/seasons/{season}", summary="Read a season", responses=of(404))
+@router.get("/seasons/{season}", summary="Read a season", responses=problem_responses(404))
 def read_season(season: SeasonKey, conn: Db, who: Anyone) -> SeasonOut:
     """By its id, or by a league's slug for the current one."""
-    return SeasonOut.model_validate(permissions.season(conn, who, season))
+    return SeasonOut.model_validate(permissions.visible_season(conn, who, season))
 
 
-@router.patch("/seasons/{season}", summary="Lock or finish a season", responses=of(403, 404, 409))
+@router.patch(
+    "/seasons/{season}",
+    summary="Lock or finish a season",
+    responses=problem_responses(403, 404, 409),
+)
 def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> SeasonOut:
     """Hosts and administrators only. Locked takes no uploads; finished plays no more."""
-    found = permissions.season(conn, who, season)
-    permissions.hosted_league(conn, who, found.league_id)
+    found = permissions.hosted_season(conn, who, season)[0]
     return SeasonOut.model_validate(seasons.set_season_state(conn, found.id, body.state))
 
 
-@router.get("/seasons/{season}/limits", summary="Uploads left today", responses=of(403, 404))
-def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) -> LimitsOut:
+@router.get(
+    "/seasons/{season}/limits", summary="Uploads left today", responses=problem_responses(403, 404)
+)
+def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) -> UploadLimitsOut:
     """For the caller's team; name it where there are several."""
-    found = permissions.season(conn, who, season)
+    found = permissions.visible_season(conn, who, season)
     playing = permissions.own_team(conn, who, team)
-    return LimitsOut.model_validate(entries.limits(conn, found.id, playing.id))
+    return UploadLimitsOut.model_validate(entries.upload_limits(conn, found.id, playing.id))

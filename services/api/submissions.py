@@ -12,23 +12,23 @@ from starlette.concurrency import run_in_threadpool
 
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
-from ladder.entries.sending import Entering, Sent, Upload, send
+from ladder.entries.submit import SeasonToEnter, SubmitResult, Upload, submit
+from ladder.field_types import LINE
 from ladder.ids import SubmissionId
 from ladder.people.records import Viewer
 from ladder.profiles import Name as Profile
-from ladder.values import LINE
 from services.api.entries import EntryOut
-from services.api.entries import shown as shown_entry
-from services.api.seasons import LimitsOut
+from services.api.entries import entry_out as shown_entry
+from services.api.seasons import UploadLimitsOut
 from services.http import permissions, uploads
-from services.http.auth import Credentials, Known, require, viewer
-from services.http.bodies import waited_seconds
-from services.http.fields import AgentKey, Filter, SubmissionKey
-from services.http.idempotency import IdempotencyKey, Repeatable
+from services.http.app_state import Db, app_state_of, transaction
+from services.http.auth import Credentials, Known, check_scopes, viewer_of_request
+from services.http.body_limits import seconds_since_arrival
+from services.http.idempotency import IdempotencyKey, IdempotentRequest
 from services.http.paging import Page, Paging
-from services.http.problems import ProblemError, of
-from services.http.state import Db, state, transaction
-from services.http.uploads import Plan
+from services.http.path_parameters import AgentKey, Filter, SubmissionKey
+from services.http.problems import ProblemError, problem_responses
+from services.http.uploads import UploadPlan
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 DEFAULT_LIMIT_BYTES = 100 << 20
@@ -61,10 +61,10 @@ class UploadOut(BaseModel):
 
     submission: SubmissionOut
     entry: EntryOut | None = None
-    limits: LimitsOut | None = None
+    limits: UploadLimitsOut | None = None
 
 
-def shown(who: Viewer, found: Submission) -> SubmissionOut:
+def submission_out(who: Viewer, found: Submission) -> SubmissionOut:
     """What this viewer may know of it; the address is for the team itself, not for administrators:
     who knows it may submit it."""
     out = SubmissionOut.model_validate(found)
@@ -72,41 +72,41 @@ def shown(who: Viewer, found: Submission) -> SubmissionOut:
     return out
 
 
-def uploaded(conn: Db, who: Viewer, sent: Sent) -> UploadOut:
+def upload_out(conn: Db, who: Viewer, sent: SubmitResult) -> UploadOut:
     """What an upload made, for the one who sent it."""
-    out = UploadOut(submission=shown(who, sent.submission))
+    out = UploadOut(submission=submission_out(who, sent.submission))
     if sent.entry is not None:
         out.entry = shown_entry(conn, who, sent.entry)
-        out.limits = LimitsOut.model_validate(sent.limits)
+        out.limits = UploadLimitsOut.model_validate(sent.limits)
     return out
 
 
-async def plan(
+async def plan_upload(
     request: Request,
     scopes: SecurityScopes,
     credentials: Credentials,
     agent: AgentKey,
     season: Filter = None,
-) -> Plan:
+) -> UploadPlan:
     """Who uploads for which agent into which season, checked before the body is read and in a
     transaction of its own, so that a slow upload holds no connection."""
 
-    def look() -> Plan:
-        with transaction(state(request)) as conn:
-            who = require(viewer(request, conn, credentials), scopes.scopes)
+    def look() -> UploadPlan:
+        with transaction(app_state_of(request)) as conn:
+            who = check_scopes(viewer_of_request(request, conn, credentials), scopes.scopes)
             found = permissions.own_agent(conn, who, agent)
-            entering = permissions.season(conn, who, season) if season else None
-            if entering is not None:
-                permissions.require_entering(conn, who, entering, found.team_id)
+            entering = None
+            if season:
+                entering = permissions.season_to_enter(conn, who, season, found.team_id)
         assert who.user_id is not None
         limit_bytes = entering.max_bundle_bytes if entering else DEFAULT_LIMIT_BYTES
-        return Plan(who, who.user_id, found.id, entering, limit_bytes)
+        return UploadPlan(who, who.user_id, found.id, entering, limit_bytes)
 
-    async with state(request).intake.turn:
+    async with app_state_of(request).intake.turn:
         return await run_in_threadpool(look)
 
 
-Planned = Annotated[Plan, Security(plan, scopes=["agents:write"])]
+PlannedUpload = Annotated[UploadPlan, Security(plan_upload, scopes=["agents:write"])]
 
 
 @router.post(
@@ -116,7 +116,7 @@ Planned = Annotated[Plan, Security(plan, scopes=["agents:write"])]
     response_model=UploadOut,
     responses={
         200: {"model": UploadOut, "description": "The same bytes were here before"},
-        **of(403, 404, 409, 429),
+        **problem_responses(403, 404, 409, 429),
     },
     openapi_extra={
         "requestBody": {
@@ -132,7 +132,7 @@ Planned = Annotated[Plan, Security(plan, scopes=["agents:write"])]
 )
 async def upload_submission(
     request: Request,
-    planned: Planned,
+    planned: PlannedUpload,
     content_digest: uploads.ContentDigest = None,
     key: IdempotencyKey = None,
     filename: Annotated[
@@ -153,59 +153,65 @@ async def upload_submission(
     uploads the team has left today and when they come back. `profile` is one of
     `GET /v1/profiles`; where no node serves it now, the entry's `reason` says so and it waits.
     """
-    house = state(request)
+    app_state = app_state_of(request)
 
-    def record(body: uploads.Body) -> Response:
+    def record(body: uploads.ReceivedBody) -> Response:
         with (
             body.file,
-            house.blobs.receive(body.chunks(), limit_bytes=planned.limit_bytes) as incoming,
-            transaction(house) as conn,
+            app_state.blobs.receive(body.chunks(), limit_bytes=planned.limit_bytes) as incoming,
+            transaction(app_state) as conn,
         ):
             stored = incoming.stored
             name = filename or body.filename or "main.py"
             upload = Upload(stored.digest, stored.size, name, message)
             into = None
             if planned.season is not None:
-                into = Entering(planned.season, profile, waited_seconds(request))
+                into = SeasonToEnter(planned.season, profile, seconds_since_arrival(request))
 
             def create() -> tuple[UploadOut, int]:
-                sent = send(conn, planned.agent_id, upload, planned.user_id, into)
+                sent = submit(conn, planned.agent_id, upload, planned.user_id, into)
                 incoming.keep()  # last, so that nothing is kept of an upload that is refused
-                return uploaded(conn, planned.who, sent), 201 if sent.is_new else 200
+                return upload_out(conn, planned.who, sent), 201 if sent.is_new else 200
 
-            return Repeatable(conn, planned.who, key, request, stored.digest).run(create)
+            return IdempotentRequest(conn, planned.who, key, request, stored.digest).run(create)
 
-    with house.intake.sending(planned.user_id):
-        body = await uploads.receive(request, planned.limit_bytes, content_digest)
-        async with house.intake.turn:
+    with app_state.intake.sending(planned.user_id):
+        body = await uploads.receive_bundle(request, planned.limit_bytes, content_digest)
+        async with app_state.intake.turn:
             return await run_in_threadpool(record, body)
 
 
 @router.get(
-    "/agents/{agent}/submissions", summary="List an agent's submissions", responses=of(403, 404)
+    "/agents/{agent}/submissions",
+    summary="List an agent's submissions",
+    responses=problem_responses(403, 404),
 )
 def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Page[SubmissionOut]:
     """Newest first; for the owner."""
-    found = permissions.agent(conn, who, agent)
-    if not permissions.sees_submissions(who, found.team_id):
+    found = permissions.visible_agent(conn, who, agent)
+    if not permissions.may_see_submissions(who, found.team_id):
         raise ProblemError("forbidden", "Submissions are for the owner of the agent alone.")
     rows = agents.list_submissions(
         conn, found.id, SubmissionId(span.after) if span.after else None, span.limit
     )
-    return span.page(rows, lambda row: row.id, lambda row: shown(who, row))
-
-
-@router.get("/submissions/{submission}", summary="Read a submission", responses=of(404))
-def read_submission(submission: SubmissionKey, conn: Db, who: Known) -> SubmissionOut:
-    """For the owner."""
-    return shown(who, permissions.submission(conn, who, submission))
+    return span.page(rows, lambda row: row.id, lambda row: submission_out(who, row))
 
 
 @router.get(
-    "/submissions/{submission}/entries", summary="Where a submission plays", responses=of(404)
+    "/submissions/{submission}", summary="Read a submission", responses=problem_responses(404)
+)
+def read_submission(submission: SubmissionKey, conn: Db, who: Known) -> SubmissionOut:
+    """For the owner."""
+    return submission_out(who, permissions.visible_submission(conn, who, submission))
+
+
+@router.get(
+    "/submissions/{submission}/entries",
+    summary="Where a submission plays",
+    responses=problem_responses(404),
 )
 def list_submission_entries(submission: SubmissionKey, conn: Db, who: Known) -> Page[EntryOut]:
     """Its entries in all seasons; for the owner."""
-    found = permissions.submission(conn, who, submission)
+    found = permissions.visible_submission(conn, who, submission)
     rows = entries.list_entries(conn, submission_id=found.id, limit=1000)
     return Page(items=[shown_entry(conn, who, row) for row in rows])

@@ -8,15 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.field_types import Key, Name, Slug
 from ladder.ids import UserId
 from ladder.people import users
-from ladder.values import Key, Name, Slug
 from services.http import permissions
+from services.http.app_state import Db
 from services.http.auth import Admin, Anyone
-from services.http.fields import TeamKey
-from services.http.idempotency import Once
-from services.http.problems import of
-from services.http.state import Db
+from services.http.idempotency import Idempotent
+from services.http.path_parameters import TeamKey
+from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["teams"])
 
@@ -50,9 +50,9 @@ class NewTeamMember(BaseModel):
     status_code=201,
     summary="Create a team",
     response_model=TeamOut,
-    responses=of(403, 404, 409),
+    responses=problem_responses(403, 404, 409),
 )
-def create_team(body: NewTeam, conn: Db, who: Admin, once: Once) -> Response:
+def create_team(body: NewTeam, conn: Db, who: Admin, once: Idempotent) -> Response:
     """Administrators only, for themselves or for the user they name as owner."""
     assert who.user_id is not None
     owner = UserId(body.owner) if body.owner else who.user_id
@@ -64,17 +64,20 @@ def create_team(body: NewTeam, conn: Db, who: Admin, once: Once) -> Response:
     return once.run(create)
 
 
-@router.get("/teams/{team}", summary="Read a team", responses=of(404))
+@router.get("/teams/{team}", summary="Read a team", responses=problem_responses(404))
 def read_team(team: TeamKey, conn: Db, who: Anyone) -> TeamOut:
     """A team that plays only in leagues hidden from the caller is hidden too."""
-    return TeamOut.model_validate(permissions.team(conn, who, team))
+    return TeamOut.model_validate(permissions.visible_team(conn, who, team))
 
 
 @router.post(
-    "/teams/{team}/members", status_code=204, summary="Add a member", responses=of(403, 404)
+    "/teams/{team}/members",
+    status_code=204,
+    summary="Add a member",
+    responses=problem_responses(403, 404),
 )
 def add_team_member(team: TeamKey, body: NewTeamMember, conn: Db, who: Admin) -> None:
     """Administrators only in this version. Adding a member again changes nothing."""
-    found = permissions.team(conn, who, team)
+    found = permissions.visible_team(conn, who, team)
     users.get_user(conn, UserId(body.user))
     users.add_team_member(conn, found.id, UserId(body.user), is_owner=body.is_owner)

@@ -7,18 +7,18 @@ from datetime import datetime
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.field_types import Name
 from ladder.ids import TokenId, UserId
 from ladder.people import tokens, users
 from ladder.people.records import User, Viewer
-from ladder.people.requests import NewToken
-from ladder.values import Name
+from ladder.people.request_models import NewToken
 from services.api.teams import TeamOut
+from services.http.app_state import Db
 from services.http.auth import Admin, Credentials, Known
-from services.http.fields import TokenKey, UserKey
-from services.http.idempotency import Once
+from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
-from services.http.problems import ProblemError, of
-from services.http.state import Db
+from services.http.path_parameters import TokenKey, UserKey
+from services.http.problems import ProblemError, problem_responses
 
 router = APIRouter(prefix="/v1", tags=["users"])
 
@@ -37,7 +37,7 @@ class NewUser(BaseModel):
     is_admin: bool = False
 
 
-class Me(BaseModel):
+class MeOut(BaseModel):
     """Who the token stands for and what it may do."""
 
     user: UserOut
@@ -62,7 +62,7 @@ class MintedToken(TokenOut):
     token: str | None = Field(examples=["peck_..."])
 
 
-def person(conn: Db, who: Viewer, key: str) -> User:
+def own_or_any_user(conn: Db, who: Viewer, key: str) -> User:
     """The user a route names: oneself, or anybody for an administrator."""
     user_id = UserId(str(who.user_id) if key == "me" else key)
     if user_id != who.user_id and not who.is_admin:
@@ -71,9 +71,9 @@ def person(conn: Db, who: Viewer, key: str) -> User:
 
 
 @router.get("/me", summary="Who am I")
-def read_me(conn: Db, who: Known) -> Me:
+def read_me(conn: Db, who: Known) -> MeOut:
     assert who.user_id is not None
-    return Me(
+    return MeOut(
         user=UserOut.model_validate(users.get_user(conn, who.user_id)),
         teams=[TeamOut.model_validate(team) for team in users.teams_of(conn, who.user_id)],
         scopes=sorted(who.scopes),
@@ -85,9 +85,9 @@ def read_me(conn: Db, who: Known) -> Me:
     status_code=201,
     summary="Create a user",
     response_model=UserOut,
-    responses=of(403, 409),
+    responses=problem_responses(403, 409),
 )
-def create_user(body: NewUser, conn: Db, who: Admin, once: Once) -> Response:
+def create_user(body: NewUser, conn: Db, who: Admin, once: Idempotent) -> Response:
     """Administrators only. The user has no token yet: mint one, and create or name a team."""
 
     def create() -> UserOut:
@@ -96,17 +96,17 @@ def create_user(body: NewUser, conn: Db, who: Admin, once: Once) -> Response:
     return once.run(create)
 
 
-@router.get("/users", summary="List users", responses=of(403))
+@router.get("/users", summary="List users", responses=problem_responses(403))
 def list_users(conn: Db, who: Admin, span: Paging) -> Page[UserOut]:
     """Administrators only."""
     rows = users.list_users(conn, UserId(span.after) if span.after else None, span.limit)
     return span.page(rows, lambda row: row.id, UserOut.model_validate)
 
 
-@router.get("/users/{user}", summary="Read a user", responses=of(404))
+@router.get("/users/{user}", summary="Read a user", responses=problem_responses(404))
 def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
     """Oneself, or anybody for an administrator."""
-    return UserOut.model_validate(person(conn, who, user))
+    return UserOut.model_validate(own_or_any_user(conn, who, user))
 
 
 @router.post(
@@ -114,29 +114,31 @@ def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
     status_code=201,
     summary="Mint a token",
     response_model=MintedToken,
-    responses=of(403, 404, 409, 429),
+    responses=problem_responses(403, 404, 409, 429),
     tags=["tokens"],
 )
 def mint_token(
-    user: UserKey, body: NewToken, conn: Db, who: Known, credentials: Credentials, once: Once
+    user: UserKey, body: NewToken, conn: Db, who: Known, credentials: Credentials, once: Idempotent
 ) -> Response:
     """Never more than the caller's own scopes, nor for longer than the caller's own token lives,
     except that an administrator may give any scope for any time."""
-    owner = person(conn, who, user)
+    owner = own_or_any_user(conn, who, user)
 
     def mint() -> MintedToken:
         held = credentials.credentials if credentials is not None else None
-        token, text = tokens.pass_on(conn, who, owner, body, held)
+        token, text = tokens.mint_token_with(conn, who, owner, body, held)
         shown = TokenOut.model_validate(token)
         return MintedToken(**shown.model_dump(), token=text)
 
     return once.run(mint, keep=lambda minted: minted.model_copy(update={"token": None}))
 
 
-@router.get("/users/{user}/tokens", summary="List tokens", responses=of(404), tags=["tokens"])
+@router.get(
+    "/users/{user}/tokens", summary="List tokens", responses=problem_responses(404), tags=["tokens"]
+)
 def list_tokens(user: UserKey, conn: Db, who: Known) -> Page[TokenOut]:
     """Their labels and scopes; never their text."""
-    owner = person(conn, who, user)
+    owner = own_or_any_user(conn, who, user)
     found = tokens.list_tokens(conn, owner.id)
     return Page(items=[TokenOut.model_validate(token) for token in found])
 
@@ -144,12 +146,12 @@ def list_tokens(user: UserKey, conn: Db, who: Known) -> Page[TokenOut]:
 @router.delete(
     "/users/{user}/tokens/{token}",
     summary="Revoke a token",
-    responses=of(403, 404),
+    responses=problem_responses(403, 404),
     tags=["tokens"],
 )
 def revoke_token(user: UserKey, token: TokenKey, conn: Db, who: Known) -> TokenOut:
     """At once and for good; a second time changes nothing. Only with all scopes that it has."""
-    owner = person(conn, who, user)
+    owner = own_or_any_user(conn, who, user)
     found = tokens.get_token(conn, owner.id, TokenId(token))
     wider = sorted(set(found.scopes) - who.scopes)
     if wider and not who.is_admin:

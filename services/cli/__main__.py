@@ -13,18 +13,18 @@ from typer.main import get_group
 
 from services.cli import (
     account,
-    boards,
-    hosting,
-    insight,
-    joining,
-    playing,
-    remedies,
-    repairing,
-    rostering,
-    scrimming,
-    submitting,
+    error_hints,
+    insights,
+    leaderboards,
+    leagues_and_agents,
+    match_downloads,
+    membership,
+    moderation,
+    rosters,
+    scrims,
+    submissions,
 )
-from services.cli.places import Unset
+from services.cli.saved_login import MissingInput
 from services.client import ApiError, Unreachable
 
 app = typer.Typer(
@@ -36,41 +36,41 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verbs in (
-    submitting,
-    playing,
-    boards,
-    insight,
-    scrimming,
-    hosting,
-    repairing,
-    joining,
-    rostering,
+    submissions,
+    match_downloads,
+    leaderboards,
+    insights,
+    scrims,
+    leagues_and_agents,
+    moderation,
+    membership,
+    rosters,
     account,
 ):
     verbs.register(app)
-MORE = ("datasets", "run", "up", "migrate", "doctor", "game")
+LOCAL_COMMANDS = ("datasets", "run", "up", "migrate", "doctor", "game")
 """`run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine,
 `up` starts services, `migrate` changes a database: they need more than a client installation has,
 and a second to import."""
 
 
 @cache
-def whole() -> typer.Typer:
+def full_app() -> typer.Typer:
     """The command line with every verb that this installation has."""
-    for name in MORE:
+    for name in LOCAL_COMMANDS:
         if importlib.util.find_spec(f"services.cli.{name}") is not None:
             importlib.import_module(f"services.cli.{name}").register(app)
     return app
 
 
-def enough(arguments: Sequence[str]) -> typer.Typer:
+def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
     """The command line for these arguments: nobody who asks for a client's verb waits for more."""
-    return app if get_group(app).commands.keys() & {*arguments[:1]} else whole()
+    return app if get_group(app).commands.keys() & {*arguments[:1]} else full_app()
 
 
-def verb(arguments: Sequence[str]) -> str:
+def command_name(arguments: Sequence[str]) -> str:
     """The command that these arguments name: ``peck league create``."""
-    found, commands = ["peck"], get_group(enough(arguments)).commands
+    found, commands = ["peck"], get_group(smallest_app_for(arguments)).commands
     for name in arguments:
         if name not in commands:
             break
@@ -82,8 +82,8 @@ def verb(arguments: Sequence[str]) -> str:
 def main() -> None:
     """Run `peck`. Exits with 1 and a sentence on stderr when something is refused."""
     try:
-        enough(sys.argv[1:])(prog_name="peck")
-    except (ApiError, Unreachable, Unset, OSError) as error:
+        smallest_app_for(sys.argv[1:])(prog_name="peck")
+    except (ApiError, Unreachable, MissingInput, OSError) as error:
         print(f"peck: {error}", file=sys.stderr)
         if isinstance(error, ApiError):
             places = list(error.problem.get("errors") or ())
@@ -91,7 +91,7 @@ def main() -> None:
                 places.clear()
             for place in places:
                 print(f"  {place['where']}: {place['message']}", file=sys.stderr)
-            for line in remedies.after(error, verb(sys.argv[1:])):
+            for line in error_hints.hints_after(error, command_name(sys.argv[1:])):
                 print(f"  {line}", file=sys.stderr)
         sys.exit(1)
 

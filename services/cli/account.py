@@ -6,8 +6,15 @@ from typing import Annotated
 
 import typer
 
-from services.cli.display import AsJson, moment, out, print_json, table
-from services.cli.places import DEFAULT_ADDRESS, connect, find_login, forget, other_way, save
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.saved_login import (
+    DEFAULT_ADDRESS,
+    connect,
+    delete_saved_login,
+    find_login,
+    save_login,
+    use_running_instance_hint,
+)
 from services.client import Client
 
 tokens = typer.Typer(help="Mint, list and revoke tokens.", no_args_is_help=True)
@@ -23,13 +30,13 @@ def login(
     """Remember an address and a token for this user, after trying them."""
     with Client(address, token.strip()) as ladder:
         me = ladder.me()
-    path = save(address, token.strip())
-    out.print(f"{me['user']['name']} at {address}; kept in {path}")
+    path = save_login(address, token.strip())
+    stdout.print(f"{me['user']['name']} at {address}; kept in {path}")
 
 
 def logout() -> None:
     """Forget the login that `peck login` saved. The token itself stays valid."""
-    out.print("the login is forgotten" if forget() else "there was no login")
+    stdout.print("the login is forgotten" if delete_saved_login() else "there was no login")
 
 
 def whoami(as_json: AsJson = False) -> None:
@@ -41,14 +48,14 @@ def whoami(as_json: AsJson = False) -> None:
         print_json(me)
         return
     teams = ", ".join(f"{team['name']} ({team['slug']})" for team in me["teams"]) or "no team"
-    out.print(f"{me['user']['name']}, {teams}, at {found.address} (from {found.source})")
-    out.print(f"scopes: {', '.join(me['scopes'])}")
+    stdout.print(f"{me['user']['name']}, {teams}, at {found.address} (from {found.source})")
+    stdout.print(f"scopes: {', '.join(me['scopes'])}")
     if found.unused is not None:
-        out.print(other_way(found))
+        stdout.print(use_running_instance_hint(found))
 
 
 @tokens.command("mint")
-def mint(
+def mint_token(
     label: Annotated[str, typer.Argument(help="What it is for.")],
     scope: Annotated[
         list[str] | None, typer.Option(help=f"Repeatable; {', '.join(DEFAULT_SCOPES)} if none.")
@@ -61,7 +68,7 @@ def mint(
     if as_json:
         print_json(made)
     else:
-        out.print(made["token"])
+        stdout.print(made["token"])
 
 
 @tokens.command("list")
@@ -79,9 +86,9 @@ def list_tokens(as_json: AsJson = False) -> None:
                 row["id"],
                 row["label"],
                 ", ".join(row["scopes"]),
-                moment(row["created_at"]),
-                moment(row["expires_at"]),
-                moment(row["revoked_at"]),
+                timestamp_text(row["created_at"]),
+                timestamp_text(row["expires_at"]),
+                timestamp_text(row["revoked_at"]),
             )
             for row in rows
         ],
@@ -89,11 +96,13 @@ def list_tokens(as_json: AsJson = False) -> None:
 
 
 @tokens.command("revoke")
-def revoke(token_id: Annotated[str, typer.Argument(help="Id from `peck token list`.")]) -> None:
+def revoke_token(
+    token_id: Annotated[str, typer.Argument(help="Id from `peck token list`.")],
+) -> None:
     """Revoke a token, at once and for good."""
     with connect() as ladder:
         ladder.send("DELETE", f"/v1/users/me/tokens/{token_id}")
-    out.print(f"revoked {token_id}")
+    stdout.print(f"revoked {token_id}")
 
 
 def register(app: typer.Typer) -> None:

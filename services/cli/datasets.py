@@ -14,20 +14,20 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from games import planes
+from games import encoders
+from games.encoders import Encoder, Sample
 from games.episode import from_document
-from games.planes import Encoder, Sample
 from games.protocol import GameError
-from sandbox.match.pairs import seating
-from services.cli.choosing import season_key
-from services.cli.display import AsJson, out, print_json
-from services.cli.places import Unset, connect
+from sandbox.match.mirrored_pairs import seat_order
+from services.cli.display import AsJson, print_json, stdout
+from services.cli.name_lookup import season_key
+from services.cli.saved_login import MissingInput, connect
 from services.client import ApiError, Client, Json
 
 FORMAT: Final = "peck-dataset/1"
 
 
-class Gathering:
+class SampleCollector:
     """Samples of many matches, with where each came from."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Gathering:
         """All samples of these members of a match's lineup, wherever they sat."""
         for position, replay in enumerate(replays):
             episode = from_document(replay)
-            seated = seating(episode.seats, position)
+            seated = seat_order(episode.seats, position)
             sat = {seat for seat, member in enumerate(seated) if member in seats}
             found = list(encoder.samples(episode, sat))
             self.samples += found
@@ -84,8 +84,8 @@ def dataset(
     """
     target = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     if not target.parent.is_dir():
-        raise Unset(f"--out: there is no folder {target.parent}")
-    gathered = Gathering()
+        raise MissingInput(f"--out: there is no folder {target.parent}")
+    gathered = SampleCollector()
     with connect(needs_token=False) as ladder:
         wanted: Sequence[str | None] = seasons or (None,)
         keys = list(
@@ -94,29 +94,31 @@ def dataset(
         told = [ladder.season(key) for key in keys]
         encoder = _encoder(told)
         for season in told:
-            best = _best(ladder, season, top)
+            best = _best_rows(ladder, season, top)
             season["best"] = best
-            for match, seats in _matches(ladder, season["id"], best, placed, matches):
-                _take(ladder, gathered, encoder, match, seats)
+            for match, seats in _matches_of_best(ladder, season["id"], best, placed, matches):
+                _add_match(ladder, gathered, encoder, match, seats)
                 if sys.stderr.isatty():
                     print(f"\r{len(gathered.sources)} episodes", end="", file=sys.stderr)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     if not gathered.samples:
-        raise Unset(
+        raise MissingInput(
             "there is no rated match of these ranks whose replay you may see"
             + (f" ({gathered.not_shown} are not open to you)" if gathered.not_shown else "")
         )
-    manifest = _write(target, gathered, encoder, told, {"top": top, "placed": placed})
+    manifest = _write_arrays(target, gathered, encoder, told, {"top": top, "placed": placed})
     if as_json:
         print_json(manifest)
         return
-    out.print(
+    stdout.print(
         f"{target}: {manifest['samples']:,} moves of {len(gathered.sources):,} episodes, planes of "
         f"{' x '.join(map(str, manifest['shape']))}; {target.with_suffix('.json')} tells the rest"
     )
     if gathered.not_shown:
-        out.print(f"{gathered.not_shown} matches were left out: their replays are not open to you")
+        stdout.print(
+            f"{gathered.not_shown} matches were left out: their replays are not open to you"
+        )
 
 
 def _encoder(seasons: Sequence[Json]) -> Encoder:
@@ -124,14 +126,16 @@ def _encoder(seasons: Sequence[Json]) -> Encoder:
         (season["game"], season["seats"], json.dumps(season["configuration"])) for season in seasons
     }
     if len(kinds) > 1:
-        raise Unset("the seasons differ in game, seats or configuration; export each on its own")
+        raise MissingInput(
+            "the seasons differ in game, seats or configuration; export each on its own"
+        )
     try:
-        return planes.encoder(seasons[0]["game"])
+        return encoders.encoder_of(seasons[0]["game"])
     except GameError as error:
-        raise Unset(str(error)) from None
+        raise MissingInput(str(error)) from None
 
 
-def _best(ladder: Client, season: Json, top: int) -> list[Json]:
+def _best_rows(ladder: Client, season: Json, top: int) -> list[Json]:
     """The board's rows up to this rank; ties at the end are in."""
     kept: list[Json] = []
     for row in ladder.leaderboard(season["id"]):
@@ -151,7 +155,7 @@ def _best(ladder: Client, season: Json, top: int) -> list[Json]:
     return kept
 
 
-def _matches(
+def _matches_of_best(
     ladder: Client, season: str, best: Sequence[Json], placed: int | None, most: int
 ) -> Iterator[tuple[Json, set[int]]]:
     """The newest rated matches in which one of the best sat, and the seats to learn from."""
@@ -161,7 +165,7 @@ def _matches(
         seats = {
             seat["seat"]
             for seat in match["seats"]
-            if seat["entry_id"] in wanted and (placed is None or _within(seat, placed))
+            if seat["entry_id"] in wanted and (placed is None or _is_placed_within(seat, placed))
         }
         if match["state"] == "finished" and seats:
             yield match, seats
@@ -170,12 +174,12 @@ def _matches(
                 return
 
 
-def _within(seat: Json, placed: int) -> bool:
+def _is_placed_within(seat: Json, placed: int) -> bool:
     return seat["placement"] is not None and seat["placement"] <= placed
 
 
-def _take(
-    ladder: Client, gathered: Gathering, encoder: Encoder, match: Json, seats: set[int]
+def _add_match(
+    ladder: Client, gathered: SampleCollector, encoder: Encoder, match: Json, seats: set[int]
 ) -> None:
     try:
         replays = [
@@ -189,8 +193,8 @@ def _take(
     gathered.add(match, encoder, replays, seats)
 
 
-def _write(
-    target: Path, gathered: Gathering, encoder: Encoder, seasons: Sequence[Json], chosen: Json
+def _write_arrays(
+    target: Path, gathered: SampleCollector, encoder: Encoder, seasons: Sequence[Json], chosen: Json
 ) -> dict[str, Any]:
     """The arrays, and beside them a manifest that says what they are and where they are from."""
     configuration = seasons[0]["configuration"]

@@ -16,8 +16,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON inste
 
 WIDE = None if sys.stdout.isatty() else 200
 """Columns of what is piped or written to a file, where nobody's window is too narrow."""
-out = Console(highlight=False, markup=False, soft_wrap=True, width=WIDE)
-err = Console(stderr=True, highlight=False, markup=False)
+stdout = Console(highlight=False, markup=False, soft_wrap=True, width=WIDE)
+stderr = Console(stderr=True, highlight=False, markup=False)
 """Without markup: what others wrote is printed and not obeyed."""
 
 
@@ -30,7 +30,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table; numbers stand to the right, None is left empty."""
     listed = [list(row) for row in rows]
     if not listed:
-        out.print("(nothing)")
+        stdout.print("(nothing)")
         return
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for place, column in enumerate(columns):
@@ -40,11 +40,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
             column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric or ids
         )
     for row in listed:
-        shown.add_row(*(Text(cell(value)) for value in row))
-    out.print(shown)
+        shown.add_row(*(Text(cell_text(value)) for value in row))
+    stdout.print(shown)
 
 
-def cell(value: object) -> str:
+def cell_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
@@ -57,12 +57,12 @@ def is_id(value: object) -> bool:
     return isinstance(value, str) and len(value) == 30 and value[3] == "_"
 
 
-def moment(text: str | None) -> str | None:
+def timestamp_text(text: str | None) -> str | None:
     """A timestamp short enough for a table, in UTC as it comes."""
     return text[:16].replace("T", " ") if text else None
 
 
-def seconds(value: float | None) -> str:
+def duration_text(value: float | None) -> str:
     """A wait in words."""
     if value is None:
         return "unknown"

@@ -8,15 +8,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.doctor.checks import Check, State
-from sandbox.doctor.report import Report, examine
-from services.cli.display import out, print_json
+from sandbox.doctor.checks import Check, CheckState
+from sandbox.doctor.report import DoctorReport, examine_machine
+from services.cli.display import print_json, stdout
 
 COLOURS = {
-    State.OK: "green",
-    State.DEGRADED: "yellow",
-    State.MISSING: "red",
-    State.NOT_NEEDED: "dim",
+    CheckState.OK: "green",
+    CheckState.DEGRADED: "yellow",
+    CheckState.MISSING: "red",
+    CheckState.NOT_NEEDED: "dim",
 }
 
 
@@ -30,33 +30,33 @@ def doctor(
     Needs no running service, changes nothing, and asks nothing of the network. Exits with 1 where
     agents cannot be isolated.
     """
-    report = examine()
+    report = examine_machine()
     if as_json:
         print_json(report.as_json())
     else:
-        _show(report)
+        _print_report(report)
     if report.launcher is None:
         raise typer.Exit(1)
 
 
-def _show(report: Report) -> None:
+def _print_report(report: DoctorReport) -> None:
     shown = Table(box=None, show_header=False, pad_edge=False)
     shown.add_column(no_wrap=True)
     shown.add_column(no_wrap=True)
     shown.add_column(overflow="fold")
     for check in report.checks:
         shown.add_row(
-            Text(check.state, COLOURS[check.state]), Text(check.name, "bold"), _told(check)
+            Text(check.state, COLOURS[check.state]), Text(check.name, "bold"), _check_text(check)
         )
-    out.print(shown)
-    out.print()
-    out.print(Text(report.verdict, "bold" if report.launcher else "bold red"))
+    stdout.print(shown)
+    stdout.print()
+    stdout.print(Text(report.verdict, "bold" if report.launcher else "bold red"))
     for name, rows in report.degraded.items():
-        out.print()
+        stdout.print()
         if not rows:
-            out.print(f"With {name} no row of the attack table is degraded.")
+            stdout.print(f"With {name} no row of the attack table is degraded.")
             continue
-        out.print(f"Degraded with {name}:")
+        stdout.print(f"Degraded with {name}:")
         listed = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 2))
         listed.add_column(overflow="fold", max_width=30)
         listed.add_column(overflow="fold")
@@ -64,10 +64,10 @@ def _show(report: Report) -> None:
             told = Text(f"{row.costs}\n")
             told.append(f"{because}; {row.remedy}", "dim")
             listed.add_row(Text(row.attack, "bold"), told)
-        out.print(listed)
+        stdout.print(listed)
 
 
-def _told(check: Check) -> Text:
+def _check_text(check: Check) -> Text:
     told = Text(check.found)
     if check.costs:
         told.append(f"\ncosts: {check.costs}")

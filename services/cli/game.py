@@ -15,13 +15,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from games import GAMES, outside
-from games.conformance import CHECKS, Report, check, fingerprint
+from games import GAMES, external
+from games.conformance import CHECKS, Report, check_conformance, fingerprint
 from games.protocol import Game, Json
 from sandbox.match.clock import Clock, ClockError
-from services.cli.display import err, out, print_json
-from services.cli.places import CHECKOUT
-from services.cli.run import RunError, override
+from services.cli.display import print_json, stderr, stdout
+from services.cli.run import RunError, parse_override
+from services.cli.saved_login import CHECKOUT
 
 HASH_SEEDS: Final = ("1", "2")
 FINGERPRINT: Final = (
@@ -58,47 +58,52 @@ def check_game(
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what the file prints is no part of ours
-            game = GAMES.get(file) or outside.load(file)
-        overrides = dict(override(text) for text in config or [])
+            game = GAMES.get(file) or external.load_game(file)
+        overrides = dict(parse_override(text) for text in config or [])
         if odd := [count for count in seats or [] if count not in game.seats]:
-            raise RunError(f"--seats {odd[0]}: {game.title} is for {_told_seats(game)}")
-    except (outside.OutsideError, RunError) as error:
+            raise RunError(f"--seats {odd[0]}: {game.title} is for {_seat_count_text(game)}")
+    except (external.ExternalGameError, RunError) as error:
         typer.echo(f"peck game check: {error}", err=True)
         raise typer.Exit(2) from None
     with contextlib.redirect_stdout(sys.stderr):
-        report = check(
-            game, games=plays, seed=seed, seat_counts=seats, overrides=overrides, on_game=_progress
+        report = check_conformance(
+            game,
+            games=plays,
+            seed=seed,
+            seat_counts=seats,
+            overrides=overrides,
+            on_game=_print_progress,
         )
-    _progress(0)
-    report = _also(report, "describes itself", _flaw_of_clock(game))
+    _print_progress(0)
+    report = _with_flaw(report, "describes itself", _clock_flaw(game))
     if report.passed:
-        report = _also(report, "determinism", _flaw_of_hashes(file, game, seed, overrides))
+        report = _with_flaw(report, "determinism", _hash_order_flaw(file, game, seed, overrides))
     if as_json:
         print_json(report.as_json())
     else:
-        _show(report)
+        _print_report(report)
     if not report.passed:
         raise typer.Exit(1)
 
 
-def _told_seats(game: Game[Any]) -> str:
+def _seat_count_text(game: Game[Any]) -> str:
     least, most = game.seats.start, game.seats.stop - 1
     return f"{least} seats" if least == most else f"{least} to {most} seats"
 
 
-def _progress(games_played: int) -> None:
+def _print_progress(games_played: int) -> None:
     """One line on a terminal that is written over; 0 wipes it."""
-    if err.is_terminal and games_played % 10 == 0:
-        err.print(f"\r{games_played} games" if games_played else "\r" + " " * 20 + "\r", end="")
+    if stderr.is_terminal and games_played % 10 == 0:
+        stderr.print(f"\r{games_played} games" if games_played else "\r" + " " * 20 + "\r", end="")
 
 
-def _also(report: Report, name: str, flaw: str | None) -> Report:
+def _with_flaw(report: Report, name: str, flaw: str | None) -> Report:
     if flaw is None:
         return report
     return replace(report, broken={**report.broken, name: (*report.broken.get(name, ()), flaw)})
 
 
-def _flaw_of_clock(game: Game[Any]) -> str | None:
+def _clock_flaw(game: Game[Any]) -> str | None:
     try:
         Clock.from_json(dict(game.clock))
     except (ClockError, TypeError, ValueError) as error:
@@ -106,7 +111,7 @@ def _flaw_of_clock(game: Game[Any]) -> str | None:
     return None
 
 
-def _flaw_of_hashes(
+def _hash_order_flaw(
     file: str, game: Game[Any], seed: int, overrides: Mapping[str, Json]
 ) -> str | None:
     """The same games in processes that hash texts otherwise: sets must not order what is drawn."""
@@ -129,9 +134,9 @@ def _flaw_of_hashes(
     return None
 
 
-def _show(report: Report) -> None:
+def _print_report(report: Report) -> None:
     counts = ", ".join(map(str, report.seat_counts))
-    out.print(
+    stdout.print(
         f"{report.game} {report.version}: {report.games} games and {report.steps} steps with "
         f"{counts} seats, the longest of {report.longest_game} steps, seed {report.seed}"
     )
@@ -143,8 +148,8 @@ def _show(report: Report) -> None:
         places = report.broken.get(name)
         state = Text("BROKEN", "red") if places else Text("ok", "green")
         shown.add_row(state, Text(name, "bold"), Text("\n".join(places or [promise])))
-    out.print(shown)
-    out.print("every promise holds" if report.passed else "the game is not ready to be hosted")
+    stdout.print(shown)
+    stdout.print("every promise holds" if report.passed else "the game is not ready to be hosted")
 
 
 def register(app: typer.Typer) -> None:

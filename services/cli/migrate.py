@@ -33,7 +33,7 @@ def migrate(
     the rest. `peck up` does both itself for the database in its state folder.
     """
     try:
-        migrated = database_migrate.migrate(_address(state), after=after)
+        migrated = database_migrate.migrate(_database_url(state), after=after)
     except (LadderError, embedded.EmbeddedError) as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -48,11 +48,11 @@ def migrate(
         print(f"{name} waits for the end of the roll-out: then run peck migrate --after")
 
 
-def _address(state: Path | None) -> str:
+def _database_url(state: Path | None) -> str:
     """PECK_DATABASE_URL. Raises LadderError or EmbeddedError without one."""
     url = Settings().database_url
     if not url:
-        embedded.refuse_earlier(state or Path(Environment.read().state or USUAL_STATE))
+        embedded.refuse_earlier_format(state or Path(Environment.read().state or USUAL_STATE))
         raise LadderError(
             "PECK_DATABASE_URL is not set; `peck up` brings the database in its state folder up to"
             " date itself"

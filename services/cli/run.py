@@ -21,15 +21,15 @@ from typing import Annotated, Any
 
 import typer
 
-from games import GAMES, outside
+from games import GAMES, external
 from games.protocol import GameError, clock_fields, with_clock
 from sandbox.errors import HostFault, SandboxError
-from sandbox.match import local
+from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
-from sandbox.match.loans import hello
+from sandbox.match.loans import node_hello
 from sandbox.profiles import PROFILES, cache_dir
-from services import children
-from services.cli.places import state_dir
+from services import child_processes
+from services.cli.saved_login import state_dir
 from services.environment import Environment
 
 NODE_SECONDS = 180.0
@@ -83,7 +83,7 @@ def run(
     node: Annotated[
         Path | None, typer.Option(help="Socket of a node that runs already, instead of our own.")
     ] = None,
-    lanes: Annotated[
+    max_parallel_seats: Annotated[
         int, typer.Option(min=0, help="Agents that think at a time; 0 means cores - 1.")
     ] = 0,
     profile: Annotated[str, typer.Option(help="Libraries in the box.")] = "numpy",
@@ -91,9 +91,15 @@ def run(
 ) -> None:
     """Play agents against each other here, in boxes, and write replays and logs."""
     try:
-        plan = _plan(game, agents, games, seed, config or [], act_seconds, bank_seconds, profile)
-        plan = replace(plan, lanes=lanes or plan.lanes, memory_mb=memory_mb)
-        _play(plan, out or _default_folder(), launcher, node, as_json)
+        plan = _make_plan(
+            game, agents, games, seed, config or [], act_seconds, bank_seconds, profile
+        )
+        plan = replace(
+            plan,
+            max_parallel_seats=max_parallel_seats or plan.max_parallel_seats,
+            memory_mb=memory_mb,
+        )
+        _play_plan(plan, out or _default_folder(), launcher, node, as_json)
     except (RunError, SandboxError) as error:
         typer.echo(f"peck run: {error}", err=True)
         # 2 is "type it differently", 1 is "this machine failed", as everywhere.
@@ -103,7 +109,7 @@ def run(
         raise typer.Exit(130) from None
 
 
-def _plan(
+def _make_plan(
     game: str,
     agents: Sequence[Path],
     games: int,
@@ -112,11 +118,11 @@ def _plan(
     act_seconds: float | None,
     bank_seconds: float | None,
     profile: str,
-) -> local.Plan:
+) -> local_match.LocalPlan:
     try:
-        outside.register(Environment.read().games)
-    except outside.OutsideError as error:
-        raise RunError(f"{outside.VARIABLE}: {error}") from None
+        external.register_games(Environment.read().games)
+    except external.ExternalGameError as error:
+        raise RunError(f"{external.VARIABLE}: {error}") from None
     rules = GAMES.get(game)
     if rules is None:
         raise RunError(f"there is no game {game!r}; type one of {', '.join(sorted(GAMES))}")
@@ -125,7 +131,7 @@ def _plan(
             f"{rules.title} is for {rules.seats.start} to {rules.seats.stop - 1} players, "
             f"not {len(agents)}"
         )
-    overrides = dict(override(text) for text in config)
+    overrides = dict(parse_override(text) for text in config)
     try:
         configuration = rules.configure(overrides)
         rules.reset(configuration, len(agents), Random(0))  # noqa: S311 (is there room for all?)
@@ -146,18 +152,18 @@ def _plan(
         raise RunError(str(error)) from None
     if profile not in PROFILES:
         raise RunError(f"there is no profile {profile!r}; type one of {', '.join(PROFILES)}")
-    return local.Plan(
+    return local_match.LocalPlan(
         game=rules,
         configuration=configuration,
         clock=clock,
         agents=tuple(agents),
         games=games,
-        seed=_seed(seed),
+        seed=_parse_seed(seed),
         profile=profile,
     )
 
 
-def override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, Any]:
     """A NAME=VALUE of the command line; what is no JSON is a text. Raises RunError."""
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -168,7 +174,7 @@ def override(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _seed(text: str | None) -> bytes:
+def _parse_seed(text: str | None) -> bytes:
     if text is None:
         return secrets.token_bytes(16)
     try:
@@ -185,36 +191,38 @@ def _default_folder() -> Path:
     return Path("peck-runs") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
 
 
-def _play(
-    plan: local.Plan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
+def _play_plan(
+    plan: local_match.LocalPlan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
 ) -> None:
-    results: list[local.Result] = []
+    results: list[local_match.LocalResult] = []
     progress = _Progress(plan.games)
     with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
-        bundles = local.bundles_of(plan, Path(scratch))
-        with _node(plan, launcher, Path(scratch), node) as socket:
-            for result in local.play(plan, bundles, socket, progress.step):
+        bundles = local_match.prepare_bundles(plan, Path(scratch))
+        with _node_socket(plan, launcher, Path(scratch), node) as socket:
+            for result in local_match.play_games(plan, bundles, socket, progress.step):
                 progress.clear()
                 results.append(result)
-                files = local.save(result, plan, out)
+                files = local_match.save_files(result, plan, out)
                 if as_json:
-                    typer.echo(json.dumps(local.as_json(result, plan, files)))
+                    typer.echo(json.dumps(local_match.result_json(result, plan, files)))
                 else:
-                    typer.echo(_table(result, plan))
+                    typer.echo(_result_table(result, plan))
     if as_json and plan.games > 1:
-        typer.echo(json.dumps(local.summary_json(local.summarize(plan, results))))
+        typer.echo(
+            json.dumps(local_match.summary_json(local_match.summarize_agents(plan, results)))
+        )
     elif plan.games > 1:
-        typer.echo(_summary(local.summarize(plan, results)))
+        typer.echo(_summary_table(local_match.summarize_agents(plan, results)))
     typer.echo(f"replays and logs are in {out}", err=True)
 
 
 @contextlib.contextmanager
-def _node(
-    plan: local.Plan, launcher: LauncherName, scratch: Path, given: Path | None
+def _node_socket(
+    plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
 ) -> Iterator[Path]:
     """The socket of a node: the given one, or a daemon of our own that ends with us."""
     if given is not None:
-        hello(given)
+        node_hello(given)
         yield given
         return
     # A socket's path may have 107 characters, which a temporary folder keeps well below.
@@ -222,9 +230,9 @@ def _node(
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
     command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
-    command += ["--state-dir", str(_libraries()), "--profile", plan.profile]
+    command += ["--state-dir", str(_libraries_folder()), "--profile", plan.profile]
     command += ["--warm", str(len(plan.agents)), "--memory-mb", str(plan.memory_mb)]
-    child = children.spawn(
+    child = child_processes.spawn(
         "node",
         command,
         log=log,
@@ -232,13 +240,13 @@ def _node(
         environment={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     try:
-        _wait_for(child, socket, log)
+        _wait_for_node(child, socket, log)
         yield socket
     finally:
         child.stop()
 
 
-def _libraries() -> Path:
+def _libraries_folder() -> Path:
     """Where profiles have their libraries: with this folder's `peck up`, or kept for the user."""
     up = state_dir() / "run" / "node"
     if up.is_dir():
@@ -246,14 +254,14 @@ def _libraries() -> Path:
     return cache_dir()
 
 
-def _wait_for(child: children.Child, socket: Path, log: Path) -> None:
+def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> None:
     give_up_at = time.monotonic() + NODE_SECONDS
     while True:
         try:
-            hello(socket, started=child.process.pid)
+            node_hello(socket, started=child.process.pid)
             return
         except HostFault as fault:
-            told = children.tail(log, 3) or str(fault)
+            told = child_processes.log_tail(log, 3) or str(fault)
             if not child.alive():
                 raise RunError(told) from None
             if time.monotonic() > give_up_at:
@@ -281,7 +289,7 @@ class _Progress:
             sys.stderr.flush()
 
 
-def _table(result: local.Result, plan: local.Plan) -> str:
+def _result_table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
     rows = [("place", "agent", "verdict", "reward", "time used", "longest move", "")]
     order = sorted(range(len(result.lineup)), key=lambda s: result.played.seats[s].placement)
     for seat in order:
@@ -299,10 +307,10 @@ def _table(result: local.Result, plan: local.Plan) -> str:
         )
     steps = " and ".join(str(len(one.steps)) for one in result.played.episodes)
     head = f"game {result.number} of {plan.games}: {steps} steps, seed {result.seed.hex()}"
-    return f"{head}\n{_aligned(rows)}"
+    return f"{head}\n{_align(rows)}"
 
 
-def _summary(summaries: Sequence[local.AgentSummary]) -> str:
+def _summary_table(summaries: Sequence[local_match.AgentSummary]) -> str:
     rows = [("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")]
     rows += [
         (
@@ -316,10 +324,10 @@ def _summary(summaries: Sequence[local.AgentSummary]) -> str:
         )
         for one in summaries
     ]
-    return _aligned(rows)
+    return _align(rows)
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
+def _align(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  "

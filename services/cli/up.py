@@ -1,4 +1,4 @@
-"""``peck up``: the whole house on this machine, from one command."""
+"""``peck up``: the whole instance on this machine, from one command."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import typer
 
 from ladder.settings import SetupSettings
 from services import demo
-from services.premises import UpError
-from services.reload import Reloader
-from services.up import House, Options
+from services.auto_reload import Reloader
+from services.host_checks import StartError
+from services.up import LocalInstance, UpOptions
 
 
 class LauncherName(StrEnum):
@@ -54,21 +54,23 @@ def up(
     """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    house = House(Options(state, port, install, with_demo, launcher.value, slots, reload), say)
+    instance = LocalInstance(
+        UpOptions(state, port, install, with_demo, launcher.value, slots, reload), print_line
+    )
     try:
         try:
-            house.start()
-            greet(house)
-            house.watch(*([Reloader(house).look] if reload else []))
+            instance.start()
+            print_welcome(instance)
+            instance.watch(*([Reloader(instance).look] if reload else []))
         finally:
-            if house.parts:
-                say("stopping; running matches have a moment to end")
-            house.stop()
-    except UpError as error:
+            if instance.parts:
+                print_line("stopping; running matches have a moment to end")
+            instance.stop()
+    except StartError as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        say("stopped; ./peck up goes on where it was")
+        print_line("stopped; ./peck up goes on where it was")
 
 
 WITH_DEMO = """  1. Watch the board fill:   {address}/leagues/{slug}
@@ -79,26 +81,26 @@ WITHOUT_DEMO = """  1. Make a league:          ./peck league create first
   3. Play it against itself: ./peck scrim greedy greedy greedy greedy --league first"""
 
 
-def greet(house: House) -> None:
+def print_welcome(instance: LocalInstance) -> None:
     """The address, the token, and what to try next."""
-    made = demo.chosen(SetupSettings().demo_leagues) if house.options.demo else []
+    made = demo.chosen(SetupSettings().demo_leagues) if instance.options.demo else []
     things = WITH_DEMO if demo.LEAGUES[0] in made else WITHOUT_DEMO
     print(
         f"""
-Pecking Order is up: {house.address}
+Pecking Order is up: {instance.address}
 
-  Token (an ordinary user's; also in {house.state / "token"}):
-  {house.token}
+  Token (an ordinary user's; also in {instance.state / "token"}):
+  {instance.token}
 
   Three things to try:
-{things.format(address=house.address, slug=demo.LEAGUES[0].slug)}
+{things.format(address=instance.address, slug=demo.LEAGUES[0].slug)}
 
 Ctrl-C stops it.""",
         flush=True,
     )
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """A line of progress."""
     print(f"peck: {text}", file=sys.stderr, flush=True)
 

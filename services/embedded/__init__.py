@@ -7,26 +7,26 @@ uid can get to it, and binaries under a private home are copied out. The wheels'
 are not used: they add accounts, widen permissions and leave servers behind.
 """
 
-from services.embedded.places import (
+from services.embedded.folders import (
     EmbeddedError,
-    Server,
-    mark_format,
-    refuse_earlier,
+    EmbeddedServer,
+    refuse_earlier_format,
     service_uid,
     state_folder,
+    write_format_mark,
 )
 from services.embedded.postgres import postgres_url, start_postgres, worker_password
 from services.embedded.redis import start_redis
 
 __all__ = [
     "EmbeddedError",
-    "Server",
-    "mark_format",
+    "EmbeddedServer",
     "postgres_url",
-    "refuse_earlier",
+    "refuse_earlier_format",
     "service_uid",
     "start_postgres",
     "start_redis",
     "state_folder",
     "worker_password",
+    "write_format_mark",
 ]

@@ -16,21 +16,21 @@ import psycopg
 from psycopg import sql
 
 from ladder.database import db
-from services.children import Child, spawn, tail
-from services.embedded.places import (
+from services.child_processes import Child, log_tail, spawn
+from services.embedded.folders import (
     START_SECONDS,
     EmbeddedError,
-    Server,
-    await_previous,
-    give_away,
+    EmbeddedServer,
+    change_owner,
+    is_reachable_for,
     named_uid,
-    own_folder,
-    reachable,
+    private_folder,
     service_uid,
     socket_folder,
+    wait_for_previous_server,
     wheel_folders,
 )
-from services.private import kept_secret, password_line, write_private
+from services.private_files import password_line, read_or_create_secret, write_private
 
 _INSTALLED = (
     "/usr/lib/postgresql/*/bin",
@@ -40,20 +40,20 @@ _INSTALLED = (
 """Folders outside PATH in which distributions install the programs."""
 
 
-def start_postgres(state: Path, *, durable: bool = True) -> Server:
+def start_postgres(state: Path, *, durable: bool = True) -> EmbeddedServer:
     """A Postgres server on ``state``/postgres, made when missing; answers when this returns.
 
     The address is that of database ``peck`` as its owner. ``durable=False`` skips fsync: for tests.
     Raises EmbeddedError with the remedy when no server can be found or started.
     """
     uid = service_uid()
-    data = own_folder(state / "postgres", uid)
+    data = private_folder(state / "postgres", uid)
     log = state / "log" / "postgres.log"
     binaries = _postgres_binaries(state, data, uid)
-    passwords = own_folder(state / "passwords", None)
+    passwords = private_folder(state / "passwords", None)
     knows_password = (passwords / "peck").exists()
     for role in ("peck", db.WORKER_ROLE):
-        password = kept_secret(passwords / role)
+        password = read_or_create_secret(passwords / role)
         write_private(passwords / f"{role}.line", password_line(role, password))
     hba = data / "pg_hba.conf"
     if not (data / "PG_VERSION").exists():
@@ -63,7 +63,7 @@ def start_postgres(state: Path, *, durable: bool = True) -> Server:
         has_password = knows_password and "scram" in hba.read_text()
         if not has_password:  # an older version made it, or the password file was lost
             _write_hba(hba, "trust")
-    await_previous(data / "postmaster.pid", ("postgres", "postmaster"))
+    wait_for_previous_server(data / "postmaster.pid", ("postgres", "postmaster"))
     sockets = socket_folder(state, "postgres", uid)
     options = {
         "listen_addresses": "",
@@ -90,14 +90,14 @@ def start_postgres(state: Path, *, durable: bool = True) -> Server:
     )
     admin = postgres_url(state, "postgres")
     try:
-        _await_postgres(child, admin, log)
+        _wait_for_postgres(child, admin, log)
         if not has_password:
             _set_password(admin, (passwords / "peck").read_text(), hba)
         _create_database(admin, "peck")
     except BaseException:
         child.stop()
         raise
-    return Server(postgres_url(state, "peck"), child)
+    return EmbeddedServer(postgres_url(state, "peck"), child)
 
 
 def postgres_url(state: Path, database: str, user: str = "peck") -> str:
@@ -146,9 +146,9 @@ def _postgres_binaries(state: Path, data: Path, uid: int | None) -> Path:
         seen.append(version)
         if not version or int(version) < 15 or (wanted is not None and version != wanted):
             continue
-        if reachable(folder / "postgres", uid):
+        if is_reachable_for(folder / "postgres", uid):
             return folder
-        return _copied_out(folder.parent, state / "lib" / f"postgres-{version}") / "bin"
+        return _copy_installation(folder.parent, state / "lib" / f"postgres-{version}") / "bin"
     if wanted is not None:
         raise EmbeddedError(
             f"{data} was made by PostgreSQL {wanted}; here is only {', '.join(seen) or 'none'}: "
@@ -161,7 +161,7 @@ def _postgres_binaries(state: Path, data: Path, uid: int | None) -> Path:
     )
 
 
-def _copied_out(source: Path, target: Path) -> Path:
+def _copy_installation(source: Path, target: Path) -> Path:
     """A copy of an installation where the servers' uid can read it; made once.
 
     A wheel keeps libraries beside its package and finds them by relative path, so that the copy
@@ -207,7 +207,7 @@ def _make_cluster(binaries: Path, state: Path, data: Path, uid: int | None, pass
             os.chown(path, owner, uid)
     _initdb(binaries, fresh, secret, owner, uid)
     if uid is not None:
-        give_away(fresh, uid)
+        change_owner(fresh, uid)
     fresh.rename(data)
     shutil.rmtree(place)
 
@@ -256,7 +256,7 @@ def _write_hba(hba: Path, method: str) -> None:
         text.write(f"local all all {method}\n")
 
 
-def _await_postgres(child: Child, url: str, log: Path) -> None:
+def _wait_for_postgres(child: Child, url: str, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -265,7 +265,7 @@ def _await_postgres(child: Child, url: str, log: Path) -> None:
         except psycopg.OperationalError as refusal:
             if not child.alive() or time.monotonic() > deadline:
                 raise EmbeddedError(
-                    f"Postgres did not start; the end of {log}:\n{tail(log)}"
+                    f"Postgres did not start; the end of {log}:\n{log_tail(log)}"
                 ) from refusal
         time.sleep(0.02)
 

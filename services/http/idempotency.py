@@ -16,9 +16,9 @@ from ladder.database import idempotency
 from ladder.database.db import Connection
 from ladder.errors import Conflict
 from ladder.people.records import Viewer
+from services.http.app_state import Db
 from services.http.auth import Anyone
 from services.http.problems import ProblemError
-from services.http.state import Db
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -33,7 +33,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-class Repeatable:
+class IdempotentRequest:
     """One request that may have been answered before under the same key."""
 
     def __init__(
@@ -62,28 +62,30 @@ class Repeatable:
         user_id = self.who.user_id
         if self.key is not None and user_id is not None:
             try:
-                kept = idempotency.begin(self.conn, user_id, self.key, self.digest)
+                kept = idempotency.begin_request(self.conn, user_id, self.key, self.digest)
             except Conflict as error:
                 raise ProblemError("idempotency-mismatch", str(error)) from None
             if kept is not None:
-                return reply(kept.body, kept.status, repeated=True)
+                return json_reply(kept.body, kept.status, repeated=True)
         made = create()
         model, status = made if isinstance(made, tuple) else (made, 201)
         if self.key is not None and user_id is not None:
             body = keep(model).model_dump(mode="json")
-            idempotency.complete(self.conn, user_id, self.key, status, body)
-        return reply(model.model_dump(mode="json"), status, repeated=False)
+            idempotency.store_answer(self.conn, user_id, self.key, status, body)
+        return json_reply(model.model_dump(mode="json"), status, repeated=False)
 
 
-def reply(body: object, status: int, *, repeated: bool) -> Response:
+def json_reply(body: object, status: int, *, repeated: bool) -> Response:
     headers = {"Idempotency-Replayed": "true"} if repeated else {}
     return JSONResponse(body, status_code=status, headers=headers)
 
 
-async def once(request: Request, conn: Db, who: Anyone, key: IdempotencyKey = None) -> Repeatable:
+async def idempotent_request(
+    request: Request, conn: Db, who: Anyone, key: IdempotencyKey = None
+) -> IdempotentRequest:
     """For routes with a JSON body."""
     body = await request.body()
-    return Repeatable(conn, who, key, request, hashlib.sha256(body).hexdigest())
+    return IdempotentRequest(conn, who, key, request, hashlib.sha256(body).hexdigest())
 
 
-Once = Annotated[Repeatable, Depends(once)]
+Idempotent = Annotated[IdempotentRequest, Depends(idempotent_request)]

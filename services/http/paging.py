@@ -27,7 +27,7 @@ class Page(BaseModel, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PageRequest:
     """Which part of a list is asked for: up to ``limit`` items behind the key ``after``."""
 
     request: Request
@@ -40,17 +40,17 @@ class Span:
         following = None
         if len(rows) >= self.limit:
             url = self.request.url.include_query_params(
-                cursor=encode(key(rows[-1])), limit=self.limit
+                cursor=encode_cursor(key(rows[-1])), limit=self.limit
             )
             following = f"{url.path}?{url.query}"
         return Page(items=[show(row) for row in rows], next=following)
 
 
-def encode(key: str) -> str:
+def encode_cursor(key: str) -> str:
     return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
 
 
-def decode(cursor: str) -> str:
+def decode_cursor(cursor: str) -> str:
     """The key in a cursor. Raises ProblemError for one that no page of ours bears."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
@@ -64,14 +64,14 @@ def decode(cursor: str) -> str:
     return key
 
 
-async def asked(
+async def page_request(
     request: Request,
     cursor: Annotated[
         str | None, Query(max_length=120, description="from the `next` link of the page before")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> Span:
-    return Span(request, None if cursor is None else decode(cursor), limit)
+) -> PageRequest:
+    return PageRequest(request, None if cursor is None else decode_cursor(cursor), limit)
 
 
-Paging = Annotated[Span, Depends(asked)]
+Paging = Annotated[PageRequest, Depends(page_request)]

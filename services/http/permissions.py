@@ -36,52 +36,60 @@ from ladder.scrims.records import Scrim
 from services.http.problems import ProblemError
 
 
-def require(who: Viewer, resource: permissions.Resource, what: str) -> None:
+def require_visible(who: Viewer, resource: permissions.Resource, what: str) -> None:
     """Nothing, or NotFound when the viewer may not see this."""
     if not permissions.may_see(who, resource):
         raise NotFound.of(what)
 
 
-def league(conn: Connection, who: Viewer, key: str) -> League:
+def visible_league(conn: Connection, who: Viewer, key: str) -> League:
     """By id or slug."""
     found = leagues.get_league(conn, key)
-    require(who, records.league_seen(found), "league")
+    require_visible(who, records.league_resource(found), "league")
     return found
 
 
 def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
     """A league the viewer runs."""
-    found = league(conn, who, key)
-    if not permissions.may_run(who, records.league_seen(found)):
-        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
+    found = visible_league(conn, who, key)
+    _require_host(who, found)
     return found
 
 
-def season(conn: Connection, who: Viewer, key: str) -> Season:
+def visible_season(conn: Connection, who: Viewer, key: str) -> Season:
     """By its id, or the current one of the league with this slug."""
-    if is_id(key, "sea"):
-        found, its_league = seasons.get_season_and_league(conn, SeasonId(key))
-        require(who, records.league_seen(its_league), "season")
-        return found
-    current = seasons.current_season(conn, league(conn, who, key).id)
-    if current is None:
-        raise NotFound("this league has no season yet")
-    return current
+    return _season_and_league(conn, who, key)[0]
 
 
-def team(conn: Connection, who: Viewer, key: str) -> Team:
+def hosted_season(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
+    """A season of a league that the viewer runs, with the league."""
+    found, its_league = _season_and_league(conn, who, key)
+    _require_host(who, its_league)
+    return found, its_league
+
+
+def season_to_enter(conn: Connection, who: Viewer, key: str, team_id: TeamId) -> Season:
+    """A season that the viewer may enter with this team; 403 for one it may only see."""
+    found, its_league = _season_and_league(conn, who, key)
+    if not permissions.may_enter(who, records.league_resource(its_league), team_id):
+        detail = f"You are no competitor of {its_league.title}: ask its host."
+        raise ProblemError("forbidden", detail)
+    return found
+
+
+def visible_team(conn: Connection, who: Viewer, key: str) -> Team:
     """By id or slug."""
     found = users.get_team(conn, key)
     if found.id not in who.team_ids:
-        played = _seen(conn, agents.leagues_of_team(conn, found.id))
-        require(who, permissions.TeamSeen(found.id, played), "team")
+        played = _league_resources(conn, agents.leagues_of_team(conn, found.id))
+        require_visible(who, permissions.TeamResource(found.id, played), "team")
     return found
 
 
 def owned_team(conn: Connection, who: Viewer, key: str) -> Team:
     """A team that the viewer may act for, by id or slug."""
-    found = team(conn, who, key)
-    if not owns(who, found.id):
+    found = visible_team(conn, who, key)
+    if not may_see_private(who, found.id):
         raise ProblemError("forbidden", f"You are not a member of {found.name}.")
     return found
 
@@ -90,7 +98,7 @@ def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
     """The team to act for: the one named, else the only one there is."""
     mine = users.teams_of(conn, who.user_id) if who.user_id is not None else []
     if key is not None:
-        found = team(conn, who, key)
+        found = visible_team(conn, who, key)
         if found.id not in who.team_ids:
             raise ProblemError("forbidden", f"You are not a member of {found.name}.")
         return found
@@ -102,87 +110,80 @@ def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
     return mine[0]
 
 
-def agent(conn: Connection, who: Viewer, key: str) -> Agent:
+def visible_agent(conn: Connection, who: Viewer, key: str) -> Agent:
     found = agents.get_agent(conn, AgentId(key))
-    if not sees_agent(conn, who, found):
+    if not may_see_agent(conn, who, found):
         raise NotFound.of("agent")
     return found
 
 
-def sees_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
+def may_see_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
     """Its own people, and whoever may see a league it has played in."""
     if found.team_id in who.team_ids:
         return True
-    played = _seen(conn, agents.leagues_of_agent(conn, found.id))
-    return permissions.may_see(who, permissions.TeamSeen(found.team_id, played))
+    played = _league_resources(conn, agents.leagues_of_agent(conn, found.id))
+    return permissions.may_see(who, permissions.TeamResource(found.team_id, played))
 
 
 def own_agent(conn: Connection, who: Viewer, key: str) -> Agent:
     """An agent of the viewer's team."""
-    found = agent(conn, who, key)
+    found = visible_agent(conn, who, key)
     if found.team_id not in who.team_ids:
         raise ProblemError("forbidden", f"{found.name} belongs to another team.")
     return found
 
 
-def submission(conn: Connection, who: Viewer, key: str) -> Submission:
+def visible_submission(conn: Connection, who: Viewer, key: str) -> Submission:
     """By id or number."""
     wanted = int(key[:18]) if key.isdigit() else SubmissionId(key)
     found = agents.get_submission(conn, wanted)
-    require(who, permissions.SubmissionSeen(found.team_id), "submission")
+    require_visible(who, permissions.SubmissionResource(found.team_id), "submission")
     return found
 
 
-def sees_submissions(who: Viewer, team_id: TeamId) -> bool:
+def may_see_submissions(who: Viewer, team_id: TeamId) -> bool:
     """What a team said about its uploads."""
-    return permissions.may_see(who, permissions.SubmissionSeen(team_id))
+    return permissions.may_see(who, permissions.SubmissionResource(team_id))
 
 
 def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
     """A submission of the viewer's team."""
-    found = submission(conn, who, key)
+    found = visible_submission(conn, who, key)
     if found.team_id not in who.team_ids:
         raise ProblemError("forbidden", "This submission belongs to another team.")
     return found
 
 
-def require_entering(conn: Connection, who: Viewer, into: Season, team_id: TeamId) -> None:
-    """403 for who may see the league but not compete in it with this team."""
-    found = leagues.get_league(conn, into.league_id)
-    if not permissions.may_enter(who, records.league_seen(found), team_id):
-        raise ProblemError("forbidden", f"You are no competitor of {found.title}: ask its host.")
-
-
-def entry(conn: Connection, who: Viewer, key: str) -> Entry:
+def visible_entry(conn: Connection, who: Viewer, key: str) -> Entry:
     found = entries.get_entry(conn, EntryId(key))
-    if not sees_entry(conn, who, found):
+    if not may_see_entry(conn, who, found):
         raise NotFound.of("entry")
     return found
 
 
 def own_entry(conn: Connection, who: Viewer, key: str) -> Entry:
     """An entry of the viewer's team."""
-    found = entry(conn, who, key)
-    if not owns(who, found.team_id):
+    found = visible_entry(conn, who, key)
+    if not may_see_private(who, found.team_id):
         raise ProblemError("forbidden", "Only the owner of an agent may do this with its entry.")
     return found
 
 
-def sees_entry(conn: Connection, who: Viewer, found: Entry) -> bool:
+def may_see_entry(conn: Connection, who: Viewer, found: Entry) -> bool:
     """Entries on the board as the league; others by their team and who runs the league."""
     on_board = found.state is EntryState.ACTIVE or found.activated_at is not None
-    (seen,) = _seen(conn, [found.league_id])
-    return permissions.may_see(who, permissions.EntrySeen(found.team_id, seen, on_board))
+    (seen,) = _league_resources(conn, [found.league_id])
+    return permissions.may_see(who, permissions.EntryResource(found.team_id, seen, on_board))
 
 
-def owns(who: Viewer, team_id: TeamId) -> bool:
+def may_see_private(who: Viewer, team_id: TeamId) -> bool:
     """Whether what is for a team's eyes only may be shown."""
-    return permissions.may_see(who, permissions.OwnSeen(team_id))
+    return permissions.may_see(who, permissions.TeamPrivateResource(team_id))
 
 
-def match(conn: Connection, who: Viewer, key: str) -> Match:
+def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
     found = history.get_match(conn, MatchId(key))
-    if not match_filter(conn, who)(found):
+    if not visible_match_filter(conn, who)(found):
         raise NotFound.of("match")
     return found
 
@@ -194,19 +195,21 @@ def void_reason(who: Viewer, found: Match) -> str | None:
     return found.void_reason.partition("; ")[0]
 
 
-def match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
+def visible_match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
     """Says of many matches which may be seen; looks each league up once."""
     known: dict[LeagueId, League] = {}
 
     def sees(found: Match) -> bool:
         if found.league_id not in known:
             known[found.league_id] = leagues.get_league(conn, found.league_id)
-        return permissions.may_see(who, matches_records.match_seen(found, known[found.league_id]))
+        return permissions.may_see(
+            who, matches_records.match_resource(found, known[found.league_id])
+        )
 
     return sees
 
 
-def replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
+def visible_replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
     """Says of many matches whose replay may be seen; looks each league and season up once."""
     known: dict[SeasonId, tuple[League, str]] = {}
 
@@ -214,16 +217,38 @@ def replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
         if found.season_id not in known:
             state = seasons.get_season(conn, found.season_id).state
             known[found.season_id] = (leagues.get_league(conn, found.league_id), state)
-        return permissions.may_see(who, matches_records.replay_seen(found, *known[found.season_id]))
+        return permissions.may_see(
+            who, matches_records.replay_resource(found, *known[found.season_id])
+        )
 
     return sees
 
 
-def scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
+def visible_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
     found = scrims.get_scrim(conn, ScrimId(key))
-    require(who, scrims_records.scrim_seen(found), "scrim")
+    require_visible(who, scrims_records.scrim_resource(found), "scrim")
     return found
 
 
-def _seen(conn: Connection, league_ids: list[LeagueId]) -> tuple[permissions.LeagueSeen, ...]:
-    return tuple(records.league_seen(leagues.get_league(conn, one)) for one in league_ids)
+def _league_resources(
+    conn: Connection, league_ids: list[LeagueId]
+) -> tuple[permissions.LeagueResource, ...]:
+    return tuple(records.league_resource(leagues.get_league(conn, one)) for one in league_ids)
+
+
+def _require_host(who: Viewer, found: League) -> None:
+    if not permissions.may_manage(who, records.league_resource(found)):
+        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
+
+
+def _season_and_league(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
+    """A season that the viewer may see, with its league."""
+    if is_id(key, "sea"):
+        found, its_league = seasons.get_season_and_league(conn, SeasonId(key))
+        require_visible(who, records.league_resource(its_league), "season")
+        return found, its_league
+    its_league = visible_league(conn, who, key)
+    current = seasons.current_season(conn, its_league.id)
+    if current is None:
+        raise NotFound("this league has no season yet")
+    return current, its_league

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProblemKind:
     """One type of problem; ``text`` is its page."""
 
     slug: str
@@ -38,89 +38,89 @@ class Kind:
     text: str
 
 
-KINDS: Final = {
+PROBLEM_KINDS: Final = {
     kind.slug: kind
     for kind in (
-        Kind(
+        ProblemKind(
             "malformed",
             400,
             "The request could not be read",
             "The body or a header is not well formed, for instance not JSON in UTF-8.",
         ),
-        Kind(
+        ProblemKind(
             "unauthorized",
             401,
             "A valid token is needed",
             "Send 'Authorization: Bearer peck_...'. The token is missing, mistyped, expired or "
             "revoked. 'peck whoami' tells which token is in use.",
         ),
-        Kind(
+        ProblemKind(
             "forbidden",
             403,
             "Not allowed",
             "You may see this but not do that: the token lacks the scope, or you lack the role. "
             "The detail names which.",
         ),
-        Kind(
+        ProblemKind(
             "not-found",
             404,
             "Not found",
             "There is no such thing, or it is not yours to see. The two answers are the same on "
             "purpose. 'what' names the kind of the missing thing, if one word does.",
         ),
-        Kind(
+        ProblemKind(
             "method-not-allowed",
             405,
             "Method not allowed",
             "This address does not take that method; the Allow header lists those it takes.",
         ),
-        Kind(
+        ProblemKind(
             "conflict",
             409,
             "Contradicts what stands",
             "The name is taken, or the thing is in a state that does not allow this.",
         ),
-        Kind(
+        ProblemKind(
             "idempotency-mismatch",
             409,
             "Idempotency key used for something else",
             "This Idempotency-Key was used before with another request. Draw a new key for a new "
             "request; repeat a key only to repeat the same request.",
         ),
-        Kind(
+        ProblemKind(
             "too-large",
             413,
             "Too large",
             "The body is larger than this address takes; 'limit_bytes' tells how much that is.",
         ),
-        Kind(
+        ProblemKind(
             "unsupported-media-type",
             415,
             "Unsupported media type",
             "Send JSON with 'Content-Type: application/json'.",
         ),
-        Kind(
+        ProblemKind(
             "invalid",
             422,
             "Invalid value",
             "A value is missing, of the wrong type or out of range; 'errors' names each place.",
         ),
-        Kind(
+        ProblemKind(
             "digest-mismatch",
             422,
             "The body is not what its digest says",
             "Content-Digest was given and differs from the SHA-256 of the bytes that arrived: the "
             "upload was damaged on the way. Send it again.",
         ),
-        Kind(
+        ProblemKind(
             "limit-reached",
             429,
             "A limit is used up",
             "'limit' names it; where it comes back by itself, 'resets_at' and the Retry-After "
             "header tell when.",
         ),
-        Kind("internal", 500, "Our fault", "Something broke on our side. The log names it."),
-        Kind(
+        ProblemKind("internal", 500, "Our fault", "Something broke on our side. The log names it."),
+        ProblemKind(
             "unavailable",
             503,
             "Try again shortly",
@@ -131,12 +131,12 @@ KINDS: Final = {
 
 BY_STATUS: Final = {
     kind.status: slug
-    for slug, kind in KINDS.items()
+    for slug, kind in PROBLEM_KINDS.items()
     if slug not in ("idempotency-mismatch", "digest-mismatch")
 }
 
 
-class Place(BaseModel):
+class FieldProblem(BaseModel):
     """One value that was refused."""
 
     where: str = Field(examples=["body.games"])
@@ -152,7 +152,7 @@ class Problem(BaseModel):
     title: str = Field(examples=["Not found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["There is no such thing, or it is not yours to see."])
-    errors: list[Place] | None = None
+    errors: list[FieldProblem] | None = None
 
 
 class ProblemError(Exception):
@@ -170,22 +170,22 @@ class ProblemError(Exception):
         headers: Mapping[str, str] | None = None,
         **members: object,
     ) -> None:
-        self.kind = KINDS[slug]
+        self.kind = PROBLEM_KINDS[slug]
         self.detail = detail or self.kind.text
         self.headers = dict(headers or {})
         self.members = members
         if where is not None:
-            self.members = {"errors": [place(where, self.detail)], **members}
+            self.members = {"errors": [field_problem(where, self.detail)], **members}
             self.detail = f"{where}: {self.detail}"
         super().__init__(self.detail)
 
 
-def place(where: str, message: str) -> dict[str, str]:
-    """One of a problem's ``errors``, as `Place` says."""
+def field_problem(where: str, message: str) -> dict[str, str]:
+    """One of a problem's ``errors``, as `FieldProblem` says."""
     return {"where": where, "message": message}
 
 
-def answer(
+def problem_response(
     slug: str,
     detail: str = "",
     *,
@@ -194,10 +194,10 @@ def answer(
     **members: object,
 ) -> Response:
     """The response that bears this problem."""
-    return respond(ProblemError(slug, detail, where=where, headers=headers, **members))
+    return error_response(ProblemError(slug, detail, where=where, headers=headers, **members))
 
 
-def respond(error: ProblemError) -> Response:
+def error_response(error: ProblemError) -> Response:
     kind = error.kind
     body: dict[str, object] = {
         "type": f"/problems/{kind.slug}",
@@ -216,50 +216,50 @@ def respond(error: ProblemError) -> Response:
     return Response(content, status_code=kind.status, headers=headers, media_type=MEDIA_TYPE)
 
 
-def of(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route declares: ``responses=of(404, 409)``. See also EVERYWHERE."""
     return {
         status: {
-            "description": KINDS[BY_STATUS[status]].title,
+            "description": PROBLEM_KINDS[BY_STATUS[status]].title,
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
         for status in statuses
     }
 
 
-EVERYWHERE: Final = of(400, 401, 413, 422, 503)
+COMMON_PROBLEMS: Final = problem_responses(400, 401, 413, 422, 503)
 """Every route can answer these: a bad token, bad values, a database that is away."""
 
 
 async def on_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, ProblemError)
-    return respond(error)
+    return error_response(error)
 
 
 async def on_ladder_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LadderError)
-    return refused(error)
+    return problem_of_refusal(error)
 
 
-def refused(error: LadderError) -> Response:
+def problem_of_refusal(error: LadderError) -> Response:
     """What the contest refused, as a problem."""
     detail = str(error)
     members: dict[str, Any] = {}
     if error.field is not None:
-        members["errors"] = [place(f"body.{error.field}", error.message)]
+        members["errors"] = [field_problem(f"body.{error.field}", error.message)]
     if isinstance(error, NotFound):
         if error.what is not None:
             members["what"] = error.what
-        return answer("not-found", detail, **members)
+        return problem_response("not-found", detail, **members)
     if isinstance(error, Conflict):
-        return answer("conflict", detail, **members)
+        return problem_response("conflict", detail, **members)
     if isinstance(error, Forbidden):
-        return answer("forbidden", detail)
+        return problem_response("forbidden", detail)
     if isinstance(error, BlobTooLarge):
-        return answer("too-large", detail, limit_bytes=error.limit_bytes)
+        return problem_response("too-large", detail, limit_bytes=error.limit_bytes)
     if isinstance(error, LimitReached):
         wait = error.resets_at - datetime.now(UTC)
-        return answer(
+        return problem_response(
             "limit-reached",
             detail,
             headers={"Retry-After": str(max(1, round(wait.total_seconds())))},
@@ -270,42 +270,43 @@ def refused(error: LadderError) -> Response:
             resets_at=error.resets_at.isoformat(),
         )
     if isinstance(error, Invalid):
-        return answer("invalid", error.message, where=f"body.{error.field}")
-    return answer("invalid", detail)
+        return problem_response("invalid", error.message, where=f"body.{error.field}")
+    return problem_response("invalid", detail)
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # The input itself is not echoed: it can be large, secret, or not encodable.
     places = [
-        place(".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors()
+        field_problem(".".join(str(part) for part in item["loc"]), item["msg"])
+        for item in error.errors()
     ]
-    first = places[0] if places else place("request", "is not valid")
+    first = places[0] if places else field_problem("request", "is not valid")
     more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
-    return answer("invalid", f"{first['where']}: {first['message']}{more}", errors=places)
+    return problem_response("invalid", f"{first['where']}: {first['message']}{more}", errors=places)
 
 
 async def on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug = BY_STATUS.get(error.status_code, "internal" if error.status_code >= 500 else "malformed")
-    detail = KINDS[slug].text
+    detail = PROBLEM_KINDS[slug].text
     if slug == "not-found":
         detail = f"There is nothing at {request.url.path}."
     if slug == "method-not-allowed":
         detail = f"{request.url.path} does not take {request.method}."
-    return answer(slug, detail, headers=error.headers)
+    return problem_response(slug, detail, headers=error.headers)
 
 
 async def on_database_away(request: Request, error: Exception) -> Response:
     log.warning("database away: %s", error)
-    return answer("unavailable")
+    return problem_response("unavailable")
 
 
 async def on_crash(request: Request, error: Exception) -> Response:
-    return answer("internal")
+    return problem_response("internal")
 
 
-def install(app: FastAPI) -> None:
+def install_handlers(app: FastAPI) -> None:
     """Make every error of ``app`` a problem."""
     app.add_exception_handler(ProblemError, on_problem)
     app.add_exception_handler(LadderError, on_ladder_error)

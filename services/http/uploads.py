@@ -18,18 +18,18 @@ from typing import IO, Annotated, Final
 from fastapi import Header, Request
 from starlette.requests import ClientDisconnect
 
-from ladder.entries.deadlines import ARRIVAL_SECONDS
+from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.ids import AgentId, UserId
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
-from services.http import envelopes
+from services.http import multipart
 from services.http.problems import ProblemError
 
-OF_A_PERSON: Final = 3
-AT_A_TIME: Final = 32
+MOST_UPLOADS_PER_USER: Final = 3
+MOST_UPLOADS: Final = 32
 CHUNK_BYTES: Final = 1 << 18
 IN_MEMORY_BYTES: Final = 1 << 20
-RECEIVE_SECONDS: Final = ARRIVAL_SECONDS - 60.0  # which leaves a minute for all but the body
+RECEIVE_SECONDS: Final = LONGEST_UPLOAD_SECONDS - 60.0  # which leaves a minute for all but the body
 SHA256: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 
 ContentDigest = Annotated[
@@ -42,7 +42,7 @@ ContentDigest = Annotated[
 ]
 
 
-class Intake:
+class UploadSlots:
     """Who sends a bundle at this moment: a few at a time, so that nobody fills the disk with what
     is not counted yet, and fewer still with a thread and a database connection."""
 
@@ -54,17 +54,17 @@ class Intake:
     def sending(self, user_id: UserId) -> Iterator[None]:
         """Counts a sender until the upload is over. Raises ProblemError, 429 or 503."""
         used = self.senders[user_id]
-        if used >= OF_A_PERSON:
+        if used >= MOST_UPLOADS_PER_USER:
             raise ProblemError(
                 "limit-reached",
                 f"You are sending {used} bundles already; wait until one of them is there.",
                 headers={"Retry-After": "5"},
                 limit="uploads of a person at a time",
                 used=used,
-                allowed=OF_A_PERSON,
+                allowed=MOST_UPLOADS_PER_USER,
                 left=0,
             )
-        if self.senders.total() >= AT_A_TIME:
+        if self.senders.total() >= MOST_UPLOADS:
             raise ProblemError("unavailable", "Many bundles are being sent; try again shortly.")
         self.senders[user_id] += 1
         try:
@@ -75,7 +75,7 @@ class Intake:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UploadPlan:
     """What an upload is for; everything about it was checked."""
 
     who: Viewer
@@ -86,7 +86,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ReceivedBody:
     """The bytes as they arrived."""
 
     file: IO[bytes]
@@ -101,15 +101,17 @@ class Body:
             yield chunk
 
 
-async def receive(request: Request, limit_bytes: int, content_digest: str | None) -> Body:
+async def receive_bundle(
+    request: Request, limit_bytes: int, content_digest: str | None
+) -> ReceivedBody:
     """The bundle in the request's body, which may be a form around it. Raises ProblemError when it
     is empty, too large, too slow, or not what its Content-Digest says."""
     expected = expected_sha256(content_digest)
-    form = envelopes.opened(request.headers.get("content-type", ""))
-    most_bytes = limit_bytes + (envelopes.OVERHEAD_BYTES if form is not None else 0)
+    form = multipart.multipart_form_of(request.headers.get("content-type", ""))
+    most_bytes = limit_bytes + (multipart.OVERHEAD_BYTES if form is not None else 0)
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > most_bytes:
-        raise too_large(limit_bytes)
+        raise too_large_problem(limit_bytes)
     file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
     try:
         hashing, received, size = hashlib.sha256(), 0, 0
@@ -122,7 +124,7 @@ async def receive(request: Request, limit_bytes: int, content_digest: str | None
                 content = chunk if form is None else form.take(chunk)
                 size += len(content)
                 if received > most_bytes or size > limit_bytes:
-                    raise too_large(limit_bytes)
+                    raise too_large_problem(limit_bytes)
                 hashing.update(content)
                 file.write(content)
         if form is not None:
@@ -133,7 +135,9 @@ async def receive(request: Request, limit_bytes: int, content_digest: str | None
             )
         if expected is not None and expected != sent.digest():
             raise ProblemError("digest-mismatch")
-        return Body(file, hashing.hexdigest(), size, form.filename if form is not None else None)
+        return ReceivedBody(
+            file, hashing.hexdigest(), size, form.filename if form is not None else None
+        )
     except ClientDisconnect:
         file.close()
         raise ProblemError("malformed", "The connection broke before all of it was here.") from None
@@ -147,7 +151,7 @@ async def receive(request: Request, limit_bytes: int, content_digest: str | None
         raise
 
 
-def too_large(limit_bytes: int) -> ProblemError:
+def too_large_problem(limit_bytes: int) -> ProblemError:
     return ProblemError(
         "too-large", f"A bundle has at most {limit_bytes} bytes here.", limit_bytes=limit_bytes
     )

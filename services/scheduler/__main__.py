@@ -9,10 +9,10 @@ import threading
 from types import FrameType
 
 from ladder.settings import Settings
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from services.scheduler import leader
-from services.scheduler.jobs import jobs
-from workers.broker import wake
+from services.scheduler.jobs import all_jobs
+from workers.broker import send_wake_up
 
 
 def main() -> None:
@@ -32,8 +32,8 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    leader.run(settings.database_url, jobs(wake), stopping)
-    emit("scheduler_stopped")
+    leader.lead(settings.database_url, all_jobs(send_wake_up), stopping)
+    log_event("scheduler_stopped")
 
 
 if __name__ == "__main__":

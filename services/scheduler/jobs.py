@@ -12,32 +12,23 @@ from collections.abc import Callable
 from random import Random, SystemRandom
 
 from ladder.database import db, idempotency, migrate
-from ladder.entries import entries, remotes
+from ladder.entries import entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import seasons as leagues_seasons
-from ladder.matches import lease, matches
-from ladder.matches import workers as matches_workers
-from ladder.moderation import rejudging
-from ladder.ratings import fitting, ratings, versions
-from ladder.reports import cadence
-from ladder.scheduling.pairing_round import pair
+from ladder.matches import lease, matches, waking, workers
+from ladder.moderation import rejudgements
+from ladder.ratings import fitting, ratings, standing_versions
+from ladder.reports import season_health
+from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
-from ladder.telemetry import emit
+from ladder.telemetry import log_event
 from services.scheduler.leader import Job
 from workers.broker import WakeError
 
 Wake = Callable[[str, str, str], None]
 
 
-WAKES_PER_SLOT = 2
-"""Unanswered wake-up messages per live slot: Redis holds seconds of work, Postgres the backlog."""
-
-
 WAKE_PAUSE_SECONDS = 1.0
-
-
-BUSY_WAKE_SECONDS = 60.0
-"""While no slot is free, an unanswered message is no sign of a lost one."""
 
 
 RATE_AGAIN_SECONDS = 2.0
@@ -46,74 +37,51 @@ RATE_AGAIN_SECONDS = 2.0
 MONTHS_AHEAD = 2
 
 
-def jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
+def all_jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
     """All of them, in the order of a round: first what frees matches, then what hands them out."""
     wakes = WakeMessages(wake)
     chance = rng or SystemRandom()
     fields = SeasonCache()
     return [
-        Job("reap", 0.0, reap),
-        Job("expire", 1.0, expire),
-        Job("rejudge", 1.0, rejudge),
-        Job("pair", 0.0, lambda conn: pair(conn, chance, fields)),
+        Job("reap", 0.0, reap_leases),
+        Job("expire", 1.0, expire_overdue),
+        Job("rejudge", 1.0, queue_rejudged_matches),
+        Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
         Job("wake", 0.0, wakes.play),
         Job("rate", 0.0, wakes.rate),
-        Job("close", 5.0, close),
-        Job("watch", 5.0, Watch().look),
-        Job("partitions", 3600.0, partitions),
-        Job("forget", 3600.0, forget),
+        Job("close", 5.0, close_due_seasons),
+        Job("watch", 5.0, AlarmLog().look),
+        Job("partitions", 3600.0, create_partitions),
+        Job("forget", 3600.0, delete_old_rows),
     ]
 
 
-def reap(conn: db.Connection) -> dict[str, int]:
+def reap_leases(conn: db.Connection) -> dict[str, int]:
     """Leases that ran out go back to the queue, or are void when their attempts are used up."""
     with conn.transaction():
-        counts = lease.reap(conn)
+        counts = lease.reap_lapsed_leases(conn)
     return {"requeued": counts.requeued, "voided": counts.voided}
 
 
-def expire(conn: db.Connection) -> dict[str, int]:
+def expire_overdue(conn: db.Connection) -> dict[str, int]:
     """Matches and pending entries past their deadline, and paused ones whose next try is due."""
     with conn.transaction():
         expired = matches.expire_queued(conn)
     with conn.transaction():
-        renewed = len(entries.expire(conn))
+        renewed = len(entries.expire_pending(conn))
     with conn.transaction():
-        tried = len(remotes.try_due(conn))
+        tried = len(remote_agents.retry_due_entries(conn))
     return {"expired": expired, "validations_renewed": renewed, "paused_tried": tried}
 
 
-def rejudge(conn: db.Connection) -> dict[str, int]:
+def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:
     """The next matches that hosts have judged again, before new ones take their place; acts that
     are over end."""
     with conn.transaction():
-        over = rejudging.settle(conn)
+        over = rejudgements.end_finished_rejudgements(conn)
     for each in over:
-        emit("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
-    served = {
-        profile for worker in matches_workers.live_workers(conn) for profile in worker.profiles
-    }
-    made = 0
-    front = matches.least_turn(conn, "play.cpu") or 0
-    for turn, (act, match_id) in enumerate(rejudging.waiting(conn, served), front):
-        with conn.transaction():
-            made += rejudging.queue(conn, act, match_id, turn) is not None
-    return {"rejudges_queued": made}
-
-
-def slots_by_queue(conn: db.Connection) -> dict[str, int]:
-    """Matches the live workers can play at once, by the queues they serve."""
-    slots: dict[str, int] = {}
-    for worker in matches_workers.live_workers(conn):
-        for queue in worker.queues:
-            slots[queue] = slots.get(queue, 0) + worker.slots
-    return slots
-
-
-def busy(conn: db.Connection) -> bool:
-    """Whether every slot of the live workers plays."""
-    slots = sum(worker.slots for worker in matches_workers.live_workers(conn))
-    return sum(queue.running for queue in matches.counts(conn)) >= slots
+        log_event("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
+    return {"rejudges_queued": rejudgements.queue_next(conn)}
 
 
 class WakeMessages:
@@ -125,15 +93,11 @@ class WakeMessages:
         self._rated_at: dict[SeasonId, float] = {}
 
     def play(self, conn: db.Connection) -> dict[str, int]:
-        """Send a message for each match that waits, a small multiple of the slots at a time."""
+        """Send a message for each match that is due for one."""
         if time.monotonic() < self._quiet_until:
             return {}
-        most = {queue: WAKES_PER_SLOT * n for queue, n in slots_by_queue(conn).items()}
-        if not most:
-            return {}
-        wake_seconds = BUSY_WAKE_SECONDS if busy(conn) else matches.WAKE_SECONDS
         with conn.transaction():
-            due = matches.wake_due(conn, most, wake_seconds=wake_seconds)
+            due = waking.take_due(conn)
         for position, (queue, match_id) in enumerate(due):
             try:
                 self._wake(queue, "play", match_id)
@@ -141,8 +105,8 @@ class WakeMessages:
                 self._fall_quiet(error)
                 not_woken = [match for _, match in due[position:]]
                 with conn.transaction():
-                    matches.wake_failed(conn, not_woken)
-                return {"woken": position, "wakes_failed": len(not_woken)}
+                    waking.failed(conn, not_woken)
+                return {"woken": position, "wake_ups_failed": len(not_woken)}
         return {"woken": len(due)}
 
     def rate(self, conn: db.Connection) -> dict[str, int]:
@@ -152,7 +116,7 @@ class WakeMessages:
         if now < self._quiet_until:
             return {}
         woken = 0
-        for season in sorted({*ratings.seasons_to_rate(conn), *fitting.due(conn)}):
+        for season in sorted({*ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}):
             woken_at = self._rated_at.get(season, -math.inf)
             if now - woken_at < RATE_AGAIN_SECONDS:
                 continue
@@ -160,55 +124,55 @@ class WakeMessages:
                 self._wake("rate", "rate", season)
             except WakeError as error:
                 self._fall_quiet(error)
-                return {"raters_woken": woken, "wakes_failed": 1}
+                return {"raters_woken": woken, "wake_ups_failed": 1}
             self._rated_at[season] = now
             woken += 1
         return {"raters_woken": woken}
 
     def _fall_quiet(self, error: WakeError) -> None:
-        emit("wakes_failed", level="warning", error=str(error))
+        log_event("wake_ups_failed", level="warning", error=str(error))
         self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
 
 
-def close(conn: db.Connection) -> dict[str, int]:
+def close_due_seasons(conn: db.Connection) -> dict[str, int]:
     """Seasons whose dates have come are locked or finished; where all medals are sealed and the
     season stops then, its date has come."""
     with conn.transaction():
-        sealed = leagues_seasons.end_sealed(conn)
+        sealed = leagues_seasons.finish_sealed_seasons(conn)
         turned = [
             leagues_seasons.get_season(conn, season)
-            for season in leagues_seasons.turn_seasons(conn)
+            for season in leagues_seasons.lock_and_finish_due_seasons(conn)
         ]
     for season_id in sealed:
-        emit("season_stops", season=season_id, reason="every medal is sealed")
+        log_event("season_stops", season=season_id, reason="every medal is sealed")
     for season in turned:
-        emit("season_turned", season=season.id, state=season.state)
+        log_event("season_state_changed", season=season.id, state=season.state)
     return {"seasons_turned": len(turned)}
 
 
-def forget(conn: db.Connection) -> dict[str, int]:
+def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     """Answers that nobody will repeat a request for, workers long gone, and most rows of old
     official standings are dropped."""
     with conn.transaction():
-        answers = idempotency.forget(conn)
+        answers = idempotency.delete_old_answers(conn)
     with conn.transaction():
-        workers = matches_workers.forget_workers(conn)
+        silent = workers.delete_old_workers(conn)
     with conn.transaction():
-        standings = versions.drop_old(conn)
+        standings = standing_versions.drop_old_rows(conn)
     return {
         "answers_forgotten": answers,
-        "workers_forgotten": workers,
+        "workers_forgotten": silent,
         "standings_dropped": standings,
     }
 
 
-def partitions(conn: db.Connection) -> dict[str, int]:
+def create_partitions(conn: db.Connection) -> dict[str, int]:
     """Tables have a partition for the months ahead."""
     with conn.transaction():
         return {"partitions_made": len(migrate.ensure_partitions(conn, MONTHS_AHEAD))}
 
 
-class Watch:
+class AlarmLog:
     """Logs each alarm of a season once: it has finished nothing for longer than its cadence, or a
     host is too slow for it."""
 
@@ -217,12 +181,12 @@ class Watch:
 
     def look(self, conn: db.Connection) -> dict[str, int]:
         """Alarms now; a log line when one appears, changes or goes."""
-        alarms = {alarm.season_id: alarm for alarm in cadence.alarms(conn)}
+        alarms = {alarm.season_id: alarm for alarm in season_health.season_alarms(conn)}
         for season, alarm in alarms.items():
             if self._told.get(season) != alarm.reason:
-                slow = alarm.cause is cadence.Cause.SLOW_HOST
-                emit(
-                    "host_too_slow" if slow else "cadence_missed",
+                slow = alarm.cause is season_health.AlarmCause.SLOW_HOST
+                log_event(
+                    "host_too_slow" if slow else "season_silent",
                     level="warning",
                     season=season,
                     league=alarm.league,
@@ -232,6 +196,6 @@ class Watch:
                 )
                 self._told[season] = alarm.reason
         for season in set(self._told) - set(alarms):
-            emit("cadence_back", season=season)
+            log_event("season_alarm_cleared", season=season)
             del self._told[season]
         return {}

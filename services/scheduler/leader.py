@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 from ladder.database import db
-from ladder.telemetry import emit, trace
+from ladder.telemetry import log_event, traceback_text
 
 LEADER_LOCK = 0x7065636C
 CHANNELS = ("peck_work", "peck_finished", "peck_void")
@@ -42,16 +42,16 @@ class Job:
     run: Callable[[db.Connection], dict[str, int]]
 
 
-def run(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
+def lead(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
     """Lead whenever the lead is free, until ``stopping``; outlives restarts of Postgres."""
     backoff = 0.1
     while not stopping.is_set():
         try:
-            with _lead(url, stopping) as conn:
+            with _hold_leadership(url, stopping) as conn:
                 backoff = 0.1
-                _rounds(conn, jobs, stopping)
+                _run_rounds(conn, jobs, stopping)
         except psycopg.OperationalError as error:
-            emit(
+            log_event(
                 "scheduler_lost_postgres",
                 level="warning",
                 error=str(error).strip(),
@@ -62,7 +62,7 @@ def run(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
 
 
 @contextmanager
-def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
+def _hold_leadership(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
     """A connection that holds the lead; waits for it. Without the lead when told to stop."""
     conn = db.connect(url, autocommit=True)
     try:
@@ -77,7 +77,7 @@ def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
             if row is not None and row[0]:
                 for channel in CHANNELS:
                     conn.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-                emit("scheduler_leads")
+                log_event("scheduler_leads")
                 break
             stopping.wait(FOLLOW_SECONDS)
         yield conn
@@ -85,7 +85,7 @@ def _lead(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
         conn.close()  # gives up the lead
 
 
-def _rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event) -> None:
+def _run_rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event) -> None:
     due = {job.name: 0.0 for job in jobs}
     while not stopping.is_set():
         started = time.monotonic()
@@ -93,15 +93,15 @@ def _rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event)
         for job in jobs:
             if started >= due[job.name] and not stopping.is_set():
                 due[job.name] = started + job.every_seconds
-                if not _tried(conn, job, counted):
+                if not _run_job(conn, job, counted):
                     due[job.name] = started + max(1.0, job.every_seconds)
         told: dict[str, Any] = {name: count for name, count in counted.items() if count}
         if told:
-            emit("round", ms=round((time.monotonic() - started) * 1000), **told)
-        _rest(conn, started, stopping)
+            log_event("round", ms=round((time.monotonic() - started) * 1000), **told)
+        _wait_for_next_round(conn, started, stopping)
 
 
-def _rest(conn: db.Connection, started: float, stopping: threading.Event) -> None:
+def _wait_for_next_round(conn: db.Connection, started: float, stopping: threading.Event) -> None:
     """Wait until another connection notifies, or for IDLE_SECONDS since the round started."""
     stopping.wait(max(0.0, started + ROUND_SECONDS - time.monotonic()))
     while not stopping.is_set() and time.monotonic() < started + IDLE_SECONDS:
@@ -110,7 +110,7 @@ def _rest(conn: db.Connection, started: float, stopping: threading.Event) -> Non
             return
 
 
-def _tried(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
+def _run_job(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
     """Run one job; one that fails is told and never takes the others' turn."""
     try:
         counted.update(job.run(conn))
@@ -118,7 +118,9 @@ def _tried(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
     except psycopg.OperationalError as error:
         if conn.closed or conn.broken:
             raise
-        emit("job_failed", level="error", job=job.name, error=str(error).strip())
+        log_event("job_failed", level="error", job=job.name, error=str(error).strip())
     except Exception as error:
-        emit("job_failed", level="error", job=job.name, error=str(error), trace=trace(error))
+        log_event(
+            "job_failed", level="error", job=job.name, error=str(error), trace=traceback_text(error)
+        )
     return False

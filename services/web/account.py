@@ -18,7 +18,7 @@ from ladder.people import tokens, users
 from ladder.people.records import Team, Viewer
 from ladder.reports import feed
 from ladder.scrims import scrims
-from services.http.state import Db
+from services.http.app_state import Db
 from services.web import session
 from services.web.pages import HEADERS, PageRoute, render
 from services.web.session import Visitor
@@ -44,17 +44,17 @@ class LimitRow:
 
     league: League
     team: Team
-    limits: entries.Limits
+    limits: entries.UploadLimits
 
 
 @router.get("/sign-in")
-def ask_token(
+def show_sign_in(
     request: Request, who: Visitor, onward: Annotated[str, Query(alias="next")] = "/me"
 ) -> Response:
     """The form; who is signed in already is sent on."""
     if who.user_id:
-        return go(inside(onward))
-    return render(request, "sign_in.html", next=inside(onward), wrong=None)
+        return redirect(local_address(onward))
+    return render(request, "sign_in.html", next=local_address(onward), wrong=None)
 
 
 @router.post("/sign-in")
@@ -68,11 +68,11 @@ def sign_in(
     """Makes a session from a pasted token."""
     session.check_form(request, form_token)
     text = token.strip()
-    if users.viewer(conn, text) is None:
-        return render(request, "sign_in.html", status=422, next=inside(onward), wrong=WRONG)
-    response = go(inside(onward))
+    if users.viewer_of_token(conn, text) is None:
+        return render(request, "sign_in.html", status=422, next=local_address(onward), wrong=WRONG)
+    response = redirect(local_address(onward))
     session.set_cookie(
-        request, response, session.SESSION, session.seal(request, text), session.LIFE_SECONDS
+        request, response, session.SESSION, session.seal_token(request, text), session.LIFE_SECONDS
     )
     return response
 
@@ -81,7 +81,7 @@ def sign_in(
 def sign_out(request: Request, form_token: Annotated[str, Form(max_length=200)] = "") -> Response:
     """Ends the session in this browser."""
     session.check_form(request, form_token)
-    response = go("/")
+    response = redirect("/")
     response.delete_cookie(session.SESSION, path="/", httponly=True, samesite="lax")
     return response
 
@@ -90,14 +90,14 @@ def sign_out(request: Request, form_token: Annotated[str, Form(max_length=200)] 
 def show_me(request: Request, conn: Db, who: Visitor) -> Response:
     """Own agents, what happened to them, scrims, limits and tokens."""
     if who.user_id is None:
-        return go("/sign-in?next=/me")
+        return redirect("/sign-in?next=/me")
     teams = users.teams_of(conn, who.user_id)
     return render(
         request,
         "me.html",
         teams=teams,
         agents=[row for team in teams for row in agent_rows(conn, who, team)],
-        news=feed.latest(conn, who, limit=NEWS_SHOWN),
+        news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         tokens=tokens.list_tokens(conn, who.user_id),
@@ -126,18 +126,18 @@ def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
         season = seasons.current_season(conn, league_id)
         if season is None or league.state == "closed":
             continue
-        limits = entries.limits(conn, season.id, team.id)
+        limits = entries.upload_limits(conn, season.id, team.id)
         is_extended = limits.closes_at is not None and limits.closes_at > datetime.now(UTC)
         if season.state == "open" or (season.state == "locked" and is_extended):
             rows.append(LimitRow(league, team, limits))
     return rows
 
 
-def inside(address: str) -> str:
+def local_address(address: str) -> str:
     """The address if it is a path of this site, else the person's page."""
     plain = address.startswith("/") and not address.startswith(("//", "/\\"))
     return address if plain and address.isprintable() else "/me"
 
 
-def go(address: str) -> RedirectResponse:
+def redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, status_code=303, headers=dict(HEADERS))

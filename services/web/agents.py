@@ -11,26 +11,27 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agents, declared, entries, validations
+from ladder.entries import agents, declared_entry, entries, validations
 from ladder.entries.records import Agent, Entry, EntryState
-from ladder.entries.requests import Declaration
+from ladder.entries.request_models import Declaration
 from ladder.errors import LadderError, NotFound
+from ladder.field_types import KEY
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import leagues, records
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.records import Match, Seat
-from ladder.people.permissions import may_run, may_see
+from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
 from ladder.reports import insights
-from ladder.values import KEY
 from services.http import auth, permissions
-from services.http.fields import AgentKey
-from services.http.state import Db, House
-from services.web import boards, curve, declaring, forms, submitting
-from services.web.account import go
+from services.http.app_state import AppState, Db
+from services.http.path_parameters import AgentKey
+from services.web import declared_entry as web_declared_entry
+from services.web import forms, leaderboard_page, rating_curve, remote_submission
+from services.web.account import redirect
 from services.web.forms import Form
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
@@ -77,42 +78,47 @@ def show_agent(
     request: Request,
     agent: AgentKey,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     entry: Annotated[str | None, Query(pattern=KEY)] = None,
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Rating curve of its best entry, or of the one asked for; matches; submissions."""
-    found = permissions.agent(conn, who, agent)
-    return page(request, conn, house, who, found, entry=entry, before=before)
+    found = permissions.visible_agent(conn, who, agent)
+    return agent_page(request, conn, app_state, who, found, entry=entry, before=before)
 
 
 @router.post("/agents/{agent}/declare")
 def declare(
-    request: Request, agent: AgentKey, conn: Db, house: House, who: Visitor, given: forms.Sent
+    request: Request,
+    agent: AgentKey,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    given: forms.Sent,
 ) -> Response:
     """Declares the entry that its team stands by, or none, as the API does."""
-    found = permissions.agent(conn, who, agent)
-    auth.require(who, ["agents:write"])
+    found = permissions.visible_agent(conn, who, agent)
+    auth.check_scopes(who, ["agents:write"])
     form = Form.of(given, {"season": "", "entry": ""})
-    season, entry = forms.key(given, "season"), form.values["entry"] or None
+    season, entry = forms.parse_key(given, "season"), form.values["entry"] or None
     try:
         body = Declaration.model_validate({"entry": entry})
         chosen = None if body.entry is None else EntryId(body.entry)
-        playing = permissions.season(conn, who, season)
+        playing = permissions.visible_season(conn, who, season)
         team = permissions.owned_team(conn, who, found.team_id)
         with conn.transaction():
-            declared.declare(conn, playing.id, team.id, chosen, who.user_id)
+            declared_entry.declare_entry(conn, playing.id, team.id, chosen, who.user_id)
     except (ValidationError, LadderError) as error:
         form.refuse(error)
-        return page(request, conn, house, who, found, form=form)
-    return go(f"/agents/{found.id}")
+        return agent_page(request, conn, app_state, who, found, form=form)
+    return redirect(f"/agents/{found.id}")
 
 
-def page(
+def agent_page(
     request: Request,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     found: Agent,
     *,
@@ -124,7 +130,7 @@ def page(
 ) -> Response:
     """The agent's page; with a form, or with a word on a try, what was refused and why."""
     seen = entries_of(conn, who, found)
-    chosen = choose(seen, entry)
+    chosen = choose_entry(seen, entry)
     season = leagues_seasons.get_season(conn, chosen.season_id) if chosen else None
     rows = history.list_matches(
         conn,
@@ -134,41 +140,41 @@ def page(
         before=MatchId(before) if before else None,
         limit=MATCHES_SHOWN,
     )
-    sees_replay = permissions.replay_filter(conn, who)
-    owner = permissions.owns(who, found.team_id)
+    sees_replay = permissions.visible_replay_filter(conn, who)
+    owner = permissions.may_see_private(who, found.team_id)
     return render(
         request,
         "agent.html",
         status=422 if any(one and one.wrong for one in (form, remote)) or unresumed else 200,
-        submitting=submitting.look(conn, who, found, remote),
+        submitting=remote_submission.remote_submission_form(conn, who, found, remote),
         unresumed=unresumed,
-        declaring=declaring.look(conn, who, found, season, form),
+        declaring=web_declared_entry.declared_entry_form(conn, who, found, season, form),
         agent=found,
         owner=owner,
         entry=chosen,
         season=season,
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",
-        matches=[line(row, found, owner or sees_replay(row)) for row in rows],
+        matches=[match_row(row, found, owner or sees_replay(row)) for row in rows],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
-        **standing_of(conn, house, who, chosen, season),
+        **standing_context(conn, app_state, who, chosen, season),
         insights=insights_of(conn, who, chosen, season),
-        **submissions_of(conn, who, found, seen),
+        **submission_rows(conn, who, found, seen),
     )
 
 
 @router.get("/agents/{agent}/submissions")
 def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) -> Response:
     """The list alone, for the page that waits; tells it to load anew once nothing waits."""
-    found = permissions.agent(conn, who, agent)
-    values = submissions_of(conn, who, found, entries_of(conn, who, found))
+    found = permissions.visible_agent(conn, who, agent)
+    values = submission_rows(conn, who, found, entries_of(conn, who, found))
     if not values["waiting"]:
         return Response(status_code=205)
     return render(
         request,
         "parts/submissions.html",
         agent=found,
-        owner=permissions.owns(who, found.team_id),
+        owner=permissions.may_see_private(who, found.team_id),
         entry=None,
         unresumed=None,
         **values,
@@ -180,7 +186,7 @@ def entries_of(conn: Connection, who: Viewer, agent: Agent) -> list[Entry]:
     return entries.list_entries(conn, viewer=who, agent_id=agent.id, limit=100)
 
 
-def choose(seen: Sequence[Entry], asked: str | None) -> Entry | None:
+def choose_entry(seen: Sequence[Entry], asked: str | None) -> Entry | None:
     """The entry asked for, else the best that plays, else the newest. Raises NotFound."""
     if asked is not None:
         for row in seen:
@@ -193,8 +199,8 @@ def choose(seen: Sequence[Entry], asked: str | None) -> Entry | None:
     return best[0] if best else None
 
 
-def standing_of(
-    conn: Connection, house: House, who: Viewer, entry: Entry | None, season: Season | None
+def standing_context(
+    conn: Connection, app_state: AppState, who: Viewer, entry: Entry | None, season: Season | None
 ) -> dict[str, Any]:
     """Rank, score and curve of an entry, for the template."""
     values: dict[str, Any] = dict.fromkeys(
@@ -202,9 +208,9 @@ def standing_of(
     )
     if entry is None or season is None:
         return values
-    board = boards.read(house, conn, season)
+    board = leaderboard_page.read_board(app_state, conn, season)
     values["league"] = leagues.get_league(conn, season.league_id)
-    values["runs"] = may_run(who, records.league_seen(values["league"]))
+    values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset
@@ -219,33 +225,35 @@ def insights_of(
     if entry is None or season is None:
         return None
     league = leagues.get_league(conn, season.league_id)
-    if not may_see(who, records.league_seen(league)):
+    if not may_see(who, records.league_resource(league)):
         return None
-    return insights.read_for(conn, who, entry, season)
+    return insights.read_insights_for(conn, who, entry, season)
 
 
 def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
     """The rating after each match, or None before the first."""
-    rows = ratings.curve(conn, entry.id, POINTS_SHOWN)
+    rows = ratings.rating_curve(conn, entry.id, POINTS_SHOWN)
     if not rows:
         return None
     offset = season.score_offset
-    start = curve.Point(
+    start = rating_curve.CurvePoint(
         rows[0].mu_before + offset, rows[0].sigma_before, 0.0, rows[0].match_id, rows[0].at
     )
     points = [
-        curve.Point(row.mu + offset, row.sigma, row.mu - row.mu_before, row.match_id, row.at)
+        rating_curve.CurvePoint(
+            row.mu + offset, row.sigma, row.mu - row.mu_before, row.match_id, row.at
+        )
         for row in rows
     ]
-    return curve.draw(points, start)
+    return rating_curve.draw_curves(points, start)
 
 
-def submissions_of(
+def submission_rows(
     conn: Connection, who: Viewer, agent: Agent, seen: Sequence[Entry]
 ) -> dict[str, Any]:
     """Rows of the list, and whether one of them waits."""
-    own = permissions.owns(who, agent.team_id)
-    known = leagues_seasons.with_leagues(conn, {entry.season_id for entry in seen})
+    own = permissions.may_see_private(who, agent.team_id)
+    known = leagues_seasons.seasons_with_leagues(conn, {entry.season_id for entry in seen})
     seasons = {season.id: (season, league) for season, league in known}
     rows = []
     for entry in seen:
@@ -270,7 +278,7 @@ def submissions_of(
     return {"entries": rows, "waiting": waiting}
 
 
-def line(match: Match, agent: Agent, is_open: bool) -> MatchRow:
+def match_row(match: Match, agent: Agent, is_open: bool) -> MatchRow:
     """One row of the table of matches."""
     seat = next(seat for seat in match.seats if seat.agent_id == agent.id)
     change = None

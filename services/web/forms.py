@@ -20,26 +20,26 @@ from starlette.datastructures import FormData
 
 from ladder.database.db import Connection
 from ladder.errors import LadderError
+from ladder.field_types import KEY
 from ladder.people.records import Viewer
-from ladder.values import KEY
-from services.http.idempotency import Repeatable
+from services.http.idempotency import IdempotentRequest
 from services.http.problems import ProblemError
 from services.web import session
 
 MOST_FIELDS: Final = 200
 
 
-async def sent(request: Request) -> FormData:
+async def sent_form(request: Request) -> FormData:
     """What the browser sent. Raises ProblemError for a form that none of our pages made."""
     given = await request.form(max_files=0, max_fields=MOST_FIELDS)
     session.check_form(request, str(given.get("form_token", "")))
     return given
 
 
-Sent = Annotated[FormData, Depends(sent)]
+Sent = Annotated[FormData, Depends(sent_form)]
 
 
-class Done(BaseModel):
+class DoneAct(BaseModel):
     """What is kept of an act, so that it is not done twice."""
 
 
@@ -64,21 +64,21 @@ class Form:
         made.key = str(given.get("key", ""))[:40] or made.key
         return made
 
-    def once(self, request: Request, conn: Connection, who: Viewer) -> Repeatable:
+    def once(self, request: Request, conn: Connection, who: Viewer) -> IdempotentRequest:
         """Acts once for this page and these values; other values are another act."""
         told = json.dumps([self.values, self.lists], sort_keys=True)
         digest = hashlib.sha256(told.encode()).hexdigest()
         key = hashlib.sha256(f"{self.key} {digest}".encode()).hexdigest()
-        return Repeatable(conn, who, key, request, digest)
+        return IdempotentRequest(conn, who, key, request, digest)
 
     def act(
         self, request: Request, conn: Connection, who: Viewer, act: Callable[[], object]
     ) -> None:
         """Acts in a transaction of its own, and once for this page and these values."""
 
-        def create() -> Done:
+        def create() -> DoneAct:
             act()
-            return Done()
+            return DoneAct()
 
         with conn.transaction():
             self.once(request, conn, who).run(create)
@@ -88,7 +88,7 @@ class Form:
         if isinstance(error, ValidationError):
             for item in error.errors():
                 place = ".".join(str(part) for part in item["loc"])
-                self._add(place, said(item["type"], item["msg"]))
+                self._add(place, field_message(item["type"], item["msg"]))
             return
         if isinstance(error, ProblemError):
             self._add("", error.detail)
@@ -111,7 +111,7 @@ class Form:
         return ""
 
 
-def said(kind: str, message: str) -> str:
+def field_message(kind: str, message: str) -> str:
     """Pydantic's sentence, or ours where it shows what only programmers read."""
     if kind == "missing":
         return "This is needed."
@@ -120,13 +120,13 @@ def said(kind: str, message: str) -> str:
     return message.removeprefix("Value error, ")
 
 
-def key(given: FormData, name: str) -> str:
+def parse_key(given: FormData, name: str) -> str:
     """An id or slug that a page put there; empty, which is nobody's, where it can be none."""
     text = str(given.get(name, ""))
     return text if re.fullmatch(KEY, text) else ""
 
 
-def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+def nest_names(values: Mapping[str, Any]) -> dict[str, Any]:
     """``{"season.seats": 4}`` as ``{"season": {"seats": 4}}``."""
     tree: dict[str, Any] = {}
     for name, value in values.items():

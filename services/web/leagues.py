@@ -9,22 +9,22 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
+from ladder.field_types import KEY
 from ladder.ids import LeagueId
-from ladder.kinds import MatchKind, MatchState
 from ladder.leagues import leagues, records, seasons, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
-from ladder.people.permissions import may_run, may_see
+from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
-from ladder.reports import cadence
-from ladder.values import KEY
+from ladder.reports import season_health
 from services.http import etags, permissions
-from services.http.fields import LeagueKey
-from services.http.state import Db, House
-from services.web import boards
-from services.web.pages import PageRoute, render, unchanged
+from services.http.app_state import AppState, Db
+from services.http.path_parameters import LeagueKey
+from services.web import leaderboard_page
+from services.web.pages import PageRoute, not_modified, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -49,7 +49,7 @@ class LeagueCard:
 def show_leagues(
     request: Request,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
@@ -57,17 +57,17 @@ def show_leagues(
     rows = leagues.list_leagues(conn, who, LeagueId(after) if after else None, LEAGUES_SHOWN)
     cards = []
     for league in rows:
-        if not may_see(who, records.league_seen(league)):
+        if not may_see(who, records.league_resource(league)):
             continue
         season = seasons.current_season(conn, league.id)
-        standing = boards.read(house, conn, season).rows if season else ()
+        standing = leaderboard_page.read_board(app_state, conn, season).rows if season else ()
         cards.append(
             LeagueCard(
                 league=league,
                 teams=len({row.team_id for row in standing if not row.is_anchor}),
                 agents=len({row.agent_id for row in standing if not row.is_anchor}),
                 matches=season.accepted_no if season else 0,
-                recent=finished(conn, season, 2) if season else [],
+                recent=finished_matches(conn, season, 2) if season else [],
             )
         )
     more = rows[-1].id if len(rows) == LEAGUES_SHOWN else None
@@ -79,23 +79,25 @@ def show_league(
     request: Request,
     league: LeagueKey,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     page: Number = 1,
     season: SeasonNumber = None,
 ) -> Response:
     """The leaderboard, recent matches and how to join."""
-    found = permissions.league(conn, who, league)
+    found = permissions.visible_league(conn, who, league)
     every = seasons.list_seasons(conn, found.id)
-    chosen = pick(conn, found, season)
+    chosen = pick_season(conn, found, season)
     query = f"&season={season}" if season else ""
     values: dict[str, Any] = {}
     if chosen:
         values = {
-            "board": boards.cut(boards.read(house, conn, chosen), page),
-            "recent": finished(conn, chosen, RECENT),
-            "live_tag": etag(chosen, who, page),
-            "pulse": cadence.look(conn, chosen, found),
+            "board": leaderboard_page.cut_page(
+                leaderboard_page.read_board(app_state, conn, chosen), page
+            ),
+            "recent": finished_matches(conn, chosen, RECENT),
+            "live_tag": board_etag(chosen, who, page),
+            "pulse": season_health.read_health(conn, chosen, found),
         }
     return render(
         request,
@@ -104,12 +106,12 @@ def show_league(
         season=chosen,
         seasons=every,
         season_query=query,
-        runs=may_run(who, records.league_seen(found)),
+        runs=may_manage(who, records.league_resource(found)),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
         remote=terms.REMOTE,
-        terms=terms.text(*terms.of(found)),
+        terms=terms.terms_text(*terms.settings_of_league(found)),
         **values,
     )
 
@@ -119,19 +121,19 @@ def show_board(
     request: Request,
     league: LeagueKey,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     page: Number = 1,
     season: SeasonNumber = None,
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
     """The table alone, for the page that renews itself."""
-    found = permissions.league(conn, who, league)
-    chosen = must(pick(conn, found, season))
-    tag = etag(chosen, who, page)
+    found = permissions.visible_league(conn, who, league)
+    chosen = require_season(pick_season(conn, found, season))
+    tag = board_etag(chosen, who, page)
     if etags.matches(if_none_match, tag):
-        return unchanged(tag)
-    board = boards.cut(boards.read(house, conn, chosen), page)
+        return not_modified(tag)
+    board = leaderboard_page.cut_page(leaderboard_page.read_board(app_state, conn, chosen), page)
     return render(request, "parts/board.html", etag=tag, league=found, season=chosen, board=board)
 
 
@@ -146,30 +148,30 @@ def show_recent(
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
     """The recent matches alone, for the page that renews itself."""
-    found = permissions.league(conn, who, league)
-    chosen = must(pick(conn, found, season))
-    tag = etag(chosen, who, page)
+    found = permissions.visible_league(conn, who, league)
+    chosen = require_season(pick_season(conn, found, season))
+    tag = board_etag(chosen, who, page)
     if etags.matches(if_none_match, tag):
-        return unchanged(tag)
-    recent = finished(conn, chosen, RECENT)
+        return not_modified(tag)
+    recent = finished_matches(conn, chosen, RECENT)
     return render(request, "parts/recent.html", etag=tag, season=chosen, recent=recent)
 
 
-def pick(conn: Connection, league: League, number: int | None) -> Season | None:
+def pick_season(conn: Connection, league: League, number: int | None) -> Season | None:
     """The season with this number, or the current one. Raises NotFound for an unknown number."""
     if number is None:
         return seasons.current_season(conn, league.id)
     found = [row for row in seasons.list_seasons(conn, league.id) if row.number == number]
-    return must(found[0] if found else None)
+    return require_season(found[0] if found else None)
 
 
-def must(season: Season | None) -> Season:
+def require_season(season: Season | None) -> Season:
     if season is None:
         raise NotFound.of("season")
     return season
 
 
-def finished(conn: Connection, season: Season, limit: int) -> list[Match]:
+def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match]:
     """The newest finished rated matches of a season."""
     return history.list_matches(
         conn,
@@ -180,7 +182,7 @@ def finished(conn: Connection, season: Season, limit: int) -> list[Match]:
     )
 
 
-def etag(season: Season, who: Viewer, page: int) -> str:
+def board_etag(season: Season, who: Viewer, page: int) -> str:
     """Changes with the season's revision; differs by reader, whose own rows are marked."""
     reader = hashlib.sha256(",".join(sorted(who.team_ids)).encode()).hexdigest()[:8]
     return f'W/"{season.id}.{season.revision}.{page}.{reader}"'

@@ -9,20 +9,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
-from games import GAMES, frames, kaggle, outside
+from games import GAMES, external, frames, kaggle
 from games import episode as episodes
 from games.protocol import GameError
 from ladder.database.db import Connection
+from ladder.enums import MatchState
 from ladder.errors import NotFound
-from ladder.kinds import MatchState
 from ladder.leagues import leagues, seasons
 from ladder.matches.records import Episode, Match, Seat
 from ladder.people.records import Viewer
 from services.http import etags, permissions
-from services.http.fields import MatchKey
+from services.http.app_state import AppState, Db, State
+from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
-from services.http.state import Db, House, State
-from services.web.pages import HEADERS, PageRoute, render, unchanged
+from services.web.pages import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -44,14 +44,21 @@ class SeatRow:
 
 @router.get("/matches/{match}")
 def show_match(
-    request: Request, match: MatchKey, conn: Db, house: House, who: Visitor, episode: Position = 0
+    request: Request,
+    match: MatchKey,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    episode: Position = 0,
 ) -> Response:
     """Result, player and downloads."""
-    found = permissions.match(conn, who, match)
+    found = permissions.visible_match(conn, who, match)
     season = seasons.get_season(conn, found.season_id)
     position = min(episode, max(0, len(found.episodes) - 1))
-    is_open = permissions.replay_filter(conn, who)(found)
-    is_kept = bool(found.episodes) and house.blobs.exists(found.episodes[position].replay_digest)
+    is_open = permissions.visible_replay_filter(conn, who)(found)
+    is_kept = bool(found.episodes) and app_state.blobs.exists(
+        found.episodes[position].replay_digest
+    )
     rows = [seat_row(who, seat, season.score_offset, is_open) for seat in found.seats]
     seated = sorted(found.seats, key=lambda seat: seat.seat)
     is_mirrored = found.game in GAMES and GAMES[found.game].mirrored
@@ -76,7 +83,7 @@ def show_match(
 @router.get("/matches/{match}/state")
 def show_state(request: Request, match: MatchKey, conn: Db, who: Visitor) -> Response:
     """The state alone, for the page that waits; tells it to load anew once the match is over."""
-    found = permissions.match(conn, who, match)
+    found = permissions.visible_match(conn, who, match)
     if found.state in OVER:
         return Response(status_code=205)
     return render(request, "parts/match_state.html", match=found)
@@ -87,7 +94,7 @@ def send_episode(
     request: Request,
     match: MatchKey,
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     position: Position = 0,
     download: bool = False,
@@ -99,25 +106,25 @@ def send_episode(
     A replay never changes; who may see it does, so browsers ask each time and are told that theirs
     is the one. Its tag holds the rules, too: frames are what they make of it.
     """
-    found, one = replay_of(house, conn, who, match, position)
+    found, one = replay_of(app_state, conn, who, match, position)
     is_kaggle = found.game in kaggle.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
-    rules = outside.digest(found.game)[:16] if found.game in GAMES else "none"
+    rules = external.rules_digest(found.game)[:16] if found.game in GAMES else "none"
     tag = f'W/"{one.id}.{form}.{rules}"'
     if etags.matches(if_none_match, tag):
-        return unchanged(tag)
+        return not_modified(tag)
     names = tuple(seat.team_name for seat in found.seats)
 
     def made() -> bytes:
-        record = episodes.from_bytes(b"".join(house.blobs.open(one.replay_digest)))
+        record = episodes.from_bytes(b"".join(app_state.blobs.open(one.replay_digest)))
         content = (
             kaggle.episode_json(record, episode_id=one.number, team_names=names)
             if is_kaggle
-            else frames_of(record)
+            else frames_json(record)
         )
         return json.dumps(content, separators=(",", ":")).encode()
 
-    content = house.replays.packed((tag, names), made)
+    content = app_state.replays.packed((tag, names), made)
     headers = {**HEADERS, "ETag": tag, "Vary": f"{HEADERS['Vary']}, Accept-Encoding"}
     if "gzip" in accept_encoding:
         headers["Content-Encoding"] = "gzip"
@@ -129,7 +136,7 @@ def send_episode(
     return Response(content, headers=headers, media_type="application/json")
 
 
-def frames_of(record: episodes.Episode) -> Any:
+def frames_json(record: episodes.Episode) -> Any:
     """What its game makes of it; not found where the rules are gone, or are others now."""
     try:
         return frames.frames_json(record)
@@ -139,13 +146,13 @@ def frames_of(record: episodes.Episode) -> Any:
 
 @router.get("/matches/{match}/replay")
 def send_replay(
-    match: MatchKey, conn: Db, house: House, who: Visitor, position: Position = 0
+    match: MatchKey, conn: Db, app_state: AppState, who: Visitor, position: Position = 0
 ) -> Response:
     """Our own replay, as it is stored."""
-    _, one = replay_of(house, conn, who, match, position)
+    _, one = replay_of(app_state, conn, who, match, position)
     name = f'attachment; filename="episode-{one.number}.peck.json.gz"'
     return Response(
-        b"".join(house.blobs.open(one.replay_digest)),
+        b"".join(app_state.blobs.open(one.replay_digest)),
         headers={**HEADERS, "Content-Disposition": name},
         media_type="application/gzip",
     )
@@ -157,16 +164,16 @@ def show_log(
     match: MatchKey,
     seat: Annotated[int, Path(ge=0, le=15)],
     conn: Db,
-    house: House,
+    app_state: AppState,
     who: Visitor,
     download: bool = False,
 ) -> Response:
     """What an agent printed, move by move. To anybody but its owner there is no such page."""
-    found = permissions.match(conn, who, match)
+    found = permissions.visible_match(conn, who, match)
     one = next((row for row in found.seats if row.seat == seat), None)
-    if one is None or one.log_digest is None or not permissions.owns(who, one.team_id):
+    if one is None or one.log_digest is None or not permissions.may_see_private(who, one.team_id):
         raise NotFound.of("log")
-    text = gzip.decompress(b"".join(house.blobs.open(one.log_digest)))
+    text = gzip.decompress(b"".join(app_state.blobs.open(one.log_digest)))
     log: dict[str, Any] = json.loads(text)
     if download:
         name = f'attachment; filename="match-{found.id}-seat-{seat}-log.json"'
@@ -186,21 +193,21 @@ def show_log(
 
 
 def replay_of(
-    house: State, conn: Connection, who: Viewer, key: str, position: int
+    app_state: State, conn: Connection, who: Viewer, key: str, position: int
 ) -> tuple[Match, Episode]:
     """The match and its episode at this position, if the visitor may see its replay."""
-    match = permissions.match(conn, who, key)
-    if not permissions.replay_filter(conn, who)(match):
+    match = permissions.visible_match(conn, who, key)
+    if not permissions.visible_replay_filter(conn, who)(match):
         raise ProblemError("forbidden", "This league does not show you this replay (yet).")
     one = next((row for row in match.episodes if row.position == position), None)
-    if one is None or not house.blobs.exists(one.replay_digest):
+    if one is None or not app_state.blobs.exists(one.replay_digest):
         raise NotFound.of("replay")
     return match, one
 
 
 def seat_row(who: Viewer, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:
     rated = seat.mu_after is not None and seat.mu_before is not None
-    owner = permissions.owns(who, seat.team_id)
+    owner = permissions.may_see_private(who, seat.team_id)
     return SeatRow(
         seat=seat,
         owner=owner,

@@ -21,8 +21,8 @@ from starlette.exceptions import HTTPException
 
 from ladder.errors import Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
-from services.http.problems import BY_STATUS, KINDS, ProblemError
-from services.web import session, wording
+from services.http.problems import BY_STATUS, PROBLEM_KINDS, ProblemError
+from services.web import formatting, session
 
 FOLDER: Final = Path(__file__).parent
 HEADERS: Final = {
@@ -46,7 +46,7 @@ templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-templates.filters.update(wording.FILTERS)
+templates.filters.update(formatting.FILTERS)
 
 
 def render(
@@ -70,14 +70,14 @@ def render(
     return response
 
 
-def unchanged(etag: str) -> Response:
+def not_modified(etag: str) -> Response:
     """What a reader who has this version already gets."""
     return Response(status_code=304, headers={**HEADERS, "ETag": etag})
 
 
-def problem(request: Request, error: Exception) -> Response:
+def problem_page(request: Request, error: Exception) -> Response:
     """The page for something that went wrong."""
-    status, title, detail = describe(error)
+    status, title, detail = describe_error(error)
     if status >= 500:
         log.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
     response = render(
@@ -88,26 +88,26 @@ def problem(request: Request, error: Exception) -> Response:
     return response
 
 
-def describe(error: Exception) -> tuple[int, str, str]:
+def describe_error(error: Exception) -> tuple[int, str, str]:
     """Status, title and the sentence for the reader."""
     if isinstance(error, ProblemError):
         return error.kind.status, error.kind.title, error.detail
     if isinstance(error, NotFound):
-        return 404, KINDS["not-found"].title, KINDS["not-found"].text
+        return 404, PROBLEM_KINDS["not-found"].title, PROBLEM_KINDS["not-found"].text
     if isinstance(error, Forbidden):
-        return 403, KINDS["forbidden"].title, str(error)
+        return 403, PROBLEM_KINDS["forbidden"].title, str(error)
     if isinstance(error, LadderError):
-        return 400, KINDS["malformed"].title, str(error)
+        return 400, PROBLEM_KINDS["malformed"].title, str(error)
     if isinstance(error, RequestValidationError):
         if any(item["loc"][0] == "path" for item in error.errors()):
-            return 404, KINDS["not-found"].title, KINDS["not-found"].text
-        return 422, KINDS["invalid"].title, "Part of this address is not valid."
+            return 404, PROBLEM_KINDS["not-found"].title, PROBLEM_KINDS["not-found"].text
+        return 422, PROBLEM_KINDS["invalid"].title, "Part of this address is not valid."
     if isinstance(error, HTTPException):
-        kind = KINDS[BY_STATUS.get(error.status_code, "internal")]
+        kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
         return error.status_code, kind.title, kind.text
     if isinstance(error, psycopg.OperationalError | psycopg_pool.PoolTimeout):
-        return 503, KINDS["unavailable"].title, KINDS["unavailable"].text
-    return 500, KINDS["internal"].title, KINDS["internal"].text
+        return 503, PROBLEM_KINDS["unavailable"].title, PROBLEM_KINDS["unavailable"].text
+    return 500, PROBLEM_KINDS["internal"].title, PROBLEM_KINDS["internal"].text
 
 
 class PageRoute(APIRoute):
@@ -120,6 +120,6 @@ class PageRoute(APIRoute):
             try:
                 return await handle(request)
             except Exception as error:
-                return problem(request, error)
+                return problem_page(request, error)
 
         return shown

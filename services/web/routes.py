@@ -11,20 +11,20 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from services.http.problems import KINDS, ProblemError
+from services.http.problems import PROBLEM_KINDS, ProblemError
 from services.web import (
     account,
     agents,
-    hosting,
-    joining,
+    api_reference,
+    join,
     leagues,
     matches,
-    reference,
-    remotes,
-    repairing,
+    moderation,
+    new_league,
+    remote_agents,
     scrims,
 )
-from services.web.pages import FOLDER, PageRoute, problem, render
+from services.web.pages import FOLDER, PageRoute, problem_page, render
 from services.web.session import Visitor
 
 OF_PROGRAMS = ("/v1", "/health", "/metrics")
@@ -36,7 +36,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/problems/{slug}")
 def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
     """The page behind the ``type`` of an error of the API."""
-    kind = KINDS.get(slug)
+    kind = PROBLEM_KINDS.get(slug)
     if kind is None:
         raise ProblemError("not-found", "There is no such type of problem.")
     sample = {
@@ -49,14 +49,14 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
         request,
         "problem_type.html",
         kind=kind,
-        kinds=KINDS.values(),
+        kinds=PROBLEM_KINDS.values(),
         sample=json.dumps(sample, indent=2, ensure_ascii=False),
     )
 
 
 PARTS = (
-    *(leagues, agents, remotes, matches, scrims, account),
-    *(joining, hosting, repairing, reference),
+    *(leagues, agents, remote_agents, matches, scrims, account),
+    *(join, new_league, moderation, api_reference),
 )
 for part in PARTS:
     router.include_router(part.router)
@@ -81,16 +81,16 @@ def mount(app: FastAPI) -> None:
     app.mount("/static", Files(directory=FOLDER / "static"), name="static")
     for kind in (HTTPException, Exception):
         kept: Handler | None = app.exception_handlers.get(kind)
-        app.add_exception_handler(kind, as_page(kept))
+        app.add_exception_handler(kind, as_error_page(kept))
 
 
-def as_page(otherwise: Handler | None) -> Callable[[Request, Exception], Awaitable[Response]]:
+def as_error_page(otherwise: Handler | None) -> Callable[[Request, Exception], Awaitable[Response]]:
     """A handler that answers browsers outside the API with a page, and others as before."""
 
     async def handle(request: Request, error: Exception) -> Response:
         wants = "text/html" in request.headers.get("accept", "")
         if otherwise is None or (wants and not request.url.path.startswith(OF_PROGRAMS)):
-            return problem(request, error)
+            return problem_page(request, error)
         answer = otherwise(request, error)
         return answer if isinstance(answer, Response) else await answer
 

@@ -8,15 +8,15 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
 from ladder.entries import agents
+from ladder.field_types import KEY
 from ladder.ids import MatchId
 from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
-from ladder.values import KEY
 from services.http import permissions
-from services.http.fields import ScrimKey
-from services.http.state import Db
+from services.http.app_state import Db
+from services.http.path_parameters import ScrimKey
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 
@@ -33,20 +33,20 @@ def show_scrim(
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """Progress, win rates with their intervals, and the games."""
-    found = permissions.scrim(conn, who, scrim)
-    return show(request, "scrim.html", conn, found, before)
+    found = permissions.visible_scrim(conn, who, scrim)
+    return render_scrim(request, "scrim.html", conn, found, before)
 
 
 @router.get("/scrims/{scrim}/progress")
 def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> Response:
     """The same for the page that waits; tells it to load anew once the scrim is over."""
-    found = permissions.scrim(conn, who, scrim)
+    found = permissions.visible_scrim(conn, who, scrim)
     if found.state != "running":
         return Response(status_code=205)
-    return show(request, "parts/scrim.html", conn, found, None)
+    return render_scrim(request, "parts/scrim.html", conn, found, None)
 
 
-def show(
+def render_scrim(
     request: Request, template: str, conn: Connection, found: Scrim, before: str | None
 ) -> Response:
     games = history.list_matches(
@@ -57,7 +57,7 @@ def show(
     )
     rows = [
         (score, agents.get_submission(conn, score.submission_id).number)
-        for score in scrims.summary(conn, found.id)
+        for score in scrims.scrim_summary(conn, found.id)
     ]
     return render(
         request,

@@ -17,8 +17,8 @@ from fastapi import Depends, Request, Response
 
 from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
+from services.http.app_state import Db
 from services.http.problems import ProblemError
-from services.http.state import Db
 
 SESSION: Final = "peck_session"
 VISIT: Final = "peck_visit"
@@ -27,45 +27,45 @@ DRAWN: Final = secrets.token_hex(32)
 """Signs when no secret is set: sessions then end with the process."""
 
 
-def sign(request: Request, purpose: str, text: str) -> str:
+def sign_text(request: Request, purpose: str, text: str) -> str:
     secret = request.app.state.peck.settings.session_secret or DRAWN
     return hmac.new(secret.encode(), f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
 
 
-def seal(request: Request, token: str) -> str:
+def seal_token(request: Request, token: str) -> str:
     """The cookie's value for a token that was found good."""
     body = f"{int(time.time()) + LIFE_SECONDS}.{hashlib.sha256(token.encode()).hexdigest()}"
-    return f"{body}.{sign(request, 'session', body)}"
+    return f"{body}.{sign_text(request, 'session', body)}"
 
 
-def unseal(request: Request, cookie: str) -> bytes | None:
+def unseal_token(request: Request, cookie: str) -> bytes | None:
     """The token's hash in a cookie that we signed and that has not expired."""
     body, _, signature = cookie.rpartition(".")
-    if not hmac.compare_digest(signature.encode(), sign(request, "session", body).encode()):
+    if not hmac.compare_digest(signature.encode(), sign_text(request, "session", body).encode()):
         return None
     expires, _, digest = body.partition(".")
     return bytes.fromhex(digest) if int(expires) > time.time() else None
 
 
-def visitor(request: Request, conn: Db) -> Viewer:
+def visitor_of_request(request: Request, conn: Db) -> Viewer:
     """The person behind the session cookie, or the stranger."""
     cookie = request.cookies.get(SESSION)
-    digest = unseal(request, cookie) if cookie else None
+    digest = unseal_token(request, cookie) if cookie else None
     found = users.viewer_by_hash(conn, digest) if digest else None
     request.state.viewer = found or STRANGER
     return found or STRANGER
 
 
-Visitor = Annotated[Viewer, Depends(visitor)]
+Visitor = Annotated[Viewer, Depends(visitor_of_request)]
 
 
 def form_token(request: Request) -> str:
     """The value a form on this page carries. Needs the cookie that ``ensure_visit`` sets."""
-    bound = request.cookies.get(SESSION) or visit(request)
-    return sign(request, "form", bound)
+    bound = request.cookies.get(SESSION) or visit_of_request(request)
+    return sign_text(request, "form", bound)
 
 
-def visit(request: Request) -> str:
+def visit_of_request(request: Request) -> str:
     """A nonce for a browser that has no session yet."""
     known = request.cookies.get(VISIT) or getattr(request.state, "visit", None)
     request.state.visit = known or secrets.token_urlsafe(24)

@@ -103,7 +103,7 @@ def killed(deployment: Deployment) -> list[str]:
     return struck
 
 
-def test_the_board_fills_and_a_killed_worker_loses_nothing(deployment: Deployment) -> None:
+def test_a_killed_worker_loses_no_match(deployment: Deployment) -> None:
     def filled() -> bool:
         found = games(deployment)
         return len(found) == AGENTS and sorted(found)[SLOW_AGENTS] >= ENOUGH_GAMES

@@ -56,7 +56,7 @@ def test_readme_league_plays_with_one_copy_of_an_anchor(
     greedy = str(AGENTS / "greedy")
     sent = peck(ada, token, "submit", greedy, "--league", "autumn", "--agent", "mine", "--wait")
     assert sent.returncode == 0, sent.stdout + sent.stderr
-    assert ada.watch("autumn")["lacking"] is None
+    assert ada.season_health("autumn")["lacking"] is None
 
     until(lambda: bool(next(ada.leaderboard("autumn"))["games"]), 150, "the first rated match")
     rows = list(ada.leaderboard("autumn"))

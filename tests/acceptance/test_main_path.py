@@ -57,7 +57,7 @@ def validated(ladder: Client, made: Json) -> Json:
 
 
 @pytest.mark.timeout(300)
-def test_from_upload_to_leaderboard_replay_and_scrim(stack: Stack) -> None:
+def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> None:
     ada, bob, stranger = team(stack, "ada"), team(stack, "bob"), stack.client()
     season = ada.create_season(
         ada.create_league("geese", "Geese", "hungry_geese", replay_visibility="public")["id"],

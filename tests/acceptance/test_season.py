@@ -1,4 +1,5 @@
-"""A small season from its first day to its last, through the public API alone, on the real house.
+"""A small season from its first day to its last, through the public API alone, on the real
+instance.
 
 Opened with its terms, four teams, a resubmission, uploads locked, finals, results judged again
 after a look at what hangs on them, the end, and a standing that stays as it is.
@@ -40,7 +41,7 @@ def board(ladder: Client, season: str) -> Json:
 
 
 @pytest.mark.timeout(300)
-def test_a_season_opens_is_resubmitted_to_locks_is_repaired_ends_and_stays(stack: Stack) -> None:
+def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
     ada, bob = team(stack, "ada"), team(stack, "bob")
     cy, dee = team(stack, "cy"), team(stack, "dee")
     league = ada.create_league("cup", "Cup", "hungry_geese", replay_visibility="public")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from ladder.database import db
 from sandbox.errors import HostFault
-from sandbox.match.loans import hello
+from sandbox.match.loans import node_hello
 from services import embedded
-from services.children import Child, spawn, tail
+from services.child_processes import Child, log_tail, spawn
 from tests import servers
 from tests.daemon import daemon_of
-from workers.watch import STALLED_STATUS
+from workers.liveness import STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -132,7 +132,7 @@ def running() -> Iterator[Fleet]:
         yield fleet
     except BaseException:
         for name in fleet.children:
-            print(f"== {name}\n{tail(fleet.log(name), 15)}")
+            print(f"== {name}\n{log_tail(fleet.log(name), 15)}")
         raise
     finally:
         fleet.stop()
@@ -142,7 +142,7 @@ def running() -> Iterator[Fleet]:
 def wait_for_node(fleet: Fleet) -> None:
     def answers() -> bool:
         with suppress(HostFault):
-            hello(fleet.node_socket)
+            node_hello(fleet.node_socket)
             return True
         return False
 

@@ -23,16 +23,16 @@ from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.ids import LeagueId, MatchId
-from ladder.kinds import ReplayVisibility, Visibility
 from ladder.leagues import leagues, seasons
 from ladder.people import users
 from ladder.ratings import online
-from ladder.ratings.online import Parameters, Result
+from ladder.ratings.online import RatedResult, RatingParameters
 from services import embedded
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
 from tests.sizes import sized
-from workers.renewal import Held, held
+from workers.lease_renewal import HeldLease, held_leases
 
 pytestmark = [pytest.mark.alone, pytest.mark.bubblewrap]
 
@@ -82,7 +82,9 @@ def make_league(fleet: Fleet) -> LeagueId:
             submission, _ = agents.add_submission(
                 conn, agent.id, stored.digest, stored.size, "main.py", "", owner
             )
-            entries.enter(conn, season.id, submission.id, profile="python", count_limit=False)
+            entries.enter_season(
+                conn, season.id, submission.id, profile="python", count_limit=False
+            )
     return league.id
 
 
@@ -110,7 +112,7 @@ class Killer:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.kills: Counter[str] = Counter()
-        self.hits: list[tuple[str, list[Held]]] = []
+        self.hits: list[tuple[str, list[HeldLease]]] = []
         self.turns: Iterator[str] = itertools.cycle(
             ["child", "worker", "child", "child", "node", "child", "worker"]
         )
@@ -119,10 +121,10 @@ class Killer:
     def strike(self) -> None:
         """The next kill, on something that plays."""
         what = next(self.turns)
-        playing: list[Held] = []
+        playing: list[HeldLease] = []
         deadline = time.monotonic() + 5
         while not playing and time.monotonic() < deadline:
-            playing = held(self.fleet.run_dir)
+            playing = held_leases(self.fleet.run_dir)
         if not playing:
             return
         victim = self.random.choice(playing)
@@ -164,7 +166,7 @@ class Killer:
 
 
 @pytest.mark.timeout(800)
-def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed() -> None:
+def test_every_match_is_rated_once_despite_killed_processes() -> None:
     with running() as fleet:
         migrate.migrate(fleet.database_url)
         with db.connect(fleet.database_url) as conn:
@@ -200,7 +202,7 @@ def test_every_match_is_finished_once_and_rated_once_while_everything_is_killed(
             if not accidents and (enough or time.monotonic() - started > LONGEST_SECONDS):
                 break
         with db.connect(fleet.database_url) as conn:
-            leagues.set_state(conn, league, "paused")
+            leagues.set_league_state(conn, league, "paused")
         open_rows = "select count(*) from matches where state in ('queued', 'running')"
         wait_until(lambda: left(fleet, open_rows) == 0, "no match is open", 60)
         unrated = "select (accepted_no - rated_no)::integer from seasons"
@@ -271,10 +273,10 @@ def recomputed(fleet: Fleet) -> dict[object, tuple[object, object]]:
         " from acceptances a join seats s using (match_id) group by 1, 2 order by 1",
     )
     results = [
-        Result(MatchId(str(match)), _tuple(seated), _tuple(places), _tuple(faults))
+        RatedResult(MatchId(str(match)), _tuple(seated), _tuple(places), _tuple(faults))
         for _, match, seated, places, faults in rows
     ]
-    anew = online.replay(Parameters(), results)
+    anew = online.rate_all(RatingParameters(), results)
     return {entry: (found.mu, found.sigma) for entry, found in anew.items()}
 
 

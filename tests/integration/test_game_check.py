@@ -12,29 +12,29 @@ import pytest
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
-from games import GAMES, outside
+from games import GAMES, external
 from ladder.settings import Settings
 from services.app import create_app
-from services.cli.__main__ import whole
+from services.cli.__main__ import full_app
 from tests.unit.games import worked_example
 
 runner = CliRunner()
 
 
-def test_the_documented_example_passes_and_a_table_says_so(tmp_path: Path) -> None:
+def test_the_documented_example_passes(tmp_path: Path) -> None:
     done = runner.invoke(
-        whole(), ["game", "check", str(worked_example.write(tmp_path)), "--games", "2"]
+        full_app(), ["game", "check", str(worked_example.write(tmp_path)), "--games", "2"]
     )
     assert done.exit_code == 0, done.output
     assert "every promise holds" in done.output
     assert done.output.count("\nok") == 12
 
 
-def test_a_broken_promise_exits_with_1_and_tells_where(tmp_path: Path) -> None:
+def test_a_broken_promise_exits_with_1(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     source = file.read_text().replace('"hands": state.hands', '"hands": set(state.hands)')
     file.write_text(source + "print('hello')\n")
-    done = runner.invoke(whole(), ["game", "check", str(file), "--json", "--games", "1"])
+    done = runner.invoke(full_app(), ["game", "check", str(file), "--json", "--games", "1"])
     assert done.exit_code == 1, done.output
     told = json.loads(done.stdout)
     assert not told["passed"]
@@ -43,19 +43,19 @@ def test_a_broken_promise_exits_with_1_and_tells_where(tmp_path: Path) -> None:
     assert "is a set" in broken["places"][0]
 
 
-def test_an_order_that_hashes_decide_is_seen_from_other_processes(tmp_path: Path) -> None:
+def test_an_order_dependent_on_hashes_is_found(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     by_hash = "chance.choice([int(word) for word in set(map(str, state.prizes))])"
     file.write_text(file.read_text().replace("chance.choice(state.prizes)", by_hash))
-    done = runner.invoke(whole(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
+    done = runner.invoke(full_app(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
     assert done.exit_code == 1, done.output
     assert "sort what comes out of a set" in done.output
 
 
-def test_a_clock_that_no_season_could_have_is_seen(tmp_path: Path) -> None:
+def test_an_invalid_clock_is_found(tmp_path: Path) -> None:
     file = worked_example.write(tmp_path)
     file.write_text(file.read_text().replace('"bank_seconds": 10.0', '"bank": 10.0'))
-    done = runner.invoke(whole(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
+    done = runner.invoke(full_app(), ["game", "check", str(file), "--games", "1", "--seats", "2"])
     assert done.exit_code == 1
     assert "clock.bank: unknown" in done.output
 
@@ -68,8 +68,8 @@ def test_a_clock_that_no_season_could_have_is_seen(tmp_path: Path) -> None:
         (["hungry_geese", "--config", "rows"], "type NAME=VALUE"),
     ],
 )
-def test_what_cannot_be_checked_exits_with_2(arguments: list[str], told: str) -> None:
-    done = runner.invoke(whole(), ["game", "check", *arguments])
+def test_an_invalid_command_exits_with_2(arguments: list[str], told: str) -> None:
+    done = runner.invoke(full_app(), ["game", "check", *arguments])
     assert done.exit_code == 2
     assert told in done.output
 
@@ -81,7 +81,7 @@ async def _games_of(site: FastAPI) -> list[dict[str, Any]]:
         return items
 
 
-def test_a_game_of_the_setting_is_among_those_of_the_site(
+def test_a_game_named_in_the_settings_is_listed_by_the_site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = worked_example.write(tmp_path)
@@ -96,9 +96,9 @@ def test_a_game_of_the_setting_is_among_those_of_the_site(
     assert found["configuration"] == {"cards": 13}
 
 
-def test_a_setting_without_a_game_stops_the_site_with_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_game_file_stops_the_site(tmp_path: Path) -> None:
     settings = Settings(
         database_url="postgresql://nowhere", blobs_url="file:///tmp", games=f"{tmp_path}/no.py"
     )
-    with pytest.raises(outside.OutsideError, match=r"no\.py: there is no such file"):
+    with pytest.raises(external.ExternalGameError, match=r"no\.py: there is no such file"):
         create_app(settings)

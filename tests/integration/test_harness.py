@@ -14,7 +14,7 @@ CLOCK = Clock(act_seconds=20.0)
 
 
 @pytest.mark.parametrize("configuration", [{"rows": 7}, {"rows": 7, "deep": {"list": [{"x": 1}]}}])
-def test_what_an_agent_does_to_its_configuration_is_gone_in_the_next_move(
+def test_changes_to_the_configuration_end_with_the_move(
     tmp_path: Path, configuration: dict[str, object]
 ) -> None:
     source = """
@@ -36,13 +36,13 @@ def test_what_an_agent_does_to_its_configuration_is_gone_in_the_next_move(
         assert table.move(step=0) == first
 
 
-def test_a_key_named_items_does_not_hide_the_method(tmp_path: Path) -> None:
+def test_a_key_named_items_does_not_hide_the_items_method(tmp_path: Path) -> None:
     source = "def agent(observation):\n    return sorted(key for key, _ in observation.items())\n"
     with seated(tmp_path, [source], CLOCK) as table:
         assert table.move(items=1, step=0) == ["remainingOverageTime", "step"]
 
 
-def test_a_long_exception_text_of_characters_that_grow_when_written_keeps_its_type(
+def test_a_truncated_exception_text_keeps_its_type(
     tmp_path: Path,
 ) -> None:
     source = "def agent():\n    raise ValueError(chr(1) * 7000 + 'the end')\n"
@@ -56,7 +56,7 @@ def test_a_long_exception_text_of_characters_that_grow_when_written_keeps_its_ty
         assert last.endswith("...")
 
 
-def test_an_answer_of_more_than_a_packet_is_no_move_and_the_reason_says_why(tmp_path: Path) -> None:
+def test_an_answer_above_the_size_limit_is_invalid(tmp_path: Path) -> None:
     with seated(tmp_path, ["def agent():\n    return 'x' * 20000\n"], CLOCK) as table:
         assert table.move() is Verdict.INVALID
         fault = table.seats[0].fault
@@ -64,7 +64,7 @@ def test_an_answer_of_more_than_a_packet_is_no_move_and_the_reason_says_why(tmp_
         assert "16384" in fault.reason
 
 
-def test_an_observation_of_many_bytes_comes_in_one_piece(tmp_path: Path) -> None:
+def test_a_large_observation_arrives_whole(tmp_path: Path) -> None:
     source = "def agent(observation):\n    return len(observation.text)\n"
     with seated(tmp_path, [source], CLOCK) as table:
         assert table.move(text="é" * 60_000) == 60_000

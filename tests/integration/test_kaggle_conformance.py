@@ -117,7 +117,7 @@ def other_configuration(rng: Random) -> dict[str, Any]:
     }
 
 
-def test_games_agree_step_by_step_and_use_every_rule(
+def test_games_agree_with_kaggle_step_by_step(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     used: Counter[str] = Counter()
@@ -158,7 +158,7 @@ def test_games_agree_step_by_step_and_use_every_rule(
     assert {rule: used[rule] for rule in RULES if used[rule] < LEAST_USES} == {}
 
 
-def test_making_and_running_a_seeded_game_at_the_peer_draws_what_two_resets_draw_here() -> None:
+def test_a_seeded_kaggle_game_draws_like_two_resets_here() -> None:
     for seed in range(5):
         seen: list[list[Any]] = []
 
@@ -174,8 +174,8 @@ def test_making_and_running_a_seeded_game_at_the_peer_draws_what_two_resets_draw
         expected = []
         while GAME.to_move(state):
             for seat in state.active:
-                sight = GAME.observe(state, seat)
-                expected.append([sight[key] for key in ("step", "index", "geese", "food")])
+                observation = GAME.observe(state, seat)
+                expected.append([observation[key] for key in ("step", "index", "geese", "food")])
             moves = {seat: "EAST" if seat else "SOUTH" for seat in state.active}
             state, _ = GAME.step(state, moves, ours)
         assert seen == expected
@@ -194,7 +194,7 @@ def oversleep(_: Any) -> str:
     return "NORTH"
 
 
-def test_agents_that_raise_answer_nonsense_or_oversleep_agree_when_the_peer_runs_them() -> None:
+def test_failing_agents_get_the_same_statuses_in_kaggle() -> None:
     statuses: Counter[str] = Counter()
     faults: list[tuple[str, Callable[[Any], Any]]] = [
         ("ERROR", crash),
@@ -284,7 +284,7 @@ def load(document: dict[str, Any], steps: int | None = None) -> Any:
 SAME = ("name", "version", "steps", "rewards", "statuses", "configuration", "info")
 
 
-def test_an_exported_episode_loads_at_the_peer_exports_again_the_same_and_renders() -> None:
+def test_an_exported_episode_loads_in_kaggle() -> None:
     for episode, state in episodes(12, CAREFUL_AND_SOUND):
         document = exported(episode)
         environment = load(document)
@@ -299,7 +299,7 @@ def test_an_exported_episode_loads_at_the_peer_exports_again_the_same_and_render
         assert environment.render(mode="ansi").count("|") > 10
 
 
-def test_an_exported_episode_with_failed_seats_loads_at_the_peer_as_its_own_episodes_do() -> None:
+def test_an_exported_episode_with_failed_seats_loads_in_kaggle() -> None:
     """The peer fills in its defaults for null where it loads a last state: reward 0, NORTH."""
     failed = 0
     for episode, state in episodes(12, BRAWL):
@@ -319,7 +319,7 @@ def test_an_exported_episode_with_failed_seats_loads_at_the_peer_as_its_own_epis
     assert failed >= 5
 
 
-def test_an_exported_episode_can_be_stepped_again_at_the_peer(
+def test_an_exported_episode_can_be_stepped_again_in_kaggle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     failures = {
@@ -339,7 +339,7 @@ def test_an_exported_episode_can_be_stepped_again_at_the_peer(
         assert environment.done
 
 
-def test_the_export_of_a_game_played_at_the_peer_is_the_peers_own_export() -> None:
+def test_our_export_of_a_game_equals_the_kaggle_export() -> None:
     environment = make()
     for seed in range(20):
         episode, _ = play_both(environment, 4, seed, CAREFUL, Counter())

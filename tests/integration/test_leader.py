@@ -28,7 +28,7 @@ def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[t
     """A scheduler in a thread, with one job."""
     stopping = threading.Event()
     thread = threading.Thread(
-        target=leader.run, args=(url, [Job("one", 0.0, run)], stopping), daemon=True
+        target=leader.lead, args=(url, [Job("one", 0.0, run)], stopping), daemon=True
     )
     thread.start()
     try:
@@ -39,7 +39,7 @@ def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[t
         assert not thread.is_alive()
 
 
-def test_one_leads_and_another_takes_over_when_it_stops(
+def test_a_second_leader_takes_over_when_the_first_stops(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leader, "IDLE_SECONDS", leader.ROUND_SECONDS)
@@ -62,7 +62,7 @@ def test_one_leads_and_another_takes_over_when_it_stops(
             wait_until(lambda: "second" in rounds, "the second leads", 20)
 
 
-def test_a_repair_that_fails_does_not_take_the_others_turn(database_url: str) -> None:
+def test_a_failing_job_does_not_block_other_jobs(database_url: str) -> None:
     done = threading.Event()
 
     def fail(conn: Connection) -> dict[str, int]:
@@ -74,14 +74,14 @@ def test_a_repair_that_fails_does_not_take_the_others_turn(database_url: str) ->
 
     stopping = threading.Event()
     both = [Job("fails", 0.0, fail), Job("works", 0.0, work)]
-    thread = threading.Thread(target=leader.run, args=(database_url, both, stopping), daemon=True)
+    thread = threading.Thread(target=leader.lead, args=(database_url, both, stopping), daemon=True)
     thread.start()
     assert done.wait(20)
     stopping.set()
     thread.join(20)
 
 
-def test_the_leader_goes_on_after_postgres_was_restarted() -> None:
+def test_the_leader_continues_after_a_postgres_restart() -> None:
     state = Path(tempfile.mkdtemp(prefix="peck-leader-", dir="/var/tmp"))
     state.chmod(0o711)
     server = embedded.start_postgres(state, durable=False)
@@ -106,7 +106,7 @@ def test_the_leader_goes_on_after_postgres_was_restarted() -> None:
 
 
 @pytest.mark.parametrize("act", ["queue", "register", "finish"])
-def test_a_notification_ends_the_rest(
+def test_a_notification_wakes_the_idle_leader(
     database_url: str, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     monkeypatch.setattr(leader, "IDLE_SECONDS", 3600.0)
@@ -132,9 +132,9 @@ def test_a_notification_ends_the_rest(
             wait_until(lambda: len(rounds) > 1, "the second round", 20)
 
 
-def test_two_leaders_never_hold_the_lead_together(database_url: str) -> None:
+def test_only_one_leader_holds_the_lock(database_url: str) -> None:
     stopping = threading.Event()
-    with leader._lead(database_url, stopping) as conn:
+    with leader._hold_leadership(database_url, stopping) as conn:
         with psycopg.connect(database_url, autocommit=True) as other:
             row = other.execute("select pg_try_advisory_lock(%s)", (leader.LEADER_LOCK,)).fetchone()
             assert row == (False,)

@@ -10,7 +10,7 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
-from sandbox.match.record import Played, read_log
+from sandbox.match.match_record import PlayedMatch, read_log
 from tests.integration import real_node
 from tests.integration.counting import Counting
 from tests.integration.real_node import RealNode
@@ -31,22 +31,20 @@ def node() -> Iterator[RealNode]:
         yield running
 
 
-def _play(node: RealNode, folder: Path, source: str, **more: Any) -> Played:
+def _play(node: RealNode, folder: Path, source: str, **more: Any) -> PlayedMatch:
     options = {"game": LENIENT, "clock": CLOCK, "configuration": {"steps": 6}, **more}
     return node.play(folder, [source, HONEST], **options)
 
 
-def _all_right(played: Played, seat: int) -> None:
+def _all_right(played: PlayedMatch, seat: int) -> None:
     assert _moves(played, seat) == list(range(6))
 
 
-def _moves(played: Played, seat: int = 0) -> list[Any]:
+def _moves(played: PlayedMatch, seat: int = 0) -> list[Any]:
     return [step.moves[seat] for step in played.episode.steps]
 
 
-def test_wrong_and_failing_answers_cost_only_themselves_and_are_counted(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_a_forgiven_answer_costs_only_one_move(node: RealNode, tmp_path: Path) -> None:
     source = """
     def agent(o):
         if o.step == 1:
@@ -67,9 +65,7 @@ def test_wrong_and_failing_answers_cost_only_themselves_and_are_counted(
     assert played.seats[1].pardoned == {}
 
 
-def test_a_late_answer_is_dropped_when_it_comes_and_time_outs_leave_no_debt(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_a_late_answer_is_dropped(node: RealNode, tmp_path: Path) -> None:
     source = """
     import time
     def agent(o):
@@ -89,9 +85,7 @@ def test_a_late_answer_is_dropped_when_it_comes_and_time_outs_leave_no_debt(
     assert played.seats[1].max_move_seconds < 0.4
 
 
-def test_a_seat_that_never_answers_is_asked_to_the_end_and_costs_its_own_time_alone(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_a_silent_seat_is_asked_until_the_end(node: RealNode, tmp_path: Path) -> None:
     played = _play(node, tmp_path, "import time\ndef agent(o): time.sleep(60)\n", **FEW)
     assert _moves(played) == [LATE] * 3
     report = played.seats[0]
@@ -110,7 +104,7 @@ def test_a_seat_that_never_answers_is_asked_to_the_end_and_costs_its_own_time_al
         ("threading.Thread(target=flood).start()\n            time.sleep(0.6)", "protocol"),
     ],
 )
-def test_a_seat_whose_process_is_gone_or_that_breaks_the_protocol_is_out(
+def test_an_exit_or_a_protocol_error_ends_the_seat(
     node: RealNode, tmp_path: Path, body: str, word: str
 ) -> None:
     source = f"""
@@ -141,9 +135,7 @@ def test_a_seat_whose_process_is_gone_or_that_breaks_the_protocol_is_out(
     assert _moves(played, 1) == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_is_computed_off_turn_is_taken_from_the_next_answers_time(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_off_turn_computation_costs_no_move_of_either_seat(node: RealNode, tmp_path: Path) -> None:
     ponders = """
     import threading
     def spin():
@@ -155,12 +147,12 @@ def test_what_is_computed_off_turn_is_taken_from_the_next_answers_time(
         return o.step
     """
     slow = "import time\ndef agent(o):\n    time.sleep(0.05)\n    return o.step\n"
-    played = node.play(tmp_path, [ponders, slow], game=LENIENT, clock=CLOCK, lanes=1)
+    played = node.play(tmp_path, [ponders, slow], game=LENIENT, clock=CLOCK, max_parallel_seats=1)
     _all_right(played, 0)
     _all_right(played, 1)
 
 
-def test_a_game_that_forgives_one_kind_forgives_no_other(node: RealNode, tmp_path: Path) -> None:
+def test_a_game_forgives_only_its_declared_kinds_of_fault(node: RealNode, tmp_path: Path) -> None:
     source = "def agent(o): return 'x' if o.step == 1 else o.step if o.step < 3 else 1 / 0\n"
     played = _play(node, tmp_path, source, game=Counting(Verdict.INVALID))
     assert _moves(played) == [0, INVALID, 2, ERROR, ERROR, ERROR]

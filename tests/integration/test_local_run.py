@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from games.episode import from_bytes
-from sandbox.match.record import read_log
+from sandbox.match.match_record import read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, SEED, RealNode
 from tests.unit.games import worked_example
@@ -73,7 +73,7 @@ def _played(folder: Path, node: RealNode, *arguments: str) -> list[dict[str, Any
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_a_game_prints_one_object_and_writes_replay_and_logs(
+def test_a_game_writes_its_replay_and_logs(
     node: RealNode, tmp_path: Path, agents: list[str]
 ) -> None:
     (game,) = _played(tmp_path, node, *agents, "--out", "out", "--seed", SEED.hex())
@@ -106,7 +106,7 @@ def test_the_same_seed_plays_the_same_game_again(
     assert moves("one") == moves("two")
 
 
-def test_a_game_from_outside_the_tree_is_played_and_has_no_kaggle_replay(
+def test_a_game_from_outside_the_repository_is_played(
     node: RealNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PECK_GAMES", str(worked_example.write(tmp_path)))
@@ -125,9 +125,7 @@ def test_a_game_from_outside_the_tree_is_played_and_has_no_kaggle_replay(
     ]
 
 
-def test_a_batch_rotates_the_seats_and_ends_with_win_rates(
-    node: RealNode, tmp_path: Path, agents: list[str]
-) -> None:
+def test_a_batch_rotates_the_seats(node: RealNode, tmp_path: Path, agents: list[str]) -> None:
     *games, summary = _played(tmp_path, node, *agents, "--games", "4", "--out", "out")
     for name in ("east", "round", "crash", "folder"):
         seats = [
@@ -142,9 +140,7 @@ def test_a_batch_rotates_the_seats_and_ends_with_win_rates(
         assert agent["win_rate_low"] <= agent["win_rate"] <= agent["win_rate_high"]
 
 
-def test_configuration_and_clock_are_taken_from_the_command_line(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_the_command_line_sets_configuration_and_clock(node: RealNode, tmp_path: Path) -> None:
     source = (
         "def agent(o, c):\n"
         "    print(c.rows, c.columns, c.actTimeout, o.remainingOverageTime)\n"
@@ -192,7 +188,7 @@ def test_a_mistake_is_answered_with_one_line_and_no_traceback(
         assert word in line
 
 
-def test_without_a_launcher_it_says_what_to_type(tmp_path: Path, agents: list[str]) -> None:
+def test_without_a_launcher_the_error_names_bubblewrap(tmp_path: Path, agents: list[str]) -> None:
     environment = {**_environment(), "PATH": "/nonexistent", "DOCKER_HOST": "unix:///nonexistent"}
     done = subprocess.run(
         _command("hungry_geese", *agents),
@@ -208,7 +204,7 @@ def test_without_a_launcher_it_says_what_to_type(tmp_path: Path, agents: list[st
     assert "Traceback" not in done.stderr
 
 
-def test_with_a_node_of_its_own_it_prints_a_table(tmp_path: Path, agents: list[str]) -> None:
+def test_a_run_with_its_own_node_prints_a_table(tmp_path: Path, agents: list[str]) -> None:
     real_node.require("bubblewrap")
     options = ("--launcher", "bubblewrap", "--profile", "python", "--out", "out", "--games", "2")
     done = _run(tmp_path, "hungry_geese", *agents, *options)
@@ -220,7 +216,7 @@ def test_with_a_node_of_its_own_it_prints_a_table(tmp_path: Path, agents: list[s
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_its_own_node_ends_with_it(tmp_path: Path, how: signal.Signals) -> None:
+def test_the_node_of_a_run_ends_with_the_run(tmp_path: Path, how: signal.Signals) -> None:
     real_node.require("bubblewrap")
     (tmp_path / "slow.py").write_text("import time\ndef agent(o): time.sleep(0.1)\n")
     options = ["--launcher", "bubblewrap", "--profile", "python", "--games", "1000"]

@@ -15,18 +15,18 @@ from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
+from ladder.enums import MatchKind
 from ladder.ids import MatchId
-from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, matches, workers
 from ladder.matches.records import LineupSeat
-from sandbox.match import local
+from sandbox.match import local_match
 from sandbox.match.clock import Clock
 from tests.integration import real_node
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
 from tests.integration.test_workers import station_at
-from workers import playing
+from workers import match_attempt
 
 pytestmark = pytest.mark.bubblewrap
 GOLAD = GAMES["golad"]
@@ -64,24 +64,24 @@ def duel(conn: Connection) -> Contest:
     return Contest(conn, made.host, made.league, season)
 
 
-def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
+def test_a_worker_reports_a_mirrored_pair_as_one_result(
     node: RealNode, conn: Connection, worker_database_url: str, tmp_path: Path
 ) -> None:
     contest = duel(conn)
     workers.register_worker(conn, hello("w1", profiles=("python",)))
     (tmp_path / "blobs").mkdir()
     blobs = open_blobs((tmp_path / "blobs").as_uri())
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
     lineup = []
     for bundle in (PASS, LOSE):
         stored = blobs.put_bytes(bundle)
         made, _ = agents.add_submission(
             conn, contest.agent(), stored.digest, stored.size, "main.py", "", None
         )
-        entry, _, _ = entries.enter(conn, contest.season.id, made.id, profile="python")
+        entry, _, _ = entries.enter_season(conn, contest.season.id, made.id, profile="python")
         assert entry.validation_match_id is not None
         if bundle is PASS:
-            assert playing.play(station, entry.validation_match_id) == "accepted"
+            assert match_attempt.play_match(worker_context, entry.validation_match_id) == "accepted"
         else:  # it would not pass
             conn.execute("update entries set state = 'active' where id = %s", (entry.id,))
         lineup.append(entry.id)
@@ -89,10 +89,10 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
         LineupSeat(each.id, each.submission_id, each.agent_id, each.team_id, "python")
         for each in (entries.get_entry(conn, entry_id) for entry_id in lineup)
     ]
-    match_id: MatchId = matches.create(
+    match_id: MatchId = matches.create_match(
         conn, season=contest.season, kind=MatchKind.RATED, lineup=seats
     )
-    assert playing.play(station, match_id) == "accepted"
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     match = history.get_match(conn, match_id)
     one, two = (from_bytes(b"".join(blobs.open(each.replay_digest))) for each in match.episodes)
     assert one.chance == two.chance
@@ -105,22 +105,22 @@ def test_a_worker_plays_both_seatings_of_one_board_and_reports_one_result(
     assert {(0, "0\n"), (1, "1\n")} == set(told)
 
 
-def test_a_pair_on_ones_own_machine_is_one_game_with_two_replays(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_a_local_mirrored_pair_is_one_game_with_two_replays(node: RealNode, tmp_path: Path) -> None:
     paths = []
     for name, source in (("still", PASS), ("lost", LOSE)):
         (tmp_path / f"{name}.py").write_bytes(source)
         paths.append(tmp_path / f"{name}.py")
     clock = Clock.from_json(dict(GOLAD.clock))
-    plan = local.Plan(GOLAD, SMALL, clock, tuple(paths), 1, bytes(16), profile="python")
-    (result,) = local.play(plan, local.bundles_of(plan, tmp_path), node.socket)
-    files = local.save(result, plan, tmp_path / "out")
+    plan = local_match.LocalPlan(GOLAD, SMALL, clock, tuple(paths), 1, bytes(16), profile="python")
+    (result,) = local_match.play_games(
+        plan, local_match.prepare_bundles(plan, tmp_path), node.socket
+    )
+    files = local_match.save_files(result, plan, tmp_path / "out")
     one, two = (
         from_bytes(Path(files[name]).read_bytes()) for name in ("replay", "mirrored_replay")
     )
     assert (one.chance, one.verdicts) == (two.chance, two.verdicts[::-1])
     assert "kaggle_replay" not in files
-    document = local.as_json(result, plan, files)
+    document = local_match.result_json(result, plan, files)
     assert document["steps"] == len(one.steps) + len(two.steps)
-    assert local.summarize(plan, [result])[1].faults == 1
+    assert local_match.summarize_agents(plan, [result])[1].faults == 1

@@ -16,7 +16,7 @@ from games.episode import from_bytes, states, to_bytes
 from games.protocol import Verdict
 from sandbox.errors import HostFault
 from sandbox.match.clock import Clock
-from sandbox.match.record import SeatReport, read_log
+from sandbox.match.match_record import SeatReport, read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, GEESE, SEED, RealNode
 
@@ -66,9 +66,7 @@ def test_an_honest_match_replays_exactly_from_its_record(node: RealNode, tmp_pat
         assert report.max_move_seconds == max(charged)
 
 
-def test_the_same_seed_gives_the_same_moves_and_another_seed_another_game(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_the_same_seed_gives_the_same_game(node: RealNode, tmp_path: Path) -> None:
     def moves(seed: bytes) -> list[Any]:
         steps = node.play(tmp_path, [WANDERER] * 4, seed=seed).episode.steps
         return [(step.moves, step.chance) for step in steps]
@@ -77,7 +75,7 @@ def test_the_same_seed_gives_the_same_moves_and_another_seed_another_game(
     assert moves(SEED) != moves(bytes(16))
 
 
-def test_none_is_the_move_north(node: RealNode, tmp_path: Path) -> None:
+def test_an_answer_of_none_is_the_move_north(node: RealNode, tmp_path: Path) -> None:
     played = node.play(tmp_path, ["def agent(): pass", EAST], configuration={"episodeSteps": 5})
     assert [step.moves[0] for step in played.episode.steps] == ["NORTH"] * 4
     assert played.seats[0].verdict is Verdict.DONE
@@ -94,9 +92,7 @@ SLEEPER = """
 """
 
 
-def test_the_bank_pays_for_the_import_and_for_each_overrun_once(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_the_bank_pays_for_each_overrun_once(node: RealNode, tmp_path: Path) -> None:
     clock = Clock(act_seconds=0.2, bank_seconds=60.0)
     played = node.play(tmp_path, [SLEEPER, EAST], clock=clock, configuration={"episodeSteps": 8})
     charges = [step.charged_seconds[0] or 0.0 for step in played.episode.steps]
@@ -110,9 +106,7 @@ def test_the_bank_pays_for_the_import_and_for_each_overrun_once(
     assert told == pytest.approx(before[:-1], abs=1e-5)
 
 
-def test_seats_that_think_are_asked_one_lane_at_a_time_and_in_turns(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_with_one_parallel_seat_the_seats_take_turns(node: RealNode, tmp_path: Path) -> None:
     source = """
     import time
     def agent(observation, configuration):
@@ -121,7 +115,9 @@ def test_seats_that_think_are_asked_one_lane_at_a_time_and_in_turns(
         print(began, time.monotonic())
         return "EAST"
     """
-    played = node.play(tmp_path, [source] * 3, lanes=1, configuration={"episodeSteps": 8})
+    played = node.play(
+        tmp_path, [source] * 3, max_parallel_seats=1, configuration={"episodeSteps": 8}
+    )
     first_in_step = []
     for step in range(1, 8):
         spans = [tuple(map(float, _printed(seat)[step].split())) for seat in played.seats]
@@ -132,9 +128,7 @@ def test_seats_that_think_are_asked_one_lane_at_a_time_and_in_turns(
     assert set(first_in_step) == {0, 1, 2}
 
 
-def test_with_a_load_allowance_of_its_own_the_import_costs_no_bank(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_with_a_separate_load_time_the_import_costs_no_bank(node: RealNode, tmp_path: Path) -> None:
     clock = Clock(act_seconds=0.2, bank_seconds=60.0, load="own")
     source = "import time\nprint('loading')\ntime.sleep(0.4)\n" + EAST
     played = node.play(tmp_path, [source, EAST], clock=clock, configuration={"episodeSteps": 4})
@@ -144,9 +138,7 @@ def test_with_a_load_allowance_of_its_own_the_import_costs_no_bank(
     assert _printed(played.seats[0]) == {0: "loading\n"}
 
 
-def test_what_an_agent_prints_stands_at_its_step_and_its_traceback_in_its_own_log(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_printed_output_is_logged_at_its_step(node: RealNode, tmp_path: Path) -> None:
     source = """
     import sys
     def agent(observation, configuration):
@@ -165,7 +157,7 @@ def test_what_an_agent_prints_stands_at_its_step_and_its_traceback_in_its_own_lo
     assert read_log(played.seats[1].log)["traceback"] is None
 
 
-def test_nothing_an_agent_sees_names_the_match_or_its_seed(node: RealNode, tmp_path: Path) -> None:
+def test_an_agent_sees_no_match_id_or_seed(node: RealNode, tmp_path: Path) -> None:
     source = """
     import os, sys
     def agent(observation, configuration):
@@ -180,15 +172,13 @@ def test_nothing_an_agent_sees_names_the_match_or_its_seed(node: RealNode, tmp_p
         assert secret not in text
 
 
-def test_a_match_that_is_stopped_from_outside_is_nobodys_fault(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_a_match_beyond_its_time_limit_is_a_host_fault(node: RealNode, tmp_path: Path) -> None:
     slow = "import time\ndef agent(o):\n    time.sleep(0.2)\n    return 'EAST'\n"
     with pytest.raises(HostFault, match="did not end within 1 s"):
         node.play(tmp_path, [slow, EAST], stop_after_seconds=1.0)
 
 
-def test_what_the_progress_callback_raises_ends_the_match(node: RealNode, tmp_path: Path) -> None:
+def test_an_error_in_the_progress_callback_ends_the_match(node: RealNode, tmp_path: Path) -> None:
     def lost(step: int) -> None:
         raise InterruptedError(step)
 
@@ -197,7 +187,7 @@ def test_what_the_progress_callback_raises_ends_the_match(node: RealNode, tmp_pa
     assert node.play(tmp_path, [EAST, EAST]).seats[0].verdict is Verdict.DONE
 
 
-def test_a_node_that_dies_in_the_middle_is_nobodys_fault(tmp_path: Path) -> None:
+def test_a_node_killed_during_a_match_is_a_host_fault(tmp_path: Path) -> None:
     real_node.require("bubblewrap")
     with real_node.running("bubblewrap") as doomed:
 

@@ -12,7 +12,7 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
-from sandbox.match.record import Played, read_log
+from sandbox.match.match_record import PlayedMatch, read_log
 from tests.integration import real_node
 from tests.integration.real_node import EAST, RealNode
 
@@ -33,7 +33,7 @@ def node() -> Iterator[RealNode]:
         yield running
 
 
-def _others_played_on(played: Played, after: int) -> None:
+def _others_played_on(played: PlayedMatch, after: int) -> None:
     assert len(played.episode.steps) >= 40 > after
     for report in played.seats[1:]:
         assert (report.verdict, report.reason, report.failed_step) == (Verdict.DONE, None, None)
@@ -77,7 +77,7 @@ def _others_played_on(played: Played, after: int) -> None:
         ("import os\ndef agent(o): os.closerange(3, 64)", Verdict.ERROR, 1, ["step 1"]),
     ],
 )
-def test_a_seat_that_fails_gets_its_verdict_reason_and_step_and_the_others_play_on(
+def test_a_failing_seat_gets_a_verdict_with_reason_and_step(
     node: RealNode,
     tmp_path: Path,
     source: str,
@@ -107,9 +107,7 @@ def test_a_seat_that_fails_gets_its_verdict_reason_and_step_and_the_others_play_
         "\n            while True: print('x' * 1000)",
     ],
 )
-def test_a_seat_that_uses_more_than_its_bank_times_out_and_is_charged_for_it(
-    node: RealNode, tmp_path: Path, body: str
-) -> None:
+def test_a_seat_beyond_its_bank_times_out(node: RealNode, tmp_path: Path, body: str) -> None:
     source = f"""
     import time
     def agent(observation, configuration):
@@ -131,7 +129,7 @@ def test_a_seat_that_uses_more_than_its_bank_times_out_and_is_charged_for_it(
     _others_played_on(played, after=3)
 
 
-def test_a_seat_that_takes_more_memory_than_it_has_is_told_the_limit(
+def test_a_seat_beyond_its_memory_fails_with_the_limit_named(
     node: RealNode, tmp_path: Path
 ) -> None:
     source = """
@@ -177,7 +175,7 @@ FIND_SOCKET = """
         ("sock.shutdown(socket.SHUT_RDWR)", 60, "step 6"),
     ],
 )
-def test_a_seat_that_writes_on_the_referees_connection_is_out(
+def test_writing_on_the_connection_of_the_referee_fails_the_seat(
     node: RealNode, tmp_path: Path, attack: str, sleep: int, word: str
 ) -> None:
     source = f"""{FIND_SOCKET}
@@ -195,9 +193,7 @@ def test_a_seat_that_writes_on_the_referees_connection_is_out(
     _others_played_on(played, after=6)
 
 
-def test_bytes_sent_between_two_questions_are_never_taken_for_an_answer(
-    node: RealNode, tmp_path: Path
-) -> None:
+def test_bytes_between_two_questions_are_not_an_answer(node: RealNode, tmp_path: Path) -> None:
     source = f"""{FIND_SOCKET}
     import threading, time
     def meddle():
@@ -226,7 +222,7 @@ def test_bytes_sent_between_two_questions_are_never_taken_for_an_answer(
         ("import os\nos._exit(4)", Verdict.ERROR, ["code 4", "loading"]),
     ],
 )
-def test_a_seat_that_fails_while_loading_is_told_so(
+def test_a_failure_while_loading_is_reported_at_step_zero(
     node: RealNode, tmp_path: Path, source: str, verdict: Verdict, words: list[str]
 ) -> None:
     clock = Clock(load="own", load_seconds=1.5)
@@ -243,7 +239,7 @@ def test_a_seat_that_fails_while_loading_is_told_so(
 
 @pytest.mark.parametrize("load", ["own", "first_move"])
 @pytest.mark.parametrize("at_import", [True, False])
-def test_a_time_out_says_whether_main_py_was_still_being_imported(
+def test_a_time_out_reason_names_an_unfinished_import(
     node: RealNode, tmp_path: Path, load: Literal["own", "first_move"], at_import: bool
 ) -> None:
     clock = Clock(act_seconds=0.3, bank_seconds=0.5, load=load, load_seconds=1.5)
@@ -256,7 +252,7 @@ def test_a_time_out_says_whether_main_py_was_still_being_imported(
     assert "contract http" not in report.reason
 
 
-def test_a_bundle_that_is_refused_fails_its_seat_alone(node: RealNode, tmp_path: Path) -> None:
+def test_a_refused_bundle_fails_only_its_seat(node: RealNode, tmp_path: Path) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         archive.addfile(tarfile.TarInfo("../main.py"))

@@ -18,19 +18,19 @@ from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
+from ladder.enums import MatchState
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchState
 from ladder.leagues import leagues, seasons
 from ladder.matches import history, workers
 from ladder.settings import Settings
 from sandbox.errors import HostFault
-from sandbox.listener import Listener, listen
-from sandbox.remote.manifest import manifest
+from sandbox.listener import Listener, open_listening_socket
+from sandbox.remote.manifest import write_manifest
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.remotes import Daemon, Servers, ok
-from workers import main, playing, tasks
-from workers.playing import Station
+from workers import main, match_attempt, tasks
+from workers.match_attempt import WorkerContext
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +42,13 @@ def folder(server_state: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def node(folder: Path) -> Iterator[Path]:
-    """The doors of a node that says what it has and is asked for nothing: all seats are remote."""
+    """A node that says what it has and is asked for nothing: all seats are remote."""
     digests = {"python": "none"}
     told = {"node": "node-none", "launcher": "none", "profiles": ["python"], "lacks": []}
     connections = Listener(
         _lend_nothing, {**told, "image_digests": digests}, frozenset({os.getuid()})
     )
-    with listen(folder / "node.sock") as listener:
+    with open_listening_socket(folder / "node.sock") as listener:
         connections.open(listener)
         yield folder / "node.sock"
         listener.shutdown(socket.SHUT_RDWR)
@@ -107,7 +107,9 @@ def contest(conn: Connection) -> Contest:
 
 
 @pytest.fixture
-def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path) -> Station:
+def worker_context(
+    node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path
+) -> WorkerContext:
     (tmp_path / "blobs").mkdir()
     blobs = open_blobs((tmp_path / "blobs").as_uri())
     settings = Settings(
@@ -117,22 +119,22 @@ def station(node: Path, daemon: Daemon, worker_database_url: str, tmp_path: Path
         remote_socket=daemon.socket,
         blobs_url=(tmp_path / "blobs").as_uri(),
     )
-    return Station(settings, blobs, "w1", lanes=2)
+    return WorkerContext(settings, blobs, "w1", max_parallel_seats=2)
 
 
 def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
     """A pending entry of this address, and its validation match."""
-    stored = blobs.put_bytes(manifest(parse(url), "1"))
+    stored = blobs.put_bytes(write_manifest(parse(url), "1"))
     submission, _ = agents.add_submission(
         contest.conn, contest.agent(), stored.digest, stored.size, "url", "", None, url=url
     )
-    entry = entries.enter(contest.conn, contest.season.id, submission.id)[0]
+    entry = entries.enter_season(contest.conn, contest.season.id, submission.id)[0]
     assert entry.validation_match_id is not None
     return entry.id, entry.validation_match_id
 
 
-def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute(
-    contest: Contest, station: Station, servers: Servers
+def test_an_absent_or_mute_remote_agent_gets_a_strike(
+    contest: Contest, worker_context: WorkerContext, servers: Servers
 ) -> None:
     moods = {"/here": "well", "/there": "well"}
 
@@ -146,16 +148,16 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
             ok(line)
 
     url = servers.listen(moody)
-    made = [enter(contest, station.blobs, url + prefix) for prefix in moods]
+    made = [enter(contest, worker_context.blobs, url + prefix) for prefix in moods]
     for entry, match_id in made:
-        assert playing.play(station, match_id) == "accepted"
+        assert match_attempt.play_match(worker_context, match_id) == "accepted"
         assert entries.get_entry(contest.conn, entry).state is EntryState.ACTIVE
     one, other = (entry for entry, _ in made)
 
     def rated() -> tuple[str, MatchId, list[int]]:
         contest.conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
         match_id = contest.rated(one, other)
-        outcome = playing.play(station, match_id)
+        outcome = match_attempt.play_match(worker_context, match_id)
         both = [entries.get_entry(contest.conn, entry).strikes for entry in (one, other)]
         return outcome, match_id, both
 
@@ -177,8 +179,11 @@ def test_a_remote_agent_is_validated_plays_and_is_struck_when_it_is_away_or_mute
     assert (outcome, strikes) == ("accepted", [2, 0]), "ten take one away"
 
 
-def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids_nothing(
-    contest: Contest, station: Station, servers: Servers, monkeypatch: pytest.MonkeyPatch
+def test_an_agent_absent_after_the_first_game_of_a_pair_loses(
+    contest: Contest,
+    worker_context: WorkerContext,
+    servers: Servers,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(type(GAMES["battlesnake"]), "mirrored", True)
     asked: list[str] = []
@@ -192,35 +197,35 @@ def test_who_goes_away_between_the_games_of_a_pair_has_lost_the_second_and_voids
         ok(line)
 
     url = servers.listen(leaving)
-    made = [enter(contest, station.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
+    made = [enter(contest, worker_context.blobs, url + prefix) for prefix in ("/leaves", "/stays")]
     for _, match_id in made:
-        assert playing.play(station, match_id) == "accepted"
+        assert match_attempt.play_match(worker_context, match_id) == "accepted"
     rated = contest.rated(*(entry for entry, _ in made))
-    assert playing.play(station, rated) == "accepted"
+    assert match_attempt.play_match(worker_context, rated) == "accepted"
     match = history.get_match(contest.conn, rated)
     assert [seat.verdict for seat in match.seats] == ["ERROR", "DONE"]
     # Who came first in the first game is a matter of where they began.
     assert match.seats[1].placement == 1
 
 
-def test_an_address_where_nobody_answers_is_rejected_with_the_reason(
-    contest: Contest, station: Station
+def test_an_address_without_an_answer_is_rejected(
+    contest: Contest, worker_context: WorkerContext
 ) -> None:
-    entry, match_id = enter(contest, station.blobs, "http://10.0.0.1")
-    assert playing.play(station, match_id) == "accepted"
+    entry, match_id = enter(contest, worker_context.blobs, "http://10.0.0.1")
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     found = entries.get_entry(contest.conn, entry)
     assert found.state is EntryState.REJECTED
     assert "The remote agent did not answer: GET /: 10.0.0.1 is private" in (found.reason or "")
 
 
 def test_a_worker_serves_remote_agents_while_their_daemon_answers(
-    conn: Connection, station: Station, folder: Path, monkeypatch: pytest.MonkeyPatch
+    conn: Connection, worker_context: WorkerContext, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "station", None)
+    monkeypatch.setattr(tasks, "worker_context", None)
     apart = folder / "apart"
     apart.mkdir(mode=0o711)
-    settings = station.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
-    greet = main._take_station(settings, ["play.cpu"], 1)._greet
+    settings = worker_context.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
+    greet = main._make_worker_context(settings, ["play.cpu"], 1)._greet
 
     def served() -> set[str]:
         greet()

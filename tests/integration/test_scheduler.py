@@ -13,10 +13,10 @@ from ladder.database import db, idempotency
 from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.leagues import leagues, seasons
-from ladder.matches import history, lease, matches, workers
-from ladder.moderation import rejudging, suspects
+from ladder.matches import history, lease, matches, waking, workers
+from ladder.moderation import rejudgements, suspects
 from ladder.people import users
-from ladder.reports import cadence
+from ladder.reports import season_health
 from ladder.scheduling import pairing_round
 from ladder.scheduling.season_cache import SeasonCache
 from sandbox.errors import HostTooSlow
@@ -62,28 +62,32 @@ def silence_workers(conn: Connection) -> None:
     conn.execute("update workers set seen_at = now() - interval '1 hour'")
 
 
-def test_matches_are_made_for_the_live_slots_and_no_more(contest: Contest) -> None:
+def test_matches_are_made_only_for_the_live_slots(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
-    assert pairing_round.pair(conn, Random(1)) == {}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {}
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 0}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
 
 
-def test_seasons_of_one_seat_advance_round_by_round_beside_the_others(contest: Contest) -> None:
+def test_single_seat_seasons_advance_round_by_round(contest: Contest) -> None:
     conn = contest.conn
     alone = raise_contest(conn, seats=1)
     alone.active(), alone.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
-    assert matches.in_flight(conn, alone.season.id) == pairing_round.MATCHES_PER_SLOT
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
+    assert matches.matches_in_flight(conn, alone.season.id) == pairing_round.MATCHES_PER_SLOT
     rounds = "select array_agg(round order by round) from entries where season_id = '{}'"
     assert one(conn, rounds.format(alone.season.id)) == [1, 2]
 
 
-def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connection) -> None:
+def test_a_void_round_is_repeated_at_most_twice(conn: Connection) -> None:
     alone = raise_contest(conn, seats=1, max_in_flight=1)
     entry = alone.active()
     silence_workers(conn)
@@ -91,48 +95,52 @@ def test_a_round_whose_match_is_void_is_made_again_at_most_twice(conn: Connectio
     queued = "select id from matches where kind = 'rated' and state = 'queued'"
     seeds = []
     for _ in range(4):
-        assert pairing_round.pair(conn, Random(1)) == {"paired": 1}
+        assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 1}
         match_id = one(conn, queued)
         assert isinstance(match_id, str)
         seeds.append(history.get_match(conn, MatchId(match_id)).seed)
-        assert matches.void(conn, [MatchId(match_id)], "the node burned") == 1
+        assert matches.void_matches(conn, [MatchId(match_id)], "the node burned") == 1
     assert seeds[0] == seeds[1] == seeds[2] != seeds[3]
     assert one(conn, f"select round from entries where id = '{entry}'") == 2
-    pairing_round.pair(conn, Random(1))
+    pairing_round.make_rated_matches(conn, Random(1))
     conn.execute("update entries set state = 'retired'")
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 0}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
 
 
-def test_rounds_go_on_beside_entries_that_no_live_node_could_play(conn: Connection) -> None:
+def test_rounds_continue_despite_unplayable_entries(conn: Connection) -> None:
     alone = raise_contest(conn, seats=1)
     able, *unable = (alone.active() for _ in range(1 + pairing_round.MATCHES_PER_SLOT))
     conn.execute("update entries set profile = 'torch-gpu' where id = any (%s)", (unable,))
     silence_workers(conn)
     # It has the profile, and no GPU: such entries wait for another node.
     workers.register_worker(conn, hello("w1", slots=1, profiles=("numpy", "torch-gpu")))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": pairing_round.MATCHES_PER_SLOT}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": pairing_round.MATCHES_PER_SLOT
+    }
     rounds = "select round from entries where id = '{}'"
     assert one(conn, rounds.format(able)) == pairing_round.MATCHES_PER_SLOT
 
 
-def test_what_is_judged_again_is_queued_where_a_node_can_play_it(contest: Contest) -> None:
+def test_a_rejudge_waits_for_a_node_with_the_profile(contest: Contest) -> None:
     conn, (first, *others) = contest.conn, contest.entries
     contest.play(contest.rated(*others[:4]), [1, 2, 3, 4])
     contest.play(contest.rated(first, *others[:3]), [1, 2, 3, 4])
     conn.execute("alter table seats disable trigger seats_written")
     conn.execute("update seats set profile = 'torch' where entry_id = %s", (first,))
     everything = suspects.Predicate(node="node")
-    rejudging.rejudge(conn, contest.season.id, everything, by=None, reason="a bad node")
+    rejudgements.create_rejudgement(
+        conn, contest.season.id, everything, by=None, reason="a bad node"
+    )
     silence_workers(conn)
-    assert jobs.rejudge(conn) == {"rejudges_queued": 0}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w1"))
-    assert jobs.rejudge(conn) == {"rejudges_queued": 1}
-    assert jobs.rejudge(conn) == {"rejudges_queued": 0}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 1}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w2", profiles=("numpy", "torch")))
-    assert jobs.rejudge(conn) == {"rejudges_queued": 1}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 1}
 
 
-def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
+def test_an_entry_with_an_unserved_profile_is_not_paired(
     contest: Contest,
 ) -> None:
     conn = contest.conn
@@ -140,19 +148,23 @@ def test_an_entry_whose_profile_no_node_serves_holds_no_place_in_the_queue(
     idle, *others = contest.entries
     conn.execute("update entries set profile = 'torch' where id = %s", (idle,))
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
     lineups = (
         "select count(*) from seats t join matches m on m.id = t.match_id"
         " where m.kind = 'rated' and t.profile = 'torch'"
     )
     assert one(conn, lineups) == 0
     workers.register_worker(conn, hello("w2", slots=1, profiles=("numpy", "torch")))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": pairing_round.MATCHES_PER_SLOT}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": pairing_round.MATCHES_PER_SLOT
+    }
     assert one(conn, lineups) != 0
     assert others
 
 
-def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: Contest) -> None:
+def test_a_lineup_never_needs_more_gpus_than_a_node_has(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
     conn.execute(
@@ -161,7 +173,7 @@ def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: C
     able = hello("w1", slots=4, gpu=1, profiles=("numpy", "torch-gpu"), queues=matches.QUEUES)
     workers.register_worker(conn, able)
     for seed in range(4):
-        pairing_round.pair(conn, Random(seed))
+        pairing_round.make_rated_matches(conn, Random(seed))
     assert one(conn, "select max(gpu) from matches where kind = 'rated'") == 1
     wrong = (
         "select count(*) from matches where kind = 'rated' and (gpu > 0) <> (queue = 'play.gpu')"
@@ -169,18 +181,20 @@ def test_more_gpu_seats_than_a_node_has_gpus_are_never_drawn_together(contest: C
     assert one(conn, wrong) == 0
 
 
-def test_seasons_that_cannot_play_take_nothing_from_those_that_can(contest: Contest) -> None:
+def test_unplayable_seasons_take_no_slots_from_other_seasons(contest: Contest) -> None:
     conn = contest.conn
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
     for _ in range(9):
         raise_contest(conn)
     assert len(seasons.playing_seasons(conn)) == 10
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 2 * pairing_round.MATCHES_PER_SLOT}
-    assert matches.in_flight(conn, contest.season.id) == 2 * pairing_round.MATCHES_PER_SLOT
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {
+        "paired": 2 * pairing_round.MATCHES_PER_SLOT
+    }
+    assert matches.matches_in_flight(conn, contest.season.id) == 2 * pairing_round.MATCHES_PER_SLOT
 
 
-def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
+def test_extra_seasons_give_a_league_maker_no_more_matches(contest: Contest) -> None:
     conn = contest.conn
     greedy = raise_contest(conn)
     for _ in range(6):
@@ -197,13 +211,13 @@ def test_nobody_gets_more_by_making_more_seasons(contest: Contest) -> None:
         greedy.made = each.made
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 3 + 6}
-    woken = [match_id for _, match_id in matches.wake_due(conn, {"play.cpu": 6})]
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 3 + 6}
+    woken = [match_id for _, match_id in waking.take(conn, {"play.cpu": 6})]
     ours = [history.get_match(conn, each).season_id == contest.season.id for each in woken]
     assert sum(ours) == 3
 
 
-def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
+def test_a_season_of_long_matches_has_fewer_in_flight(
     contest: Contest,
 ) -> None:
     conn = contest.conn
@@ -220,46 +234,46 @@ def test_of_long_matches_fewer_are_under_way_so_that_seasons_share_the_time(
         made.finish(match_id, order.attempt, [1, 2, 3, 4])
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=10))
-    pairing_round.pair(conn, Random(1))
-    assert matches.in_flight(conn, contest.season.id) in (3, 4)
-    assert matches.in_flight(conn, quick.season.id) in (26, 27)
+    pairing_round.make_rated_matches(conn, Random(1))
+    assert matches.matches_in_flight(conn, contest.season.id) in (3, 4)
+    assert matches.matches_in_flight(conn, quick.season.id) in (26, 27)
 
 
-def test_what_waits_is_not_passed_for_ever_by_what_is_made_later(contest: Contest) -> None:
+def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest) -> None:
     conn, fields, rng = contest.conn, SeasonCache(), Random(1)
     other = raise_contest(conn)
     for _ in range(4):
         other.active()
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
-    pairing_round.pair(conn, rng, fields)
+    pairing_round.make_rated_matches(conn, rng, fields)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
     while len(passed) < 20:
-        ((_, first),) = matches.wake_due(conn, {"play.cpu": 1}, wake_seconds=0.0)
+        ((_, first),) = waking.take(conn, {"play.cpu": 1}, wake_seconds=0.0)
         passed.append(first)
         if first == last:
             break
         contest.play(first, [1, 2, 3, 4])
         workers.register_worker(conn, hello("w1", slots=2))
-        pairing_round.pair(conn, rng, fields)
+        pairing_round.make_rated_matches(conn, rng, fields)
     assert len(passed) <= 2 * pairing_round.MATCHES_PER_SLOT
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
     workers.register_worker(contest.conn, hello("w1"))
-    leagues.set_state(contest.conn, contest.league.id, "paused")
-    assert pairing_round.pair(contest.conn, Random(1)) == {}
+    leagues.set_league_state(contest.conn, contest.league.id, "paused")
+    assert pairing_round.make_rated_matches(contest.conn, Random(1)) == {}
 
 
-def test_a_season_has_never_more_in_flight_than_it_allows(conn: Connection) -> None:
+def test_a_season_never_exceeds_its_limit_of_matches_in_flight(conn: Connection) -> None:
     contest = raise_contest(conn, max_in_flight=1)
     for _ in range(4):
         contest.active()
-    assert pairing_round.pair(conn, Random(1)) == {"paired": 1}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 1}
 
 
-def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are_fresh(
+def test_wake_up_messages_are_limited_by_the_slots(
     contest: Contest,
 ) -> None:
     conn, sender = contest.conn, Sender()
@@ -268,12 +282,12 @@ def test_bells_are_a_small_multiple_of_the_slots_and_not_repeated_while_they_are
     silence_workers(conn)
     workers.register_worker(conn, hello("w2", slots=3))
     wakes = jobs.WakeMessages(sender)
-    assert wakes.play(conn) == {"woken": 3 * jobs.WAKES_PER_SLOT}
+    assert wakes.play(conn) == {"woken": 3 * waking.WAKES_PER_SLOT}
     assert wakes.play(conn) == {"woken": 0}
     assert {(queue, kind) for queue, kind, _ in sender.woken} == {("play.cpu", "play")}
 
 
-def test_bells_that_cannot_be_rung_are_due_again_and_ringing_pauses(
+def test_failed_wake_up_messages_are_repeated_after_a_pause(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conn, sender = contest.conn, Sender()
@@ -281,7 +295,7 @@ def test_bells_that_cannot_be_rung_are_due_again_and_ringing_pauses(
     contest.rated(*contest.entries[:4])
     sender.away = True
     wakes = jobs.WakeMessages(sender)
-    assert wakes.play(conn) == {"woken": 0, "wakes_failed": 2}
+    assert wakes.play(conn) == {"woken": 0, "wake_ups_failed": 2}
     assert one(conn, "select count(*) from matches where woken_at is not null") == 0
     sender.away = False
     assert wakes.play(conn) == {}, "Redis gets a moment before the next try"
@@ -296,20 +310,20 @@ def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
     conn.execute(
         "update matches set lease_until = now() - interval '1 second' where state = 'running'"
     )
-    assert jobs.reap(conn) == {"requeued": 1, "voided": 0}
+    assert jobs.reap_leases(conn) == {"requeued": 1, "voided": 0}
     assert history.get_match(conn, match_id).state == "queued"
 
 
-def test_what_waited_past_its_deadline_is_seen_to(contest: Contest) -> None:
+def test_overdue_matches_and_validations_expire(contest: Contest) -> None:
     conn = contest.conn
     contest.rated(*contest.entries[:4])
     contest.pending()
     conn.execute("update matches set deadline_at = now() - interval '1 s' where state = 'queued'")
     conn.execute("update entries set deadline_at = now() where state = 'pending'")
-    assert jobs.expire(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
+    assert jobs.expire_overdue(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
 
 
-def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
+def test_the_rater_is_woken_once_for_waiting_results(contest: Contest) -> None:
     conn, sender = contest.conn, Sender()
     contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
     wakes = jobs.WakeMessages(sender)
@@ -318,19 +332,19 @@ def test_the_rater_is_rung_once_for_results_that_wait(contest: Contest) -> None:
     assert sender.woken == [("rate", "rate", contest.season.id)]
 
 
-def test_seasons_turn_when_their_dates_come(contest: Contest) -> None:
+def test_seasons_change_state_at_their_dates(contest: Contest) -> None:
     conn = contest.conn
     conn.execute("update seasons set closes_at = now() - interval '1 second'")
-    assert jobs.close(conn) == {"seasons_turned": 1}
+    assert jobs.close_due_seasons(conn) == {"seasons_turned": 1}
     assert seasons.get_season(conn, contest.season.id).state == "locked"
     conn.execute("update seasons set ends_at = now() - interval '1 second'")
-    assert jobs.close(conn) == {"seasons_turned": 1}
+    assert jobs.close_due_seasons(conn) == {"seasons_turned": 1}
     assert seasons.get_season(conn, contest.season.id).state == "finished"
-    assert jobs.close(conn) == {"seasons_turned": 0}
+    assert jobs.close_due_seasons(conn) == {"seasons_turned": 0}
 
 
 def paused(contest: Contest) -> None:
-    leagues.set_state(contest.conn, contest.league.id, "paused")
+    leagues.set_league_state(contest.conn, contest.league.id, "paused")
 
 
 def no_workers(contest: Contest) -> None:
@@ -410,27 +424,27 @@ def slow(contest: Contest) -> None:
 def test_a_silent_season_raises_an_alarm_with_the_reason(
     contest: Contest, situation: Callable[[Contest], None], cause: str, reason: str
 ) -> None:
-    assert cadence.alarms(contest.conn) == []
+    assert season_health.season_alarms(contest.conn) == []
     contest.conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     situation(contest)
-    (alarm,) = cadence.alarms(contest.conn)
+    (alarm,) = season_health.season_alarms(contest.conn)
     assert reason in alarm.reason
     assert alarm.cause == cause
     assert alarm.league == contest.league.slug
     assert alarm.silent_seconds > alarm.expected_seconds
 
 
-def test_an_alarm_comes_after_three_intervals_and_not_before(contest: Contest) -> None:
+def test_an_alarm_is_raised_after_three_silent_intervals(contest: Contest) -> None:
     conn = contest.conn
     silent = "update seasons set opens_at = now() - cadence_seconds * interval '1 second' * %s"
     for intervals, count in ((1.0, 0), (2.9, 0), (3.1, 1)):
         conn.execute(silent, (intervals,))
-        assert len(cadence.alarms(conn)) == count
+        assert len(season_health.season_alarms(conn)) == count
     seasons.set_season_state(conn, contest.season.id, "finished")
-    assert cadence.alarms(conn) == []
+    assert season_health.season_alarms(conn) == []
 
 
-def test_many_silent_seasons_are_no_more_questions_than_one(
+def test_more_silent_seasons_need_no_more_queries(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conn, asked = contest.conn, []
@@ -447,7 +461,7 @@ def test_many_silent_seasons_are_no_more_questions_than_one(
         hardly_served(contest)
         conn.execute("update seasons set opens_at = now() - interval '1 hour'")
         asked.clear()
-        reasons = {alarm.season_id: alarm.reason for alarm in cadence.alarms(conn)}
+        reasons = {alarm.season_id: alarm.reason for alarm in season_health.season_alarms(conn)}
         counts.append(len(asked))
         assert len(reasons) == 1 + more
     assert counts[0] == counts[1]
@@ -461,47 +475,45 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     conn = contest.conn
     order = contest.claim(contest.rated(*contest.entries[:4]))
     detail = f"{HostTooSlow.__name__}: seat 0 waited 310.0 s for a core"
-    assert cadence.alarms(conn) == []
-    lease.fail(conn, order.match_id, order.attempt, "w1", "host", detail)
-    (alarm,) = cadence.alarms(conn)
+    assert season_health.season_alarms(conn) == []
+    lease.fail_attempt(conn, order.match_id, order.attempt, "w1", "host", detail)
+    (alarm,) = season_health.season_alarms(conn)
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
-    looking = jobs.Watch()
+    looking = jobs.AlarmLog()
     looking.look(conn)
     looking.look(conn)
     assert capsys.readouterr().err.count("host_too_slow") == 1
 
 
-def test_an_alarm_is_told_once_and_its_end_too(
-    contest: Contest, capsys: pytest.CaptureFixture[str]
-) -> None:
-    conn, looking = contest.conn, jobs.Watch()
+def test_an_alarm_is_logged_once(contest: Contest, capsys: pytest.CaptureFixture[str]) -> None:
+    conn, looking = contest.conn, jobs.AlarmLog()
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
     looking.look(conn)
     looking.look(conn)
-    assert capsys.readouterr().err.count("cadence_missed") == 1
+    assert capsys.readouterr().err.count("season_silent") == 1
     conn.execute("update seasons set opens_at = now()")
     looking.look(conn)
-    assert "cadence_back" in capsys.readouterr().err
+    assert "season_alarm_cleared" in capsys.readouterr().err
 
 
-def test_answers_kept_for_repeats_are_dropped_after_their_time(conn: Connection) -> None:
+def test_old_idempotency_answers_are_dropped(conn: Connection) -> None:
     user = users.create_user(conn, "repeats")
     for key in ("old", "new"):
-        idempotency.begin(conn, user.id, key, "digest")
-        idempotency.complete(conn, user.id, key, 201, {})
+        idempotency.begin_request(conn, user.id, key, "digest")
+        idempotency.store_answer(conn, user.id, key, 201, {})
     conn.execute(
         "update idempotency_keys set created_at = now() - interval '1 month' where key = 'old'"
     )
     workers.register_worker(conn, hello("here"))
     workers.register_worker(conn, hello("long gone"))
     conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
-    assert jobs.forget(conn) == {
+    assert jobs.delete_old_rows(conn) == {
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "standings_dropped": 0,
     }
-    assert workers.see_worker(conn, "here")
-    assert not workers.see_worker(conn, "long gone")
+    assert workers.record_heartbeat(conn, "here")
+    assert not workers.record_heartbeat(conn, "long gone")
     rows = conn.execute("select key from idempotency_keys").fetchall()
     assert [row[0] for row in rows] == ["new"]

@@ -15,12 +15,12 @@ from ladder.database import db
 from ladder.people import users
 from ladder.settings import Settings
 from services import demo, setup
-from services.private import write_private
+from services.private_files import write_private
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-def test_a_secret_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_secret(tmp_path: Path) -> None:
     path = tmp_path / "password"
     write_private(path, "first")
     with pytest.raises(TypeError):
@@ -41,7 +41,7 @@ def peck_migrate(url: str, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_peck_migrate_names_what_it_applied(database_url: str) -> None:
+def test_peck_migrate_names_the_applied_files(database_url: str) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         conn.execute("drop schema public cascade")
         conn.execute("create schema public")
@@ -69,9 +69,7 @@ def test_a_database_of_an_earlier_version_is_refused_in_a_sentence(
     assert "another folder with --state" in sentence
 
 
-def test_machines_that_are_set_up_at_once_make_one_demo_league(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_simultaneous_set_ups_make_each_demo_league_once(database_url: str, tmp_path: Path) -> None:
     (tmp_path / "blobs").mkdir()
     with db.connect(database_url, autocommit=True) as conn:
         users.create_team(conn, "Bee Lines", "beeline", None)  # a slug that a demo team has
@@ -80,7 +78,7 @@ def test_machines_that_are_set_up_at_once_make_one_demo_league(
 
     def seed(_: int) -> str:
         start.wait()
-        return setup.seed(settings, None)
+        return setup.seed_demo(settings, None)
 
     with ThreadPoolExecutor(3) as machines:
         tokens = list(machines.map(seed, range(3)))
@@ -101,7 +99,7 @@ def test_chosen_demo_leagues_are_made(
 ) -> None:
     monkeypatch.setenv("PECK_DEMO_LEAGUES", "snake, battlesnake")
     settings = Settings(database_url=database_url, blobs_url=f"file://{tmp_path}")
-    setup.seed(settings, None)
+    setup.seed_demo(settings, None)
     with db.connect(database_url) as conn:
         slugs = conn.execute("select slug from leagues order by slug").fetchall()
     assert slugs == [("battlesnake",), ("snake",)]

@@ -24,9 +24,9 @@ import psycopg
 import pytest
 
 from services import embedded
-from services.children import SERVICE_NICE
-from services.premises import UpError
-from services.up import House, Options
+from services.child_processes import SERVICE_NICE
+from services.host_checks import StartError
+from services.up import LocalInstance, UpOptions
 from tests import servers
 from tests.chaos.fleet import wait_until
 
@@ -148,7 +148,7 @@ def finished(state: Path) -> int:
         return int(row[0])
 
 
-def test_it_goes_on_after_a_kill_and_stops_cleanly(state: Path) -> None:
+def test_peck_up_continues_after_a_kill(state: Path) -> None:
     up = start(state)
     assert (state / "token").stat().st_mode & 0o777 == 0o600
     assert (state / "token").read_text().strip() == up.token
@@ -188,15 +188,15 @@ def test_it_goes_on_after_a_kill_and_stops_cleanly(state: Path) -> None:
     assert not (state / "address").exists()
 
 
-def test_whoever_is_refused_leaves_the_other_houses_address_alone(
+def test_a_refused_start_keeps_the_address_file(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PECK_STATE", str(state))
     (state / "address").write_text("http://127.0.0.1:1\n")
-    second = House(Options(state, launcher="docker"), lambda _: None)
+    second = LocalInstance(UpOptions(state, launcher="docker"), lambda _: None)
     with (state / "lock").open("w") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
-        with pytest.raises(UpError, match="just starting"):
+        with pytest.raises(StartError, match="just starting"):
             second.start()
         second.stop()
     assert (state / "address").exists()
@@ -210,7 +210,7 @@ def answers(up: Running) -> bool:
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[tuple[Running, Path]]:
+def instance() -> Iterator[tuple[Running, Path]]:
     """A `peck up` without demo leagues, in which the commands that it suggested were typed."""
     with folder() as state:
         up = start(state, "--no-demo")
@@ -232,13 +232,13 @@ def house() -> Iterator[tuple[Running, Path]]:
             assert end(up, signal.SIGTERM) == 0
 
 
-def test_suggested_commands_work_without_demo_leagues(house: tuple[Running, Path]) -> None:
-    up, _ = house
+def test_suggested_commands_work_without_demo_leagues(instance: tuple[Running, Path]) -> None:
+    up, _ = instance
     assert [league["slug"] for league in up.get("/v1/leagues")["items"]] == ["first"]
 
 
-def test_a_part_that_dies_is_started_again(house: tuple[Running, Path]) -> None:
-    up, state = house
+def test_a_dead_part_is_restarted(instance: tuple[Running, Path]) -> None:
+    up, state = instance
     struck, nice = [], set()
     for pid in descendants(up.process.pid):
         with suppress(OSError):  # a box's process that has just ended
@@ -260,7 +260,7 @@ def test_a_part_that_dies_is_started_again(house: tuple[Running, Path]) -> None:
     wait_until(lambda: answers(up), "the site answers again", 60)
 
 
-def test_a_port_that_is_taken_is_refused_by_name(state: Path) -> None:
+def test_a_port_in_use_is_refused(state: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -279,9 +279,7 @@ def test_a_port_that_is_taken_is_refused_by_name(state: Path) -> None:
     assert not (state / "log").exists()
 
 
-def test_without_a_sandbox_and_without_leave_to_install_it_stops_with_the_line_to_type(
-    state: Path, tmp_path: Path
-) -> None:
+def test_without_a_sandbox_peck_up_prints_the_install_command(state: Path, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "apt-get").symlink_to("/bin/true")

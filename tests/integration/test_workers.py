@@ -34,10 +34,10 @@ from tests.chaos.fleet import wait_until
 from tests.integration import real_node
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
-from workers import broker, playing, watch
+from workers import broker, liveness, match_attempt
 from workers.broker import WakeError
-from workers.playing import Station
-from workers.renewal import Held, Renewal, held, hold
+from workers.lease_renewal import HeldLease, LeaseRenewal, held_leases, hold_lease
+from workers.match_attempt import WorkerContext
 
 EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
 SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return 'EAST'\n"
@@ -81,9 +81,9 @@ def blobs(tmp_path: Path) -> Blobs:
     return open_blobs((tmp_path / "blobs").as_uri())
 
 
-def station_at(socket: Path, run_dir: Path, worker_url: str, blobs: Blobs) -> Station:
+def station_at(socket: Path, run_dir: Path, worker_url: str, blobs: Blobs) -> WorkerContext:
     settings = Settings(worker_database_url=worker_url, run_dir=run_dir, node_socket=socket)
-    return Station(settings, blobs, "w1", lanes=4)
+    return WorkerContext(settings, blobs, "w1", max_parallel_seats=4)
 
 
 def enter(contest: Contest, blobs: Blobs, bundle: bytes) -> tuple[EntryId, MatchId]:
@@ -92,7 +92,9 @@ def enter(contest: Contest, blobs: Blobs, bundle: bytes) -> tuple[EntryId, Match
     submission, _ = agents.add_submission(
         contest.conn, contest.agent(), stored.digest, stored.size, "main.py", "", None
     )
-    entry, _, _ = entries.enter(contest.conn, contest.season.id, submission.id, profile="python")
+    entry, _, _ = entries.enter_season(
+        contest.conn, contest.season.id, submission.id, profile="python"
+    )
     assert entry.validation_match_id is not None
     return entry.id, entry.validation_match_id
 
@@ -108,13 +110,13 @@ def archive(name: str) -> bytes:
     return content.getvalue()
 
 
-def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
+def test_a_healthy_agent_passes_validation(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, EAST)
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "accepted"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
     match = history.get_match(contest.conn, match_id)
     assert blobs.exists(match.episodes[0].replay_digest)
@@ -126,18 +128,18 @@ def test_a_healthy_agent_is_validated_and_its_replay_is_there_before_the_result(
     recorded = contest.conn.execute(
         "select image_digest from attempts where match_id = %s", (match_id,)
     ).fetchone()
-    assert recorded == (loans.hello(node.socket).image_digests["python"],)
-    assert held(tmp_path) == []
-    assert playing.play(station, match_id) == "not_ours"
+    assert recorded == (loans.node_hello(node.socket).image_digests["python"],)
+    assert held_leases(tmp_path) == []
+    assert match_attempt.play_match(worker_context, match_id) == "not_ours"
 
 
-def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
+def test_a_bad_archive_is_rejected_with_the_entry_named(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, archive("../../etc/evil.py"))
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "accepted"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
@@ -146,13 +148,13 @@ def test_an_archive_that_breaks_a_rule_is_rejected_with_the_entry_named(
     assert {seat.verdict for seat in match.seats} == {"ERROR"}
 
 
-def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
+def test_a_raising_agent_is_rejected_with_its_traceback(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, b"def agent(o):\n    return o['no such key']\n")
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "accepted"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
@@ -162,34 +164,36 @@ def test_an_agent_that_raises_is_rejected_with_reason_and_traceback(
     assert "KeyError" in json.loads(gzip.decompress(b"".join(blobs.open(log))))["traceback"]
 
 
-def test_no_attempt_is_spent_on_a_node_that_does_not_answer(
+def test_an_unreachable_node_costs_no_attempt(
     contest: Contest,
     blobs: Blobs,
     worker_database_url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(playing, "NODE_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(match_attempt, "NODE_PAUSE_SECONDS", 0.0)
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
-    station = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
+    worker_context = station_at(tmp_path / "nobody.sock", tmp_path, worker_database_url, blobs)
     before = time.monotonic()
-    assert playing.play(station, match_id) == "no_node"
-    assert watch.last_answer_at() >= before, "waiting for a node is not deafness"
+    assert match_attempt.play_match(worker_context, match_id) == "no_node"
+    assert liveness.last_answer_at() >= before, "waiting for a node is not deafness"
     assert history.get_match(contest.conn, match_id).attempt == 0
 
 
-def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
+def test_a_match_is_queued_again_after_its_node_dies(
     contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     entry_id, match_id = enter(contest, blobs, SLOW)
     with real_node.running("bubblewrap") as doomed:
-        station = station_at(doomed.socket, tmp_path, worker_database_url, blobs)
+        worker_context = station_at(doomed.socket, tmp_path, worker_database_url, blobs)
         outcomes: list[str] = []
-        thread = threading.Thread(target=lambda: outcomes.append(playing.play(station, match_id)))
+        thread = threading.Thread(
+            target=lambda: outcomes.append(match_attempt.play_match(worker_context, match_id))
+        )
         thread.start()
-        wait_until(lambda: len(held(tmp_path)) == 1, "the match is played", 30)
+        wait_until(lambda: len(held_leases(tmp_path)) == 1, "the match is played", 30)
         doomed.kill()
         thread.join(60)
     assert outcomes == ["host_fault"]
@@ -198,14 +202,14 @@ def test_a_node_that_dies_in_a_match_is_nobodys_fault_and_the_match_runs_again(
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.PENDING
 
 
-def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
+def test_a_missing_bundle_is_a_worker_fault(
     node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
 ) -> None:
     workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
     _, match_id = enter(contest, blobs, EAST)
     blobs.delete(blobs.put_bytes(EAST).digest)
-    station = station_at(node.socket, tmp_path, worker_database_url, blobs)
-    assert playing.play(station, match_id) == "worker_fault"
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "worker_fault"
     row = contest.conn.execute(
         "select ended, fault, detail from attempts where match_id = %s", (match_id,)
     ).fetchone()
@@ -214,7 +218,7 @@ def test_a_missing_bundle_is_our_fault_and_told_in_the_attempt(
     assert "NotFound" in row[2]
 
 
-def test_workers_may_do_nothing_but_lease(worker_database_url: str) -> None:
+def test_workers_may_not_query_tables(worker_database_url: str) -> None:
     for query in ("select * from tokens", "select * from matches", "update seats set placement=1"):
         with (
             psycopg.connect(worker_database_url) as conn,
@@ -227,41 +231,41 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from ladder.ids import MatchId
-from workers.renewal import Held, hold
+from workers.lease_renewal import Held, hold
 with hold(Path(sys.argv[1]), Held(MatchId("mat_a"), 3, 3.0)):
     print("held", flush=True)
     time.sleep(600)
 """
 
 
-def test_a_killed_players_lease_is_no_longer_held_at_once(tmp_path: Path) -> None:
+def test_the_lease_of_a_killed_player_is_released_at_once(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE
     ) as player:
         assert player.stdout is not None
         player.stdout.readline()
-        assert held(tmp_path) == [Held(MatchId("mat_a"), 3, 3.0, player.pid)]
+        assert held_leases(tmp_path) == [HeldLease(MatchId("mat_a"), 3, 3.0, player.pid)]
         player.send_signal(signal.SIGKILL)
         player.wait()
-    assert held(tmp_path) == []
+    assert held_leases(tmp_path) == []
     assert list((tmp_path / "leases").iterdir()) == []
 
 
-def test_one_thread_of_a_host_renews_all_its_leases_and_goes_on_when_greeting_fails(
+def test_one_thread_renews_all_leases_of_a_host(
     tmp_path: Path,
 ) -> None:
     calls: list[list[tuple[MatchId, int]]] = []
 
-    def renew(leases: list[Held]) -> list[tuple[MatchId, int]]:
+    def renew(leases: list[HeldLease]) -> list[tuple[MatchId, int]]:
         calls.append([(lease.match_id, lease.attempt) for lease in leases])
         return calls[-1]
 
     def fail() -> None:
         raise OSError("the node is away")
 
-    first, second = Renewal(tmp_path, renew, fail), Renewal(tmp_path, renew, fail)
-    mine = [Held(MatchId(f"mat_{n}"), 1, 0.3, os.getpid()) for n in "ab"]
-    with hold(tmp_path, mine[0]), hold(tmp_path, mine[1]):
+    first, second = LeaseRenewal(tmp_path, renew, fail), LeaseRenewal(tmp_path, renew, fail)
+    mine = [HeldLease(MatchId(f"mat_{n}"), 1, 0.3, os.getpid()) for n in "ab"]
+    with hold_lease(tmp_path, mine[0]), hold_lease(tmp_path, mine[1]):
         first.start()
         wait_until(lambda: len(calls) > 2, "leases are renewed", 20)
         second.start()
@@ -280,27 +284,27 @@ def test_one_thread_of_a_host_renews_all_its_leases_and_goes_on_when_greeting_fa
         ("unix:///run/redis.sock", "redis+socket:///run/redis.sock?virtual_host=0"),
     ],
 )
-def test_addresses_of_redis_are_written_celerys_way(given: str, celery: str) -> None:
+def test_redis_addresses_are_converted_for_celery(given: str, celery: str) -> None:
     assert broker.broker_url(given) == celery
 
 
-def test_a_bell_for_a_queue_that_is_none_is_refused() -> None:
+def test_a_wake_up_message_for_an_unknown_queue_is_refused() -> None:
     with pytest.raises(ValueError, match="no queue"):
-        broker.wake("play.quantum", "play", "mat_x")
+        broker.send_wake_up("play.quantum", "play", "mat_x")
 
 
-def test_ringing_raises_while_redis_is_away_and_works_when_it_is_back(
+def test_waking_raises_an_error_while_redis_is_away(
     server_state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = server_state / "wake-up messages"
     folder.mkdir(mode=0o711)
     server = embedded.start_redis(folder)
-    monkeypatch.setattr(broker, "app", broker.application(server.url))
-    broker.wake("play.cpu", "play", "mat_x")
+    monkeypatch.setattr(broker, "app", broker.make_celery_app(server.url))
+    broker.send_wake_up("play.cpu", "play", "mat_x")
     server.stop()
     for _ in range(3):
         with pytest.raises(WakeError):
-            broker.wake("play.cpu", "play", "mat_x")
+            broker.send_wake_up("play.cpu", "play", "mat_x")
     server = embedded.start_redis(folder)
-    broker.wake("play.cpu", "play", "mat_x")
+    broker.send_wake_up("play.cpu", "play", "mat_x")
     server.stop()

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import ssl
 
-from services.client import trusted
+from services.client import tls_context
 
 
-def test_client_of_plain_http_trusts_no_certificate_at_all() -> None:
-    plain = trusted("HTTP://127.0.0.1:8000")
+def test_a_plain_http_client_trusts_no_certificate() -> None:
+    plain = tls_context("HTTP://127.0.0.1:8000")
     assert plain.get_ca_certs() == []
     assert plain.verify_mode is ssl.CERT_REQUIRED
     assert plain.check_hostname
 
 
-def test_client_of_https_trusts_the_usual_authorities() -> None:
-    usual = trusted("https://ladder.example.org")
+def test_an_https_client_trusts_the_usual_authorities() -> None:
+    usual = tls_context("https://ladder.example.org")
     assert usual.get_ca_certs() != []
     assert usual.verify_mode is ssl.CERT_REQUIRED

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from games import planes
+from games import encoders
 from games.episode import Episode, to_bytes
-from services.cli.datasets import Gathering, _write
+from services.cli.datasets import SampleCollector, _write_arrays
 from tests.unit.games.test_encoders import SMALL, episode
 
 
@@ -21,11 +21,11 @@ def match_of(*episodes: Episode) -> tuple[dict[str, Any], list[Any]]:
     return {"id": "mat_1", "season_id": "sea_1"}, replays
 
 
-def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
+def test_samples_follow_an_agent_into_the_swapped_seat(
     tmp_path: Path,
 ) -> None:
     pair = [episode("golad", 2, SMALL, seed) for seed in (0, 1)]
-    encoder, gathered = planes.encoder("golad"), Gathering()
+    encoder, gathered = encoders.encoder_of("golad"), SampleCollector()
     match, replays = match_of(*pair)
     gathered.add(match, encoder, replays, {0})
     assert [source["seats"] for source in gathered.sources] == [[0], [1]]
@@ -33,7 +33,7 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
         source["seats"][0] for source in gathered.sources for _ in range(source["samples"])
     ]
     season = {"id": "sea_1", "game": "golad", "configuration": pair[0].configuration, "best": []}
-    manifest = _write(tmp_path / "golad.npz", gathered, encoder, [season], {})
+    manifest = _write_arrays(tmp_path / "golad.npz", gathered, encoder, [season], {})
     with np.load(tmp_path / "golad.npz", allow_pickle=False) as data:
         for number, one in enumerate(pair):
             told = data["reward"][data["episode"] == number]
@@ -43,12 +43,12 @@ def test_who_changed_seats_for_the_second_episode_of_a_pair_is_followed_there(
         assert data["legal"].shape == (manifest["samples"], len(manifest["moves"]))
 
 
-def test_a_large_boards_moves_have_numbers_that_hold_them(tmp_path: Path) -> None:
+def test_moves_of_a_large_board_are_stored_as_int16(tmp_path: Path) -> None:
     recorded = episode("golad", 2, {"maxRounds": 1}, 3)
-    encoder, gathered = planes.encoder("golad"), Gathering()
+    encoder, gathered = encoders.encoder_of("golad"), SampleCollector()
     match, replays = match_of(recorded)
     gathered.add(match, encoder, replays, {0, 1})
     season = {"id": "sea_1", "game": "golad", "configuration": recorded.configuration, "best": []}
-    manifest = _write(tmp_path / "golad.npz", gathered, encoder, [season], {})
+    manifest = _write_arrays(tmp_path / "golad.npz", gathered, encoder, [season], {})
     assert len(manifest["moves"]) == 1 + 2 * 18 * 16
     assert manifest["arrays"]["moves"][0] == manifest["arrays"]["rest"][0] == "int16"

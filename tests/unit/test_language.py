@@ -56,12 +56,12 @@ def test_a_long_paragraph_is_reported(language: ModuleType, page: Path) -> None:
     assert faults(language, page) == ["page.md:1: a paragraph of 100 words; 90 are allowed"]
 
 
-def test_code_blocks_and_tables_rules_are_not_prose(language: ModuleType, page: Path) -> None:
+def test_code_blocks_and_table_rules_are_not_prose(language: ModuleType, page: Path) -> None:
     page.write_text("```\n" + "a b of c d " * 50 + "\n```\n\n| a | b |\n|---|---|\n")
     assert list(language.markdown(page)) == []
 
 
-def test_list_items_and_table_cells_are_paragraphs_of_their_own(
+def test_list_items_and_table_cells_are_separate_paragraphs(
     language: ModuleType, page: Path
 ) -> None:
     page.write_text("- One of the items\n- Two of the items\n\n| left of it | right of it |\n")
@@ -69,9 +69,7 @@ def test_list_items_and_table_cells_are_paragraphs_of_their_own(
     assert texts == ["One of the items", "Two of the items", "left of it", "right of it"]
 
 
-def test_docstrings_comments_and_messages_of_python_are_read(
-    language: ModuleType, page: Path
-) -> None:
+def test_docstrings_comments_and_messages_are_checked(language: ModuleType, page: Path) -> None:
     module = page.with_suffix(".py")
     module.write_text(
         '"""The first line."""\n\n# A comment is here.\nname = 1\n\n\ndef play():\n'
@@ -86,7 +84,7 @@ def test_docstrings_comments_and_messages_of_python_are_read(
     ]
 
 
-def test_sql_is_not_a_message(language: ModuleType, page: Path) -> None:
+def test_sql_text_is_not_a_message(language: ModuleType, page: Path) -> None:
     module = page.with_suffix(".py")
     module.write_text('conn.execute("select a, b from the_table where a is not null and c")\n')
     assert list(language.python(module)) == []

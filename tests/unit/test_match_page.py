@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from services.http.problems import ProblemError
-from services.web.matches import frames_of
+from services.web.matches import frames_json
 from tests.unit.games.test_frames import episode
 
 
-def test_a_replay_whose_rules_are_gone_or_others_now_is_not_found() -> None:
+def test_a_replay_without_matching_rules_is_not_found() -> None:
     record, states = episode(1)
-    assert len(frames_of(record)["frames"]) == len(states)
+    assert len(frames_json(record)["frames"]) == len(states)
     first, *others = record.steps
     other_rules = replace(record, steps=(replace(first, moves=("sideways",) * 3), *others))
     for found in (replace(record, game="gone"), other_rules):
         with pytest.raises(ProblemError, match="cannot be shown any more") as told:
-            frames_of(found)
+            frames_json(found)
         assert told.value.kind.status == 404

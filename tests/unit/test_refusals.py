@@ -6,59 +6,59 @@ import json
 from typing import Any
 
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError
-from services.cli.submitting import as_options
-from services.http.problems import refused
+from services.cli.submissions import with_option_names
+from services.http.problems import problem_of_refusal
 from services.web.forms import Form
 
 
 def problem_of(error: LadderError) -> dict[str, Any]:
-    answer = refused(error)
+    answer = problem_of_refusal(error)
     problem: dict[str, Any] = json.loads(bytes(answer.body))
     assert problem["status"] == answer.status_code
     return problem
 
 
-def test_invalid_value_is_a_422_with_its_place() -> None:
+def test_an_invalid_value_is_a_422_with_the_field() -> None:
     problem = problem_of(Invalid("season.seats", "it takes 1 to 8 seats"))
     assert problem["status"] == 422
     assert problem["detail"] == "body.season.seats: it takes 1 to 8 seats"
     assert problem["errors"] == [{"where": "body.season.seats", "message": "it takes 1 to 8 seats"}]
 
 
-def test_conflict_over_a_field_is_a_409_with_its_place() -> None:
+def test_a_conflict_over_a_field_is_a_409_with_the_field() -> None:
     problem = problem_of(Conflict("there is one already", field="slug"))
     assert problem["status"] == 409
     assert problem["detail"] == "slug: there is one already"
     assert problem["errors"] == [{"where": "body.slug", "message": "there is one already"}]
 
 
-def test_conflict_over_no_field_has_no_places() -> None:
+def test_a_conflict_without_a_field_names_no_field() -> None:
     assert "errors" not in problem_of(Conflict("the season is over"))
 
 
-def test_forbidden_act_is_a_403() -> None:
+def test_a_forbidden_action_is_a_403() -> None:
     assert problem_of(Forbidden("ask its host"))["status"] == 403
 
 
-def test_form_puts_an_error_beside_its_field() -> None:
+def test_a_form_shows_an_error_beside_the_field() -> None:
     form = Form({"season.seats": "9", "slug": "geese"})
     form.refuse(Invalid("season.seats", "it takes 1 to 8 seats"))
     form.refuse(Conflict("there is one already", field="slug"))
     assert form.wrong == {"season.seats": "It takes 1 to 8 seats", "slug": "There is one already"}
 
 
-def test_form_does_not_read_a_field_out_of_a_sentence() -> None:
+def test_a_form_takes_no_field_from_an_error_message() -> None:
     form = Form({"slug": "geese"})
     form.refuse(Conflict("slug: is only a word of this sentence"))
     assert form.wrong == {"": "Slug: is only a word of this sentence"}
 
 
-def test_command_line_names_the_option_of_a_refused_place() -> None:
-    told = as_options(problem_of(Invalid("url", "begin with http:// or https://")))
+def test_the_command_line_names_the_option_of_a_refused_field() -> None:
+    told = with_option_names(problem_of(Invalid("url", "begin with http:// or https://")))
     assert told["detail"] == "--url: begin with http:// or https://"
     assert told["errors"] == [{"where": "--url", "message": "begin with http:// or https://"}]
 
 
-def test_command_line_leaves_a_problem_without_places_as_it_is() -> None:
+def test_the_command_line_shows_a_problem_without_fields_unchanged() -> None:
     problem = problem_of(Conflict("url: the season is over"))
-    assert as_options(problem) == problem
+    assert with_option_names(problem) == problem

@@ -1,4 +1,4 @@
-"""The server of docs/remote.md, called as a match calls it."""
+"""The server of docs/how-to/run-a-remote-agent.md, called as a match calls it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 
 from egress.address import parse
 from egress.guard import Rules
-from sandbox.remote.caller import Server
+from sandbox.remote.caller import RemoteServer
 
-PAGE = Path(__file__).parents[2] / "docs/remote.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/run-a-remote-agent.md"
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
 SEEN = {
     "board": {"width": 3, "height": 3, "snakes": [{"body": [{"x": 0, "y": 2}, {"x": 1, "y": 2}]}]},
@@ -25,7 +25,7 @@ SEEN = {
 """In the upper left corner, with its body to the right."""
 
 
-def test_the_server_of_the_page_is_there_and_moves(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_documented_remote_server_answers_moves(capfd: pytest.CaptureFixture[str]) -> None:
     (text,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     defined: dict[str, Any] = {"__name__": "snake"}
     exec(compile(text, PAGE, "exec"), defined)
@@ -34,7 +34,7 @@ def test_the_server_of_the_page_is_there_and_moves(capfd: pytest.CaptureFixture[
         threading.Thread(target=served.serve_forever, args=(0.01,)).start()
         try:
             address = parse(f"http://127.0.0.1:{served.server_port}{defined['SECRET']}")
-            server, body = Server(address, HOME), json.dumps(SEEN)
+            server, body = RemoteServer(address, HOME), json.dumps(SEEN)
             server.greet("1")
             assert server.call("POST", "/start", body, None)[0] == 200
             assert server.call("POST", "/move", body, None) == (200, b'{"move": "down"}')

@@ -19,14 +19,14 @@ READERS = {
     "services/environment.py": "the command line's",
     "sandbox/remote/__main__.py": "keeps what the guard reads and starts again without the rest",
     "sandbox/remote/daemon.py": "hands the guard's variables to it, without dependencies",
-    "sandbox/remote/callers.py": "empties it",
-    "sandbox/guard.py": "for a child",
-    "sandbox/launchers/engine.py": "pip's own variable",
+    "sandbox/remote/caller_processes.py": "empties it",
+    "sandbox/process_guard.py": "for a child",
+    "sandbox/launchers/docker_images.py": "pip's own variable",
     "sandbox/profiles.py": "XDG_CACHE_HOME",
     "services/cli/game.py": "for a child",
     "services/cli/run.py": "for a child",
-    "services/packages.py": "for a child, and CI",
-    "services/premises.py": "DOCKER_HOST",
+    "services/system_packages.py": "for a child, and CI",
+    "services/host_checks.py": "DOCKER_HOST",
     "services/up.py": "for children",
 }
 
@@ -38,7 +38,7 @@ def reads_environment(source: str) -> bool:
     )
 
 
-def test_only_listed_modules_touch_the_environment() -> None:
+def test_only_listed_modules_read_the_environment() -> None:
     found = {
         str(path.relative_to(CHECKOUT))
         for package in PACKAGES
@@ -48,7 +48,7 @@ def test_only_listed_modules_touch_the_environment() -> None:
     assert found == set(READERS)
 
 
-def test_only_settings_read_variables_of_our_own() -> None:
+def test_only_settings_modules_read_peck_variables() -> None:
     settings = {"sandbox/settings.py", "services/environment.py"}
     read = re.compile(r"""(environ(\.get)?|getenv)\s*[\[(]\s*f?["']PECK_""")
     for name in READERS.keys() - settings:

@@ -21,7 +21,7 @@ def totals(folder: Path) -> Totals:
     return made
 
 
-def test_totals_of_all_stages_are_one_line_in_pytests_form(tmp_path: Path) -> None:
+def test_totals_of_all_stages_form_one_pytest_style_line(tmp_path: Path) -> None:
     line = totals(tmp_path).line(3661.5)
     assert line.strip("=") == " 2 failed, 2 passed, 2 skipped, 2 errors in 3661.50s (1:01:01) "
     assert Totals().line(1).strip("=") == " no tests ran in 1.00s (0:00:01) "

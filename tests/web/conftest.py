@@ -17,8 +17,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from ladder.database import db
-from ladder.database.blobs import StoredBlobs, open_blobs
-from services.client import trusted
+from ladder.database.blobs import ObjectStoreBlobs, open_blobs
+from services.client import tls_context
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed
 
@@ -42,13 +42,13 @@ class Site:
 
     address: str
     database_url: str
-    blobs: StoredBlobs
+    blobs: ObjectStoreBlobs
     contest: Contest
 
     def get(self, path: str, token: str | None = None) -> httpx.Response:
         """A page as a browser without script gets it, signed in if a token is given."""
         with httpx.Client(
-            base_url=self.address, headers={"Accept": "text/html"}, verify=trusted(self.address)
+            base_url=self.address, headers={"Accept": "text/html"}, verify=tls_context(self.address)
         ) as client:
             if token:
                 sign_in(client, token)

@@ -22,7 +22,7 @@ from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.matches import lease, workers
-from ladder.matches.records import EpisodeResult, Order, SeatResult
+from ladder.matches.records import EpisodeResult, MatchOrder, SeatResult
 
 Agent = Callable[[dict[str, Any], dict[str, Any]], str]
 AGENTS = Path(__file__).parents[2] / "agents" / "hungry_geese"
@@ -77,7 +77,9 @@ def crashing(step: int, name: str = "greedy") -> Agent:
     return agent
 
 
-def play_order(conn: Connection, blobs: Blobs, order: Order, agents: Sequence[Agent]) -> Episode:
+def play_order(
+    conn: Connection, blobs: Blobs, order: MatchOrder, agents: Sequence[Agent]
+) -> Episode:
     """Plays the attempt, stores replay and logs, and reports the result."""
     game = GAMES[order.game]
     chance_of = random.Random(order.seed)
@@ -133,7 +135,7 @@ def play_order(conn: Connection, blobs: Blobs, order: Order, agents: Sequence[Ag
                 log_digest=blobs.put_bytes(log_of(seat)).digest,
             )
         )
-    lease.finish(
+    lease.finish_match(
         conn,
         order.match_id,
         order.attempt,
@@ -198,8 +200,8 @@ def play_queued(
 ) -> Episode:
     """Claims and plays one match that waits."""
     workers.register_worker(conn, WORKER)
-    workers.see_worker(conn, WORKER.id)
-    order = lease.claim(conn, match_id, WORKER.id)
+    workers.record_heartbeat(conn, WORKER.id)
+    order = lease.claim_match(conn, match_id, WORKER.id)
     # It is heard of for as long as the tests take.
     conn.execute("update workers set seen_at = now() + interval '1 hour'")
     conn.commit()

@@ -12,8 +12,8 @@ from games import GAMES
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
+from ladder.enums import MatchKind
 from ladder.ids import MatchId
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues, seasons
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat
@@ -131,13 +131,13 @@ def play_one(conn: Connection, blobs: Blobs, host: User, name: str) -> MatchId:
         submission, _ = agents.add_submission(
             conn, agent_id, digest, len(content), "main.py", "plays", None
         )
-        entry = entries.enter(conn, season.id, submission.id)[0]
+        entry = entries.enter_season(conn, season.id, submission.id)[0]
         conn.commit()
         assert entry.validation_match_id is not None
         copies = [player(f"copy {seat}") for seat in range(len(names))]
         play_queued(conn, blobs, entry.validation_match_id, copies)
         lineup.append(LineupSeat(entry.id, submission.id, agent_id, team.id))
-    match_id = matches.create(
+    match_id = matches.create_match(
         conn, season=season, kind=MatchKind.RATED, lineup=lineup, seed=bytes([SEEDS[name]] * 16)
     )
     conn.commit()

@@ -13,8 +13,8 @@ from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Entry
+from ladder.enums import MatchKind
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history, matches
@@ -190,12 +190,12 @@ def enter(
     submission, _ = agents.add_submission(
         conn, agent_id, digest, len(content), "main.py", message, None
     )
-    return entries.enter(conn, contest.season.id, submission.id, is_anchor=anchor)[0]
+    return entries.enter_season(conn, contest.season.id, submission.id, is_anchor=anchor)[0]
 
 
 def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[Entry]) -> MatchId:
     """One rated match, played and rated."""
-    match_id = matches.create(
+    match_id = matches.create_match(
         conn,
         season=contest.season,
         kind=MatchKind.RATED,
@@ -203,7 +203,7 @@ def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[En
     )
     conn.commit()
     play_queued(conn, blobs, match_id, [contest.players[entry.id]() for entry in lineup])
-    ratings.apply(conn, contest.season.id)
+    ratings.rate_season(conn, contest.season.id)
     conn.commit()
     contest.rated.append(match_id)
     return match_id
@@ -223,7 +223,7 @@ def play_many(conn: Connection, blobs: Blobs, contest: Contest, count: int) -> N
 def play_scrim(conn: Connection, blobs: Blobs, contest: Contest, team: Team, games: int) -> None:
     """A scrim of the owner's team, with a game or two still to be played."""
     lineup = [contest.own[0], contest.own[1], contest.active[0], contest.own[0]]
-    scrim = scrims.request(
+    scrim = scrims.request_scrim(
         conn,
         season=contest.season,
         team_id=team.id,

@@ -104,7 +104,7 @@ def settle(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_names_roles_and_contrast_are_right_on_every_page(
+def test_every_page_has_accessible_names_and_contrast(
     site: Site, tab: Callable[..., Tab], scheme: str
 ) -> None:
     mine = tab(scheme=scheme)
@@ -132,7 +132,7 @@ def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[...
         assert page.evaluate(inner) == 0, path
 
 
-def test_focus_is_visible_and_the_first_tab_skips_to_the_content(tab: Callable[..., Tab]) -> None:
+def test_the_first_tab_stop_skips_to_the_content(tab: Callable[..., Tab]) -> None:
     page = tab().open("/leagues/hungry-geese")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -146,9 +146,7 @@ def test_focus_is_visible_and_the_first_tab_skips_to_the_content(tab: Callable[.
         page.keyboard.press("Tab")
 
 
-def test_the_colours_of_the_first_four_geese_differ_in_lightness_or_hue_and_in_stripe(
-    site: Site, tab: Callable[..., Tab]
-) -> None:
+def test_the_first_four_geese_are_visually_distinct(site: Site, tab: Callable[..., Tab]) -> None:
     for scheme in ("light", "dark"):
         page = tab(scheme=scheme).open(f"/matches/{site.contest.failed_match}")
         page.wait_for_selector("[data-ready]")

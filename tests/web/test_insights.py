@@ -6,7 +6,7 @@ from ladder.database.db import connect
 from tests.web.conftest import Site
 
 
-def test_an_agents_page_tells_what_its_games_say_and_its_times_to_the_owner_alone(
+def test_an_agent_page_shows_times_only_to_the_owner(
     site: Site,
 ) -> None:
     path = f"/agents/{site.contest.own[0].agent_id}"
@@ -30,7 +30,7 @@ def last_match(site: Site, ago: str) -> None:
         )
 
 
-def test_a_silent_league_says_why_and_its_host_what_to_do(site: Site) -> None:
+def test_a_stalled_league_page_explains_the_cause(site: Site) -> None:
     path = "/leagues/hungry-geese"
     last_match(site, "10 seconds")
     assert "No match has finished" not in site.get(path).text
@@ -42,13 +42,13 @@ def test_a_silent_league_says_why_and_its_host_what_to_do(site: Site) -> None:
     assert "For you as its host" in host
 
 
-def test_a_board_says_what_is_official_and_what_is_live(site: Site) -> None:
+def test_the_league_page_labels_official_and_live_scores(site: Site) -> None:
     text = site.get("/leagues/hungry-geese").text
     assert "<strong>official</strong>" in text
     assert "<strong>live</strong>" in text
 
 
-def test_the_personal_page_tells_what_happened_to_own_agents(site: Site) -> None:
+def test_the_personal_page_shows_events_of_own_agents(site: Site) -> None:
     text = site.get("/me", site.contest.owner_token).text
     assert "What happened" in text
     assert "placed <a" in text

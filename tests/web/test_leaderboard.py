@@ -17,10 +17,10 @@ pytestmark = pytest.mark.browser
 BOARD = "/leagues/hungry-geese"
 
 
-def test_the_leaderboard_shows_what_the_store_says(site: Site, tab: Callable[..., Tab]) -> None:
+def test_the_leaderboard_matches_the_database(site: Site, tab: Callable[..., Tab]) -> None:
     page = tab().open(BOARD)
     with connect(site.database_url) as conn:
-        board = leaderboard.read(conn, site.contest.season.id)
+        board = leaderboard.read_board(conn, site.contest.season.id)
     rows = page.locator("#board tbody tr")
     expect(rows).to_have_count(len(board.rows))
     for index, standing in enumerate(board.rows):
@@ -29,9 +29,7 @@ def test_the_leaderboard_shows_what_the_store_says(site: Site, tab: Callable[...
         expect(cells.locator(".score")).to_have_text(f"{standing.score:,.0f}")
 
 
-def test_the_leaderboard_renews_itself_when_a_match_was_rated(
-    site: Site, tab: Callable[..., Tab]
-) -> None:
+def test_the_leaderboard_updates_after_a_rated_match(site: Site, tab: Callable[..., Tab]) -> None:
     page = tab().open(BOARD)
     entry = site.contest.active[0]
     row = page.locator(f"[data-key={entry.id}]")
@@ -59,7 +57,7 @@ def test_a_script_in_a_name_is_shown_as_text(tab: Callable[..., Tab]) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(SCRIPT_NAME)
 
 
-def test_own_rows_are_marked_after_signing_in(site: Site, tab: Callable[..., Tab]) -> None:
+def test_own_rows_are_marked_after_sign_in(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab()
     mine.sign_in(site.contest.owner_token)
     page = mine.open(BOARD)
@@ -69,9 +67,7 @@ def test_own_rows_are_marked_after_signing_in(site: Site, tab: Callable[..., Tab
     expect(page.get_by_role("link", name="Sign in")).to_be_visible()
 
 
-def test_the_owner_reads_the_log_from_the_match_and_a_stranger_finds_no_such_page(
-    site: Site, tab: Callable[..., Tab]
-) -> None:
+def test_only_the_owner_can_open_the_log_of_a_match(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab()
     mine.sign_in(site.contest.owner_token)
     page = mine.open(f"/matches/{site.contest.failed_match}")

@@ -9,18 +9,18 @@ import httpx
 import pytest
 
 from ladder.database.db import connect
-from ladder.kinds import ReplayVisibility
+from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.people import tokens
-from services.client import trusted
-from services.web import curve, wording
+from services.client import tls_context
+from services.web import formatting, rating_curve
 from tests.web.conftest import Site, sign_in
 from tests.web.seeding import SCRIPT_NAME
 
 ESCAPED = "&lt;script&gt;alert(&#39;name&#39;)&lt;/script&gt;"
 
 
-def test_every_page_has_a_policy_that_allows_our_own_files_only(site: Site) -> None:
+def test_the_content_policy_allows_only_our_own_files(site: Site) -> None:
     contest = site.contest
     paths = ["/", "/leagues/hungry-geese", f"/matches/{contest.rated[-1]}", "/sign-in", "/nothing"]
     for path in paths:
@@ -33,7 +33,7 @@ def test_every_page_has_a_policy_that_allows_our_own_files_only(site: Site) -> N
         assert answer.text.count("<script") == answer.text.count('<script type="module" src="/')
 
 
-def test_a_script_in_an_agents_name_is_text_on_every_page(site: Site) -> None:
+def test_a_script_in_an_agent_name_is_shown_as_text(site: Site) -> None:
     with connect(site.database_url) as conn:
         row = conn.execute("select id from agents where name = %s", (SCRIPT_NAME,)).fetchone()
         assert row is not None
@@ -49,7 +49,7 @@ def test_a_script_in_an_agents_name_is_text_on_every_page(site: Site) -> None:
         assert SCRIPT_NAME not in text
 
 
-def test_a_log_is_for_its_owner_and_does_not_exist_for_others(site: Site) -> None:
+def test_a_log_is_visible_only_to_the_owner(site: Site) -> None:
     contest = site.contest
     path = f"/logs/{contest.failed_match}/0"
     mine = site.get(path, contest.owner_token)
@@ -67,7 +67,7 @@ def test_a_log_is_for_its_owner_and_does_not_exist_for_others(site: Site) -> Non
     assert site.get(f"/logs/{contest.failed_match}/9", contest.owner_token).status_code == 404
 
 
-def test_the_reason_of_a_failure_is_shown_to_the_owner_alone(site: Site) -> None:
+def test_the_reason_of_a_failure_is_visible_only_to_the_owner(site: Site) -> None:
     path = f"/matches/{site.contest.failed_match}"
     reason = "raised ValueError"
     assert reason in site.get(path, site.contest.owner_token).text
@@ -78,7 +78,7 @@ def test_the_reason_of_a_failure_is_shown_to_the_owner_alone(site: Site) -> None
         assert "/logs/" not in answer.text
 
 
-def test_pending_and_rejected_submissions_are_told_to_the_owner_with_reason_and_queue(
+def test_submission_states_are_visible_only_to_the_owner(
     site: Site,
 ) -> None:
     contest = site.contest
@@ -93,7 +93,7 @@ def test_pending_and_rejected_submissions_are_told_to_the_owner_with_reason_and_
         assert secret not in others
 
 
-def test_a_private_league_does_not_exist_for_who_is_not_in_it(site: Site) -> None:
+def test_a_private_league_is_not_found_for_non_members(site: Site) -> None:
     contest = site.contest
     for token, status in ((None, 404), (contest.stranger_token, 404), (contest.host_token, 200)):
         for path in ("/leagues/club", "/leagues/club/board", "/leagues/club/recent"):
@@ -101,7 +101,7 @@ def test_a_private_league_does_not_exist_for_who_is_not_in_it(site: Site) -> Non
         assert ("Ornithologists" in site.get("/", token).text) == (status == 200)
 
 
-def test_a_scrim_and_its_matches_exist_for_the_team_that_asked_alone(site: Site) -> None:
+def test_a_scrim_is_visible_only_to_the_requesting_team(site: Site) -> None:
     contest = site.contest
     with connect(site.database_url) as conn:
         row = conn.execute(
@@ -119,7 +119,7 @@ def test_a_scrim_and_its_matches_exist_for_the_team_that_asked_alone(site: Site)
     assert match in site.get(f"/agents/{contest.own[0].agent_id}", contest.owner_token).text
 
 
-def test_a_replay_kept_to_its_teams_is_not_shown_to_others_in_any_form(site: Site) -> None:
+def test_a_restricted_replay_is_hidden_from_other_teams(site: Site) -> None:
     contest = site.contest
     match = f"/matches/{contest.failed_match}"
     with connect(site.database_url) as conn:
@@ -141,7 +141,7 @@ def test_a_replay_kept_to_its_teams_is_not_shown_to_others_in_any_form(site: Sit
             )
 
 
-def test_a_scrim_in_play_tells_its_progress_to_its_team_alone(site: Site) -> None:
+def test_scrim_progress_is_visible_only_to_the_team(site: Site) -> None:
     path = f"/scrims/{site.contest.scrim}/progress"
     answer = site.get(path, site.contest.owner_token)
     assert answer.status_code == 200
@@ -149,9 +149,9 @@ def test_a_scrim_in_play_tells_its_progress_to_its_team_alone(site: Site) -> Non
     assert site.get(path, site.contest.stranger_token).status_code == 404
 
 
-def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
+def test_a_forged_sign_in_form_is_refused(site: Site) -> None:
     token = site.contest.owner_token
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         for proof in ("", "0" * 64):
             answer = client.post("/sign-in", data={"token": token, "form_token": proof})
             assert answer.status_code == 403
@@ -161,10 +161,10 @@ def test_a_sign_in_form_from_elsewhere_is_refused(site: Site) -> None:
         assert answer.status_code == 403
 
 
-def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(site: Site) -> None:
+def test_a_session_cookie_ends_with_the_token(site: Site) -> None:
     with connect(site.database_url) as conn:
         token, text = tokens.mint_token(conn, site.contest.owner.id, "borrowed", ["read"])
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         answer = sign_in(client, text)
         assert answer.status_code == 303
         cookie = answer.headers["set-cookie"]
@@ -182,8 +182,8 @@ def test_a_session_cookie_is_signed_hidden_from_scripts_and_ends_with_its_token(
         assert client.get("/me").status_code == 303
 
 
-def test_signing_out_needs_our_own_form_and_ends_the_session(site: Site) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+def test_signing_out_ends_the_session(site: Site) -> None:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.owner_token)
         assert client.post("/sign-out", data={"form_token": "x"}).status_code == 403
         page = client.get("/me").text
@@ -193,22 +193,22 @@ def test_signing_out_needs_our_own_form_and_ends_the_session(site: Site) -> None
 
 
 @pytest.mark.parametrize("onward", ["//evil.example", "https://evil.example", "/\\evil", "x\ny"])
-def test_after_signing_in_one_stays_on_this_site(site: Site, onward: str) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+def test_sign_in_never_redirects_to_another_site(site: Site, onward: str) -> None:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         form = client.get("/sign-in", params={"next": onward}).text
         proof = form.split('name="form_token" value="', 1)[1].split('"', 1)[0]
         data = {"token": site.contest.owner_token, "form_token": proof, "next": onward}
         assert client.post("/sign-in", data=data).headers["location"] == "/me"
 
 
-def test_a_wrong_token_is_told_so(site: Site) -> None:
-    with httpx.Client(base_url=site.address, verify=trusted(site.address)) as client:
+def test_a_wrong_token_is_reported(site: Site) -> None:
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         answer = sign_in(client, "peck_wrong")
         assert answer.status_code == 422
         assert "mistyped, expired or revoked" in answer.text
 
 
-def test_the_board_is_not_sent_again_while_its_revision_stands(site: Site) -> None:
+def test_an_unchanged_leaderboard_is_not_sent_again(site: Site) -> None:
     first = site.get("/leagues/hungry-geese/board")
     assert first.status_code == 200
     again = httpx.get(
@@ -219,7 +219,7 @@ def test_the_board_is_not_sent_again_while_its_revision_stands(site: Site) -> No
     assert again.content == b""
 
 
-def test_the_board_shows_anchors_in_place_without_rank_and_medals_by_the_table(site: Site) -> None:
+def test_the_leaderboard_shows_anchors_without_a_rank(site: Site) -> None:
     text = site.get("/leagues/hungry-geese").text
     rows = text.split("<tr")[2:]
     anchor = next(row for row in rows if "Anchor: greedy" in row)
@@ -228,7 +228,7 @@ def test_the_board_shows_anchors_in_place_without_rank_and_medals_by_the_table(s
     assert [row.count('class="medal"') for row in rows if "Anchor" not in row][:5] == [1] * 4 + [0]
 
 
-def test_pages_far_beyond_the_end_and_odd_addresses_are_answered(site: Site) -> None:
+def test_unknown_addresses_give_proper_responses(site: Site) -> None:
     assert site.get("/leagues/hungry-geese?page=99999").status_code == 200
     for path in (
         "/leagues/hungry-geese?season=7",
@@ -245,7 +245,7 @@ def test_pages_far_beyond_the_end_and_odd_addresses_are_answered(site: Site) -> 
         assert "<h1>" in answer.text
 
 
-def test_errors_of_the_api_stay_problems_and_those_of_pages_are_pages(site: Site) -> None:
+def test_page_errors_are_html_pages(site: Site) -> None:
     headers = {"Accept": "text/html"}
     api = httpx.get(f"{site.address}/v1/nothing", headers=headers)
     assert api.headers["content-type"] == "application/problem+json"
@@ -254,7 +254,7 @@ def test_errors_of_the_api_stay_problems_and_those_of_pages_are_pages(site: Site
     assert httpx.get(f"{site.address}/problems/not-found").status_code == 200
 
 
-def test_the_kaggle_download_is_the_episode_of_the_api(site: Site) -> None:
+def test_the_kaggle_download_equals_the_api_episode(site: Site) -> None:
     match = site.contest.rated[0]
     own = site.get(f"/matches/{match}/episode.json?download=1")
     assert own.headers["content-disposition"].startswith('attachment; filename="episode-')
@@ -262,7 +262,7 @@ def test_the_kaggle_download_is_the_episode_of_the_api(site: Site) -> None:
     assert json.loads(own.text)["steps"] == api.json()["steps"]
 
 
-def test_an_episode_is_sent_packed_and_not_again_to_who_has_it(site: Site) -> None:
+def test_an_episode_is_sent_compressed_with_an_etag(site: Site) -> None:
     path = f"{site.address}/matches/{site.contest.other_games['golad']}/episode.json"
     packed, plain = (
         httpx.get(path, headers={"Accept-Encoding": accepted}) for accepted in ("gzip", "identity")
@@ -276,7 +276,7 @@ def test_an_episode_is_sent_packed_and_not_again_to_who_has_it(site: Site) -> No
     assert (known.status_code, known.content) == (304, b"")
 
 
-def test_times_and_numbers_read_well() -> None:
+def test_times_and_numbers_have_readable_formats() -> None:
     now = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
     for seconds, text in (
         (3, "just now"),
@@ -284,8 +284,8 @@ def test_times_and_numbers_read_well() -> None:
         (61, "1 min ago"),
         (90_000, "1 d ago"),
     ):
-        assert wording.ago(now - timedelta(seconds=seconds), now) == text
-    assert [wording.seconds(one) for one in (0.00004, 0.0012, 0.25, 1.0, 61.5, 600)] == [
+        assert formatting.ago_text(now - timedelta(seconds=seconds), now) == text
+    assert [formatting.seconds_text(one) for one in (0.00004, 0.0012, 0.25, 1.0, 61.5, 600)] == [
         "<0.1 ms",
         "1.2 ms",
         "250 ms",
@@ -293,14 +293,16 @@ def test_times_and_numbers_read_well() -> None:
         "61.5 s",
         "10 min",
     ]
-    assert str(wording.change(-7.6)) == '<span class="num down">\N{MINUS SIGN}8</span>'
+    assert str(formatting.change_text(-7.6)) == '<span class="num down">\N{MINUS SIGN}8</span>'
 
 
-def test_a_rating_curve_names_its_ends_and_every_match() -> None:
+def test_a_rating_curve_links_every_match() -> None:
     at = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
-    start = curve.Point(600, 200, 0, "mat_a", at)
-    drawn = str(curve.draw([curve.Point(650, 150, 50, "mat_a", at)], start))
+    start = rating_curve.CurvePoint(600, 200, 0, "mat_a", at)
+    drawn = str(
+        rating_curve.draw_curves([rating_curve.CurvePoint(650, 150, 50, "mat_a", at)], start)
+    )
     assert "from 600 to 650, now plus or minus 300" in drawn
     assert drawn.count('href="/matches/mat_a"') == 2
     assert "style=" not in drawn
-    assert curve.ticks(0, 1000) == [0, 250, 500, 750, 1000]
+    assert rating_curve.axis_ticks(0, 1000) == [0, 250, 500, 750, 1000]

@@ -64,7 +64,7 @@ def ended(episode: dict[str, Any], seat: int) -> int:
     )
 
 
-def test_steps_by_button_show_the_lengths_of_the_episode(
+def test_the_step_buttons_move_through_the_episode(
     tab: Callable[..., Tab], episode: dict[str, Any]
 ) -> None:
     page = opened(tab(), episode)
@@ -80,9 +80,7 @@ def test_steps_by_button_show_the_lengths_of_the_episode(
     holds(page, episode, 0)
 
 
-def test_the_keyboard_plays_steps_jumps_and_changes_speed(
-    tab: Callable[..., Tab], episode: dict[str, Any]
-) -> None:
+def test_the_keyboard_controls_playback(tab: Callable[..., Tab], episode: dict[str, Any]) -> None:
     page = opened(tab(), episode)
     last = len(episode["steps"]) - 1
     keys = page.keyboard
@@ -111,9 +109,7 @@ def test_the_keyboard_plays_steps_jumps_and_changes_speed(
     holds(page, episode, int(held))
 
 
-def test_playing_runs_to_the_end_and_starts_again(
-    tab: Callable[..., Tab], episode: dict[str, Any]
-) -> None:
+def test_playback_restarts_after_the_end(tab: Callable[..., Tab], episode: dict[str, Any]) -> None:
     last = len(episode["steps"]) - 1
     page = opened(tab(), episode, f"#step={last - 4}")
     page.get_by_label("Speed").select_option("8")
@@ -124,7 +120,7 @@ def test_playing_runs_to_the_end_and_starts_again(
     expect(page.locator("[data-player]")).not_to_have_attribute("data-step", str(last))
 
 
-def test_the_mouse_scrubs_on_the_slider_and_on_the_chart(
+def test_the_mouse_scrubs_on_slider_and_chart(
     tab: Callable[..., Tab], episode: dict[str, Any]
 ) -> None:
     page = opened(tab(), episode)
@@ -145,7 +141,7 @@ def test_the_mouse_scrubs_on_the_slider_and_on_the_chart(
     at_step(page, last)
 
 
-def test_a_deep_link_opens_at_its_step_and_the_address_follows(
+def test_a_deep_link_opens_at_the_linked_step(
     tab: Callable[..., Tab], episode: dict[str, Any]
 ) -> None:
     page = opened(tab(), episode, "#step=12")
@@ -156,7 +152,7 @@ def test_a_deep_link_opens_at_its_step_and_the_address_follows(
     holds(page, episode, 3)
 
 
-def test_a_body_that_crosses_an_edge_is_drawn_on_both_sides(
+def test_a_goose_crossing_an_edge_is_drawn_on_both_sides(
     tab: Callable[..., Tab], episode: dict[str, Any]
 ) -> None:
     columns, rows = (episode["configuration"][name] for name in ("columns", "rows"))
@@ -180,7 +176,7 @@ def test_a_body_that_crosses_an_edge_is_drawn_on_both_sides(
     assert path.count("M") > 1
 
 
-def test_charged_time_and_bank_are_those_of_the_episode(
+def test_charged_time_and_bank_match_the_episode(
     tab: Callable[..., Tab], episode: dict[str, Any]
 ) -> None:
     page = opened(tab(), episode, "#step=5")
@@ -194,7 +190,7 @@ def test_charged_time_and_bank_are_those_of_the_episode(
             expect(card.locator(".bank")).to_have_text(f"{bank:.1f} s")
 
 
-def test_how_a_goose_ended_is_told(tab: Callable[..., Tab], site: Site) -> None:
+def test_the_player_shows_the_reason_for_elimination(tab: Callable[..., Tab], site: Site) -> None:
     page = tab().open(f"/matches/{site.contest.failed_match}#step=30")
     page.wait_for_selector("[data-ready]")
     card = page.locator("[data-seat='0']")

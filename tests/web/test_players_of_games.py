@@ -47,7 +47,7 @@ def fits_a_phone(tab: Callable[..., Tab], site: Site, game: str) -> None:
     assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == []
 
 
-def test_battlesnake_shows_bodies_health_hazards_faults_and_ends(
+def test_the_battlesnake_player_shows_the_whole_position(
     site: Site, tab: Callable[..., Tab]
 ) -> None:
     episode, page = episode_of(site, "battlesnake"), opened(tab, site, "battlesnake")
@@ -78,9 +78,7 @@ def test_battlesnake_shows_bodies_health_hazards_faults_and_ends(
     fits_a_phone(tab, site, "battlesnake")
 
 
-def test_golad_shows_the_field_the_cells_and_what_each_move_touched(
-    site: Site, tab: Callable[..., Tab]
-) -> None:
+def test_the_golad_player_shows_the_cells_of_each_move(site: Site, tab: Callable[..., Tab]) -> None:
     episode, page = episode_of(site, "golad"), opened(tab, site, "golad")
     last = len(episode["frames"]) - 1
     for step in (0, 1, 2, last):
@@ -99,7 +97,7 @@ def test_golad_shows_the_field_the_cells_and_what_each_move_touched(
     fits_a_phone(tab, site, "golad")
 
 
-def test_snake_shows_its_body_the_apple_and_the_end(site: Site, tab: Callable[..., Tab]) -> None:
+def test_the_snake_player_shows_body_apple_and_end(site: Site, tab: Callable[..., Tab]) -> None:
     episode, page = episode_of(site, "snake"), opened(tab, site, "snake")
     last = len(episode["frames"]) - 1
     for step in (0, 1, last):
@@ -118,7 +116,7 @@ def test_snake_shows_its_body_the_apple_and_the_end(site: Site, tab: Callable[..
 
 
 @pytest.mark.parametrize("game", ["battlesnake", "golad", "snake"])
-def test_only_formats_that_the_game_has_are_offered_and_sent(site: Site, game: str) -> None:
+def test_only_formats_of_the_game_are_offered(site: Site, game: str) -> None:
     match = site.contest.other_games[game]
     page = site.get(f"/matches/{match}").text
     assert "frames JSON" in page

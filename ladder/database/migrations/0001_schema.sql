@@ -507,7 +507,7 @@ create table ratings_default partition of ratings default;
 
 -- Progress of rating a season's log again without the results that its next stretch withdraws. A long
 -- log is done in pieces; the row goes when the stretch is rated.
-create table replays (
+create table reratings (
     season_id text primary key references seasons,
     until bigint not null,     -- last number of that stretch; what is withdrawn by then is out
     no bigint not null,        -- results up to this number are in

@@ -6,21 +6,21 @@ makes the lineups. ``seating`` deals out the seats. Where a match has one seat, 
 plays which round.
 """
 
-from ladder.matches.pairing.candidates import Candidate, Proposal, left_out
-from ladder.matches.pairing.filling import anchors_to_add, shortage
-from ladder.matches.pairing.lineups import LONGEST_WAIT, propose
-from ladder.matches.pairing.meetings import Meetings
-from ladder.matches.pairing.rounds import Runner, advance
+from ladder.matches.pairing.candidates import Candidate, Proposal, left_out_profiles
+from ladder.matches.pairing.encounter_counts import EncounterCounts
+from ladder.matches.pairing.lineups import LONGEST_WAIT, propose_lineups
+from ladder.matches.pairing.shortage import anchors_to_add, shortage_message
+from ladder.matches.pairing.solo_rounds import EntryRound, next_rounds
 
 __all__ = [
     "LONGEST_WAIT",
     "Candidate",
-    "Meetings",
+    "EncounterCounts",
+    "EntryRound",
     "Proposal",
-    "Runner",
-    "advance",
     "anchors_to_add",
-    "left_out",
-    "propose",
-    "shortage",
+    "left_out_profiles",
+    "next_rounds",
+    "propose_lineups",
+    "shortage_message",
 ]

@@ -62,7 +62,7 @@ def free_anchors(field: Collection[Candidate]) -> frozenset[EntryId]:
     )
 
 
-def together(
+def may_share_lineup(
     each: Candidate,
     others: Sequence[Candidate],
     same_team_lineups: bool,
@@ -78,7 +78,9 @@ def together(
     )
 
 
-def left_out(candidates: Sequence[Candidate], admissible: Collection[str] | None) -> list[str]:
+def left_out_profiles(
+    candidates: Sequence[Candidate], admissible: Collection[str] | None
+) -> list[str]:
     """A sentence for each profile of the field that is not admissible."""
     if admissible is None:
         return []

@@ -19,12 +19,17 @@ from typing import Final
 
 import numpy as np
 
-from ladder.matches.pairing.candidates import Candidate, Proposal, left_out, together
-from ladder.matches.pairing.field import Field, Floats, Places
-from ladder.matches.pairing.filling import shortage
-from ladder.matches.pairing.matching import Holdings
-from ladder.matches.pairing.meetings import Meetings
-from ladder.matches.pairing.seating import seated
+from ladder.matches.pairing.bipartite_matching import BundleMatching
+from ladder.matches.pairing.candidate_arrays import CandidateArrays, Floats, Indices
+from ladder.matches.pairing.candidates import (
+    Candidate,
+    Proposal,
+    left_out_profiles,
+    may_share_lineup,
+)
+from ladder.matches.pairing.encounter_counts import EncounterCounts
+from ladder.matches.pairing.seat_assignment import assign_seats
+from ladder.matches.pairing.shortage import shortage_message
 from ladder.matches.records import LineupSeat
 
 LONGEST_WAIT: Final = 128
@@ -37,7 +42,7 @@ NOBODY_LEADS: Final = (
 TRIES: Final = 8  # draws of a partner before those who may not join are sorted out
 
 
-def propose(
+def propose_lineups(
     candidates: Sequence[Candidate],
     *,
     seats: int,
@@ -46,7 +51,7 @@ def propose(
     beta: float,
     same_team_lineups: bool = False,
     admissible: Collection[str] | None = None,
-    met: Meetings | None = None,
+    met: EncounterCounts | None = None,
 ) -> Proposal:
     """Up to ``lineups`` lineups of exactly ``seats`` entries each.
 
@@ -57,21 +62,23 @@ def propose(
     competitor leads each lineup. ``met`` counts past meetings. Equal arguments and an equal ``rng``
     give equal lineups.
     """
-    out = tuple(left_out(candidates, admissible))
+    out = tuple(left_out_profiles(candidates, admissible))
     playing = [
         c for c in candidates if c.weight > 0 and (admissible is None or c.profile in admissible)
     ]
-    reason = shortage(playing, seats, same_team_lineups)
+    reason = shortage_message(playing, seats, same_team_lineups)
     if reason is not None:
         return Proposal((), "; ".join((reason, *out)), out)
     clock = sum(c.games + c.in_flight for c in candidates) // seats
-    field = Field(playing, seats, beta, met or Meetings())
-    made = _Maker(field, seats, same_team_lineups, rng).made(clock, lineups)
+    field = CandidateArrays(playing, seats, beta, met or EncounterCounts())
+    made = _LineupMaker(field, seats, same_team_lineups, rng).made(clock, lineups)
     return Proposal(tuple(made), None if made or not lineups else NOBODY_LEADS, out)
 
 
-class _Maker:
-    def __init__(self, field: Field, seats: int, same_team_lineups: bool, rng: Random) -> None:
+class _LineupMaker:
+    def __init__(
+        self, field: CandidateArrays, seats: int, same_team_lineups: bool, rng: Random
+    ) -> None:
         self._field = field
         self._seats = seats
         self._same_team = same_team_lineups
@@ -82,7 +89,7 @@ class _Maker:
         # 0: leads no lineup, with whomever.
         self._keen = self._competes * field.value * self._chance(len(field))
         self._had: dict[int, list[int]] = {}
-        self._holdings: Holdings | None = None
+        self._holdings: BundleMatching | None = None
 
     def made(self, clock: int, lineups: int) -> list[tuple[LineupSeat, ...]]:
         """As many as asked for, or none; ``clock`` counts the lineups of the past."""
@@ -134,9 +141,9 @@ class _Maker:
             lineup.append(partner)
         return lineup
 
-    def _holding(self) -> Holdings:
+    def _holding(self) -> BundleMatching:
         if self._holdings is None:
-            self._holdings = Holdings(self._field.who, self._seats)
+            self._holdings = BundleMatching(self._field.who, self._seats)
         return self._holdings
 
     def _anybody(self, lineup: Sequence[int]) -> int | None:
@@ -149,7 +156,7 @@ class _Maker:
                 return place
         return None
 
-    def _drawn(self, lineup: Sequence[int], places: Places, likely: Floats) -> int | None:
+    def _drawn(self, lineup: Sequence[int], places: Indices, likely: Floats) -> int | None:
         """One of these places, as likely as given; None when chance finds none that fits."""
         for _ in range(TRIES):
             sums = likely.cumsum()
@@ -179,12 +186,12 @@ class _Maker:
     def _fits(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:
         who = self._field.who
         others = [who[member] for member in lineup]
-        return together(who[place], others, same_team, self._field.free)
+        return may_share_lineup(who[place], others, same_team, self._field.free)
 
     def _seated(self, lineup: list[int]) -> list[int]:
         """The lineup by seat; what it adds to each one's seats is remembered."""
         had = [self._had.get(place) or self._counts(place) for place in lineup]
-        by_seat = [lineup[n] for n in seated(had, self._rng)]
+        by_seat = [lineup[n] for n in assign_seats(had, self._rng)]
         for seat, place in enumerate(by_seat):
             self._had.setdefault(place, self._counts(place))[seat] += 1
         return by_seat

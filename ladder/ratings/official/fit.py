@@ -14,10 +14,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official import misfit
-from ladder.ratings.official.chains import Layout, collect, components, lay_out, sums, sweep
-from ladder.ratings.official.games import Games
-from ladder.ratings.official.truncated import margin
+from ladder.ratings.official import overdispersion
+from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.message_passing import (
+    GameGraph,
+    build_graph,
+    connected_components,
+    message_sums,
+    pass_messages,
+    sum_by_contender,
+)
+from ladder.ratings.official.truncated_gaussian import tie_margin
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +50,7 @@ HALFWAY: Final = 0.5
 MEASURED: Final = (0, 1, 2, 4, 8)
 """Before these rounds the draw margin is measured."""
 MEMORY: Final = 3
-"""Rounds that are looked back on (``_Leaps``)."""
+"""Rounds that are looked back on (``_AndersonAcceleration``)."""
 LONGEST: Final = 50.0
 """A leap of more than so many of the last round's steps is not believed."""
 RIDGE: Final = 1e-10
@@ -88,7 +95,7 @@ class Prior:
 class Messages:
     """What a fit left behind to begin the next one from; of use only while the log grows."""
 
-    seen: Games
+    seen: GameTable
     """What it told of: where one of these games changed, the next fit begins cold."""
     told: NDArray[np.float64]
     """[2, seats, games]: what each game told each skill, by place."""
@@ -109,7 +116,7 @@ class Fit:
     shown_sigma: Floats
     """Widened by what kappa leaves in a mean: sqrt(sigma^2 + kappa^2 H)."""
     kappa: float
-    """How far pairs stray from one number each (``misfit``)."""
+    """How far pairs stray from one number each (``overdispersion``)."""
     spread: float
     """The learned standard deviation of the contenders."""
     centre: float
@@ -120,7 +127,7 @@ class Fit:
 
 
 def fit(
-    games: Games,
+    games: GameTable,
     prior: Prior,
     *,
     draw_probability: float | None = None,
@@ -135,25 +142,25 @@ def fit(
     as often as they did.
     """
     n = len(prior)
-    layout = lay_out(games)
-    meetings = misfit.meetings(layout)
-    pairs, tied = misfit.count(meetings, n), misfit.tied(meetings)
+    layout = build_graph(games)
+    meetings = overdispersion.sorted_meetings(layout)
+    pairs, tied = overdispersion.count_pairs(meetings, n), overdispersion.tie_share(meetings)
     del meetings
     share = tied if draw_probability is None else draw_probability
     share = min(max(share, LEAST_DRAW if tied else 0.0), MOST_DRAW)
-    eps = margin(share)
-    league = _League(prior, layout)
+    eps = tie_margin(share)
+    league = _LearnedPriors(prior, layout)
     if warm is not None and games.continues(warm.seen):
-        _restore(layout, warm)
+        _restore_messages(layout, warm)
         league.spread, league.centre = warm.spread, warm.centre
-    mu, precision, shift = league.marginals(*sums(layout, n))
-    leaps, done, change = _Leaps(), 0, np.inf
+    mu, precision, shift = league.marginals(*message_sums(layout, n))
+    leaps, done, change = _AndersonAcceleration(), 0, np.inf
     while done < sweeps and change >= tolerance:
         if draw_probability is None and tied and done in MEASURED:
-            eps = margin(share, misfit.width(pairs, mu, precision**-0.5))
+            eps = tie_margin(share, overdispersion.difference_deviation(pairs, mu, precision**-0.5))
         patient = done >= PATIENCE
         damping = (HALFWAY if patient else DAMPING) if done else 1.0
-        told = sweep(layout, precision, shift, eps, damping)
+        told = pass_messages(layout, precision, shift, eps, damping)
         last = mu
         reached, precision, shift = league.marginals(*told)
         done += 1
@@ -162,13 +169,13 @@ def fit(
         shift += precision * (mu - reached)
     mu = league.mu
     sigma = precision**-0.5
-    kappa = misfit.kappa(pairs, mu, sigma, eps)
-    widened = np.sqrt(sigma**2 + kappa**2 * misfit.concentration(pairs))
-    messages = _save(layout, games, league)
+    kappa = overdispersion.kappa(pairs, mu, sigma, eps)
+    widened = np.sqrt(sigma**2 + kappa**2 * overdispersion.opponent_concentration(pairs))
+    messages = _save_messages(layout, games, league)
     return Fit(mu, sigma, widened, kappa, league.spread, league.centre, messages, done)
 
 
-class _Leaps:
+class _AndersonAcceleration:
     """Means to try next, from where the last rounds led: Anderson's acceleration.
 
     Where contenders only meet their like, news passes from one to the next and plain rounds creep.
@@ -202,7 +209,7 @@ class _Leaps:
         return reached - leap
 
 
-class _League:
+class _LearnedPriors:
     """The priors as learned so far, and where the frame of the messages lies.
 
     Games only tell differences, so messages are kept in a frame that each connected part of the
@@ -214,10 +221,10 @@ class _League:
     0, which changes no difference between contenders who have played much.
     """
 
-    def __init__(self, prior: Prior, layout: Layout) -> None:
+    def __init__(self, prior: Prior, layout: GameGraph) -> None:
         n = len(prior)
         self.layout = layout
-        self.part = components(layout, n)
+        self.part = connected_components(layout, n)
         self.parts = int(self.part.max(initial=-1)) + 1
         self.parented = prior.parent >= 0
         self.parent = np.where(self.parented, prior.parent, np.arange(n))
@@ -261,7 +268,7 @@ class _League:
 
     def _total(self, values: Floats, where: NDArray[np.bool_]) -> Floats:
         """Sums by part."""
-        return collect(self.part[where], values[where], self.parts)
+        return sum_by_contender(self.part[where], values[where], self.parts)
 
     def _place_frames(self, known: Floats, inner: Floats, told_pi: Floats) -> None:
         """Frames and centre where the priors hold them, each part's shape being what it is."""
@@ -269,19 +276,20 @@ class _League:
         held = self.given | self.abroad
         free, fixed = self._total(known, self.free), self._total(known, held)
         afloat = (
-            collect(self.part, np.where(self.free | self.learned, 1.0, 0.0), self.parts) > 0.0
+            sum_by_contender(self.part, np.where(self.free | self.learned, 1.0, 0.0), self.parts)
+            > 0.0
         )[self.part[followers.who]]
         force = followers.told_shift - followers.told_precision * inner[followers.who]
-        drift = collect(self.part[followers.who], np.where(afloat, force, 0.0), self.parts)
-        pull = collect(self.part[followers.who], np.where(afloat, 0.0, force), self.parts)
+        drift = sum_by_contender(self.part[followers.who], np.where(afloat, force, 0.0), self.parts)
+        pull = sum_by_contender(self.part[followers.who], np.where(afloat, 0.0, force), self.parts)
         near = self.parented & ~self.abroad
         drift += self._total(known * (inner[self.parent] - inner), near)
         # How far each follows a lift, and how the drift changes with it.
         follows = told_pi / (known + told_pi)
         force = np.where(afloat, followers.told_precision * follows[followers.who], 0.0)
         slope = self._total(known * (follows[self.parent] - follows), near)
-        slope -= collect(self.part[followers.who], force, self.parts)
-        told = collect(self.part, told_pi, self.parts)
+        slope -= sum_by_contender(self.part[followers.who], force, self.parts)
+        told = sum_by_contender(self.part, told_pi, self.parts)
         lift = (self.lift * slope - drift) / np.maximum(told + slope, 0.01 * told + TINY)
         self.lift = np.where(told > 0.0, lift, 0.0)
         pull += self._total(known * (self._means() - inner), held)
@@ -298,8 +306,8 @@ class _League:
         """The spread that makes what the games told likeliest, by Fisher's scoring."""
         # What a fault tells its own seat is told to nobody else: it would pull the spread up.
         followers = self.layout.followers
-        told_pi = told_pi - collect(followers.who, followers.told_precision, len(told_pi))
-        told_tau = told_tau - collect(followers.who, followers.told_shift, len(told_tau))
+        told_pi = told_pi - sum_by_contender(followers.who, followers.told_precision, len(told_pi))
+        told_tau = told_tau - sum_by_contender(followers.who, followers.told_shift, len(told_tau))
         pi = told_pi[self.learned]
         mean = self._means() - (self.frame + self.lift)[self.part]
         off = (told_tau - told_pi * mean)[self.learned]
@@ -313,7 +321,7 @@ class _League:
         self.spread = square**0.5
 
 
-def _save(layout: Layout, games: Games, league: _League) -> Messages:
+def _save_messages(layout: GameGraph, games: GameTable, league: _LearnedPriors) -> Messages:
     count, seats = len(games), games.seats
     told = np.zeros((2, seats, count))
     links = np.zeros((2, max(seats - 1, 0), count))
@@ -331,7 +339,7 @@ def _save(layout: Layout, games: Games, league: _League) -> Messages:
     return Messages(games, told, links, tails, league.spread, league.centre)
 
 
-def _restore(layout: Layout, warm: Messages) -> None:
+def _restore_messages(layout: GameGraph, warm: Messages) -> None:
     for chains in layout.chains:
         old = slice(0, int(np.searchsorted(chains.rows, len(warm.seen))))
         rows = chains.rows[old]

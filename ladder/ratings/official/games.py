@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Games:
+class GameTable:
     """Games in the order of the log, one row each, one column a seat.
 
     A seat with a fault lost by it: the seats without one are rated among themselves as if the
@@ -41,12 +41,12 @@ class Games:
         return int(self.contenders.shape[1])
 
     @classmethod
-    def none(cls, seats: int = 2) -> Games:
+    def none(cls, seats: int = 2) -> GameTable:
         """A log without games."""
         shape = (0, seats)
         return cls(np.zeros(shape, np.int32), np.zeros(shape, np.int16), np.zeros(shape, np.bool_))
 
-    def continues(self, other: Games) -> bool:
+    def continues(self, other: GameTable) -> bool:
         """Whether it begins with all of the other's games, unchanged."""
         n = len(other)
         return n <= len(self) and all(
@@ -58,14 +58,14 @@ class Games:
             )
         )
 
-    def take(self, rows: NDArray[np.intp] | slice) -> Games:
+    def take(self, rows: NDArray[np.intp] | slice) -> GameTable:
         """These games alone."""
-        return Games(self.contenders[rows], self.ranks[rows], self.faults[rows])
+        return GameTable(self.contenders[rows], self.ranks[rows], self.faults[rows])
 
-    def without(self, out: NDArray[np.bool_]) -> Games:
+    def without(self, out: NDArray[np.bool_]) -> GameTable:
         """The same games with the seats of those contenders empty, as if they had never played."""
         gone = (self.contenders >= 0) & out[self.contenders]
-        return Games(
+        return GameTable(
             np.where(gone, np.int32(-1), self.contenders),
             self.ranks,
             self.faults & ~gone,

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 
 APART: Final = 0.3
 """Difference of the two's shares of faults beyond which one tells nothing of the other."""
@@ -21,7 +21,7 @@ PRIOR_SHARE: Final = 0.1
 """A share is counted as if there had been one game more, with a tenth of a fault."""
 
 
-def kept(games: Games, parents: NDArray[np.int32]) -> NDArray[np.int32]:
+def parents_to_keep(games: GameTable, parents: NDArray[np.int32]) -> NDArray[np.int32]:
     """The parents of these contenders, -1 where there is none or it tells nothing."""
     n = len(parents)
     there = games.contenders >= 0

@@ -21,7 +21,7 @@ AT_ONCE: Final = 32
 
 
 @dataclass(frozen=True)
-class Outlook:
+class RankOutlook:
     """Where everybody may end."""
 
     rank_low: Ranks
@@ -32,7 +32,7 @@ class Outlook:
     """[n, cuts]: the probability of a rank at each cut or better."""
 
 
-def draw_among(
+def draw_ranks(
     mu: Floats,
     sigma: Floats,
     twins: NDArray[np.intp],
@@ -63,14 +63,14 @@ def draw_among(
     return drawn
 
 
-def outlook(ranks: Ranks, cuts: Sequence[int]) -> Outlook:
+def rank_outlook(ranks: Ranks, cuts: Sequence[int]) -> RankOutlook:
     """Intervals that leave out 2.5 % of the draws on either side, and chances."""
     low, high = (math.ceil(share * len(ranks)) - 1 for share in (0.025, 0.975))
     ordered = np.sort(ranks, axis=0)
-    return Outlook(ordered[low], ordered[high], _chances(ranks, cuts))
+    return RankOutlook(ordered[low], ordered[high], _medal_chances(ranks, cuts))
 
 
-def loss(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
+def remaining_uncertainty(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
     """What is still unclear about each: of the order, and of the medals.
 
     6 Var(rank) / n^3 + boundary_weight / medals * the sum over cuts of P (1 - P), with P the
@@ -78,13 +78,13 @@ def loss(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
     """
     n = ranks.shape[1]
     order = 6.0 * ranks.var(axis=0) / max(n, 1) ** 3
-    chances = _chances(ranks, cuts)
+    chances = _medal_chances(ranks, cuts)
     medals = max([1, *cuts])
     unclear: Floats = order + boundary_weight / medals * (chances * (1.0 - chances)).sum(axis=1)
     return unclear
 
 
-def _chances(ranks: Ranks, cuts: Sequence[int]) -> Floats:
+def _medal_chances(ranks: Ranks, cuts: Sequence[int]) -> Floats:
     if not cuts:
         return np.zeros((ranks.shape[1], 0))
     return np.stack([np.count_nonzero(ranks <= cut, axis=0) for cut in cuts], axis=1) / len(ranks)

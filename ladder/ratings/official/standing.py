@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ids import EntryId, TeamId
-from ladder.leagues.medals import Rules
+from ladder.leagues.medals import MedalRules
 from ladder.ratings.official import ranks
 from ladder.ratings.official.fit import Fit
 
@@ -44,7 +44,7 @@ class Entrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OfficialPlace:
     """Where an entry stands."""
 
     score: float
@@ -65,10 +65,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Standing:
+class OfficialStanding:
     """The whole of it."""
 
-    places: tuple[Place, ...]
+    places: tuple[OfficialPlace, ...]
     """One for each entrant, in the order given."""
     reference: float
     """Mean of the reference agents, in beta: it stands at mu0."""
@@ -78,7 +78,7 @@ class Standing:
     """That its medals went by, equal ones counted once."""
 
 
-def draw_up(
+def build_standing(
     fit: Fit,
     entrants: Sequence[Entrant],
     *,
@@ -86,9 +86,9 @@ def draw_up(
     beta: float,
     seed: int,
     boundary_weight: float,
-    rules: Rules,
+    rules: MedalRules,
     teams: int | None = None,
-) -> Standing:
+) -> OfficialStanding:
     """The standing of these entrants. ``mu0`` and ``beta`` are the season's, in points.
 
     ``teams`` is the number that medals go by, where it is no longer that of the ranked teams, those
@@ -102,12 +102,12 @@ def draw_up(
     held = np.unique(scores[standing_by])
     count = len(held) if teams is None else teams
     last = rules.cuts(count)
-    drawn = ranks.draw_among(mu, sigma, _twins(entrants), standing_by, DRAWS, seed)
-    outlook = ranks.outlook(drawn, last)
-    losses = ranks.loss(drawn, last, boundary_weight)
+    drawn = ranks.draw_ranks(mu, sigma, _same_contender(entrants), standing_by, DRAWS, seed)
+    outlook = ranks.rank_outlook(drawn, last)
+    losses = ranks.remaining_uncertainty(drawn, last, boundary_weight)
     chances = outlook.chances
     if rules.lines is not None:
-        chances = _above(rules.lines, scores, beta * sigma)
+        chances = _chance_above_lines(rules.lines, scores, beta * sigma)
         expected = max(1.0, float(chances[standing_by, -1].sum()))
         losses = losses + boundary_weight / expected * (chances * (1.0 - chances)).sum(axis=1)
     among = len(held) - np.searchsorted(held, scores)
@@ -123,16 +123,16 @@ def draw_up(
         chances,
         losses,
     )
-    places: list[Place] = []
+    places: list[OfficialPlace] = []
     wrong = 0.0
     for score, deviation, has_rank, rank, low, high, (gold, silver, bronze), lost in zip(
         *(column.tolist() for column in columns), strict=True
     ):
         if has_rank:
-            earned = _earned(rules, rank, score, last)
-            wrong += _doubt(earned, (gold, silver, bronze))
+            earned = _medal_class(rules, rank, score, last)
+            wrong += _chance_of_wrong_medal(earned, (gold, silver, bronze))
         places.append(
-            Place(
+            OfficialPlace(
                 score=score,
                 sigma=deviation,
                 rank=rank if has_rank else None,
@@ -142,7 +142,7 @@ def draw_up(
                 loss=lost,
             )
         )
-    return Standing(tuple(places), reference, wrong, count)
+    return OfficialStanding(tuple(places), reference, wrong, count)
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
@@ -165,17 +165,19 @@ def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp
         if each.is_anchor or each.contender < 0:
             continue
         known = best.get(each.team_id)
-        if known is None or _claim(each, mu[n]) > _claim(entrants[known], mu[known]):
+        if known is None or _representative_key(each, mu[n]) > _representative_key(
+            entrants[known], mu[known]
+        ):
             best[each.team_id] = n
     return np.array(sorted(best.values()), np.intp)
 
 
-def _claim(each: Entrant, mean: float) -> tuple[bool, float]:
+def _representative_key(each: Entrant, mean: float) -> tuple[bool, float]:
     """The greatest of a team's is the one it stands by."""
     return each.is_declared, mean
 
 
-def _above(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:
+def _chance_above_lines(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:
     """[n, lines]: the probability of a score at each line or above."""
     return np.array(
         [
@@ -185,7 +187,7 @@ def _above(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:
     ).reshape(len(scores), len(lines))
 
 
-def _twins(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
+def _same_contender(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
     """The first entrant that is the same contender: they have one skill, so one draw."""
     first: dict[int, int] = {}
     return np.array(
@@ -197,14 +199,14 @@ def _twins(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
     )
 
 
-def _earned(rules: Rules, rank: int, score: float, last: Sequence[int]) -> int | None:
+def _medal_class(rules: MedalRules, rank: int, score: float, last: Sequence[int]) -> int | None:
     """Which class a team has, 0 the best; None without a medal."""
     if rules.lines is not None:
         return next((n for n, line in enumerate(rules.lines) if score >= line), None)
     return next((n for n, cut in enumerate(last) if rank <= cut), None)
 
 
-def _doubt(earned: int | None, chances: Sequence[float]) -> float:
+def _chance_of_wrong_medal(earned: int | None, chances: Sequence[float]) -> float:
     """The probability that this class is another than deserved; 0 without."""
     if earned is None:
         return 0.0

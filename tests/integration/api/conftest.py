@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from ladder.settings import Settings
 from services.app import create_app
-from services.client import trusted
+from services.client import tls_context
 from tests.integration.api.serving import serve
 from tests.integration.api.world import World, build
 from tests.servers import cloned
@@ -40,7 +40,7 @@ def built(postgres_url: str, migrated_template: str, blobs_url: str) -> Iterator
     with cloned(postgres_url, migrated_template) as url:
         with (
             serve(application(url, blobs_url)) as address,
-            httpx.Client(base_url=address, timeout=60, verify=trusted(address)) as client,
+            httpx.Client(base_url=address, timeout=60, verify=tls_context(address)) as client,
         ):
             made = build(client, url, blobs_url)
         yield made
@@ -61,7 +61,7 @@ def http(app: FastAPI) -> Iterator[httpx.Client]:
     """The running application. Follows no redirect, so that each answer is seen as it is."""
     with (
         serve(app) as address,
-        httpx.Client(base_url=address, timeout=60, verify=trusted(address)) as client,
+        httpx.Client(base_url=address, timeout=60, verify=tls_context(address)) as client,
     ):
         yield client
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ladder.entries import entries
-from services.cli.submitting import is_tried
+from services.cli.submissions import is_being_retried
 from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish
 
@@ -115,7 +115,7 @@ def test_a_folder_that_cannot_be_packed_makes_no_agent(
     assert [row["id"] for row in world.client("member").agents()] == before
 
 
-def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(
+def test_submitting_to_an_unserved_profile_reports_the_wait(
     peck: Peck, world: World, tmp_path: Path
 ) -> None:
     serve(world, "numpy")
@@ -134,7 +134,7 @@ def test_a_profile_is_chosen_from_a_list_and_its_wait_is_told(
     assert "'numpy', 'science', 'torch' or 'torch-gpu'" in refused.stderr
 
 
-def test_an_address_is_submitted_and_resumed_once_it_was_away(peck: Peck, world: World) -> None:
+def test_the_address_of_a_paused_agent_is_resumed(peck: Peck, world: World) -> None:
     made = read(
         peck(
             *("league", "create", "far", "--game", "battlesnake", "--seats", "2"),
@@ -167,7 +167,7 @@ def test_an_address_is_submitted_and_resumed_once_it_was_away(peck: Peck, world:
     resumed = read(peck("resume", "--json"))
     assert (resumed["id"], resumed["state"]) == (sent["entry"]["id"], "paused")
     assert resumed["next_try_at"] is None
-    assert is_tried({**resumed, "queue": None})  # its match is over and not yet judged
+    assert is_being_retried({**resumed, "queue": None})  # its match is over and not yet judged
 
 
 def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
@@ -175,7 +175,7 @@ def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
     assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
 
 
-def test_watch_tells_whether_a_league_goes_on(peck: Peck, world: World) -> None:
+def test_watch_shows_the_alarm_of_a_silent_league(peck: Peck, world: World) -> None:
     assert read(peck("watch", "public", "--json"))["alarm"] is None
     assert "one is expected every 60 s" in peck("watch", "public", PECK_TOKEN="").stdout
     with world.connect() as conn:
@@ -186,7 +186,7 @@ def test_watch_tells_whether_a_league_goes_on(peck: Peck, world: World) -> None:
     assert "alarm (no_capacity): No machine is free" in silent.stdout
 
 
-def test_insights_are_of_an_entry_or_of_an_own_agent(peck: Peck, world: World) -> None:
+def test_insights_take_an_agent_name_or_an_entry_id(peck: Peck, world: World) -> None:
     mine = read(peck("insights", "flood-public-member", "--json"))
     assert mine["entry_id"] == world.entries["public.member"]
     shown = peck("insights", "flood-public-member", "--within", "100").stdout
@@ -208,9 +208,7 @@ def test_the_feed_is_sentences_or_json(peck: Peck, world: World) -> None:
     assert len(peck("feed", "-n", "2").stdout.splitlines()) == 2
 
 
-def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
-    peck: Peck, world: World, tmp_path: Path
-) -> None:
+def test_downloaded_files_have_kaggle_names(peck: Peck, world: World, tmp_path: Path) -> None:
     submission = world.submissions["public.member"]
     rows = read(peck("episodes", submission, "--json"))
     rated = next(row for row in rows if row["kind"] == "rated")
@@ -227,7 +225,7 @@ def test_episodes_replays_and_logs_are_downloaded_under_kaggles_names(
     assert "owner" in refused.stderr
 
 
-def test_a_dataset_holds_what_the_best_saw_and_did(peck: Peck, tmp_path: Path) -> None:
+def test_a_dataset_holds_the_samples_of_the_best_agents(peck: Peck, tmp_path: Path) -> None:
     manifest = read(peck("dataset", "public", "--out", "geese", "--top", "50", "--json"))
     assert manifest["game"] == "hungry_geese"
     assert manifest["samples"] == sum(source["samples"] for source in manifest["episodes"]) > 0
@@ -244,7 +242,7 @@ def test_a_dataset_holds_what_the_best_saw_and_did(peck: Peck, tmp_path: Path) -
     assert 0 < winners["samples"] < manifest["samples"]
 
 
-def test_a_dataset_without_matches_that_one_may_see_says_so(peck: Peck) -> None:
+def test_a_dataset_without_visible_matches_is_refused(peck: Peck) -> None:
     done = peck("dataset", "public", PECK_TOKEN="")
     assert done.returncode == 1
     assert "whose replay you may see" in done.stderr
@@ -252,7 +250,7 @@ def test_a_dataset_without_matches_that_one_may_see_says_so(peck: Peck) -> None:
     assert "--out: there is no folder no/such" in done.stderr
 
 
-def test_a_scrim_is_asked_for_by_names(peck: Peck) -> None:
+def test_a_scrim_is_requested_by_agent_names(peck: Peck) -> None:
     made = read(
         peck(
             *("scrim", "flood-public-member", "Flood public.host"),
@@ -281,9 +279,7 @@ def test_a_token_is_minted_listed_and_revoked(peck: Peck) -> None:
     assert peck("whoami", PECK_TOKEN=text).returncode == 1
 
 
-def test_a_login_is_tried_and_kept_for_its_user_alone(
-    peck: Peck, world: World, tmp_path: Path
-) -> None:
+def test_a_login_is_saved_for_its_user_only(peck: Peck, world: World, tmp_path: Path) -> None:
     address = str(world.http.base_url)
     wrong = peck("login", address, "--token", "peck_wrong", PECK_URL="", PECK_TOKEN="")
     assert wrong.returncode == 1
@@ -294,7 +290,7 @@ def test_a_login_is_tried_and_kept_for_its_user_alone(
     assert "member" in peck("whoami", PECK_URL="", PECK_TOKEN="").stdout
 
 
-def test_a_refusal_is_a_sentence_and_what_to_type_next(peck: Peck, tmp_path: Path) -> None:
+def test_a_refusal_is_one_sentence_with_at_most_two_remedies(peck: Peck, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, word in (
         (("leaderboard", "nowhere"), "league"),
@@ -331,7 +327,7 @@ def test_every_verb_explains_itself(peck: Peck) -> None:
         assert "Usage: " in peck(verb, "--help").stdout
 
 
-def test_a_clients_verb_loads_nothing_that_only_a_server_needs() -> None:
+def test_a_client_command_loads_no_server_modules() -> None:
     code = (
         "import sys; from services.cli.__main__ import enough;"
         "enough(sys.argv[1:]); print(*sys.modules)"
@@ -351,7 +347,7 @@ def test_a_clients_verb_loads_nothing_that_only_a_server_needs() -> None:
     assert heavy <= set(loaded["up"])
 
 
-def test_what_others_wrote_is_printed_as_they_wrote_it(peck: Peck, world: World) -> None:
+def test_text_of_other_users_is_printed_literally(peck: Peck, world: World) -> None:
     world.client("host").patch("/v1/leagues/public", {"title": "[/] [red]Geese[/red]"})
     for command in (("league", "show", "public"), ("league", "list")):
         shown = peck(*command)
@@ -383,7 +379,7 @@ def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
     assert "lines:1210,1080,1050" in refused.stderr
 
 
-def test_a_team_declares_what_it_stands_by_and_takes_it_back(peck: Peck, world: World) -> None:
+def test_a_team_declares_its_entry(peck: Peck, world: World) -> None:
     entry = world.entries["public.member"]
     assert read(peck("declare", entry, "--json"))["entry_id"] == entry
 

@@ -36,7 +36,7 @@ def test_an_upload_counts_from_its_first_byte(world: World) -> None:
         yield GOOD
         time.sleep(2.5)
         with world.connect() as conn:
-            assert seasons.turn_seasons(conn) == [world.seasons["public"]]
+            assert seasons.lock_and_finish_due_seasons(conn) == [world.seasons["public"]]
         yield b"# late"
 
     assert send(world, slow()).status_code == 201
@@ -45,7 +45,7 @@ def test_an_upload_counts_from_its_first_byte(world: World) -> None:
     assert "locked" in refused.json()["detail"]
 
 
-def test_a_team_is_extended_and_told(peck: Peck, world: World) -> None:
+def test_a_host_extends_the_deadline_of_a_team(peck: Peck, world: World) -> None:
     set_closing(world, datetime.now(UTC) - timedelta(minutes=1))
     as_host = {"PECK_TOKEN": world.tokens["host"]}
     extend = ("league", "extend", "public", "member", "2999-12-01T18:00+01:00", "--reason", "ill")

@@ -126,7 +126,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
-    ("GET", "/v1/seasons/{season}/watch", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/seasons/{season}/health", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "POST",
         "/v1/seasons/{season}/anchors",
@@ -345,7 +345,7 @@ def words(world: World, league: str) -> dict[str, str]:
     act = world.client("host").rejudge(world.seasons[league], "a walk", node="node")
     play_rated(world, league)  # one that no rejudgement has taken
     with world.connect() as conn:
-        invitation, code = invitations.issue(
+        invitation, code = invitations.create_roster_invitation(
             conn,
             LeagueId(world.leagues[league]),
             role="competitor",

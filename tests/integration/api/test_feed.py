@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from ladder.reports.feed import SETTLE_SECONDS
 from services.api import feed
 from services.client import ApiError
-from services.http import streams
-from services.http.problems import ProblemError, respond
+from services.http import stream_limits
+from services.http.problems import ProblemError, error_response
 from tests.chaos.fleet import wait_until
 from tests.integration.api.world import World, play_rated
 
@@ -31,7 +31,7 @@ def events(answer: httpx.Response) -> Iterator[tuple[str, str, dict[str, object]
             fields = {}
 
 
-def test_each_person_reads_of_own_teams_alone(world: World) -> None:
+def test_a_person_reads_only_the_feed_of_own_teams(world: World) -> None:
     mine = list(world.client("member").feed())
     assert {item["kind"] for item in mine} == {"passed", "failed", "rated", "scrim"}
     assert all(item["agent_id"] is None or "member" in item["agent_name"] for item in mine)
@@ -49,7 +49,7 @@ def test_pages_hold_every_item_once(world: World) -> None:
         client.get("/v1/me/feed", cursor="YWJj")
 
 
-def test_a_stream_tells_what_is_new_and_goes_on_where_it_was_left(world: World) -> None:
+def test_a_stream_resumes_after_the_last_item(world: World) -> None:
     headers = {"Authorization": f"Bearer {world.tokens['member']}"}
     path = "/v1/me/feed/stream"
     time.sleep(SETTLE_SECONDS)  # what made the world is no news any more
@@ -65,7 +65,7 @@ def test_a_stream_tells_what_is_new_and_goes_on_where_it_was_left(world: World) 
     assert data["match_id"] == world.matches["public.rated"]
 
 
-def test_a_notification_makes_a_quiet_stream_look(
+def test_a_notification_wakes_a_quiet_stream(
     app: FastAPI, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "QUIET_LOOK_SECONDS", 3600.0)
@@ -79,10 +79,10 @@ def test_a_notification_makes_a_quiet_stream_look(
     assert kind == "rated"
 
 
-def test_the_client_follows_from_any_item_and_over_the_end_of_a_stream(
+def test_the_client_follows_beyond_the_end_of_a_stream(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "LONGEST_SECONDS", SETTLE_SECONDS)
+    monkeypatch.setattr(stream_limits, "LONGEST_SECONDS", SETTLE_SECONDS)
     monkeypatch.setattr("services.client.AGAIN_SECONDS", 0.1)
     client = world.client("member")
     newest, before, *_ = client.feed()
@@ -92,16 +92,16 @@ def test_the_client_follows_from_any_item_and_over_the_end_of_a_stream(
     assert next(following)["match_id"] == world.matches["public.rated"]
 
 
-def test_a_stream_needs_a_token_and_a_key_of_ours(world: World) -> None:
+def test_a_stream_refuses_a_missing_token_or_an_invalid_key(world: World) -> None:
     path = "/v1/me/feed/stream"
     assert world.http.get(path).status_code == 401
     headers = {"Authorization": f"Bearer {world.tokens['member']}", "Last-Event-ID": "yesterday"}
     assert world.http.get(path, headers=headers).status_code == 422
 
 
-def test_nobody_holds_more_streams_than_their_part() -> None:
-    known = streams.Streams()
-    held = [known.enter("usr_a") for _ in range(streams.EACH)]  # type: ignore[arg-type]
+def test_a_person_may_open_a_limited_number_of_streams() -> None:
+    known = stream_limits.StreamLimits()
+    held = [known.enter("usr_a") for _ in range(stream_limits.MOST_STREAMS_PER_USER)]  # type: ignore[arg-type]
     with pytest.raises(Exception, match="close one"):
         known.enter("usr_a")  # type: ignore[arg-type]
     known.leave("usr_a", held[0])  # type: ignore[arg-type]
@@ -109,17 +109,17 @@ def test_nobody_holds_more_streams_than_their_part() -> None:
     known.enter("usr_b")  # type: ignore[arg-type]
 
 
-def test_a_process_that_is_full_says_when_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "ALL", 1)
-    known = streams.Streams()
+def test_a_full_process_names_the_time_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_limits, "MOST_STREAMS", 1)
+    known = stream_limits.StreamLimits()
     known.enter("usr_a")  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="try again in 30 seconds") as full:
         known.enter("usr_b")  # type: ignore[arg-type]
-    answer = respond(full.value)
+    answer = error_response(full.value)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")
 
 
-def test_an_old_key_is_refused_in_words_and_the_client_reads_the_pages_instead(
+def test_an_old_key_is_refused_with_the_remedy(
     world: World,
 ) -> None:
     path, token = "/v1/me/feed/stream", world.tokens["member"]
@@ -135,9 +135,7 @@ def test_an_old_key_is_refused_in_words_and_the_client_reads_the_pages_instead(
     assert [next(following) for _ in whole] == whole
 
 
-def test_where_nothing_happens_the_key_moves_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_of_a_quiet_stream_advances(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "BEAT_SECONDS", 0.0)
     headers = {"Authorization": f"Bearer {world.tokens['admin']}"}
     with world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:

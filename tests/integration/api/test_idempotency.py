@@ -14,7 +14,7 @@ def post(world: World, key: str, name: str) -> httpx.Response:
     return world.http.post("/v1/agents", json={"name": name}, headers=headers)
 
 
-def test_a_repeat_gets_the_same_answer_and_makes_nothing(world: World) -> None:
+def test_a_repeated_request_gets_the_first_answer(world: World) -> None:
     first, again = post(world, "k1", "Once"), post(world, "k1", "Once")
     assert (first.status_code, again.status_code) == (201, 201)
     assert first.json() == again.json()
@@ -24,14 +24,14 @@ def test_a_repeat_gets_the_same_answer_and_makes_nothing(world: World) -> None:
     assert names.count("Once") == 1
 
 
-def test_a_key_used_for_something_else_is_refused(world: World) -> None:
+def test_a_key_of_another_request_is_refused(world: World) -> None:
     post(world, "k2", "This")
     other = post(world, "k2", "That")
     assert other.status_code == 409
     assert other.json()["type"] == "/problems/idempotency-mismatch"
 
 
-def test_keys_of_different_people_do_not_meet(world: World) -> None:
+def test_keys_of_different_users_are_independent(world: World) -> None:
     post(world, "k3", "Mine")
     headers = {**world.client("rival").headers, "Idempotency-Key": "k3"}
     assert world.http.post("/v1/agents", json={"name": "Theirs"}, headers=headers).is_success
@@ -46,14 +46,14 @@ def test_a_refused_request_leaves_its_key_unused(world: World) -> None:
     assert post(world, "k4", "Taken").status_code == 201
 
 
-def test_repeats_at_the_same_moment_make_one_thing(world: World) -> None:
+def test_simultaneous_repeats_make_one_agent(world: World) -> None:
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda _: post(world, "k5", "Racing"), range(8)))
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.json()["id"] for answer in answers}) == 1
 
 
-def test_the_text_of_a_token_is_not_kept_for_a_repeat(world: World) -> None:
+def test_a_repeated_answer_omits_the_token_text(world: World) -> None:
     headers = {**world.client("member").headers, "Idempotency-Key": "k6"}
     body = {"label": "secret", "scopes": ["read"]}
     first = world.http.post("/v1/users/me/tokens", json=body, headers=headers)

@@ -9,7 +9,7 @@ from services.client import ApiError
 from tests.integration.api.world import WORKER, World
 
 
-def test_everybody_sees_results_and_only_the_owner_sees_times(world: World) -> None:
+def test_only_the_owner_sees_move_times(world: World) -> None:
     entry = world.entries["public.member"]
     for person, owns in (("stranger", False), ("rival", False), ("admin", False), ("member", True)):
         found = world.client(person).insights(entry)
@@ -22,21 +22,21 @@ def test_everybody_sees_results_and_only_the_owner_sees_times(world: World) -> N
     assert found["times"]["act_seconds"] == 1.0
 
 
-def test_the_wait_of_an_entry_in_validation_is_its_owners_to_know(world: World) -> None:
+def test_only_the_owner_sees_the_wait_of_a_pending_entry(world: World) -> None:
     client = world.client("member")
     made = client.upload(
         world.agents["public.member"], b"waits = 1", season=world.seasons["public"]
     )
     entry = made["entry"]["id"]
     with world.connect() as conn:
-        workers.see_worker(conn, WORKER)
+        workers.record_heartbeat(conn, WORKER)
     assert client.insights(entry)["first_match_seconds"] > 0
     assert world.client("host").insights(entry)["first_match_seconds"] is None
     with pytest.raises(ApiError, match="no such entry"):
         world.client("rival").insights(entry)
 
 
-def test_fewer_games_are_left_the_less_is_asked_for(world: World) -> None:
+def test_a_wider_score_interval_needs_fewer_games(world: World) -> None:
     client, entry = world.client("stranger"), world.entries["public.member"]
     left = [client.insights(entry, within=within)["games_left"] for within in (10, 25, 100, 1000)]
     assert left == sorted(left, reverse=True)

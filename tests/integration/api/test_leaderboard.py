@@ -9,13 +9,13 @@ import pytest
 
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
-from ladder.ratings.fitting import Fitter
-from ladder.ratings.seal_rule import LOOKS
+from ladder.ratings.fitting import OfficialFitter
+from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from services.client import ApiError
 from tests.integration.api.world import World, play_rated
 
 
-def test_the_board_is_sent_once_per_revision(world: World) -> None:
+def test_an_unchanged_board_is_not_sent_again(world: World) -> None:
     path = f"/v1/seasons/{world.seasons['public']}/leaderboard"
     first = world.http.get(path)
     tag = first.headers["etag"]
@@ -39,7 +39,7 @@ def test_the_board_is_paged_in_order(world: World) -> None:
     assert [row["rank"] for row in rows] == [1, 2, None]
 
 
-def test_the_board_is_packed_for_who_can_unpack(world: World) -> None:
+def test_the_board_is_compressed_on_request(world: World) -> None:
     path = f"/v1/seasons/{world.seasons['public']}/leaderboard"
     packed = world.http.get(path, headers={"Accept-Encoding": "gzip"})
     plain = world.http.get(path, headers={"Accept-Encoding": "identity"})
@@ -64,7 +64,7 @@ def test_a_league_shows_its_current_season(world: World) -> None:
     assert world.client("stranger").season("public")["id"] == made["id"]
 
 
-def test_a_season_refuses_a_configuration_the_game_does_not_know(world: World) -> None:
+def test_a_season_refuses_an_unknown_configuration_key(world: World) -> None:
     response = world.http.post(
         "/v1/leagues/public/seasons",
         json={"configuration": {"row": 3}},
@@ -74,7 +74,7 @@ def test_a_season_refuses_a_configuration_the_game_does_not_know(world: World) -
     assert "row" in response.json()["detail"]
 
 
-def test_a_season_gives_medals_by_the_rules_its_host_chose(world: World) -> None:
+def test_a_season_gives_medals_by_the_rules_of_its_host(world: World) -> None:
     host = world.client("host")
     assert host.season("public")["medals"] == {"kind": "table"}
     lines = {"kind": "lines", "gold": 1210.0, "silver": 500.0, "bronze": 100.0}
@@ -99,7 +99,7 @@ def test_a_season_gives_medals_by_the_rules_its_host_chose(world: World) -> None
         ({"kind": "luck"}, "medals", "does not match"),
     ],
 )
-def test_medal_rules_that_cannot_be_are_refused_by_the_name_of_the_field(
+def test_an_invalid_medal_rule_is_refused_with_the_field_named(
     world: World, medals: dict[str, Any], where: str, words: str
 ) -> None:
     with pytest.raises(ApiError) as refused:
@@ -117,10 +117,10 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
             "update seasons set medals = %s where id = %s",
             (json.dumps({"kind": "lines", "gold": 9000, "silver": -8000, "bronze": -9000}), season),
         )
-    for _ in range(LOOKS):
+    for _ in range(STANDINGS_THAT_MUST_AGREE):
         play_rated(world, "public")
         with world.connect() as conn:
-            Fitter().refit(conn, season)
+            OfficialFitter().refit(conn, season)
             conn.commit()
     path = f"/v1/seasons/{season}/leaderboard"
     board = world.http.get(path).json()
@@ -133,7 +133,7 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
             " and games = 0 and state in ('pending', 'active')",
             (season,),
         )
-        Fitter().refit(conn, season)
+        OfficialFitter().refit(conn, season)
         conn.commit()
     board = world.http.get(path).json()
     shown = [(row["medal"], row["status"], row["sealed"]) for row in board["items"][:2]]
@@ -148,7 +148,7 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
     assert refused.value.status == 409
 
 
-def test_leagues_are_listed_to_those_who_may_see_them(world: World) -> None:
+def test_only_visible_leagues_are_listed(world: World) -> None:
     seen = {row["slug"] for row in world.client("rival").leagues()}
     assert seen == {"public"}
     assert {row["slug"] for row in world.client("member").leagues()} == {"public", "private"}

@@ -35,22 +35,22 @@ def ids(rows: list[Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("person", PEOPLE)
-def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: str) -> None:
+def test_lists_hold_exactly_the_visible_items(world: World, person: str) -> None:
     """The conditions in SQL say what ladder.people.permissions says of each single thing."""
     client, token = world.client(person), world.tokens.get(person)
     with world.connect() as conn:
-        who = users.viewer(conn, token) if token else STRANGER
-        admin = users.viewer(conn, world.tokens["admin"])
+        who = users.viewer_of_token(conn, token) if token else STRANGER
+        admin = users.viewer_of_token(conn, world.tokens["admin"])
         assert who is not None
         assert admin is not None
         every = agents.list_agents(conn, viewer=admin, limit=1000)
-        sees_match = permissions.match_filter(conn, who)
-        seen_agents = {row.id for row in every if permissions.sees_agent(conn, who, row)}
+        sees_match = permissions.visible_match_filter(conn, who)
+        seen_agents = {row.id for row in every if permissions.may_see_agent(conn, who, row)}
         seen_matches = {row.id for row in history.list_matches(conn, limit=1000) if sees_match(row)}
         seen_entries = {
             row.id
             for row in entries.list_entries(conn, limit=1000)
-            if permissions.sees_entry(conn, who, row)
+            if permissions.may_see_entry(conn, who, row)
         }
     assert ids(walked(world, person, "/v1/agents")) == seen_agents
     listed_matches, listed_entries = set(), set()
@@ -62,7 +62,7 @@ def test_lists_hold_exactly_what_may_be_seen_one_by_one(world: World, person: st
     assert ids(list(client.pages("/v1/leagues"))) == ids(walked(world, person, "/v1/leagues"))
 
 
-def test_hidden_agents_cost_a_reader_no_pages(world: World) -> None:
+def test_hidden_agents_leave_no_gaps_in_pages(world: World) -> None:
     with world.connect() as conn:
         for number in range(300):
             agents.create_agent(conn, world.teams["insider"], f"H {number}", f"h-{number}")  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def test_hidden_agents_cost_a_reader_no_pages(world: World) -> None:
     assert (len(page["items"]), page["next"]) == (3, None)
 
 
-def test_an_entry_withdrawn_before_it_was_validated_makes_its_agent_known_to_nobody(
+def test_an_entry_retired_before_validation_keeps_its_agent_hidden(
     world: World,
 ) -> None:
     member = world.client("member")

@@ -8,8 +8,8 @@ import pytest
 
 from games.episode import from_bytes
 from ladder.entries import entries
+from ladder.enums import MatchKind
 from ladder.ids import SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat
@@ -17,7 +17,7 @@ from services.client import ApiError
 from tests.integration.api.world import World
 
 
-def test_a_rejected_entry_tells_its_owner_why_and_a_host_only_that(world: World) -> None:
+def test_only_the_owner_sees_why_an_entry_was_rejected(world: World) -> None:
     entry = world.entries["public.rejected"]
     mine, hosts = world.client("member").entry(entry), world.client("host").entry(entry)
     assert mine["state"] == hosts["state"] == "rejected"
@@ -37,19 +37,19 @@ def test_the_seed_of_a_match_is_hidden_until_it_is_over(world: World) -> None:
         for person in ("member", "host"):
             found = entries.get_entry(conn, world.entries[f"public.{person}"])  # type: ignore[arg-type]
             lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
-        queued = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+        queued = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
     for person in ("member", "host", "admin"):
         assert world.client(person).match(queued)["seed"] is None
 
 
-def test_a_rival_sees_the_verdict_and_not_the_reason(world: World) -> None:
+def test_a_rival_sees_the_verdict_without_the_reason(world: World) -> None:
     match = world.client("rival").match(world.matches["public.rated"])
     seat = match["seats"][0]
     assert seat["verdict"] == "DONE"
     assert seat["reason"] is seat["failed_step"] is seat["charged_seconds"] is None
 
 
-def test_a_replay_reads_as_ours_and_as_kaggles(world: World) -> None:
+def test_a_replay_is_served_in_both_formats(world: World) -> None:
     member, match = world.client("member"), world.matches["public.rated"]
     ours = member.replay(match)
     kaggles = member.replay(match, form="kaggle")
@@ -73,7 +73,7 @@ def test_a_replay_is_not_sent_twice(world: World) -> None:
     assert plain.json() == first.json()
 
 
-def test_a_log_has_kaggles_shape_on_request(world: World) -> None:
+def test_a_log_is_served_in_kaggle_format_on_request(world: World) -> None:
     log = world.client("member").seat_log(world.matches["public.rated"], 0, form="kaggle")
     assert log[0][0]["stdout"] == "secret of seat 0"
     assert set(log[0][0]) == {"duration", "stdout", "stderr"}
@@ -106,7 +106,7 @@ def test_the_rating_curve_has_a_point_for_each_rated_match(world: World) -> None
     assert point["mu"] == world.client("stranger").entry(world.entries["public.member"])["mu"]
 
 
-def test_a_scrim_tells_wins_and_interval_to_who_asked(world: World) -> None:
+def test_a_scrim_summary_shows_wins_with_intervals(world: World) -> None:
     scrim = world.client("member").scrim(world.scrims["public"])
     assert (scrim["state"], scrim["finished_games"]) == ("finished", 1)
     assert sum(score["wins"] for score in scrim["summary"]) == 1
@@ -152,13 +152,13 @@ def test_a_retired_entry_keeps_its_history(world: World) -> None:
     assert world.client("stranger").entry(entry)["games"] == 1
 
 
-def test_what_the_machines_said_of_a_void_match_is_for_who_runs_the_league(world: World) -> None:
+def test_only_hosts_see_the_machine_error_of_a_void_match(world: World) -> None:
     with world.connect() as conn:
         season = seasons.get_season(conn, SeasonId(world.seasons["public"]))
         found = entries.get_entry(conn, world.entries["public.member"])  # type: ignore[arg-type]
         seat = LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id)
-        made = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
-        matches.void(conn, [made], "3 attempts used up; the last: OSError: /srv/node-7/box")
+        made = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
+        matches.void_matches(conn, [made], "3 attempts used up; the last: OSError: /srv/node-7/box")
     for person in ("stranger", "rival", "member"):
         assert world.client(person).match(made)["void_reason"] == "3 attempts used up"
         page = world.http.get(f"/matches/{made}").text
@@ -168,7 +168,7 @@ def test_what_the_machines_said_of_a_void_match_is_for_who_runs_the_league(world
         assert "node-7" in world.client(person).match(made)["void_reason"]
 
 
-def test_an_episode_that_is_hidden_and_one_that_is_not_there_answer_alike(world: World) -> None:
+def test_hidden_and_missing_episodes_get_the_same_answer(world: World) -> None:
     with world.connect() as conn:
         hidden = history.get_match(conn, world.matches["private.rated"])  # type: ignore[arg-type]
     number = hidden.episodes[0].number
@@ -176,7 +176,7 @@ def test_an_episode_that_is_hidden_and_one_that_is_not_there_answer_alike(world:
     assert answers[0] == answers[1]
 
 
-def test_retiring_moves_the_board_only_when_it_changes_it(world: World) -> None:
+def test_retiring_an_entry_twice_changes_the_board_once(world: World) -> None:
     member, season = world.client("member"), world.seasons["public"]
     before = member.season(season)["revision"]
     member.post(f"/v1/entries/{world.entries['public.member']}/retire")
@@ -190,7 +190,7 @@ def test_retiring_moves_the_board_only_when_it_changes_it(world: World) -> None:
 @pytest.mark.parametrize(
     "configuration", [{"columns": 10**400}, {"x": "\ud800"}, {"x": "\0"}, {"x": [[]]}, {"\0": 1}]
 )
-def test_a_configuration_no_game_can_count_with_is_refused(
+def test_a_configuration_with_unusable_values_is_refused(
     world: World, configuration: dict[str, object]
 ) -> None:
     answer = world.http.post(

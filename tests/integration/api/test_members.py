@@ -20,7 +20,7 @@ def club(world: World) -> str:
     return "club"
 
 
-def test_a_code_is_read_agreed_to_and_used(world: World, club: str) -> None:
+def test_a_person_joins_a_league_with_a_code(world: World, club: str) -> None:
     host, rival = world.client("host"), world.client("rival")
     with pytest.raises(ApiError) as hidden:
         rival.league(club)
@@ -43,7 +43,7 @@ def test_a_code_is_read_agreed_to_and_used(world: World, club: str) -> None:
     assert "code" not in listed
 
 
-def test_a_repeated_request_is_not_told_the_code_again(world: World, club: str) -> None:
+def test_a_repeated_request_does_not_show_the_code_again(world: World, club: str) -> None:
     headers = {**world.client("host").headers, "Idempotency-Key": "i1"}
     path = f"/v1/leagues/{club}/invitations"
     first, again = (world.http.post(path, json={}, headers=headers) for _ in range(2))
@@ -51,7 +51,7 @@ def test_a_repeated_request_is_not_told_the_code_again(world: World, club: str) 
     assert again.json() == {**first.json(), "code": None}
 
 
-def test_replays_are_not_opened_further_without_those_who_joined(world: World, club: str) -> None:
+def test_replays_are_opened_only_with_consent_of_members(world: World, club: str) -> None:
     host, rival = world.client("host"), world.client("rival")
     code = host.invite(club)["code"]
     rival.join(code, rival.invited(code)["terms"]["digest"])
@@ -64,7 +64,7 @@ def test_replays_are_not_opened_further_without_those_who_joined(world: World, c
     assert changed["replay_visibility"] == "members"
 
 
-def test_peck_makes_a_code_and_joins_by_it(peck: Peck, world: World, club: str) -> None:
+def test_peck_joins_a_league_with_a_code(peck: Peck, world: World, club: str) -> None:
     as_host = {"PECK_TOKEN": world.tokens["host"]}
     code = peck("league", "invite", club, "--role", "viewer", "--uses", "2", **as_host)
     asked = peck("join", code.stdout.strip())
@@ -82,7 +82,7 @@ def test_peck_makes_a_code_and_joins_by_it(peck: Peck, world: World, club: str) 
     assert "time zone" in naive.stderr
 
 
-def test_a_form_on_the_site_joins_too(world: World, club: str) -> None:
+def test_a_form_on_the_site_joins_a_league(world: World, club: str) -> None:
     code = world.client("host").invite(club)["code"]
     with httpx.Client(base_url=world.http.base_url, follow_redirects=True) as browser:
 

@@ -16,10 +16,10 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from ladder.entries import validations
-from ladder.leagues.making import LONGEST_MATCH_HOURS
-from services.http.bodies import BodyLimit
+from ladder.leagues.season_creation import LONGEST_MATCH_HOURS
+from sandbox.match import attempt
+from services.http.body_limits import BodyLimit
 from tests.integration.api.world import World
-from workers import playing
 from workers.broker import BACKSTOP_SECONDS
 
 
@@ -36,13 +36,13 @@ def test_an_unknown_address_is_a_problem(http: httpx.Client) -> None:
     assert slug(http.get("/v1/nothing")) == "not-found"
 
 
-def test_a_wrong_method_names_those_that_are_taken(http: httpx.Client) -> None:
+def test_a_wrong_method_names_the_allowed_methods(http: httpx.Client) -> None:
     response = http.put("/v1/leagues")
     assert slug(response) == "method-not-allowed"
     assert "GET" in response.headers["allow"]
 
 
-def test_a_token_that_is_none_of_ours_is_refused_and_not_ignored(http: httpx.Client) -> None:
+def test_an_unknown_token_is_refused(http: httpx.Client) -> None:
     response = http.get("/v1/leagues", headers={"Authorization": "Bearer peck_wrong"})
     assert slug(response) == "unauthorized"
     assert response.headers["www-authenticate"].startswith("Bearer")
@@ -57,11 +57,11 @@ def test_a_wrong_value_is_named_with_its_place(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["x", "%00", "ÿ", "AAAA", "bGVh" * 40])
-def test_a_cursor_that_is_none_of_ours_is_refused(http: httpx.Client, cursor: str) -> None:
+def test_an_invalid_cursor_is_refused(http: httpx.Client, cursor: str) -> None:
     assert slug(http.get(f"/v1/leagues?cursor={cursor}")) == "invalid"
 
 
-def test_a_body_that_is_no_json_is_refused(world: World) -> None:
+def test_a_body_without_valid_json_is_refused(world: World) -> None:
     headers = world.client("member").headers
     form = world.http.post("/v1/agents", data={"name": "x"}, headers=headers)
     assert slug(form) == "unsupported-media-type"
@@ -70,7 +70,7 @@ def test_a_body_that_is_no_json_is_refused(world: World) -> None:
     assert slug(world.http.post("/v1/agents", content=b'"\xff"', headers=headers)) == "malformed"
 
 
-def test_a_body_above_the_limit_is_refused_declared_or_in_chunks(world: World) -> None:
+def test_a_body_above_the_limit_is_refused(world: World) -> None:
     headers = {**world.client("member").headers, "Content-Type": "application/json"}
     large = b" " * (300 * 1024)
     declared = world.http.post("/v1/agents", content=large, headers=headers)
@@ -81,7 +81,7 @@ def test_a_body_above_the_limit_is_refused_declared_or_in_chunks(world: World) -
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\x00b", "\ud800", "x" * 100])
-def test_a_name_that_cannot_be_kept_is_refused(world: World, name: str) -> None:
+def test_an_invalid_name_is_refused(world: World, name: str) -> None:
     headers = {**world.client("member").headers, "Content-Type": "application/json"}
     escaped = name.encode("unicode-escape").decode().replace("\\x", "\\u00")
     body = f'{{"name": "{escaped}"}}'
@@ -93,7 +93,7 @@ def test_each_problem_type_has_a_page(http: httpx.Client) -> None:
     assert http.get("/problems/no-such-type").status_code == 404
 
 
-def test_a_database_that_is_away_is_a_503_until_it_is_back(world: World) -> None:
+def test_a_database_outage_answers_503(world: World) -> None:
     headers = world.client("member").headers
     board = f"/v1/seasons/{world.seasons['public']}/leaderboard"
     assert world.http.get(board).status_code == 200
@@ -121,7 +121,7 @@ def test_a_database_that_is_away_is_a_503_until_it_is_back(world: World) -> None
         assert world.http.get(path, headers=headers).status_code == 200
 
 
-def test_a_crash_is_a_problem_that_tells_nothing_of_the_inside(world: World) -> None:
+def test_a_crash_reveals_no_internals(world: World) -> None:
     with world.connect() as conn:
         conn.execute("alter table users rename to gone")
         conn.execute("create view users as select 1/0 as id")
@@ -131,7 +131,7 @@ def test_a_crash_is_a_problem_that_tells_nothing_of_the_inside(world: World) -> 
     assert "column" not in response.text
 
 
-def test_a_body_that_does_not_come_in_time_is_refused() -> None:
+def test_a_slow_body_is_refused() -> None:
     async def reading(scope: Scope, receive: Receive, send: Send) -> None:
         await Request(scope, receive).body()
 
@@ -148,7 +148,7 @@ def test_a_body_that_does_not_come_in_time_is_refused() -> None:
     assert refused.value.status_code == 400
 
 
-def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: World) -> None:
+def test_a_season_with_too_long_matches_is_refused(world: World) -> None:
     answer = world.http.post(
         "/v1/leagues/public/seasons",
         json={"configuration": {"episodeSteps": 10**6}},
@@ -158,11 +158,11 @@ def test_a_season_whose_matches_could_hold_a_worker_for_hours_is_refused(world: 
     assert "body.configuration" in answer.json()["detail"]
     assert "at most 1 " in answer.json()["detail"]
     allowed = LONGEST_MATCH_HOURS * 3600
-    longest = allowed + playing.BORROW_SECONDS + playing.WAITING_SECONDS + 90  # the referee's own
+    longest = allowed + attempt.BORROW_SECONDS + attempt.WAITING_SECONDS + 90  # the referee's own
     assert longest < min(BACKSTOP_SECONDS, validations.PLAY_SECONDS)
 
 
-def test_a_season_with_more_seats_than_its_board_has_room_for_is_refused(world: World) -> None:
+def test_a_season_with_too_many_seats_for_its_board_is_refused(world: World) -> None:
     world.client("host").create_league("narrow", "Narrow", "battlesnake", visibility="private")
     answer = world.http.post(
         "/v1/leagues/narrow/seasons",

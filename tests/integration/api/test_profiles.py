@@ -6,7 +6,7 @@ import pytest
 
 from ladder import profiles
 from ladder.entries import entries
-from ladder.matches import history, lease, matches, workers
+from ladder.matches import history, lease, matches, waking, workers
 from ladder.matches.workers import WorkerHello
 from sandbox import profiles as sandboxed
 from services.client import ApiError
@@ -32,7 +32,7 @@ def test_contest_and_sandbox_know_the_same_profiles() -> None:
     assert {name for name, one in sandboxed.PROFILES.items() if one.gpu} == profiles.ON_GPU
 
 
-def test_anybody_can_read_which_libraries_a_profile_has(world: World) -> None:
+def test_the_libraries_of_a_profile_are_public(world: World) -> None:
     listed = {row["name"]: row for row in world.client("stranger").profiles()}
     assert tuple(listed) == profiles.NAMES
     assert listed["numpy"]["libraries"] == {"numpy": "2.4.6"}
@@ -52,7 +52,7 @@ def test_a_profile_is_served_while_a_live_worker_has_it(world: World) -> None:
     assert listed["torch-gpu"]["served"]
 
 
-def test_an_unknown_profile_is_refused_by_name_with_the_list(world: World) -> None:
+def test_an_unknown_profile_is_refused_with_the_known_ones(world: World) -> None:
     member = world.client("member")
     agent = world.agents["public.member"]
     with pytest.raises(ApiError) as refused:
@@ -64,7 +64,7 @@ def test_an_unknown_profile_is_refused_by_name_with_the_list(world: World) -> No
         assert name in place["message"]
 
 
-def test_who_names_a_profile_that_nobody_serves_is_told_in_the_answer(world: World) -> None:
+def test_an_unserved_profile_is_reported_to_the_uploader(world: World) -> None:
     member = world.client("member")
     made = member.upload(
         world.agents["public.member"], GOOD + b"#torch", season="public", profile="torch"
@@ -84,7 +84,7 @@ def test_who_names_a_profile_that_nobody_serves_is_told_in_the_answer(world: Wor
     assert member.entry(entry["id"])["reason"] is None
 
 
-def test_a_lineup_of_gpu_seats_is_queued_to_nodes_with_as_many_gpus(world: World) -> None:
+def test_a_lineup_of_gpu_seats_waits_for_a_node_with_enough_gpus(world: World) -> None:
     member = world.client("member")
     serve(world, "torch-gpu", gpu=1)
     made = member.upload(
@@ -97,14 +97,14 @@ def test_a_lineup_of_gpu_seats_is_queued_to_nodes_with_as_many_gpus(world: World
         assert found.validation_match_id is not None
         match = history.get_match(conn, found.validation_match_id)
         assert match.queue == "play.gpu"
-        assert lease.claim(conn, match.id, "worker-more") is None
+        assert lease.claim_match(conn, match.id, "worker-more") is None
     serve(world, "torch-gpu", gpu=2)
     assert member.entry(made["entry"]["id"])["reason"] is None
     with world.connect() as conn:
-        assert lease.claim(conn, match.id, "worker-more") is not None
+        assert lease.claim_match(conn, match.id, "worker-more") is not None
 
 
-def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) -> None:
+def test_a_wake_up_message_to_the_wrong_node_is_repeated_at_once(world: World) -> None:
     made = world.client("member").upload(
         world.agents["public.member"], GOOD + b"#bell", season="public", profile="torch"
     )
@@ -112,7 +112,7 @@ def test_a_bell_that_the_wrong_node_hears_is_rung_again_at_once(world: World) ->
     with world.connect() as conn:
         match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
         assert match_id is not None
-        assert matches.wake_due(conn, {"validate": 9}) == [("validate", match_id)]
-        assert matches.wake_due(conn, {"validate": 9}) == []
-        assert lease.claim(conn, match_id, "worker-of-the-tests") is None
-        assert matches.wake_due(conn, {"validate": 9}) == [("validate", match_id)]
+        assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]
+        assert waking.take(conn, {"validate": 9}) == []
+        assert lease.claim_match(conn, match_id, "worker-of-the-tests") is None
+        assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]

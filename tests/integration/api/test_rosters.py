@@ -24,7 +24,7 @@ def enlist(world: World) -> None:
     member.join(code, member.invited(code)["terms"]["digest"])
 
 
-def test_external_ids_are_in_the_export_for_hosts_alone(world: World) -> None:
+def test_only_hosts_see_external_ids_in_the_export(world: World) -> None:
     enlist(world)
     for person in ("host", "admin"):
         found = json.loads(world.client(person).standings("public"))
@@ -39,7 +39,7 @@ def test_external_ids_are_in_the_export_for_hosts_alone(world: World) -> None:
             assert "s-1" not in text
 
 
-def test_the_csv_is_the_board_and_holds_no_formula(world: World) -> None:
+def test_the_csv_export_contains_no_formula(world: World) -> None:
     names = {
         "public.host": "=1+1",
         "public.member": 'a "quoted", name; =HYPERLINK("x");\uff1d2',
@@ -59,7 +59,7 @@ def test_the_csv_is_the_board_and_holds_no_formula(world: World) -> None:
         assert not [cell for cell in cells if cell.strip().startswith(tuple("=+-@\uff1d"))]
 
 
-def test_a_faulty_roster_is_refused_whole_with_its_places(world: World) -> None:
+def test_a_faulty_roster_is_refused_as_a_whole(world: World) -> None:
     host = world.client("host")
     with pytest.raises(ApiError, match=r"line 3, role: 'chief'") as refused:
         host.import_roster("public", ROSTER.replace("viewer", "chief"))
@@ -70,7 +70,7 @@ def test_a_faulty_roster_is_refused_whole_with_its_places(world: World) -> None:
     assert host.roster("public") == []
 
 
-def test_codes_are_told_once_and_not_for_a_repeated_request(world: World) -> None:
+def test_a_repeated_import_does_not_show_the_codes_again(world: World) -> None:
     headers = {**world.client("host").headers, "Idempotency-Key": "r1"}
     path, body = "/v1/leagues/private/roster", {"csv": ROSTER}
     first, again = (world.http.post(path, json=body, headers=headers) for _ in range(2))
@@ -78,7 +78,9 @@ def test_codes_are_told_once_and_not_for_a_repeated_request(world: World) -> Non
     assert [row["code"] for row in again.json()["items"]] == [None, None]
 
 
-def test_peck_imports_and_exports(peck: Peck, world: World, tmp_path: Path) -> None:
+def test_peck_imports_a_roster_and_exports_standings(
+    peck: Peck, world: World, tmp_path: Path
+) -> None:
     as_host = {"PECK_TOKEN": world.tokens["host"]}
     (tmp_path / "roster.csv").write_text(ROSTER)
     load = ("league", "import", "public", "roster.csv")

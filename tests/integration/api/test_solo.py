@@ -11,7 +11,7 @@ import pytest
 from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues import seasons
-from ladder.ratings import ratings, solo
+from ladder.ratings import ratings, solo_seasons
 from services.client import ApiError
 from tests.integration.api.test_cli import Peck
 from tests.integration.api.test_cli import peck as peck
@@ -34,11 +34,11 @@ def alone(world: World) -> str:
         finish(conn, world.blobs, validation)
         season = seasons.get_season(conn, season_id)
         for number in (1, 2, 3):
-            [runner] = solo.runners(conn, season)[0]
-            match_id = solo.queue(conn, season, runner.candidate, number, 0)
+            [runner] = solo_seasons.entry_rounds(conn, season)[0]
+            match_id = solo_seasons.queue_round_match(conn, season, runner.candidate, number, 0)
             conn.commit()
             finish(conn, world.blobs, match_id)
-        ratings.apply(conn, season_id)
+        ratings.rate_season(conn, season_id)
     return entry_id
 
 
@@ -53,7 +53,7 @@ def sign_in(world: World, name: str) -> None:
     assert world.http.post("/sign-in", data=signed).status_code == 303
 
 
-def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
+def test_a_single_seat_league_shows_measures_with_intervals(
     world: World, alone: str, peck: Peck
 ) -> None:
     board = world.http.get("/v1/seasons/alone/leaderboard").json()
@@ -96,7 +96,7 @@ def test_a_league_of_one_seat_tells_measures_with_intervals_and_no_scores(
     assert "Hermit" in mine.text
 
 
-def test_a_preview_shows_the_board_of_one_seat_without_the_results(
+def test_a_preview_shows_a_single_seat_board_without_the_results(
     world: World, alone: str, peck: Peck
 ) -> None:
     host = world.client("host")
@@ -119,15 +119,15 @@ def test_a_preview_shows_the_board_of_one_seat_without_the_results(
     assert "against the board" in said.stdout
     assert f"{left['value']:.1f}" in said.stdout
     sign_in(world, "host")
-    form = form_token(world, "/leagues/alone/repair")
+    form = form_token(world, "/leagues/alone/moderation")
     asked = {"form_token": form, "season": season, "predicate.until": until}
-    page = world.http.post("/leagues/alone/repair/preview", data=asked)
+    page = world.http.post("/leagues/alone/moderation/preview", data=asked)
     assert page.status_code == 200
     assert '<th scope="col" class="right">Reward</th>' in page.text
     assert f"→ {left['value']:.1f}</td>" in page.text
 
 
-def test_what_takes_a_score_is_refused_to_a_season_of_one_seat(world: World) -> None:
+def test_a_single_seat_season_refuses_settings_based_on_scores(world: World) -> None:
     host = world.client("host")
     host.create_league("alone", "Alone", "hungry_geese")
     lines = {"kind": "lines", "gold": 3, "silver": 2, "bronze": 1}

@@ -40,7 +40,7 @@ def test_an_upload_answers_with_entry_queue_and_limits(world: World) -> None:
     assert limits["resets_at"].endswith("T00:00:00Z")
 
 
-def test_the_same_bytes_again_are_the_same_submission_and_cost_nothing(world: World) -> None:
+def test_repeated_bytes_are_the_same_submission(world: World) -> None:
     first = upload(world, b"same", f"?season={world.seasons['public']}")
     again = upload(world, b"same", f"?season={world.seasons['public']}")
     assert (first.status_code, again.status_code) == (201, 200)
@@ -55,7 +55,7 @@ def test_equal_bytes_of_another_team_are_another_submission(world: World) -> Non
     assert mine["submission"]["id"] != theirs["submission"]["id"]
 
 
-def test_an_uploaded_bundle_can_be_entered_elsewhere_without_a_new_upload(world: World) -> None:
+def test_an_uploaded_bundle_can_enter_another_league(world: World) -> None:
     member = world.client("member")
     entered = member.enter("private", world.submissions["public.member"])
     assert entered["entry"]["submission_id"] == world.submissions["public.member"]
@@ -63,7 +63,7 @@ def test_an_uploaded_bundle_can_be_entered_elsewhere_without_a_new_upload(world:
     assert len(member.submission_entries(world.submissions["public.member"])) == 2
 
 
-def test_the_daily_limit_answers_429_with_what_is_left_and_when(world: World) -> None:
+def test_the_daily_limit_answers_429_with_the_reset_time(world: World) -> None:
     host = world.client("host")
     season = host.create_season("public", seats=2, daily_limit=1)
     query = f"?season={season['id']}"
@@ -80,7 +80,7 @@ def test_the_daily_limit_answers_429_with_what_is_left_and_when(world: World) ->
     assert upload(world, b"one", query).status_code == 200
 
 
-def test_a_bundle_above_the_limit_is_refused_declared_or_in_chunks(world: World) -> None:
+def test_a_bundle_above_the_limit_is_refused(world: World) -> None:
     season = world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
     query, large = f"?season={season['id']}", b"x" * 5000
     declared = upload(world, large, query)
@@ -112,7 +112,7 @@ def part(content: bytes, disposition: str = 'name="file"; filename="main.py"') -
     return head.encode() + content + b"\r\n"
 
 
-def test_a_file_in_a_form_is_stored_without_its_envelope(world: World) -> None:
+def test_a_form_upload_stores_only_the_file(world: World) -> None:
     content = GOOD + b"\r\n--not the boundary\r\n"
     made = world.http.post(
         f"/v1/agents/{world.agents['public.member']}/submissions",
@@ -146,9 +146,7 @@ def test_a_form_and_the_raw_bytes_are_the_same_submission(world: World) -> None:
         (part(b"") + b"--XX--", "it is empty"),
     ],
 )
-def test_a_form_that_is_not_one_file_is_refused_with_the_remedy(
-    world: World, body: bytes, reason: str
-) -> None:
+def test_a_form_without_exactly_one_file_is_refused(world: World, body: bytes, reason: str) -> None:
     season = world.seasons["public"]
     before = world.client("member").limits(season)["used"]
     refused = send_form(world, body, f"?season={season}")
@@ -165,7 +163,7 @@ def test_a_form_without_a_boundary_is_refused(world: World) -> None:
         assert "Content-Type: only multipart/form-data" in refused.json()["detail"]
 
 
-def test_the_file_in_a_form_has_the_limit_of_a_bundle(world: World) -> None:
+def test_a_form_upload_has_the_bundle_limit(world: World) -> None:
     season = world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
     query = f"?season={season['id']}"
     assert send_form(world, part(b"x" * 2048) + b"--XX--", query).status_code == 201
@@ -207,7 +205,7 @@ def test_a_viewer_of_a_private_league_may_not_enter(world: World) -> None:
     assert refused.value.status == 403
 
 
-def test_uploads_into_no_season_end_for_the_day_too(
+def test_uploads_without_a_season_have_a_daily_limit(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quotas, "UPLOADS", 6)  # the world made four today
@@ -220,14 +218,16 @@ def test_uploads_into_no_season_end_for_the_day_too(
     assert upload(world, b"free 1").status_code == 200, "what is here already costs nothing"
 
 
-def test_the_bytes_of_a_day_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bytes_uploaded_per_day_are_limited(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(quotas, "UPLOAD_MB", 2)
     large = [bytes([n]) * (1 << 20) for n in range(2)]
     assert [upload(world, content).status_code for content in large] == [201, 429]
     assert "megabytes" in upload(world, large[1]).json()["limit"]
 
 
-def test_a_refused_upload_of_bytes_that_others_hold_takes_nothing_from_them(
+def test_a_refused_upload_deletes_no_bytes_of_other_teams(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.client("rival").upload(world.agents["public.rival"], b"held by the rival")
@@ -236,7 +236,7 @@ def test_a_refused_upload_of_bytes_that_others_hold_takes_nothing_from_them(
     assert world.blobs.exists(digest(b"held by the rival"))
 
 
-def test_one_person_sends_only_a_few_bundles_at_a_time(world: World, app: FastAPI) -> None:
+def test_simultaneous_uploads_of_a_person_are_limited(world: World, app: FastAPI) -> None:
     release, statuses = threading.Event(), []
 
     def slow() -> Iterator[bytes]:

@@ -19,7 +19,7 @@ def test_whoami_tells_user_teams_and_scopes(world: World) -> None:
     assert me["scopes"] == ["agents:write", "leagues:write", "read", "scrims:write"]
 
 
-def test_a_token_passes_on_no_more_than_its_own_scopes(world: World) -> None:
+def test_a_token_cannot_grant_wider_scopes(world: World) -> None:
     reader = world.client("member").mint_token("reader", ["read"])
     world.tokens["reader"] = reader["token"]
     with pytest.raises(ApiError, match="agents:write") as refused:
@@ -27,7 +27,7 @@ def test_a_token_passes_on_no_more_than_its_own_scopes(world: World) -> None:
     assert refused.value.status == 403
 
 
-def test_a_token_without_the_scope_may_look_and_not_touch(world: World) -> None:
+def test_a_token_without_the_write_scope_may_only_read(world: World) -> None:
     world.tokens["reader"] = world.client("member").mint_token("reader", ["read"])["token"]
     reader = world.client("reader")
     assert reader.submission(world.submissions["public.member"])["filename"] == "main.py"
@@ -42,7 +42,7 @@ def test_an_ordinary_user_gets_no_admin_token(world: World) -> None:
     assert refused.value.status == 403
 
 
-def test_a_revoked_token_opens_nothing_more(world: World) -> None:
+def test_a_revoked_token_is_refused(world: World) -> None:
     minted = world.client("member").mint_token("short", ["read"])
     world.tokens["short"] = minted["token"]
     assert world.client("short").me()["user"]["name"] == "member"
@@ -65,7 +65,7 @@ def test_a_taken_name_is_a_conflict(world: World) -> None:
     assert refused.value.status == 409
 
 
-def test_a_new_member_of_a_team_plays_for_it(world: World) -> None:
+def test_a_new_team_member_may_create_agents_for_the_team(world: World) -> None:
     admin = world.client("admin")
     path = f"/v1/teams/{world.teams['member']}/members"
     admin.send("POST", path, json={"user": world.users["rival"]})
@@ -78,7 +78,7 @@ def test_a_new_member_of_a_team_plays_for_it(world: World) -> None:
     assert made["team_id"] == world.teams["member"]
 
 
-def test_a_token_passes_on_no_more_than_its_own_time(world: World) -> None:
+def test_a_minted_token_cannot_outlive_the_minting_token(world: World) -> None:
     end = "2031-05-06T07:08:09Z"
     member = world.client("member")
     world.tokens["brief"] = member.mint_token("brief", ["read"], expires_at=end)["token"]
@@ -90,7 +90,7 @@ def test_a_token_passes_on_no_more_than_its_own_time(world: World) -> None:
     assert refused.value.status == 403
 
 
-def test_a_token_ends_no_token_of_wider_scope_than_its_own(world: World) -> None:
+def test_a_token_cannot_revoke_a_token_of_wider_scope(world: World) -> None:
     member = world.client("member")
     reader, wide = member.mint_token("reader", ["read"]), member.mint_token("wide", SCOPES)
     world.tokens["reader"] = reader["token"]
@@ -101,7 +101,7 @@ def test_a_token_ends_no_token_of_wider_scope_than_its_own(world: World) -> None
 
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
-def test_times_nobody_can_write_down_are_refused(world: World, moment: str) -> None:
+def test_times_outside_the_calendar_are_refused(world: World, moment: str) -> None:
     with pytest.raises(ApiError) as refused:
         world.client("member").mint_token("odd", ["read"], expires_at=moment)
     assert refused.value.slug == "invalid"
@@ -111,16 +111,14 @@ def test_times_nobody_can_write_down_are_refused(world: World, moment: str) -> N
 
 
 @pytest.mark.parametrize("name", ["a\u009b31mred", "\u202enaem", "two\u2028lines", "a\u200bb"])
-def test_names_hold_nothing_that_terminals_obey_or_readers_cannot_see(
-    world: World, name: str
-) -> None:
+def test_names_with_control_or_invisible_characters_are_refused(world: World, name: str) -> None:
     with pytest.raises(ApiError) as refused:
         world.client("member").create_agent(name, slug="odd")
     assert refused.value.slug == "invalid"
     assert world.client("member").create_agent("Gänse 🪿 👩\u200d🚀", slug="even")
 
 
-def test_what_a_person_can_make_in_a_day_ends(
+def test_creations_of_a_person_are_limited_per_day(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("TOKENS", "AGENTS", "LEAGUES", "SEASONS"):
@@ -143,7 +141,7 @@ def test_what_a_person_can_make_in_a_day_ends(
         assert refused.value.problem["resets_at"]
 
 
-def test_who_is_taken_out_of_a_private_league_sees_it_no_more(world: World) -> None:
+def test_a_removed_member_cannot_see_a_private_league(world: World) -> None:
     insider = world.client("insider")
     assert insider.league("private")["role"] == "competitor"
     path = f"/v1/leagues/private/members/{world.users['insider']}"

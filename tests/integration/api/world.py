@@ -28,8 +28,8 @@ from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.enums import MatchKind
 from ladder.ids import MatchId, SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, workers
 from ladder.matches.records import EpisodeResult, LineupSeat, SeatResult
@@ -142,11 +142,11 @@ def play_rated(world: World, league: str) -> None:
         for person in ("member", "host"):
             found = entries.get_entry(conn, world.entries[f"{league}.{person}"])  # type: ignore[arg-type]
             lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
-        match_id = matches.create(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+        match_id = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
     with world.connect() as conn:
         finish(conn, world.blobs, match_id)
     with world.connect() as conn:
-        ratings.apply(conn, season.id)
+        ratings.rate_season(conn, season.id)
     world.matches[f"{league}.rated"] = match_id
 
 
@@ -174,7 +174,7 @@ def finish(
     worker: str = WORKER,
 ) -> None:
     """Claims the match and reports a played-out result, as a worker would."""
-    order = lease.claim(conn, match_id, worker)
+    order = lease.claim_match(conn, match_id, worker)
     assert order is not None
     conn.commit()
     episode = simulate(order.game, order.configuration, order.clock, len(order.digests))
@@ -196,7 +196,7 @@ def finish(
                 log_digest=log.digest,
             )
         )
-    done = lease.finish(
+    done = lease.finish_match(
         conn,
         match_id,
         order.attempt,

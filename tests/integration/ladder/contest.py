@@ -11,12 +11,12 @@ from typing import Any
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
+from ladder.enums import MatchKind
 from ladder.ids import AgentId, EntryId, MatchId, TeamId, UserId
-from ladder.kinds import MatchKind
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import lease, matches, workers
-from ladder.matches.records import EpisodeResult, Finish, LineupSeat, Order, SeatResult
+from ladder.matches.records import EpisodeResult, FinishResult, LineupSeat, MatchOrder, SeatResult
 from ladder.matches.workers import WorkerHello
 from ladder.people import users
 
@@ -100,7 +100,7 @@ class Contest:
     ) -> EntryId:
         """A new entry, waiting for its validation; of a bundle of its own unless given."""
         made = self.submission(agent, content)
-        return entries.enter(self.conn, self.season.id, made.id, **terms)[0].id
+        return entries.enter_season(self.conn, self.season.id, made.id, **terms)[0].id
 
     def active(
         self, agent: AgentId | None = None, content: str | None = None, **terms: Any
@@ -109,7 +109,7 @@ class Contest:
         entry_id = self.pending(agent, content, **terms)
         match_id = entries.get_entry(self.conn, entry_id).validation_match_id
         assert match_id is not None
-        assert self.play(match_id, [1] * self.season.seats) is Finish.ACCEPTED
+        assert self.play(match_id, [1] * self.season.seats) is FinishResult.ACCEPTED
         self.entries.append(entry_id)
         return entry_id
 
@@ -122,14 +122,14 @@ class Contest:
     def rated(self, *lineup: EntryId, **terms: Any) -> MatchId:
         """A queued rated match of these entries."""
         seats = [self.seat(entry_id) for entry_id in lineup]
-        return matches.create(
+        return matches.create_match(
             self.conn, season=self.season, kind=MatchKind.RATED, lineup=seats, **terms
         )
 
-    def claim(self, match_id: MatchId, worker: str = "w1") -> Order:
+    def claim(self, match_id: MatchId, worker: str = "w1") -> MatchOrder:
         """The match, claimed by a worker that is made known first."""
         workers.register_worker(self.conn, hello(worker, profiles=("numpy", "remote")))
-        order = lease.claim(self.conn, match_id, worker)
+        order = lease.claim_match(self.conn, match_id, worker)
         assert order is not None
         return order
 
@@ -142,8 +142,8 @@ class Contest:
         worker: str = "w1",
         conn: Connection | None = None,
         answered: bool = True,
-    ) -> Finish:
-        return lease.finish(
+    ) -> FinishResult:
+        return lease.finish_match(
             conn or self.conn,
             match_id,
             attempt,
@@ -160,7 +160,7 @@ class Contest:
         match_id: MatchId,
         placements: Sequence[int],
         verdicts: Sequence[str] | None = None,
-    ) -> Finish:
+    ) -> FinishResult:
         """Claim and finish at once."""
         order = self.claim(match_id)
         return self.finish(match_id, order.attempt, placements, verdicts)

@@ -12,14 +12,14 @@ import psycopg
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import remotes
+from ladder.entries import remote_agents
+from ladder.enums import MatchKind
 from ladder.errors import Conflict
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchKind
 from ladder.leagues.records import Season
-from ladder.matches import lease, matches
+from ladder.matches import lease, matches, waking
 from ladder.matches import workers as matches_workers
-from ladder.matches.records import EpisodeResult, Finish, LineupSeat
+from ladder.matches.records import EpisodeResult, FinishResult, LineupSeat
 from tests.integration.ladder.contest import digest, results
 from tests.integration.ladder.lease_model import FORGIVEN_AFTER, Row, World
 from tests.integration.ladder.lease_stage import Stage
@@ -84,18 +84,18 @@ class LeaseActs:
             return
         entry = min(world.paused)
         with self.quick.transaction():
-            match_id = remotes.resume(self.quick, entry).validation_match_id
+            match_id = remote_agents.retry_paused_entry(self.quick, entry).validation_match_id
             assert match_id is not None
-            order = lease.claim(self.quick, match_id, "w2")
+            order = lease.claim_match(self.quick, match_id, "w2")
             assert order is not None
-            assert self._finish(self.quick, match_id, order.attempt, "w2") is Finish.ACCEPTED
+            assert self._finish(self.quick, match_id, order.attempt, "w2") is FinishResult.ACCEPTED
         world.resume(entry)
 
     # -- acts and what the model makes of them
 
     def wake(self, world: World, most: int) -> None:
         for queue, kind in (("play.cpu", "rated"), ("scrim", "scrim")):
-            woken = [m for _, m in matches.wake_due(self.quick, {queue: most}, wake_seconds=600)]
+            woken = [m for _, m in waking.take(self.quick, {queue: most}, wake_seconds=600)]
             waiting = [
                 (match_id, row)
                 for match_id, row in sorted(world.rows.items())
@@ -114,7 +114,7 @@ class LeaseActs:
 
     def renew(self, world: World, picked: set[MatchId], lag: int) -> None:
         asked = [(m, world.rows[m].attempt - lag) for m in sorted(picked)]
-        held = lease.renew(self.quick, asked)
+        held = lease.renew_leases(self.quick, asked)
         assert sorted(held) == [
             (m, a) for m, a in asked if world.rows[m].state == "running" and lag == 0
         ]
@@ -122,7 +122,7 @@ class LeaseActs:
             world.rows[match_id].is_lapsed = False
 
     def reap(self, world: World) -> None:
-        counts = lease.reap(self.quick)
+        counts = lease.reap_lapsed_leases(self.quick)
         lapsed = [m for m in self.free("running") if world.rows[m].is_lapsed]
         for match_id in lapsed:
             world.drop(match_id, "lapsed", void=False)
@@ -140,7 +140,7 @@ class LeaseActs:
         match_id = self.pick(nth)
         assert match_id is not None
         is_over = world.rows[match_id].state in ("finished", "void")
-        assert matches.void(self.quick, [match_id], "by hand") == (not is_over)
+        assert matches.void_matches(self.quick, [match_id], "by hand") == (not is_over)
         if not is_over:
             world.drop(match_id, "void", void=True)
 
@@ -192,7 +192,7 @@ class LeaseActs:
 
     def worker_lives(self, worker: str, is_live: bool) -> None:
         if is_live:
-            assert matches_workers.see_worker(self.quick, worker)
+            assert matches_workers.record_heartbeat(self.quick, worker)
             self.set_seen("interval '1 hour'", (worker,))
             self.world.live.add(worker)
         else:
@@ -202,7 +202,7 @@ class LeaseActs:
     # -- shared by the rules
 
     def check_claim(self, conn: Connection, world: World, match_id: MatchId, worker: str) -> None:
-        order = lease.claim(conn, match_id, worker)
+        order = lease.claim_match(conn, match_id, worker)
         assert (order is not None) == world.claim(match_id, worker)
         if order is not None:
             assert order.attempt == world.rows[match_id].attempt
@@ -224,7 +224,7 @@ class LeaseActs:
         verdicts = ["TIMEOUT" if fault else "DONE", "DONE"]
         done = self._finish(conn, match_id, attempt, who, verdicts, answered)
         took = world.finish(match_id, attempt, who, verdicts, answered)
-        assert (done is Finish.ACCEPTED) == took
+        assert (done is FinishResult.ACCEPTED) == took
         self._rested(conn)
 
     def check_away(
@@ -242,9 +242,9 @@ class LeaseActs:
         asked = (match_id, row.attempt - lag, who, {seat: "no connection"})
         if holds and row.kind != "rated":
             with pytest.raises(lease.ProtocolError):
-                remotes.away(conn, *asked)
+                remote_agents.void_for_unreachable_agents(conn, *asked)
             return
-        assert remotes.away(conn, *asked) == holds
+        assert remote_agents.void_for_unreachable_agents(conn, *asked) == holds
         if holds:
             world.drop(match_id, "void", void=True)
             world.strike(row.entries[seat])
@@ -259,7 +259,7 @@ class LeaseActs:
     ) -> None:
         row = world.rows[match_id]
         who = worker or row.worker or "w1"
-        took = lease.fail(conn, match_id, row.attempt - lag, who, "host", "it was us")
+        took = lease.fail_attempt(conn, match_id, row.attempt - lag, who, "host", "it was us")
         holds = row.state == "running" and lag == 0 and who == row.worker
         assert took == holds
         if holds:
@@ -313,7 +313,7 @@ class LeaseActs:
 
     def _make_rejudge(self, old: MatchId) -> MatchId:
         with self.quick.transaction():
-            return matches.create(
+            return matches.create_match(
                 self.quick,
                 season=self.season,
                 kind=MatchKind.RATED,
@@ -322,7 +322,7 @@ class LeaseActs:
             )
 
     def _make(self, kind: str, lineup: tuple[EntryId, ...], scrim: str | None) -> MatchId:
-        return matches.create(
+        return matches.create_match(
             self.quick,
             season=self.season,
             kind=MatchKind(kind),
@@ -338,9 +338,9 @@ class LeaseActs:
         worker: str,
         verdicts: Sequence[str] = ("DONE", "DONE"),
         answered: tuple[bool, ...] = (True, True),
-    ) -> Finish:
+    ) -> FinishResult:
         told = results([2, 1], verdicts)
-        return lease.finish(
+        return lease.finish_match(
             conn,
             match_id,
             attempt,

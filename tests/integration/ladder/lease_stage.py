@@ -45,7 +45,7 @@ class Stage:
         )
         seats = {}
         for sub in self.submissions:
-            entry = EntryId(ids.new("ent"))
+            entry = EntryId(ids.new_id("ent"))
             seats[entry] = LineupSeat(entry, sub.id, sub.agent_id, sub.team_id, "remote")
         with self.quick.cursor() as cur:
             cur.executemany(

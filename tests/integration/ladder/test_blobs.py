@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ladder.database.blobs import BlobTooLarge, StoredBlobs, open_blobs
+from ladder.database.blobs import BlobTooLarge, ObjectStoreBlobs, open_blobs
 from ladder.errors import LadderError, NotFound
 
 
@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def blobs(folder: Path) -> StoredBlobs:
+def blobs(folder: Path) -> ObjectStoreBlobs:
     return open_blobs(folder.as_uri())
 
 
@@ -26,7 +26,7 @@ def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_bytes_are_kept_under_their_digest(blobs: StoredBlobs, folder: Path) -> None:
+def test_bytes_are_kept_under_their_digest(blobs: ObjectStoreBlobs, folder: Path) -> None:
     chunks = [b"goose", b"", b" " * 3_000_000, b"gander"]
     content = b"".join(chunks)
     stored = blobs.put(iter(chunks), limit_bytes=len(content))
@@ -38,14 +38,14 @@ def test_bytes_are_kept_under_their_digest(blobs: StoredBlobs, folder: Path) -> 
     assert files(folder) == [path]
 
 
-def test_the_same_bytes_again_change_nothing(blobs: StoredBlobs, folder: Path) -> None:
+def test_repeated_bytes_change_nothing(blobs: ObjectStoreBlobs, folder: Path) -> None:
     first = blobs.put_bytes(b"goose")
     assert blobs.put([b"goo", b"se"], limit_bytes=10) == first
     assert blobs.put_bytes(b"goose") == first
     assert len(files(folder)) == 1
 
 
-def test_a_file_that_is_too_large_leaves_nothing(blobs: StoredBlobs, folder: Path) -> None:
+def test_a_file_above_the_limit_leaves_nothing(blobs: ObjectStoreBlobs, folder: Path) -> None:
     read = []
 
     def endless() -> Iterator[bytes]:
@@ -59,7 +59,7 @@ def test_a_file_that_is_too_large_leaves_nothing(blobs: StoredBlobs, folder: Pat
     assert files(folder) == []
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(blobs: StoredBlobs, folder: Path) -> None:
+def test_an_interrupted_upload_leaves_nothing(blobs: ObjectStoreBlobs, folder: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield b"x" * 6_000_000
         raise ConnectionResetError("gone")
@@ -69,12 +69,12 @@ def test_an_upload_that_breaks_off_leaves_nothing(blobs: StoredBlobs, folder: Pa
     assert files(folder) == []
 
 
-def test_an_empty_file_is_a_file(blobs: StoredBlobs) -> None:
+def test_an_empty_file_is_stored(blobs: ObjectStoreBlobs) -> None:
     stored = blobs.put([], limit_bytes=0)
     assert (stored.size, list(blobs.open(stored.digest))) in ((0, []), (0, [b""]))
 
 
-def test_what_is_gone_is_not_found(blobs: StoredBlobs) -> None:
+def test_a_deleted_blob_is_not_found(blobs: ObjectStoreBlobs) -> None:
     digest = blobs.put_bytes(b"goose").digest
     assert blobs.exists(digest)
     blobs.delete(digest)
@@ -86,13 +86,13 @@ def test_what_is_gone_is_not_found(blobs: StoredBlobs) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "A" * 64, "g" * 64, "a" * 63])
-def test_only_a_digest_names_a_blob(blobs: StoredBlobs, name: str) -> None:
+def test_only_a_digest_names_a_blob(blobs: ObjectStoreBlobs, name: str) -> None:
     with pytest.raises(NotFound, match="no digest"):
         blobs.open(name)
 
 
 @pytest.mark.parametrize("url", ["", "blobs", "ftp://host/x", "file://host/x", "s3://"])
-def test_another_address_is_refused(url: str) -> None:
+def test_an_unknown_storage_address_is_refused(url: str) -> None:
     with pytest.raises(LadderError, match="neither file:///folder nor s3://bucket/prefix"):
         open_blobs(url)
 

@@ -11,28 +11,28 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import entries, validations
 from ladder.entries.records import EntryState
+from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
-from ladder.kinds import MatchState
 from ladder.leagues import seasons
-from ladder.matches import history, lease, matches, workers
-from ladder.matches.records import Finish
+from ladder.matches import history, lease, matches, waking, workers
+from ladder.matches.records import FinishResult
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 
 
-def test_an_entry_takes_one_upload_and_a_repeat_takes_nothing(conn: Connection) -> None:
+def test_a_repeated_entry_uses_one_upload_of_the_daily_limit(conn: Connection) -> None:
     contest = raise_contest(conn, daily_limit=2)
     submission = contest.submission()
-    entry, limits, created = entries.enter(conn, contest.season.id, submission.id)
+    entry, limits, created = entries.enter_season(conn, contest.season.id, submission.id)
     assert created
     assert (limits.used, limits.allowed, limits.left) == (1, 2, 1)
     assert limits.resets_at - datetime.now(UTC) <= timedelta(days=1)
     assert limits.resets_at.timetz().isoformat() == "00:00:00+00:00"
-    again, limits, created = entries.enter(conn, contest.season.id, submission.id)
+    again, limits, created = entries.enter_season(conn, contest.season.id, submission.id)
     assert (again.id, limits.used, created) == (entry.id, 1, False)
 
 
-def test_the_limit_counts_a_team_in_a_season_and_tells_its_figures(conn: Connection) -> None:
+def test_the_daily_limit_counts_per_team_and_season(conn: Connection) -> None:
     contest = raise_contest(conn, daily_limit=2)
     agent = contest.agent()
     contest.pending(agent)
@@ -58,7 +58,7 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
     def enter(number: int) -> None:
         try:
             with db.connect(database_url) as own:
-                entries.enter(own, contest.season.id, submissions[number].id)
+                entries.enter_season(own, contest.season.id, submissions[number].id)
             outcomes.append(True)
         except entries.DailyLimitReached:
             outcomes.append(False)
@@ -72,15 +72,15 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
     assert len(entries.list_entries(conn, season_id=contest.season.id)) == 3
 
 
-def test_an_upload_that_is_rolled_back_takes_nothing(database_url: str, contest: Contest) -> None:
+def test_a_rolled_back_upload_uses_no_daily_limit(database_url: str, contest: Contest) -> None:
     submission = contest.submission()
     with db.connect(database_url) as own:
-        entries.enter(own, contest.season.id, submission.id)
+        entries.enter_season(own, contest.season.id, submission.id)
         own.rollback()
-    assert entries.limits(contest.conn, contest.season.id, submission.team_id).used == 0
+    assert entries.upload_limits(contest.conn, contest.season.id, submission.team_id).used == 0
 
 
-def test_a_bundle_that_is_too_large_and_a_locked_season_are_refused(conn: Connection) -> None:
+def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection) -> None:
     small = raise_contest(conn, max_bundle_bytes=999)
     with pytest.raises(LadderError, match="1000 bytes, this season allows 999"):
         small.pending()
@@ -92,7 +92,7 @@ def test_a_bundle_that_is_too_large_and_a_locked_season_are_refused(conn: Connec
         past.pending()
 
 
-def test_validation_plays_copies_and_makes_the_entry_active(contest: Contest) -> None:
+def test_a_passed_validation_activates_the_entry(contest: Contest) -> None:
     entry_id = contest.pending()
     match_id = _validation(contest, entry_id)
     seats = history.get_match(contest.conn, match_id).seats
@@ -106,34 +106,34 @@ def test_validation_plays_copies_and_makes_the_entry_active(contest: Contest) ->
     assert seasons.get_season(contest.conn, contest.season.id).revision == before + 1
 
 
-def test_any_seat_at_fault_rejects_the_entry_with_reason_and_step(contest: Contest) -> None:
+def test_a_fault_of_any_validation_seat_rejects_the_entry(contest: Contest) -> None:
     entry_id = contest.pending()
     contest.play(_validation(contest, entry_id), [1, 2, 2, 4], ["DONE", "DONE", "DONE", "TIMEOUT"])
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason == "TIMEOUT at step 7: it broke"
-    assert entries.limits(contest.conn, contest.season.id, entry.team_id).used == 1
+    assert entries.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
 
 
-def test_a_void_validation_is_made_again_and_at_last_is_our_fault(contest: Contest) -> None:
+def test_a_void_validation_is_repeated(contest: Contest) -> None:
     entry_id = contest.pending()
     seen = set()
     for _ in range(entries.VALIDATIONS):
         match_id = _validation(contest, entry_id)
         seen.add(match_id)
-        assert entries.expire(contest.conn) == []
-        matches.void(contest.conn, [match_id], "the node burned")
-        assert entries.expire(contest.conn) == [entry_id]
+        assert entries.expire_pending(contest.conn) == []
+        matches.void_matches(contest.conn, [match_id], "the node burned")
+        assert entries.expire_pending(contest.conn) == [entry_id]
     assert len(seen) == entries.VALIDATIONS
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert entry.reason.startswith("our fault")
-    assert entries.limits(contest.conn, contest.season.id, entry.team_id).used == 0
-    assert entries.expire(contest.conn) == []
+    assert entries.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 0
+    assert entries.expire_pending(contest.conn) == []
 
 
-def test_an_entry_past_its_deadline_gets_a_new_match_and_the_old_result_is_late(
+def test_an_overdue_validation_gets_a_new_match(
     contest: Contest,
 ) -> None:
     entry_id = contest.pending()
@@ -142,8 +142,8 @@ def test_an_entry_past_its_deadline_gets_a_new_match_and_the_old_result_is_late(
     contest.conn.execute(
         "update entries set deadline_at = now() - interval '1 s' where id = %s", (entry_id,)
     )
-    assert entries.expire(contest.conn) == [entry_id]
-    assert contest.finish(old, order.attempt, [1, 1, 1, 1]) is Finish.LATE
+    assert entries.expire_pending(contest.conn) == [entry_id]
+    assert contest.finish(old, order.attempt, [1, 1, 1, 1]) is FinishResult.LATE
     new = _validation(contest, entry_id)
     assert new != old
     assert history.get_match(contest.conn, old).state is MatchState.VOID
@@ -151,7 +151,7 @@ def test_an_entry_past_its_deadline_gets_a_new_match_and_the_old_result_is_late(
     assert entries.get_entry(contest.conn, entry_id).state is EntryState.ACTIVE
 
 
-def test_only_the_newest_entries_of_an_agent_stay_active_where_the_season_says_so(
+def test_only_the_newest_entries_of_an_agent_stay_active(
     conn: Connection,
 ) -> None:
     contest = raise_contest(conn, active_limit=2)
@@ -161,19 +161,21 @@ def test_only_the_newest_entries_of_an_agent_stay_active_where_the_season_says_s
     assert states == [EntryState.RETIRED, EntryState.ACTIVE, EntryState.ACTIVE]
 
 
-def test_a_retired_entry_plays_no_more_and_keeps_what_is_under_way(contest: Contest) -> None:
+def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     running = contest.rated(*four)
-    entries.retire(contest.conn, four[0])
-    assert four[0] not in {c.entry_id for c in entries.candidates(contest.conn, contest.season.id)}
+    entries.retire_entry(contest.conn, four[0])
+    assert four[0] not in {
+        c.entry_id for c in entries.pairing_candidates(contest.conn, contest.season.id)
+    }
     with pytest.raises(Conflict, match="active"):
         contest.rated(*four)
     assert [entries.get_entry(contest.conn, e).in_flight for e in four] == [1, 1, 1, 1]
     contest.play(running, [1, 2, 3, 4])
     assert entries.get_entry(contest.conn, four[0]).in_flight == 0
     waiting = contest.pending()
-    entries.retire(contest.conn, waiting)
-    assert entries.expire(contest.conn) == []
+    entries.retire_entry(contest.conn, waiting)
+    assert entries.expire_pending(contest.conn) == []
     assert entries.get_entry(contest.conn, waiting).state is EntryState.RETIRED
 
 
@@ -197,7 +199,7 @@ def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> Non
     assert validations.place_in_queue(contest.conn, second) is None
 
 
-def test_a_validation_that_runs_for_minutes_is_not_said_to_end_in_a_second(
+def test_the_estimate_of_a_running_validation_grows_with_its_time(
     contest: Contest,
 ) -> None:
     contest.active()  # the sample: its validation took no time
@@ -215,7 +217,7 @@ def test_a_validation_that_runs_for_minutes_is_not_said_to_end_in_a_second(
         assert place.eta_seconds >= ran / 2
 
 
-def test_a_seasons_first_validation_is_not_said_to_end_in_a_second(contest: Contest) -> None:
+def test_the_first_validation_of_a_season_has_a_default_estimate(contest: Contest) -> None:
     workers.register_worker(contest.conn, hello("w1"))
     entry = contest.pending()
     place = validations.place_in_queue(contest.conn, entry)
@@ -232,7 +234,7 @@ def test_a_seasons_first_validation_is_not_said_to_end_in_a_second(contest: Cont
     assert place.eta_seconds >= 29.5
 
 
-def test_a_seasons_first_validation_is_said_to_take_as_long_as_those_of_others(
+def test_the_first_validation_estimate_uses_other_seasons(
     contest: Contest,
 ) -> None:
     first = _validation(contest, contest.pending())
@@ -252,7 +254,7 @@ def test_owner_sees_why_a_validation_is_tried_again(contest: Contest) -> None:
     match_id = _validation(contest, entry)
     order = contest.claim(match_id)
     late = "BoxLate: no box of torch was ready in time; 2 are being started at /secret"
-    assert lease.fail(contest.conn, match_id, order.attempt, "w1", "host", late)
+    assert lease.fail_attempt(contest.conn, match_id, order.attempt, "w1", "host", late)
     place = validations.place_in_queue(contest.conn, entry)
     assert place is not None
     assert place.reason is not None
@@ -268,12 +270,12 @@ def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest)
     place = validations.place_in_queue(contest.conn, late)
     assert place is not None
     assert place.position == 1
-    woken = matches.wake_due(contest.conn, {"validate": 4})
+    woken = waking.take(contest.conn, {"validate": 4})
     in_order = [heap[0], late, heap[1], heap[2]]
     assert woken == [("validate", _validation(contest, entry)) for entry in in_order]
 
 
-def test_a_new_entry_remembers_its_agents_last_one(contest: Contest) -> None:
+def test_a_new_entry_records_the_previous_entry_of_its_agent(contest: Contest) -> None:
     agent = contest.agent()
     parent = contest.active(agent)
     child = contest.pending(agent)

@@ -11,14 +11,14 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import entries
-from ladder.entries.deadlines import ARRIVAL_SECONDS
+from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, TeamId
-from ladder.leagues import extensions, seals, seasons
-from ladder.people import audits
+from ladder.leagues import extensions, sealed_medals, seasons
+from ladder.people import audit_log
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.test_fitting import refit
-from tests.integration.ladder.test_sealing import ONE_EACH, settle
+from tests.integration.ladder.test_medal_sealing import ONE_EACH, settle
 
 
 def minutes(count: float) -> datetime:
@@ -26,7 +26,7 @@ def minutes(count: float) -> datetime:
 
 
 def extend(contest: Contest, team: str, closes_at: datetime) -> extensions.Extension:
-    return extensions.extend(
+    return extensions.extend_deadline(
         contest.conn, contest.season.id, team, closes_at, by=contest.host, reason="ill"
     )
 
@@ -42,17 +42,17 @@ def settled(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, Agent
     return contest, team, agent
 
 
-def test_a_request_that_began_before_the_deadline_is_in_time(conn: Connection) -> None:
+def test_an_upload_begun_before_the_deadline_is_accepted(conn: Connection) -> None:
     contest, _, agent = settled(conn, closes_at=minutes(-1))
     for _ in range(2):
         with pytest.raises(Conflict, match="locked"):
             contest.pending(agent, waited_seconds=50)
         contest.pending(agent, waited_seconds=70)
-        seasons.turn_seasons(conn)  # locks it by its date
+        seasons.lock_and_finish_due_seasons(conn)  # locks it by its date
     assert seasons.get_season(conn, contest.season.id).state == "locked"
 
 
-def test_what_a_host_locked_or_what_is_finished_takes_nothing_late(conn: Connection) -> None:
+def test_a_season_locked_by_its_host_refuses_late_uploads(conn: Connection) -> None:
     contest, team, agent = settled(conn, closes_at=minutes(10))
     seasons.set_season_state(conn, contest.season.id, "locked")
     with pytest.raises(Conflict, match="locked"):
@@ -66,15 +66,15 @@ def test_what_a_host_locked_or_what_is_finished_takes_nothing_late(conn: Connect
         extend(contest, team, minutes(30))
 
 
-def test_one_team_may_upload_longer_and_the_others_may_not(conn: Connection) -> None:
+def test_an_extension_applies_only_to_its_team(conn: Connection) -> None:
     contest, team, agent = settled(conn, closes_at=minutes(-1), ends_at=minutes(60))
     later = minutes(30)
     assert extend(contest, team, later).closes_at == later
-    seasons.turn_seasons(conn)
+    seasons.lock_and_finish_due_seasons(conn)
     contest.pending(agent)
     with pytest.raises(Conflict, match="locked"):
         contest.pending()
-    limits = entries.limits(conn, contest.season.id, team)
+    limits = entries.upload_limits(conn, contest.season.id, team)
     assert limits.closes_at == later
     extend(contest, team, minutes(-0.5))
     with pytest.raises(Conflict, match="locked"):
@@ -86,13 +86,13 @@ def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> N
     contest, team, _ = settled(conn, closes_at=minutes(1))
     first = extend(contest, team, minutes(2))
     extend(contest, team, minutes(3))
-    second, _ = audits.list_audits(conn, contest.league.id)
+    second, _ = audit_log.list_audits(conn, contest.league.id)
     assert (second.act, second.subject, second.reason) == ("extend", team, "ill")
     assert (second.by_user, second.season_id) == (contest.host, contest.season.id)
     assert datetime.fromisoformat(second.details["before"]) == first.closes_at
 
 
-def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
+def test_no_medal_is_sealed_during_an_extension(
     conn: Connection,
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
@@ -102,18 +102,18 @@ def test_no_medal_is_sealed_while_a_team_may_upload_and_none_may_once_one_is(
     seasons.set_season_state(conn, contest.season.id, "locked")
     extend(contest, team, minutes(10))
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) == {}
+    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
     extend(contest, team, minutes(-1))  # what it began to send is still on its way
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) == {}
-    extend(contest, team, minutes(-ARRIVAL_SECONDS / 60))
+    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
+    extend(contest, team, minutes(-LONGEST_UPLOAD_SECONDS / 60))
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) != {}
+    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) != {}
     with pytest.raises(Conflict, match="medals are sealed"):
         extend(contest, team, minutes(10))
 
 
-def test_no_medal_is_sealed_while_an_upload_that_began_in_time_may_arrive(
+def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(
     conn: Connection,
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
@@ -127,21 +127,21 @@ def test_no_medal_is_sealed_while_an_upload_that_began_in_time_may_arrive(
             "update seasons set closes_at = now() - make_interval(secs => %s) where id = %s",
             (closed_seconds, contest.season.id),
         )
-        seasons.turn_seasons(conn)
+        seasons.lock_and_finish_due_seasons(conn)
         refit(contest)
-        return seals.of_season(conn, contest.season.id) != {}
+        return sealed_medals.sealed_medals_of_season(conn, contest.season.id) != {}
 
     assert not sealed(1)
-    assert not sealed(ARRIVAL_SECONDS - 30)
-    late = contest.pending(agent, waited_seconds=ARRIVAL_SECONDS)
-    assert not sealed(ARRIVAL_SECONDS + 1)  # it came, and has not played
+    assert not sealed(LONGEST_UPLOAD_SECONDS - 30)
+    late = contest.pending(agent, waited_seconds=LONGEST_UPLOAD_SECONDS)
+    assert not sealed(LONGEST_UPLOAD_SECONDS + 1)  # it came, and has not played
     with pytest.raises(Conflict, match="locked"):  # however slowly it drips
-        contest.pending(agent, waited_seconds=10 * ARRIVAL_SECONDS)
-    entries.retire(conn, late)
-    assert sealed(ARRIVAL_SECONDS + 1)
+        contest.pending(agent, waited_seconds=10 * LONGEST_UPLOAD_SECONDS)
+    entries.retire_entry(conn, late)
+    assert sealed(LONGEST_UPLOAD_SECONDS + 1)
 
 
-def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_sealed(
+def test_no_medal_is_sealed_during_an_uncommitted_entry(
     conn: Connection, database_url: str
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
@@ -151,7 +151,7 @@ def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_seale
         "update seasons set closes_at = now() - interval '10 seconds' where id = %s",
         (contest.season.id,),
     )
-    seasons.turn_seasons(conn)
+    seasons.lock_and_finish_due_seasons(conn)
     with db.connect(database_url) as other:
         replace(contest, conn=other).pending(waited_seconds=20)
         conn.execute(
@@ -159,10 +159,10 @@ def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_seale
             (contest.season.id,),
         )
         refit(contest)
-        assert seals.of_season(conn, contest.season.id) == {}
+        assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
         other.rollback()
     refit(contest)
-    assert seals.of_season(conn, contest.season.id) != {}
+    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) != {}
     conn.execute(  # as where a host locked it before its date
         "update seasons set closes_at = now() - interval '1 second' where id = %s",
         (contest.season.id,),
@@ -171,9 +171,7 @@ def test_nothing_is_sealed_while_somebody_enters_and_nobody_enters_what_is_seale
         contest.pending(waited_seconds=20)
 
 
-def test_an_extension_and_a_fit_at_one_moment_take_each_other_in_turn(
-    conn: Connection, database_url: str
-) -> None:
+def test_a_fit_waits_for_a_concurrent_extension(conn: Connection, database_url: str) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
     settle(contest, four)
@@ -187,10 +185,10 @@ def test_an_extension_and_a_fit_at_one_moment_take_each_other_in_turn(
             assert fitting.is_alive(), "the fit did not wait for the extension"
         other.commit()
         fitting.join()
-    assert seals.of_season(conn, contest.season.id) == {}
+    assert sealed_medals.sealed_medals_of_season(conn, contest.season.id) == {}
 
 
-def test_an_extension_lies_between_the_deadlines_and_is_of_a_team_of_the_league(
+def test_an_extension_lies_between_the_season_deadlines(
     conn: Connection,
 ) -> None:
     contest, team, _ = settled(conn, closes_at=minutes(10), ends_at=minutes(20))

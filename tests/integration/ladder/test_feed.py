@@ -6,27 +6,26 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.enums import LeagueRole, Visibility
 from ladder.ids import EntryId
-from ladder.kinds import LeagueRole, Visibility
-from ladder.leagues import leagues, seasons
-from ladder.leagues import seals as leagues_seals
-from ladder.leagues.medals import Kind as RuleKind
-from ladder.leagues.medals import Medal, Rules
-from ladder.people import audits
+from ladder.leagues import leagues, sealed_medals, seasons
+from ladder.leagues.medals import Medal, MedalRules
+from ladder.leagues.medals import MedalRuleKind as RuleKind
+from ladder.people import audit_log
 from ladder.people.records import Viewer
 from ladder.ratings import ratings
-from ladder.ratings.seal_rule import LOOKS
+from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.reports import feed
-from ladder.reports.feed import Kind
+from ladder.reports.feed import FeedItemKind
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.test_fitting import play, refit
 
-ONE_EACH = Rules(RuleKind.COUNTS, gold=1, silver=1, bronze=1)
-MEDALS = {Kind.SEALED, Kind.UNSEALED, Kind.AWARDED}
+ONE_EACH = MedalRules(RuleKind.COUNTS, gold=1, silver=1, bronze=1)
+MEDALS = {FeedItemKind.SEALED, FeedItemKind.UNSEALED, FeedItemKind.AWARDED}
 
 
 def rate(contest: Contest) -> None:
-    while ratings.apply(contest.conn, contest.season.id):
+    while ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 
@@ -36,7 +35,7 @@ def owner(contest: Contest, *entry_ids: EntryId) -> Viewer:
     return Viewer(team_ids=frozenset(found))
 
 
-def test_everything_that_happened_to_a_team_is_told_once_newest_first(contest: Contest) -> None:
+def test_the_feed_lists_every_event_of_a_team_once(contest: Contest) -> None:
     a, *others = (contest.active() for _ in range(4))
     conn, team = contest.conn, owner(contest, a)
     match_id = contest.rated(a, *others)
@@ -46,8 +45,12 @@ def test_everything_that_happened_to_a_team_is_told_once_newest_first(contest: C
     validation = entries.get_entry(conn, failed).validation_match_id
     assert validation is not None
     contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
-    found = feed.latest(conn, team)
-    assert [item.kind for item in found] == [Kind.FAILED, Kind.RATED, Kind.PASSED]
+    found = feed.latest_items(conn, team)
+    assert [item.kind for item in found] == [
+        FeedItemKind.FAILED,
+        FeedItemKind.RATED,
+        FeedItemKind.PASSED,
+    ]
     refused, rated, passed = found
     assert "it broke" in (refused.reason or "")
     assert (rated.match_id, rated.placement, rated.seats, rated.verdict) == (
@@ -58,42 +61,42 @@ def test_everything_that_happened_to_a_team_is_told_once_newest_first(contest: C
     )
     assert (rated.mu_after or 0) < (rated.mu_before or 0)
     assert (passed.entry_id, passed.reason) == (a, None)
-    assert feed.latest(conn, Viewer()) == []
+    assert feed.latest_items(conn, Viewer()) == []
 
 
-def test_pages_hold_every_item_once_and_a_follower_gets_them_in_turn(contest: Contest) -> None:
+def test_pages_hold_every_item_once(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     conn, teams = contest.conn, owner(contest, *four[:2])
     for _ in range(5):
         contest.play(contest.rated(*four), [1, 2, 3, 4])
     rate(contest)
-    whole = feed.latest(conn, teams)
+    whole = feed.latest_items(conn, teams)
     assert len(whole) == 2 + 5 * 2
-    paged: list[feed.Item] = []
-    while page := feed.latest(conn, teams, before=paged[-1].key if paged else None, limit=5):
+    paged: list[feed.FeedItem] = []
+    while page := feed.latest_items(conn, teams, before=paged[-1].key if paged else None, limit=5):
         paged += page
     assert paged == whole
-    assert feed.follow(conn, teams, whole[-1].key, 100) == [], "they have not settled yet"
+    assert feed.items_after(conn, teams, whole[-1].key, 100) == [], "they have not settled yet"
     conn.execute("select pg_sleep(%s)", (feed.SETTLE_SECONDS,))
-    followed: list[feed.Item] = []
-    while page := feed.follow(conn, teams, followed[-1].key if followed else "1000000000.", 5):
+    followed: list[feed.FeedItem] = []
+    while page := feed.items_after(conn, teams, followed[-1].key if followed else "1000000000.", 5):
         followed += page
     assert followed == whole[::-1]
-    assert feed.follow(conn, teams, feed.now(conn), 5) == []
+    assert feed.items_after(conn, teams, feed.current_key(conn), 5) == []
 
 
-def test_a_result_taken_back_is_told_as_a_correction(contest: Contest) -> None:
+def test_a_withdrawn_result_appears_as_a_correction(contest: Contest) -> None:
     a, *others = (contest.active() for _ in range(4))
     first = contest.rated(a, *others)
     contest.play(first, [1, 2, 3, 4])
     rate(contest)
     contest.play(contest.rated(a, *others, rejudges=first), [4, 3, 2, 1])
     rate(contest)
-    kinds = [item.kind for item in feed.latest(contest.conn, owner(contest, a))]
+    kinds = [item.kind for item in feed.latest_items(contest.conn, owner(contest, a))]
     assert sorted(kinds) == ["corrected", "passed", "rated", "rated"]
 
 
-def test_a_correction_names_the_result_that_its_reader_lost(contest: Contest) -> None:
+def test_a_correction_names_the_withdrawn_result_of_its_reader(contest: Contest) -> None:
     field = [contest.active() for _ in range(8)]
     lineups = field[:4], field[4:]
     lost = [contest.rated(*lineup) for lineup in lineups]
@@ -104,11 +107,11 @@ def test_a_correction_names_the_result_that_its_reader_lost(contest: Contest) ->
         contest.play(contest.rated(*lineup, rejudges=match_id), [2, 1, 3, 4])
     rate(contest)
     for match_id, entry in zip(lost, (field[0], field[4]), strict=True):
-        told = feed.latest(contest.conn, owner(contest, entry))
+        told = feed.latest_items(contest.conn, owner(contest, entry))
         assert [item.match_id for item in told if item.kind == "corrected"] == [match_id]
 
 
-def test_who_left_a_private_league_reads_no_more_of_its_results(
+def test_a_former_member_reads_no_results_of_a_private_league(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     four = [contest.active() for _ in range(4)]
@@ -118,34 +121,44 @@ def test_who_left_a_private_league_reads_no_more_of_its_results(
     leagues.update_league(conn, league, visibility=Visibility.PRIVATE)
     teams = owner(contest, four[0]).team_ids
     member = Viewer(team_ids=teams, roles={league: LeagueRole.COMPETITOR})
-    assert [item.kind for item in feed.latest(conn, member)] == [Kind.RATED, Kind.PASSED]
+    assert [item.kind for item in feed.latest_items(conn, member)] == [
+        FeedItemKind.RATED,
+        FeedItemKind.PASSED,
+    ]
     left = Viewer(team_ids=teams)
-    assert [item.kind for item in feed.latest(conn, left)] == [Kind.PASSED]
+    assert [item.kind for item in feed.latest_items(conn, left)] == [FeedItemKind.PASSED]
     monkeypatch.setattr(feed, "SETTLE_SECONDS", 0.0)
-    assert [item.kind for item in feed.follow(conn, left, "1000000000.", 9)] == [Kind.PASSED]
+    assert [item.kind for item in feed.items_after(conn, left, "1000000000.", 9)] == [
+        FeedItemKind.PASSED
+    ]
 
 
-def medals(contest: Contest, who: Viewer) -> list[tuple[Kind, Medal | None]]:
+def medals(contest: Contest, who: Viewer) -> list[tuple[FeedItemKind, Medal | None]]:
     """What pages of three items tell of medals."""
-    found: list[feed.Item] = []
-    while page := feed.latest(contest.conn, who, before=found[-1].key if found else None, limit=3):
+    found: list[feed.FeedItem] = []
+    while page := feed.latest_items(
+        contest.conn, who, before=found[-1].key if found else None, limit=3
+    ):
         found += page
     return [(item.kind, item.medal) for item in found if item.kind in MEDALS]
 
 
-def test_a_medal_is_told_when_it_is_sealed_and_when_that_is_taken_back(conn: Connection) -> None:
+def test_the_feed_shows_sealed_and_unsealed_medals(conn: Connection) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
     four = [contest.active() for _ in range(4)]
-    for games in (60, *[5] * (LOOKS - 1)):  # as many standings as a seal asks for
+    for games in (
+        60,
+        *[5] * (STANDINGS_THAT_MUST_AGREE - 1),
+    ):  # as many standings as a seal asks for
         refit(contest)
         play(contest, four, games, seed=3)
     seasons.set_season_state(conn, contest.season.id, "locked")
     refit(contest)
-    seals = leagues_seals.list_seals(conn, contest.season.id)
+    seals = sealed_medals.list_sealed_medals(conn, contest.season.id)
     golden = next(seal for seal in seals if seal.medal == Medal.GOLD)
     who = Viewer(team_ids=frozenset({golden.team_id}))
-    assert medals(contest, who) == [(Kind.SEALED, Medal.GOLD)]
-    act = audits.record(
+    assert medals(contest, who) == [(FeedItemKind.SEALED, Medal.GOLD)]
+    act = audit_log.record_audit(
         conn,
         contest.league.id,
         by=contest.host,
@@ -154,11 +167,14 @@ def test_a_medal_is_told_when_it_is_sealed_and_when_that_is_taken_back(conn: Con
         reason="a broken node",
         season_id=contest.season.id,
     )
-    leagues_seals.unseal(conn, contest.season.id, golden.team_id, act)
-    assert medals(contest, who) == [(Kind.UNSEALED, Medal.GOLD), (Kind.SEALED, Medal.GOLD)]
+    sealed_medals.unseal_medals(conn, contest.season.id, golden.team_id, act)
+    assert medals(contest, who) == [
+        (FeedItemKind.UNSEALED, Medal.GOLD),
+        (FeedItemKind.SEALED, Medal.GOLD),
+    ]
 
 
-def test_a_medal_that_was_not_sealed_is_told_when_the_final_standing_awards_it(
+def test_the_feed_shows_medals_awarded_by_the_final_standing(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.99)
@@ -169,13 +185,17 @@ def test_a_medal_that_was_not_sealed_is_told_when_the_final_standing_awards_it(
     assert medals(contest, who) == []
     seasons.set_season_state(conn, contest.season.id, "finished")
     refit(contest)
-    given = sorted((Kind.AWARDED, medal) for medal in Medal)
+    given = sorted((FeedItemKind.AWARDED, medal) for medal in Medal)
     assert sorted(medals(contest, who)) == given
     monkeypatch.setattr(feed, "SETTLE_SECONDS", 0.0)
-    followed: list[feed.Item] = []
-    while page := feed.follow(conn, who, followed[-1].key if followed else "1000000000.", 3):
+    followed: list[feed.FeedItem] = []
+    while page := feed.items_after(conn, who, followed[-1].key if followed else "1000000000.", 3):
         followed += page
     assert sorted((item.kind, item.medal) for item in followed if item.kind in MEDALS) == given
-    whole = feed.latest(conn, who)
+    whole = feed.latest_items(conn, who)
     assert followed == whole[::-1]
-    assert {item.kind for item in whole} == {Kind.PASSED, Kind.RATED, Kind.AWARDED}
+    assert {item.kind for item in whole} == {
+        FeedItemKind.PASSED,
+        FeedItemKind.RATED,
+        FeedItemKind.AWARDED,
+    }

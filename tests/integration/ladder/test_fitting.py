@@ -10,9 +10,8 @@ from ladder.entries import entries
 from ladder.errors import NotFound
 from ladder.ids import EntryId
 from ladder.leagues import seasons
-from ladder.ratings import fitting, ratings
-from ladder.ratings import versions as ratings_versions
-from ladder.ratings.fitting import Fitter
+from ladder.ratings import fitting, ratings, standing_versions
+from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -33,7 +32,7 @@ def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> 
 
 
 def rate(contest: Contest) -> None:
-    while ratings.apply(contest.conn, contest.season.id):
+    while ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 
@@ -45,64 +44,60 @@ def earlier(contest: Contest, seconds: float) -> None:
     )
 
 
-def refit(contest: Contest, fitter: Fitter | None = None) -> int:
-    return (fitter or Fitter()).refit(contest.conn, contest.season.id)
+def refit(contest: Contest, fitter: OfficialFitter | None = None) -> int:
+    return (fitter or OfficialFitter()).refit(contest.conn, contest.season.id)
 
 
 def test_the_first_fit_is_due_with_the_first_result(contest: Contest, four: list[EntryId]) -> None:
-    assert fitting.due(contest.conn) == []
+    assert fitting.seasons_to_fit(contest.conn) == []
     play(contest, four, 1)
-    assert fitting.due(contest.conn) == [contest.season.id]
+    assert fitting.seasons_to_fit(contest.conn) == [contest.season.id]
     assert refit(contest) == 1
-    assert fitting.due(contest.conn) == []
+    assert fitting.seasons_to_fit(contest.conn) == []
 
 
-def test_a_fit_is_due_when_the_log_grew_by_a_twentieth_or_ten_seconds_ago(
+def test_a_fit_is_due_after_enough_results_or_ten_seconds(
     contest: Contest, four: list[EntryId]
 ) -> None:
     play(contest, four, 30)
     refit(contest)
     play(contest, four, 1)
-    assert fitting.due(contest.conn) == []
+    assert fitting.seasons_to_fit(contest.conn) == []
     earlier(contest, 5)
-    assert fitting.due(contest.conn) == []
+    assert fitting.seasons_to_fit(contest.conn) == []
     play(contest, four, 1)
-    assert fitting.due(contest.conn) == [contest.season.id]
+    assert fitting.seasons_to_fit(contest.conn) == [contest.season.id]
     refit(contest)
     play(contest, four, 1)
     earlier(contest, 11)
-    assert fitting.due(contest.conn) == [contest.season.id]
+    assert fitting.seasons_to_fit(contest.conn) == [contest.season.id]
 
 
-def test_a_retired_entry_and_the_end_of_a_season_make_a_fit_due(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_retiring_an_entry_makes_a_fit_due(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 5)
-    fitter = Fitter()
+    fitter = OfficialFitter()
     refit(contest, fitter)
     earlier(contest, 2)
-    assert fitting.due(contest.conn) == []
-    entries.retire(contest.conn, four[3])
-    assert fitting.due(contest.conn) == [contest.season.id]
+    assert fitting.seasons_to_fit(contest.conn) == []
+    entries.retire_entry(contest.conn, four[3])
+    assert fitting.seasons_to_fit(contest.conn) == [contest.season.id]
     refit(contest, fitter)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest_version(contest.conn, contest.season.id)
     assert found is not None
     version, places = found
     assert (version.version, version.parent) == (2, 1)
     assert set(places) == set(four[:3])
     seasons.set_season_state(contest.conn, contest.season.id, "finished")
-    assert fitting.due(contest.conn) == [contest.season.id]
+    assert fitting.seasons_to_fit(contest.conn) == [contest.season.id]
     refit(contest, fitter)
-    assert ratings_versions.get_version(contest.conn, contest.season.id, 3).parent is None
-    assert fitting.due(contest.conn) == []
+    assert standing_versions.get_version(contest.conn, contest.season.id, 3).parent is None
+    assert fitting.seasons_to_fit(contest.conn) == []
 
 
-def test_the_better_stand_higher_with_intervals_and_chances(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_better_entries_rank_higher(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 60)
     refit(contest)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest_version(contest.conn, contest.season.id)
     assert found is not None
     places = [found[1][entry] for entry in four]
     assert [place.rank for place in places] == [1, 2, 3, 4]
@@ -113,15 +108,13 @@ def test_the_better_stand_higher_with_intervals_and_chances(
     assert found[0].log_no == 60
 
 
-def test_the_board_stands_by_the_official_score_and_shows_the_live_one(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_the_board_ranks_by_the_official_score(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 20)
-    before = leaderboard.read(contest.conn, contest.season.id)
+    before = leaderboard.read_board(contest.conn, contest.season.id)
     assert before.fitted is None
     assert all(row.official is None for row in before.rows)
     refit(contest)
-    board = leaderboard.read(contest.conn, contest.season.id)
+    board = leaderboard.read_board(contest.conn, contest.season.id)
     assert board.revision == before.revision + 1
     assert board.fitted is not None
     assert (board.fitted.version, board.fitted.log_no, board.accepted_no) == (1, 20, 20)
@@ -132,7 +125,7 @@ def test_the_board_stands_by_the_official_score_and_shows_the_live_one(
         row.entry_id: row.score for row in before.rows
     }
     newcomer = contest.active()
-    last = leaderboard.read(contest.conn, contest.season.id).rows[-1]
+    last = leaderboard.read_board(contest.conn, contest.season.id).rows[-1]
     assert (last.entry_id, last.official, last.rank) == (newcomer, None, None)
 
 
@@ -141,20 +134,20 @@ def test_reference_agents_stand_at_the_start_value_in_both_layers(contest: Conte
     others = [contest.active() for _ in range(2)]
     play(contest, [*others, *anchors], 30)
     refit(contest)
-    board = leaderboard.read(contest.conn, contest.season.id)
+    board = leaderboard.read_board(contest.conn, contest.season.id)
     pinned = [row for row in board.rows if row.is_anchor]
     assert sum(row.shown[0] for row in pinned) / 2 == pytest.approx(600)
     assert sum(row.score for row in pinned) / 2 == pytest.approx(600)
     assert all(row.rank is None and row.medal is None for row in pinned)
 
 
-def test_equal_bundles_are_one_contender_whoever_uploaded_them(contest: Contest) -> None:
+def test_equal_bundles_count_as_one_contender(contest: Contest) -> None:
     twins = [contest.active(content="the same bytes") for _ in range(2)]
     others = [contest.active() for _ in range(3)]
     play(contest, [twins[0], *others], 10)
     play(contest, [*others[:2], twins[1], others[2]], 10, seed=2)
     refit(contest)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest_version(contest.conn, contest.season.id)
     assert found is not None
     one, two = (found[1][entry] for entry in twins)
     assert (one.score, one.sigma, one.rank, one.chances) == (
@@ -165,55 +158,53 @@ def test_equal_bundles_are_one_contender_whoever_uploaded_them(contest: Contest)
     )
 
 
-def test_what_replaces_an_entry_starts_where_that_one_stands(contest: Contest) -> None:
+def test_a_new_entry_starts_with_the_score_of_its_predecessor(contest: Contest) -> None:
     agent = contest.agent()
     old = contest.active(agent)
     others = [contest.active() for _ in range(3)]
     play(contest, [old, *others], 40)
     new = contest.active(agent)
     refit(contest)
-    found = ratings_versions.latest(contest.conn, contest.season.id)
+    found = standing_versions.latest_version(contest.conn, contest.season.id)
     assert found is not None
     assert found[1][new].score == found[1][old].score
     assert found[1][new].sigma > found[1][old].sigma
     assert found[1][new].rank is None  # its team stands by the one that has played
 
 
-def test_a_chain_of_versions_is_computed_again_to_the_byte(
-    contest: Contest, four: list[EntryId]
-) -> None:
-    fitter = Fitter()
+def test_every_version_is_recomputed_exactly(contest: Contest, four: list[EntryId]) -> None:
+    fitter = OfficialFitter()
     for turn in range(4):
         play(contest, four, 7, seed=turn)
         refit(contest, fitter)
-    versions = ratings_versions.list_versions(contest.conn, contest.season.id)
+    versions = standing_versions.list_versions(contest.conn, contest.season.id)
     assert [v.version for v in versions] == [4, 3, 2, 1]
     assert [v.parent for v in versions] == [3, 2, 1, None]
     for version in versions:
-        again = fitting.recomputed(contest.conn, contest.season.id, version.version)
+        again = fitting.recompute_digest(contest.conn, contest.season.id, version.version)
         assert again == version.digest
 
 
-def test_a_fitter_that_lost_its_memory_or_the_race_begins_cold(
+def test_a_fitter_without_the_latest_version_starts_cold(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    fitter, other = Fitter(), Fitter()
+    fitter, other = OfficialFitter(), OfficialFitter()
     play(contest, four, 5)
     refit(contest, fitter)
     play(contest, four, 5)
     refit(contest, other)
     play(contest, four, 5)
     refit(contest, fitter)
-    versions = ratings_versions.list_versions(contest.conn, contest.season.id)
+    versions = standing_versions.list_versions(contest.conn, contest.season.id)
     assert [v.parent for v in versions] == [None, None, None]
-    found = fitting.recomputed(contest.conn, contest.season.id, 3)
+    found = fitting.recompute_digest(contest.conn, contest.season.id, 3)
     assert found == versions[0].digest
 
 
-def test_a_result_judged_again_is_as_if_the_first_had_never_been(
+def test_a_rejudged_result_replaces_the_first_in_the_fit(
     contest: Contest, four: list[EntryId]
 ) -> None:
-    fitter = Fitter()
+    fitter = OfficialFitter()
     wrong = contest.rated(*four)
     contest.play(wrong, [4, 3, 2, 1])
     play(contest, four, 12)
@@ -222,23 +213,23 @@ def test_a_result_judged_again_is_as_if_the_first_had_never_been(
     rate(contest)
     refit(contest, fitter)
     season = contest.season.id
-    found = ratings_versions.latest(contest.conn, season)
+    found = standing_versions.latest_version(contest.conn, season)
     assert found is not None
     assert found[0].parent is None
-    assert fitting.recomputed(contest.conn, season, 2) == found[0].digest
+    assert fitting.recompute_digest(contest.conn, season, 2) == found[0].digest
 
     straight = raise_contest(contest.conn)
     same = [straight.active() for _ in range(4)]
     straight.play(straight.rated(*same), [1, 2, 3, 4])
     play(straight, same, 12)
     refit(straight)
-    other = ratings_versions.latest(contest.conn, straight.season.id)
+    other = standing_versions.latest_version(contest.conn, straight.season.id)
     assert other is not None
     for one, two in zip(four, same, strict=True):
         assert found[1][one].score == pytest.approx(other[1][two].score, abs=0.1)
 
 
-def test_a_log_reads_the_same_in_one_piece_and_in_many(
+def test_a_log_read_in_parts_equals_a_log_read_at_once(
     contest: Contest, four: list[EntryId]
 ) -> None:
     play(contest, four, 11)
@@ -252,7 +243,7 @@ def test_a_log_reads_the_same_in_one_piece_and_in_many(
     assert parts.read(contest.conn, 11) == 0
 
 
-def test_of_several_seats_of_one_contender_the_log_keeps_the_best(contest: Contest) -> None:
+def test_the_log_keeps_the_best_seat_of_a_contender(contest: Contest) -> None:
     twins = [contest.active(content="the same bytes") for _ in range(2)]
     others = [contest.active() for _ in range(2)]
     for result in ([3, 1, 2, 4], [1, 1, 2, 3]):
@@ -265,11 +256,9 @@ def test_of_several_seats_of_one_contender_the_log_keeps_the_best(contest: Conte
     assert not log.games.faults.any()
 
 
-def test_versions_are_never_changed_and_old_rows_are_dropped_one_an_hour_staying(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_one_old_version_an_hour_is_kept(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 3)
-    fitter = Fitter()
+    fitter = OfficialFitter()
     for _ in range(5):
         refit(contest, fitter)
     contest.conn.execute(
@@ -281,21 +270,21 @@ def test_versions_are_never_changed_and_old_rows_are_dropped_one_an_hour_staying
         contest.conn.execute("update standings set digest = 'x'")
     with pytest.raises(Exception, match="never changed"), contest.conn.transaction():
         contest.conn.execute("delete from standings")
-    assert ratings_versions.drop_old(contest.conn) == 0
+    assert standing_versions.drop_old_rows(contest.conn) == 0
     contest.conn.execute("alter table standings disable trigger standings_kept")
     contest.conn.execute(
         "update standings set made_at = date_trunc('hour', now()) - interval '3 h'"
     )
     contest.conn.execute("alter table standings enable trigger standings_kept")
-    assert ratings_versions.drop_old(contest.conn) == 2
+    assert standing_versions.drop_old_rows(contest.conn) == 2
     kept = contest.conn.execute(
         "select version from standings where content is not null order by version"
     ).fetchall()
     assert [row[0] for row in kept] == [1, 2, 5]  # the second sealed a medal
-    assert fitting.recomputed(contest.conn, contest.season.id, 5)
+    assert fitting.recompute_digest(contest.conn, contest.season.id, 5)
     with pytest.raises(
-        ratings_versions.Dropped, match=r"the oldest .* is 1, the next after this one 5$"
+        standing_versions.RowsDropped, match=r"the oldest .* is 1, the next after this one 5$"
     ):
-        fitting.recomputed(contest.conn, contest.season.id, 3)
+        fitting.recompute_digest(contest.conn, contest.season.id, 3)
     with pytest.raises(NotFound):
-        fitting.recomputed(contest.conn, contest.season.id, 6)
+        fitting.recompute_digest(contest.conn, contest.season.id, 6)

@@ -9,19 +9,21 @@ from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.ratings import fitting, ratings
 from ladder.reports import insights
-from ladder.reports.analysis import Strength
+from ladder.reports.entry_analysis import RelativeStrength
 from ladder.reports.insights import Insights
 from tests.integration.ladder.contest import Contest
 
 
 def rate(contest: Contest) -> None:
-    while ratings.apply(contest.conn, contest.season.id):
+    while ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 
 def read(contest: Contest, entry_id: EntryId, within: float = 25.0) -> Insights:
     season = seasons.get_season(contest.conn, contest.season.id)
-    return insights.read(contest.conn, entries.get_entry(contest.conn, entry_id), season, within)
+    return insights.read_insights(
+        contest.conn, entries.get_entry(contest.conn, entry_id), season, within
+    )
 
 
 def test_games_are_counted_by_opponent_seat_and_verdict(contest: Contest) -> None:
@@ -29,7 +31,7 @@ def test_games_are_counted_by_opponent_seat_and_verdict(contest: Contest) -> Non
     contest.play(contest.rated(a, b, c, d), [1, 2, 2, 4])
     contest.play(contest.rated(b, a, c, d), [1, 2, 3, 4], ["DONE", "DONE", "DONE", "TIMEOUT"])
     rate(contest)
-    fitting.Fitter().refit(contest.conn, contest.season.id)
+    fitting.OfficialFitter().refit(contest.conn, contest.season.id)
     found = read(contest, a)
     agent = entries.get_entry(contest.conn, b).agent_id
     met = {row.agent_id: row for row in found.opponents}[agent]
@@ -48,7 +50,7 @@ def test_games_are_counted_by_opponent_seat_and_verdict(contest: Contest) -> Non
     assert (read(contest, a, 10.0).games_left or 0) > (found.games_left or 0) > 0
 
 
-def test_a_result_taken_back_is_not_counted(contest: Contest) -> None:
+def test_a_withdrawn_result_is_not_counted(contest: Contest) -> None:
     a, *others = (contest.active() for _ in range(4))
     first = contest.rated(a, *others)
     contest.play(first, [4, 3, 2, 1])
@@ -60,16 +62,16 @@ def test_a_result_taken_back_is_not_counted(contest: Contest) -> None:
     assert [row.better for row in found.opponents] == [1, 1, 1]
 
 
-def test_the_pace_is_that_of_the_last_hour(contest: Contest) -> None:
+def test_the_pace_counts_the_last_hour(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
-    assert read(contest, four[0]).pace == insights.Pace(0.0, 0.0)
+    assert read(contest, four[0]).pace == insights.LeaguePace(0.0, 0.0)
     for _ in range(3):
         contest.play(contest.rated(*four), [1, 2, 3, 4])
     rate(contest)
-    assert insights.read_pace(contest.conn, contest.season) == insights.Pace(3.0, 3.0)
+    assert insights.read_pace(contest.conn, contest.season) == insights.LeaguePace(3.0, 3.0)
 
 
-def test_a_newcomer_is_told_when_its_first_match_should_be_over(contest: Contest) -> None:
+def test_a_new_entry_gets_an_estimate_of_its_first_match(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
     newcomer = contest.active()
     assert read(contest, newcomer).first_match_seconds is None, "nothing is played yet"
@@ -87,9 +89,9 @@ def test_a_newcomer_is_told_when_its_first_match_should_be_over(contest: Contest
     assert read(contest, four[0]).first_match_seconds is None
 
 
-def test_an_entry_without_games_has_nothing_to_tell_of_them(contest: Contest) -> None:
+def test_an_entry_without_games_has_empty_insights(contest: Contest) -> None:
     found = read(contest, contest.active())
     assert found.games == 0
     assert found.times is None
     assert found.opponents == ()
-    assert found.strengths[Strength.NEAR].duels == 0
+    assert found.strengths[RelativeStrength.NEAR].duels == 0

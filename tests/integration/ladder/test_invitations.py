@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ladder.database.db import Connection
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import UserId
-from ladder.kinds import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import invitations, leagues, records, terms
 from ladder.people import permissions, users
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -27,7 +27,7 @@ def club(conn: Connection) -> Contest:
 
 
 def invite(club: Contest, role: str = "competitor", **more: object) -> tuple[str, str]:
-    made, code = invitations.invite(
+    made, code = invitations.create_invitation(
         club.conn,
         club.league.id,
         role=role,
@@ -39,30 +39,30 @@ def invite(club: Contest, role: str = "competitor", **more: object) -> tuple[str
 
 def join(club: Contest, user: UserId, code: str) -> LeagueRole:
     league = leagues.get_league(club.conn, club.league.id)
-    digest = terms.digest(league.visibility, league.replay_visibility)
-    return invitations.join(club.conn, user, code, digest)[2]
+    digest = terms.terms_digest(league.visibility, league.replay_visibility)
+    return invitations.join_league(club.conn, user, code, digest)[2]
 
 
 def person(club: Contest, name: str) -> UserId:
     return users.create_user(club.conn, name).id
 
 
-def test_a_code_makes_a_member_who_sees_the_league_and_may_enter(club: Contest) -> None:
+def test_a_code_makes_its_user_a_competitor(club: Contest) -> None:
     ada = person(club, "Ada Lovelace")
-    seen = records.league_seen(club.league)
-    before = users.viewer_of(club.conn, ada)
+    seen = records.league_resource(club.league)
+    before = users.viewer_of_user(club.conn, ada)
     assert before is not None
     assert not permissions.may_see(before, seen)
     _, code = invite(club)
     assert join(club, ada, code) is LeagueRole.COMPETITOR
-    after = users.viewer_of(club.conn, ada)
+    after = users.viewer_of_user(club.conn, ada)
     assert after is not None
     (team,) = users.teams_of(club.conn, ada)
     assert (team.name, team.slug) == ("Ada Lovelace", "ada-lovelace")
     assert permissions.may_enter(after, seen, team.id)
-    kept = invitations.agreed(club.conn, club.league.id, ada)
+    kept = invitations.agreement_of_member(club.conn, club.league.id, ada)
     assert kept is not None
-    assert kept.terms_digest == terms.digest(BY_CODE, OWN)
+    assert kept.terms_digest == terms.terms_digest(BY_CODE, OWN)
     assert kept.at is not None
 
 
@@ -73,14 +73,14 @@ def test_the_code_is_not_stored(club: Contest) -> None:
     assert code.removeprefix("join_") not in row[0]
 
 
-def test_a_code_ends_by_uses_by_date_and_by_revocation_with_one_sentence(club: Contest) -> None:
+def test_a_used_up_expired_or_revoked_code_is_refused(club: Contest) -> None:
     ada, bob = person(club, "ada"), person(club, "bob")
     once_id, once = invite(club, max_uses=1)
     join(club, ada, once)
     assert join(club, ada, once) is LeagueRole.COMPETITOR  # again, by the same person
     _, late = invite(club, expires_at=datetime.now(UTC) - timedelta(seconds=1))
     gone_id, gone = invite(club)
-    invitations.revoke(club.conn, club.league.id, gone_id)  # type: ignore[arg-type]
+    invitations.revoke_invitation(club.conn, club.league.id, gone_id)  # type: ignore[arg-type]
     for code in (once, late, gone, "join_nonsense", ""):
         with pytest.raises(NotFound, match="mistyped, expired, revoked or used up"):
             join(club, bob, code)
@@ -90,7 +90,7 @@ def test_a_code_ends_by_uses_by_date_and_by_revocation_with_one_sentence(club: C
     assert revoked.revoked_at is not None
 
 
-def test_nobody_loses_a_role_by_a_code(club: Contest) -> None:
+def test_a_code_never_lowers_a_role(club: Contest) -> None:
     ada = person(club, "ada")
     _, look = invite(club, "viewer")
     _, play = invite(club, "competitor")
@@ -109,16 +109,16 @@ def test_a_private_league_takes_no_codes(club: Contest) -> None:
         invite(club)
 
 
-def test_terms_that_changed_meanwhile_are_read_again(club: Contest) -> None:
+def test_changed_terms_must_be_read_again(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
-    stale = terms.digest(BY_CODE, OWN)
+    stale = terms.terms_digest(BY_CODE, OWN)
     leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
     with pytest.raises(Conflict, match="read them again"):
-        invitations.join(club.conn, ada, code, stale)
+        invitations.join_league(club.conn, ada, code, stale)
 
 
-def test_settings_are_not_widened_past_what_competitors_agreed_to(club: Contest) -> None:
+def test_settings_are_widened_only_with_consent_of_competitors(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
     widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
@@ -127,46 +127,46 @@ def test_settings_are_not_widened_past_what_competitors_agreed_to(club: Contest)
     with pytest.raises(Conflict, match=r"1 members and 0 teams.*--replays public"):
         invitations.refuse_widening(*widen)
     invitations.refuse_widening(club.conn, club.league.id, Visibility.PRIVATE, OWN)
-    invitations.consent(club.conn, club.league, ada, terms.digest(BY_CODE, PUBLIC))
+    invitations.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, PUBLIC))
     invitations.refuse_widening(*widen)
     with pytest.raises(Conflict, match="1 members"):
         invitations.refuse_widening(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
 
 
-def test_who_was_made_a_viewer_since_must_still_agree(club: Contest) -> None:
+def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
     ada = person(club, "ada")
     join(club, ada, invite(club)[1])
-    leagues.set_role(club.conn, club.league.id, ada, "viewer")
+    leagues.set_member_role(club.conn, club.league.id, ada, "viewer")
     with pytest.raises(Conflict, match="1 members"):
         invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
-def test_a_used_code_gives_back_nothing_that_a_host_took(club: Contest) -> None:
+def test_a_used_code_restores_no_role(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
     join(club, ada, code)
-    leagues.set_role(club.conn, club.league.id, ada, "viewer")
+    leagues.set_member_role(club.conn, club.league.id, ada, "viewer")
     assert join(club, ada, code) is LeagueRole.VIEWER
     club.conn.execute("delete from league_members where user_id = %s", (ada,))
     with pytest.raises(NotFound):
         join(club, ada, code)
 
 
-def test_codes_of_before_admit_nobody_to_a_league_that_became_private(club: Contest) -> None:
+def test_an_old_code_is_refused_in_a_private_league(club: Contest) -> None:
     _, code = invite(club)
     leagues.update_league(club.conn, club.league.id, visibility=Visibility.PRIVATE)
     with pytest.raises(NotFound):
         invitations.read_code(club.conn, person(club, "ada"), code)
 
 
-def test_who_was_added_by_a_host_is_kept_to_the_settings_of_that_day(club: Contest) -> None:
+def test_a_member_added_by_a_host_must_consent_to_wider_settings(club: Contest) -> None:
     ada = person(club, "ada")
-    leagues.set_role(club.conn, club.league.id, ada, "competitor")
+    leagues.set_member_role(club.conn, club.league.id, ada, "competitor")
     with pytest.raises(Conflict, match="1 members"):
         invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
-def test_a_team_that_entered_a_public_league_agrees_by_becoming_a_member(conn: Connection) -> None:
+def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
     contest = raise_contest(conn)
     leagues.update_league(conn, contest.league.id, replay_visibility=OWN)
     user, team = contest.team()
@@ -174,19 +174,21 @@ def test_a_team_that_entered_a_public_league_agrees_by_becoming_a_member(conn: C
     widen = (conn, contest.league.id, Visibility.PUBLIC, PUBLIC)
     with pytest.raises(Conflict, match="0 members and 1 teams"):
         invitations.refuse_widening(*widen)
-    invitations.consent(conn, contest.league, user, terms.digest(Visibility.PUBLIC, PUBLIC))
+    invitations.record_consent(
+        conn, contest.league, user, terms.terms_digest(Visibility.PUBLIC, PUBLIC)
+    )
     invitations.refuse_widening(*widen)
     roles = {member: role for member, _, role in leagues.list_members(conn, contest.league.id)}
     assert roles[user] is LeagueRole.COMPETITOR
 
 
-def test_consent_names_a_text_in_force_or_wider_and_makes_no_member_of_a_hidden_league(
+def test_consent_to_an_outdated_text_is_refused(
     club: Contest,
 ) -> None:
     ada = person(club, "ada")
     with pytest.raises(NotFound, match="no such league"):
-        invitations.consent(club.conn, club.league, ada, terms.digest(BY_CODE, OWN))
+        invitations.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, OWN))
     leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
-    for digest in (terms.digest(BY_CODE, OWN), "0" * 64):
+    for digest in (terms.terms_digest(BY_CODE, OWN), "0" * 64):
         with pytest.raises(Conflict, match="no text of this league"):
-            invitations.consent(club.conn, club.league, ada, digest)
+            invitations.record_consent(club.conn, club.league, ada, digest)

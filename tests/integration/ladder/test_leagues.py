@@ -8,10 +8,10 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
+from ladder.enums import LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
-from ladder.kinds import LeagueRole
 from ladder.leagues import leagues, seasons
-from ladder.leagues.records import league_seen
+from ladder.leagues.records import league_resource
 from ladder.matches import history, matches
 from ladder.people import users
 from ladder.people.permissions import may_see
@@ -20,32 +20,32 @@ from ladder.ratings import ratings
 from tests.integration.ladder.contest import Contest, digest, raise_contest
 
 
-def test_the_list_of_leagues_is_what_the_viewer_may_see(conn: Connection) -> None:
+def test_only_visible_leagues_are_listed(conn: Connection) -> None:
     public, private = raise_contest(conn), raise_contest(conn, visibility="private")
     member = users.create_user(conn, "member")
-    leagues.set_role(conn, private.league.id, member.id, LeagueRole.VIEWER)
+    leagues.set_member_role(conn, private.league.id, member.id, LeagueRole.VIEWER)
     everybody = [
         STRANGER,
-        users.viewer_of(conn, member.id),
-        users.viewer_of(conn, public.host),
-        users.viewer_of(conn, private.host),
+        users.viewer_of_user(conn, member.id),
+        users.viewer_of_user(conn, public.host),
+        users.viewer_of_user(conn, private.host),
         Viewer(is_admin=True),
     ]
     both = [public.league, private.league]
     for viewer in everybody:
         assert viewer is not None
         listed = leagues.list_leagues(conn, viewer)
-        assert listed == [league for league in both if may_see(viewer, league_seen(league))]
+        assert listed == [league for league in both if may_see(viewer, league_resource(league))]
     assert leagues.list_leagues(conn, Viewer(is_admin=True), after=public.league.id) == [both[1]]
 
 
-def test_the_creator_hosts_and_roles_change(contest: Contest) -> None:
+def test_the_creator_of_a_league_is_its_host(contest: Contest) -> None:
     conn, league = contest.conn, contest.league.id
     ada = users.create_user(conn, "ada")
-    leagues.set_role(conn, league, ada.id, "competitor")
+    leagues.set_member_role(conn, league, ada.id, "competitor")
     roles = {member: role for member, _, role in leagues.list_members(conn, league)}
     assert roles == {contest.host: LeagueRole.HOST, ada.id: LeagueRole.COMPETITOR}
-    leagues.set_role(conn, league, ada.id, None)
+    leagues.set_member_role(conn, league, ada.id, None)
     assert [member for member, *_ in leagues.list_members(conn, league)] == [contest.host]
     with pytest.raises(Conflict, match="slug"):
         leagues.create_league(
@@ -59,7 +59,7 @@ def test_the_creator_hosts_and_roles_change(contest: Contest) -> None:
         )
 
 
-def test_seasons_are_numbered_and_the_newest_open_one_is_current(contest: Contest) -> None:
+def test_the_newest_open_season_is_current(contest: Contest) -> None:
     def season(opens_at: datetime | None = None) -> int:
         return seasons.create_season(
             contest.conn,
@@ -80,33 +80,33 @@ def test_seasons_are_numbered_and_the_newest_open_one_is_current(contest: Contes
     assert current.number == 2
     assert [s.number for s in seasons.list_seasons(contest.conn, contest.league.id)] == [3, 2, 1]
     assert {s.number for s in seasons.playing_seasons(contest.conn)} == {1, 2}
-    leagues.set_state(contest.conn, contest.league.id, "paused")
+    leagues.set_league_state(contest.conn, contest.league.id, "paused")
     assert seasons.playing_seasons(contest.conn) == []
     with pytest.raises(LadderError, match="state: 'shut' unknown"):
-        leagues.set_state(contest.conn, contest.league.id, "shut")
+        leagues.set_league_state(contest.conn, contest.league.id, "shut")
 
 
-def test_a_season_locks_and_finishes_by_its_dates_when_nothing_is_in_play(
+def test_a_season_finishes_only_after_its_running_matches(
     conn: Connection,
 ) -> None:
     soon = datetime.now(UTC) + timedelta(days=1)
     contest = raise_contest(conn, closes_at=soon, ends_at=soon)
     match_id = contest.rated(*(contest.active() for _ in range(4)))
-    assert seasons.turn_seasons(conn) == []
+    assert seasons.lock_and_finish_due_seasons(conn) == []
     _set_date(contest, "closes_at")
-    assert seasons.turn_seasons(conn) == [contest.season.id]
+    assert seasons.lock_and_finish_due_seasons(conn) == [contest.season.id]
     assert seasons.get_season(conn, contest.season.id).state == "locked"
     _set_date(contest, "ends_at")
-    assert seasons.turn_seasons(conn) == []
+    assert seasons.lock_and_finish_due_seasons(conn) == []
     contest.play(match_id, [1, 2, 3, 4])
-    assert seasons.turn_seasons(conn) == []  # not rated yet
-    ratings.apply(conn, contest.season.id)
-    assert seasons.turn_seasons(conn) == [contest.season.id]
+    assert seasons.lock_and_finish_due_seasons(conn) == []  # not rated yet
+    ratings.rate_season(conn, contest.season.id)
+    assert seasons.lock_and_finish_due_seasons(conn) == [contest.season.id]
     assert seasons.get_season(conn, contest.season.id).state == "finished"
-    assert matches.in_flight(conn, contest.season.id) == 0
+    assert matches.matches_in_flight(conn, contest.season.id) == 0
 
 
-def test_equal_bytes_are_one_submission_for_an_agent_and_others_learn_nothing(
+def test_equal_bytes_are_one_submission_of_an_agent(
     contest: Contest,
 ) -> None:
     one, two = contest.agent(), contest.agent()
@@ -120,7 +120,7 @@ def test_equal_bytes_are_one_submission_for_an_agent_and_others_learn_nothing(
     assert agents.list_submissions(contest.conn, one) == [first]
 
 
-def test_an_agent_is_found_changed_and_seen_where_it_played(contest: Contest) -> None:
+def test_an_agent_belongs_to_the_leagues_of_its_active_entries(contest: Contest) -> None:
     conn = contest.conn
     agent = agents.get_agent(conn, contest.agent())
     with pytest.raises(Conflict, match="slug"):
@@ -136,7 +136,7 @@ def test_an_agent_is_found_changed_and_seen_where_it_played(contest: Contest) ->
     assert [e.id for e in entries.list_entries(conn, agent_id=agent.id, state="active")] == [entry]
 
 
-def test_what_is_unknown_is_not_found(conn: Connection) -> None:
+def test_an_unknown_id_is_not_found(conn: Connection) -> None:
     for get in (
         lambda: users.get_user(conn, "usr_x"),  # type: ignore[arg-type]
         lambda: users.get_team(conn, "nobody"),

@@ -11,10 +11,10 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
+from ladder.enums import MatchState
 from ladder.ids import MatchId
-from ladder.kinds import MatchState
-from ladder.matches import history, lease, matches, workers
-from ladder.matches.records import EpisodeResult, Finish
+from ladder.matches import history, lease, waking, workers
+from ladder.matches.records import EpisodeResult, FinishResult
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest, results
 
 T = TypeVar("T")
@@ -71,19 +71,21 @@ def test_an_order_holds_all_a_worker_needs(contest: Contest, lineup: MatchId) ->
     assert match.state is MatchState.RUNNING
 
 
-def test_of_two_workers_claiming_at_once_one_gets_the_match(
+def test_only_one_of_two_workers_claims_the_match(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:
     for worker in ("w1", "w2"):
         workers.register_worker(contest.conn, hello(worker))
     with db.connect(database_url) as first:
-        assert lease.claim(first, lineup, "w1") is not None
-        second = meanwhile(database_url, lambda conn: lease.claim(conn, lineup, "w2"), first.commit)
+        assert lease.claim_match(first, lineup, "w1") is not None
+        second = meanwhile(
+            database_url, lambda conn: lease.claim_match(conn, lineup, "w2"), first.commit
+        )
     assert second is None
     assert history.get_match(contest.conn, lineup).attempt == 1
 
 
-def test_of_two_results_sent_at_once_one_is_accepted(
+def test_only_one_of_two_results_is_accepted(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:
     order = contest.claim(lineup)
@@ -94,7 +96,7 @@ def test_of_two_results_sent_at_once_one_is_accepted(
             lambda conn: contest.finish(lineup, order.attempt, [4, 3, 2, 1], conn=conn),
             first.commit,
         )
-    assert (done, again) == (Finish.ACCEPTED, Finish.LATE)
+    assert (done, again) == (FinishResult.ACCEPTED, FinishResult.LATE)
     placements = [seat.placement for seat in history.get_match(contest.conn, lineup).seats]
     assert placements == [1, 2, 3, 4]
 
@@ -103,16 +105,16 @@ def test_a_late_result_of_an_expired_attempt_is_refused(contest: Contest, lineup
     first = contest.claim(lineup)
     _let_lapse(contest, lineup)
     second = contest.claim(lineup, "w2")
-    assert contest.finish(lineup, first.attempt, [1, 2, 3, 4]) is Finish.LATE
-    assert contest.finish(lineup, second.attempt, [4, 3, 2, 1], worker="w2") is Finish.ACCEPTED
+    assert contest.finish(lineup, first.attempt, [1, 2, 3, 4]) is FinishResult.LATE
+    assert (
+        contest.finish(lineup, second.attempt, [4, 3, 2, 1], worker="w2") is FinishResult.ACCEPTED
+    )
     match = history.get_match(contest.conn, lineup)
     assert [seat.placement for seat in match.seats] == [4, 3, 2, 1]
     assert (match.attempt, match.accepted_no) == (2, 1)
 
 
-def test_numbers_of_the_log_follow_the_commits_and_leave_no_gap(
-    database_url: str, contest: Contest
-) -> None:
+def test_log_numbers_follow_the_commits_without_gaps(database_url: str, contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     one, two, three = (contest.rated(*entries) for _ in range(3))
     orders = {match_id: contest.claim(match_id) for match_id in (one, two, three)}
@@ -126,27 +128,27 @@ def test_numbers_of_the_log_follow_the_commits_and_leave_no_gap(
             lambda conn: contest.finish(two, orders[two].attempt, [1, 2, 3, 4], conn=conn),
             early.commit,
         )
-    assert blocked is Finish.ACCEPTED
-    assert contest.finish(one, orders[one].attempt, [1, 2, 3, 4]) is Finish.ACCEPTED
+    assert blocked is FinishResult.ACCEPTED
+    assert contest.finish(one, orders[one].attempt, [1, 2, 3, 4]) is FinishResult.ACCEPTED
     log = contest.conn.execute("select no, match_id from acceptances order by no").fetchall()
     assert log == [(1, three), (2, two), (3, one)]
 
 
-def test_a_worker_that_let_a_lease_lapse_is_refused_while_another_one_lives(
+def test_a_worker_with_a_lapsed_lease_waits_for_other_workers(
     contest: Contest, lineup: MatchId
 ) -> None:
     contest.claim(lineup, "w1")
     _let_lapse(contest, lineup)
-    assert lease.claim(contest.conn, lineup, "w1") is not None  # nobody else is there
+    assert lease.claim_match(contest.conn, lineup, "w1") is not None  # nobody else is there
     _let_lapse(contest, lineup)
     workers.register_worker(contest.conn, hello("w2"))
-    assert lease.claim(contest.conn, lineup, "w1") is None
+    assert lease.claim_match(contest.conn, lineup, "w1") is None
     wait = contest.conn.execute(
         "select extract(epoch from refused_until - now()) from matches where id = %s", (lineup,)
     ).fetchone()
     assert wait is not None
     assert 0 < wait[0] <= 10
-    assert lease.claim(contest.conn, lineup, "w2") is not None
+    assert lease.claim_match(contest.conn, lineup, "w2") is not None
 
 
 @pytest.mark.parametrize(
@@ -158,24 +160,24 @@ def test_a_worker_that_let_a_lease_lapse_is_refused_while_another_one_lives(
         ({"gpu": 1, "queues": ("play.cpu", "play.gpu")}, {"gpu": 2}),
     ],
 )
-def test_a_worker_gets_only_what_its_node_can_play(
+def test_a_worker_gets_only_matches_playable_on_its_node(
     contest: Contest, lacking: dict[str, object], terms: dict[str, int]
 ) -> None:
     match_id = contest.rated(*(contest.active() for _ in range(4)), **terms)
     workers.register_worker(contest.conn, hello("lacking", **lacking))
-    assert lease.claim(contest.conn, match_id, "lacking") is None
+    assert lease.claim_match(contest.conn, match_id, "lacking") is None
     able = hello("able", gpu=2, queues=("play.cpu", "play.gpu"), profiles=("numpy", "torch"))
     workers.register_worker(contest.conn, able)
-    assert lease.claim(contest.conn, match_id, "able") is not None
+    assert lease.claim_match(contest.conn, match_id, "able") is not None
 
 
-def test_a_season_of_a_speed_class_goes_to_nodes_of_it(conn: Connection) -> None:
+def test_a_season_goes_only_to_nodes_of_its_speed_class(conn: Connection) -> None:
     contest = raise_contest(conn, speed_class="a")
     match_id = entry_match(contest)
     workers.register_worker(conn, hello("slow", speed_class="b"))
     workers.register_worker(conn, hello("fast", speed_class="a"))
-    assert lease.claim(conn, match_id, "slow") is None
-    assert lease.claim(conn, match_id, "fast") is not None
+    assert lease.claim_match(conn, match_id, "slow") is None
+    assert lease.claim_match(conn, match_id, "fast") is not None
 
 
 def entry_match(contest: Contest) -> MatchId:
@@ -184,31 +186,31 @@ def entry_match(contest: Contest) -> MatchId:
     return history.list_matches(contest.conn, kind="validation")[0].id
 
 
-def test_a_worker_nobody_knows_is_told_to_say_hello(contest: Contest, lineup: MatchId) -> None:
+def test_an_unregistered_worker_is_refused(contest: Contest, lineup: MatchId) -> None:
     with pytest.raises(lease.ProtocolError, match="said hello"):
-        lease.claim(contest.conn, lineup, "stranger")
-    assert workers.see_worker(contest.conn, "stranger") is False
+        lease.claim_match(contest.conn, lineup, "stranger")
+    assert workers.record_heartbeat(contest.conn, "stranger") is False
 
 
 @pytest.mark.parametrize("placements", [[1, 2, 3], [1, 2, 3, 5], [1, 2, 3, 0], [1, 2, 3, 4, 5]])
-def test_a_result_that_does_not_fit_is_refused_and_changes_nothing(
+def test_an_invalid_result_is_refused(
     contest: Contest, lineup: MatchId, placements: list[int]
 ) -> None:
     order = contest.claim(lineup)
     with pytest.raises(lease.ProtocolError, match="each of its 4 seats"):
         contest.finish(lineup, order.attempt, placements)
     assert history.get_match(contest.conn, lineup).state is MatchState.RUNNING
-    assert contest.finish(lineup, order.attempt, [1, 1, 3, 3]) is Finish.ACCEPTED
+    assert contest.finish(lineup, order.attempt, [1, 1, 3, 3]) is FinishResult.ACCEPTED
 
 
-def test_a_failed_attempt_is_played_again_until_its_attempts_are_used_up(
+def test_a_failed_match_is_repeated_until_no_attempt_is_left(
     contest: Contest, lineup: MatchId
 ) -> None:
     for attempt in (1, 2, 3):
         order = contest.claim(lineup, f"w{attempt}")
         assert order.attempt == attempt
-        assert lease.fail(contest.conn, lineup, attempt, f"w{attempt}", "host", "disk full")
-        assert not lease.fail(contest.conn, lineup, attempt, f"w{attempt}", "host", "again")
+        assert lease.fail_attempt(contest.conn, lineup, attempt, f"w{attempt}", "host", "disk full")
+        assert not lease.fail_attempt(contest.conn, lineup, attempt, f"w{attempt}", "host", "again")
     match = history.get_match(contest.conn, lineup)
     assert match.state is MatchState.VOID
     assert match.void_reason == "3 attempts used up; the last: disk full"
@@ -236,9 +238,7 @@ def test_a_finished_match_is_never_changed(contest: Contest, lineup: MatchId) ->
             contest.conn.execute(change)
 
 
-def test_a_rejudge_withdraws_the_old_result_and_accepts_the_new(
-    contest: Contest, lineup: MatchId
-) -> None:
+def test_a_rejudge_replaces_the_old_result(contest: Contest, lineup: MatchId) -> None:
     contest.play(lineup, [1, 2, 3, 4])
     old = history.get_match(contest.conn, lineup)
     entries = [seat.entry_id for seat in old.seats]
@@ -250,18 +250,18 @@ def test_a_rejudge_withdraws_the_old_result_and_accepts_the_new(
     assert history.get_match(contest.conn, lineup) == old
 
 
-def test_bells_ring_for_the_oldest_and_stay_within_the_number_given(contest: Contest) -> None:
+def test_wake_up_messages_go_to_the_oldest_matches(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     queued = [contest.rated(*entries) for _ in range(3)]
-    first = matches.wake_due(contest.conn, {"play.cpu": 2})
+    first = waking.take(contest.conn, {"play.cpu": 2})
     assert first == [("play.cpu", match_id) for match_id in queued[:2]]
-    assert matches.wake_due(contest.conn, {"play.cpu": 2}) == []
-    matches.wake_failed(contest.conn, [queued[0]])
-    assert matches.wake_due(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
-    assert matches.wake_due(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
+    assert waking.take(contest.conn, {"play.cpu": 2}) == []
+    waking.failed(contest.conn, [queued[0]])
+    assert waking.take(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
+    assert waking.take(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
 
 
-def test_a_finish_wakes_whoever_listens(
+def test_a_finished_match_notifies_listeners(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:
     heard = db.listen(database_url, ["peck_finished"], poll_seconds=0.1)
@@ -272,18 +272,18 @@ def test_a_finish_wakes_whoever_listens(
     heard.close()  # type: ignore[attr-defined]
 
 
-def test_the_workers_role_may_play_and_nothing_else(
+def test_the_workers_role_may_only_play(
     database_url: str, contest: Contest, lineup: MatchId, worker_role: None
 ) -> None:
     db.set_worker_login(contest.conn, None)
     with db.connect(database_url, autocommit=True) as worker:
         worker.execute("set role peck_worker")
         workers.register_worker(worker, hello("w1"))
-        order = lease.claim(worker, lineup, "w1")
+        order = lease.claim_match(worker, lineup, "w1")
         assert order is not None
-        assert lease.renew(worker, [(lineup, 1), (lineup, 2)]) == [(lineup, 1)]
-        assert not lease.fail(worker, lineup, 2, "w1", "host", "not mine")
-        done = lease.finish(
+        assert lease.renew_leases(worker, [(lineup, 1), (lineup, 2)]) == [(lineup, 1)]
+        assert not lease.fail_attempt(worker, lineup, 2, "w1", "host", "not mine")
+        done = lease.finish_match(
             worker,
             lineup,
             order.attempt,
@@ -294,13 +294,13 @@ def test_the_workers_role_may_play_and_nothing_else(
             image_digest="",
             rules_digest="",
         )
-        assert done is Finish.ACCEPTED
+        assert done is FinishResult.ACCEPTED
         for forbidden in (
             "select * from matches",
             "select hash from tokens",
             "update entries set mu = 5000",
             "select lease_void(array['x'], 'x')",
-            "select lease_drop(array['x'], 'lapsed', null, 'x', true)",
+            "select lease_requeue_or_void(array['x'], 'lapsed', null, 'x', true)",
             "select lease_reap(1)",
             "create table mine (a int)",
         ):
@@ -312,4 +312,4 @@ def _let_lapse(contest: Contest, match_id: MatchId) -> None:
     contest.conn.execute(
         "update matches set lease_until = now() - interval '1 s' where id = %s", (match_id,)
     )
-    assert lease.reap(contest.conn).requeued == 1
+    assert lease.reap_lapsed_leases(contest.conn).requeued == 1

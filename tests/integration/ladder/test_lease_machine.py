@@ -61,7 +61,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         SEEN.update({"paused": bool(self.world.paused)})
         SEEN.update({"withdrawn": any(act == "withdraw" for _, _, act in self.world.log)})
         # What this example left behind would be woken and reaped in the next one.
-        matches.void(self.quick, list(self.world.rows), "over")
+        matches.void_matches(self.quick, list(self.world.rows), "over")
 
     # Few rules, each of many acts: Hypothesis leaves whole rules out of an example now and then.
 
@@ -141,7 +141,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
                     self.void(world, nth)
                 else:
                     with self.quick.transaction():
-                        ratings.apply(self.quick, self.season.id)
+                        ratings.rate_season(self.quick, self.season.id)
 
     @rule(
         nth=NTH,

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from ladder.database import db, migrate
-from ladder.database.migrate import Migrated
+from ladder.database.migrate import MigrationResult
 from tests.integration.ladder.contest import raise_contest
 
 EARLIER = [
@@ -50,12 +50,12 @@ class Version:
     def is_now(self, *migrations: migrate.File, **functions: str) -> None:
         """Replace the files that ``migrate`` finds."""
         ours = [file for file in OURS if not file[0].startswith("0002_")]
-        self.patch.setattr(migrate, "files", lambda: [*ours, *migrations])
+        self.patch.setattr(migrate, "migration_files", lambda: [*ours, *migrations])
         more = [(f"functions/{name}.sql", text) for name, text in functions.items()]
-        self.patch.setattr(migrate, "functions", lambda: [*OUR_FUNCTIONS, *more])
+        self.patch.setattr(migrate, "function_files", lambda: [*OUR_FUNCTIONS, *more])
 
 
-OURS, OUR_FUNCTIONS = migrate.files(), migrate.functions()
+OURS, OUR_FUNCTIONS = migrate.migration_files(), migrate.function_files()
 
 
 @pytest.fixture
@@ -82,20 +82,20 @@ def columns(url: str, table: str) -> list[str]:
     )
 
 
-def test_a_migrated_database_needs_nothing(database_url: str) -> None:
-    assert migrate.migrate(database_url) == Migrated([], [])
+def test_migrating_a_current_database_changes_nothing(database_url: str) -> None:
+    assert migrate.migrate(database_url) == MigrationResult([], [])
 
 
 def test_a_changed_migration_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = [(name, text + "\n-- changed") for name, text in migrate.files()]
-    monkeypatch.setattr(migrate, "files", lambda: changed)
+    changed = [(name, text + "\n-- changed") for name, text in migrate.migration_files()]
+    monkeypatch.setattr(migrate, "migration_files", lambda: changed)
     with pytest.raises(migrate.MigrationChanged, match=r"0001_schema.sql was applied with other"):
         migrate.migrate(database_url)
 
 
-def test_of_several_migrating_at_once_one_does_the_work(database_url: str) -> None:
+def test_simultaneous_migrations_apply_each_file_once(database_url: str) -> None:
     empty(database_url)
-    done: list[Migrated] = []
+    done: list[MigrationResult] = []
     threads = [
         threading.Thread(target=lambda: done.append(migrate.migrate(database_url)))
         for _ in range(3)
@@ -104,7 +104,7 @@ def test_of_several_migrating_at_once_one_does_the_work(database_url: str) -> No
         thread.start()
     for thread in threads:
         thread.join(60)
-    everything = len(migrate.files()) + len(migrate.functions())
+    everything = len(migrate.migration_files()) + len(migrate.function_files())
     assert sorted(len(each.applied) for each in done) == [0, 0, everything]
 
 
@@ -112,10 +112,10 @@ def test_an_after_file_waits_for_the_end_of_the_roll_out(
     database_url: str, version: Version
 ) -> None:
     version.is_now(ADD, DROP)
-    assert migrate.migrate(database_url) == Migrated([ADD[0]], [DROP[0]])
+    assert migrate.migrate(database_url) == MigrationResult([ADD[0]], [DROP[0]])
     assert "motto" in columns(database_url, "teams")
     assert "turn" in columns(database_url, "matches")
-    assert migrate.migrate(database_url, after=True) == Migrated([DROP[0]], [])
+    assert migrate.migrate(database_url, after=True) == MigrationResult([DROP[0]], [])
     assert "turn" not in columns(database_url, "matches")
 
 
@@ -127,10 +127,10 @@ def test_a_new_database_gets_the_files_of_both_phases(database_url: str, version
     assert done.waiting == []
 
 
-def test_files_of_one_number_run_before_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_files_run_first_within_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["0010_after_a.sql", "0002_before_b.sql", "0010_before_z.sql", "0001_schema.sql"]
-    monkeypatch.setattr(migrate, "_sql", lambda _: [(name, "") for name in names])
-    assert [name for name, _ in migrate.files()] == [
+    monkeypatch.setattr(migrate, "_sql_files", lambda _: [(name, "") for name in names])
+    assert [name for name, _ in migrate.migration_files()] == [
         "0001_schema.sql",
         "0002_before_b.sql",
         "0010_before_z.sql",
@@ -140,11 +140,11 @@ def test_files_of_one_number_run_before_first(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_changed_file_of_functions_runs_again(database_url: str, version: Version) -> None:
     version.is_now(greeting=OLD_GREETING)
-    assert migrate.migrate(database_url) == Migrated(["functions/greeting.sql"], [])
+    assert migrate.migrate(database_url) == MigrationResult(["functions/greeting.sql"], [])
     version.is_now(greeting=OLD_GREETING.replace("select p_name", "select 'dear ' || p_name"))
-    assert migrate.migrate(database_url) == Migrated(["functions/greeting.sql"], [])
+    assert migrate.migrate(database_url) == MigrationResult(["functions/greeting.sql"], [])
     assert ask(database_url, "select greet('goose')") == ["dear goose"]
-    assert migrate.migrate(database_url) == Migrated([], [])
+    assert migrate.migrate(database_url) == MigrationResult([], [])
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_changed_file_of_functions_runs_again(database_url: str, version: Vers
     ],
     ids=["arguments", "removal", "result", "names"],
 )
-def test_a_changed_signature_is_refused_and_changes_nothing(
+def test_a_changed_function_signature_is_refused(
     database_url: str, version: Version, text: str, said: str
 ) -> None:
     version.is_now(greeting=OLD_GREETING)
@@ -176,7 +176,7 @@ def test_a_changed_signature_is_refused_and_changes_nothing(
     assert ask(database_url, "select greet('goose')") == ["goose"]
 
 
-def test_an_old_function_goes_a_version_later(database_url: str, version: Version) -> None:
+def test_an_old_function_is_dropped_one_version_later(database_url: str, version: Version) -> None:
     version.is_now(greeting=OLD_GREETING)
     migrate.migrate(database_url)
     version.is_now(greeting=OLD_GREETING + NEW_GREETING)
@@ -195,7 +195,7 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(
     version.is_now(ADD, greeting=OLD_GREETING)
     migrate.migrate(database_url)
     version.is_now()
-    assert migrate.migrate(database_url) == Migrated([], [])
+    assert migrate.migrate(database_url) == MigrationResult([], [])
     assert ask(database_url, "select greet('goose')") == ["goose"]
 
 
@@ -230,14 +230,14 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         "lease_finish",
         "lease_register",
         "lease_renew",
-        "lease_see",
-        "remote_away",
+        "lease_heartbeat",
+        "remote_unreachable",
     ]
     unset = "select proname from pg_proc where pronamespace = 'public'::regnamespace"
     assert ask(database_url, unset + " and proacl is null") == [], "everybody may execute these"
 
 
-def test_rows_of_now_go_to_this_months_partition(database_url: str) -> None:
+def test_new_rows_go_to_the_partition_of_the_month(database_url: str) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         contest = raise_contest(conn)
         contest.play(contest.rated(*(contest.active() for _ in range(4))), [1, 2, 3, 4])
@@ -255,9 +255,7 @@ def test_partitions_are_made_ahead_and_once(database_url: str) -> None:
         assert migrate.ensure_partitions(conn, migrate.MONTHS_AHEAD + 2) == []
 
 
-def test_the_workers_password_is_hashed_before_it_travels(
-    database_url: str, worker_role: None
-) -> None:
+def test_the_workers_password_is_stored_as_a_hash(database_url: str, worker_role: None) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         db.set_worker_login(conn, "geese fly south")
         row = conn.execute(

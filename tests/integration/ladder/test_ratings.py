@@ -14,12 +14,12 @@ from psycopg.types.json import Jsonb
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.kinds import MatchKind
 from ladder.leagues import seasons
 from ladder.matches import history, matches
-from ladder.ratings import fitting, online, ratings, rerating
-from ladder.ratings.online import Parameters, Result
+from ladder.ratings import fitting, online, ratings, rerating, rounds
+from ladder.ratings.online import RatedResult, RatingParameters
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
 from workers import tasks
@@ -43,11 +43,11 @@ def test_a_finished_match_is_rated_once(contest: Contest, four: list[EntryId]) -
     assert made[0].mu > made[1].mu > made[2].mu > made[3].mu
     assert all(e.last_match_at is not None for e in made)
     assert ratings.seasons_to_rate(contest.conn) == []
-    point = ratings.curve(contest.conn, four[0])[0]
+    point = ratings.rating_curve(contest.conn, four[0])[0]
     assert (point.no, point.mu_before, point.mu) == (1, 600.0, made[0].mu)
 
 
-def test_a_match_shows_what_it_did_to_each_rating(contest: Contest, four: list[EntryId]) -> None:
+def test_a_match_shows_the_change_of_each_rating(contest: Contest, four: list[EntryId]) -> None:
     match_id = contest.rated(*four)
     contest.play(match_id, [1, 2, 3, 4])
     assert history.get_match(contest.conn, match_id).seats[0].mu_after is None
@@ -57,27 +57,27 @@ def test_a_match_shows_what_it_did_to_each_rating(contest: Contest, four: list[E
     assert seat.mu_after == entries.get_entry(contest.conn, four[0]).mu
 
 
-def test_a_season_that_cannot_be_rated_keeps_no_other_waiting(
+def test_an_unratable_season_delays_no_other_season(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contest.play(contest.rated(*four), [1, 2, 3, 4])
     other = raise_contest(contest.conn)
     other.play(other.rated(*(other.active() for _ in range(4))), [1, 2, 3, 4])
     assert ratings.seasons_to_rate(contest.conn) == [contest.season.id, other.season.id]
-    apply = ratings.apply
+    apply = ratings.rate_season
 
     def broken(conn: Connection, season: SeasonId, limit: int) -> int:
         if season == contest.season.id:
             raise OverflowError("a season of impossible numbers")
         return apply(conn, season, limit)
 
-    monkeypatch.setattr(ratings, "apply", broken)
+    monkeypatch.setattr(ratings, "rate_season", broken)
     monkeypatch.setattr(tasks, "database_url", database_url)
-    tasks.rate("a wake-up message")
+    tasks.rate_seasons("a wake-up message")
     assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
 
 
-def test_seasons_take_turns_and_standings_are_fitted_between(
+def test_the_rater_alternates_between_seasons(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = raise_contest(contest.conn)
@@ -85,11 +85,11 @@ def test_seasons_take_turns_and_standings_are_fitted_between(
         for _ in range(4):
             each.play(each.rated(*field), [1, 2, 3, 4])
     told: list[tuple[str, object]] = []
-    monkeypatch.setattr(tasks, "emit", lambda event, **fields: told.append((event, fields)))
+    monkeypatch.setattr(rounds, "emit", lambda event, **fields: told.append((event, fields)))
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(tasks, "FOLD", 2)
-    monkeypatch.setattr(tasks, "fitter", fitting.Fitter())
-    tasks.rate("a wake-up message")
+    monkeypatch.setattr(rounds, "FOLD", 2)
+    monkeypatch.setattr(tasks, "fitter", fitting.OfficialFitter())
+    tasks.rate_seasons("a wake-up message")
     one, two = contest.season.id, other.season.id
     fit = [("fitted", {"season": season, "version": 1}) for season in (one, two)]
     turn = [("rated", {"season": season, "results": 2}) for season in (one, two)]
@@ -102,16 +102,14 @@ def test_a_rater_that_dies_before_its_commit_has_rated_nothing(
 ) -> None:
     contest.play(contest.rated(*four), [1, 2, 3, 4])
     with db.connect(database_url) as other:
-        assert ratings.apply(other, contest.season.id) == 1
+        assert ratings.rate_season(other, contest.season.id) == 1
         other.rollback()
     assert entries.get_entry(contest.conn, four[0]).games == 0
     assert _apply(contest) == 1
     assert entries.get_entry(contest.conn, four[0]).games == 1
 
 
-def test_faults_and_scrims_and_validation_do_not_rate(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_a_scrim_is_not_rated(contest: Contest, four: list[EntryId]) -> None:
     seats = [contest.seat(e) for e in four]
     scrim = contest.conn.execute(
         "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
@@ -119,7 +117,7 @@ def test_faults_and_scrims_and_validation_do_not_rate(
         (contest.season.id, seats[0].team_id, contest.host),
     ).fetchone()
     assert scrim is not None
-    match_id = matches.create(
+    match_id = matches.create_match(
         contest.conn,
         season=contest.season,
         kind=MatchKind.SCRIM,
@@ -131,7 +129,7 @@ def test_faults_and_scrims_and_validation_do_not_rate(
     assert [entries.get_entry(contest.conn, e).mu for e in four] == [600.0] * 4
 
 
-def test_a_rejudge_leaves_the_ratings_the_standing_log_gives(
+def test_a_rejudge_gives_the_ratings_of_the_corrected_log(
     contest: Contest, four: list[EntryId]
 ) -> None:
     wrong = contest.rated(*four)
@@ -142,9 +140,9 @@ def test_a_rejudge_leaves_the_ratings_the_standing_log_gives(
     contest.play(contest.rated(*four, rejudges=wrong), [4, 3, 2, 1])
     _apply(contest)
     standing = [(2, 1, 4, 3), (4, 3, 2, 1)]
-    anew = online.replay(
-        Parameters(),
-        [Result(MatchId(f"m{p}"), tuple(four), p, (False,) * 4) for p in standing],
+    anew = online.rate_all(
+        RatingParameters(),
+        [RatedResult(MatchId(f"m{p}"), tuple(four), p, (False,) * 4) for p in standing],
     )
     for entry_id in four:
         entry = entries.get_entry(contest.conn, entry_id)
@@ -152,7 +150,7 @@ def test_a_rejudge_leaves_the_ratings_the_standing_log_gives(
         assert (entry.games, entry.faults) == (2, 0)
 
 
-def test_one_replay_serves_all_that_a_stretch_withdraws(
+def test_one_rerating_covers_several_withdrawn_results(
     contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = [contest.rated(*four) for _ in range(3)]
@@ -162,22 +160,22 @@ def test_one_replay_serves_all_that_a_stretch_withdraws(
     for match_id in wrong:
         contest.play(contest.rated(*four, rejudges=match_id), [4, 3, 2, 1])
     counted = list[MatchId]()
-    withdraw = ratings._withdraw
+    withdraw = ratings._apply_rerating
 
     def counting(*given: Any) -> None:
         counted.append(given[5])
         withdraw(*given)
 
-    monkeypatch.setattr(ratings, "_withdraw", counting)
-    assert ratings.apply(contest.conn, contest.season.id, limit=1) == 6
+    monkeypatch.setattr(ratings, "_apply_rerating", counting)
+    assert ratings.rate_season(contest.conn, contest.season.id, limit=1) == 6
     assert counted == wrong[:1]
-    curve = ratings.curve(contest.conn, four[0])
+    curve = ratings.rating_curve(contest.conn, four[0])
     assert [point.no for point in curve] == [1, 2, 3, 4, 5, 7, 9]
     assert (curve[3].mu, curve[3].sigma) == (600.0, 200.0)  # all three are out
     _check_against_history(contest, four)
 
 
-def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
+def test_rerating_a_long_log_delays_no_other_season(
     database_url: str, contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = raise_contest(contest.conn)
@@ -192,24 +190,24 @@ def test_a_long_log_is_rated_anew_a_piece_at_a_time_and_others_have_their_turn(
         other.play(other.rated(*field), [1, 2, 3, 4])
     monkeypatch.setattr(rerating, "AT_ONCE", 2)
     with db.connect(database_url) as rater:  # which ends after a piece
-        assert ratings.apply(rater, contest.season.id) == 2
+        assert ratings.rate_season(rater, contest.season.id) == 2
     contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
     assert entries.get_entry(contest.conn, four[0]).mu == before
     told: list[object] = []
-    monkeypatch.setattr(tasks, "emit", lambda event, **each: told.append(each.get("season")))
+    monkeypatch.setattr(rounds, "emit", lambda event, **each: told.append(each.get("season")))
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(tasks, "FOLD", 1)
-    monkeypatch.setattr(fitting.Fitter, "refit", lambda *_: 0)
-    monkeypatch.setattr(fitting, "due", lambda conn: [])
-    tasks.rate("a wake-up message")
+    monkeypatch.setattr(rounds, "FOLD", 1)
+    monkeypatch.setattr(fitting.OfficialFitter, "refit", lambda *_: 0)
+    monkeypatch.setattr(fitting, "seasons_to_fit", lambda conn: [])
+    tasks.rate_seasons("a wake-up message")
     one, two = contest.season.id, other.season.id
     assert told[:4] == [one, two, one, two]
     _check_against_history(contest, four)
     _check_against_history(other, field)
-    assert contest.conn.execute("select count(*) from replays").fetchone() == (0,)
+    assert contest.conn.execute("select count(*) from reratings").fetchone() == (0,)
 
 
-def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
+def test_an_outdated_rerating_is_dropped(
     contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played = [contest.rated(*four) for _ in range(6)]
@@ -219,13 +217,13 @@ def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
     contest.play(contest.rated(*four, rejudges=played[5]), [4, 3, 2, 1])
     monkeypatch.setattr(rerating, "AT_ONCE", 2)
     assert _apply(contest) == 2
-    kept = contest.conn.execute("select season_id, until, no, ratings from replays").fetchone()
+    kept = contest.conn.execute("select season_id, until, no, ratings from reratings").fetchone()
     assert kept is not None
     while _apply(contest):
         pass
     # A rater of the version before folds a stretch and leaves the row as it is.
     contest.conn.execute(
-        "insert into replays (season_id, until, no, ratings) values (%s, %s, %s, %s)",
+        "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)",
         (*kept[:3], Jsonb(kept[3])),
     )
     contest.play(contest.rated(*four), [2, 1, 3, 4])
@@ -235,7 +233,7 @@ def test_a_replay_of_a_stretch_that_was_folded_without_it_is_dropped(
     _check_against_history(contest, four)
 
 
-def test_a_rating_that_was_corrected_names_the_result_of_its_own_that_went(
+def test_a_corrected_rating_names_the_withdrawn_result(
     contest: Contest,
 ) -> None:
     field = [contest.active() for _ in range(9)]
@@ -263,9 +261,7 @@ def test_a_rating_that_was_corrected_names_the_result_of_its_own_that_went(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 2**32))
-def test_ratings_are_a_pure_function_of_the_log_however_it_is_cut(
-    conn: Connection, seed: int
-) -> None:
+def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
     rng, at_once = Random(seed), rerating.AT_ONCE
     contest = raise_contest(conn)
     field = [contest.active() for _ in range(5)]
@@ -279,7 +275,7 @@ def test_ratings_are_a_pure_function_of_the_log_however_it_is_cut(
             match_id = contest.rated(*rng.sample(field, 4))
         fate = rng.random()
         if fate < 0.15:
-            matches.void(conn, [match_id], "no luck")
+            matches.void_matches(conn, [match_id], "no luck")
         elif fate < 0.25:
             contest.claim(match_id)
         else:
@@ -290,7 +286,7 @@ def test_ratings_are_a_pure_function_of_the_log_however_it_is_cut(
         if rng.random() < 0.5:
             rerating.AT_ONCE = rng.randint(1, 4)  # type: ignore[misc]
             with conn.transaction():
-                ratings.apply(conn, contest.season.id, limit=rng.randint(1, 4))
+                ratings.rate_season(conn, contest.season.id, limit=rng.randint(1, 4))
     while _apply(contest):
         pass
     rerating.AT_ONCE = at_once  # type: ignore[misc]
@@ -306,10 +302,10 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
         (contest.season.id,),
     ).fetchall()
     played = [history.get_match(contest.conn, row[0]) for row in standing]
-    anew = online.replay(
-        Parameters(),
+    anew = online.rate_all(
+        RatingParameters(),
         [
-            Result(
+            RatedResult(
                 m.id,
                 tuple(s.entry_id for s in m.seats if s.entry_id),
                 tuple(s.placement or 0 for s in m.seats),
@@ -321,7 +317,7 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
     for entry_id in field:
         entry = entries.get_entry(contest.conn, entry_id)
         mine = [s for m in played for s in m.seats if s.entry_id == entry_id]
-        start = Parameters().start
+        start = RatingParameters().start
         assert (entry.mu, entry.sigma) == (
             anew.get(entry_id, start).mu,
             anew.get(entry_id, start).sigma,
@@ -330,34 +326,32 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
         assert entry.faults == sum(s.verdict != "DONE" for s in mine)
         live = history.list_matches(contest.conn, entry_id=entry_id, kind="rated")
         assert entry.in_flight == sum(m.state in ("queued", "running") for m in live)
-        curve = ratings.curve(contest.conn, entry_id)
+        curve = ratings.rating_curve(contest.conn, entry_id)
         assert all(a.mu == b.mu_before for a, b in pairwise(curve))
         assert not curve or curve[-1].mu == entry.mu
 
 
-def test_the_board_ranks_teams_and_its_revision_follows_what_it_shows(
-    contest: Contest, four: list[EntryId]
-) -> None:
+def test_the_board_ranks_teams(contest: Contest, four: list[EntryId]) -> None:
     anchor = contest.active(is_anchor=True)
     fresh = contest.active()
     contest.play(contest.rated(*four[:3], anchor), [1, 2, 4, 3])
     _apply(contest)
-    board = leaderboard.read(contest.conn, contest.season.id)
-    assert board.revision == leaderboard.revision(contest.conn, contest.season.id)
+    board = leaderboard.read_board(contest.conn, contest.season.id)
+    assert board.revision == leaderboard.board_revision(contest.conn, contest.season.id)
     shown = [(row.entry_id, row.rank) for row in board.rows]
     assert shown[:4] == [(four[0], 1), (four[1], 2), (anchor, None), (four[2], 3)]
     assert {entry for entry, rank in shown[4:]} == {four[3], fresh}
     assert {rank for _, rank in shown[4:]} == {None}
-    entries.retire(contest.conn, four[0])
-    again = leaderboard.read(contest.conn, contest.season.id)
+    entries.retire_entry(contest.conn, four[0])
+    again = leaderboard.read_board(contest.conn, contest.season.id)
     assert again.revision > board.revision
     assert four[0] not in {row.entry_id for row in again.rows}
 
 
 def test_a_season_without_entries_has_an_empty_board(contest: Contest) -> None:
-    assert leaderboard.read(contest.conn, contest.season.id).rows == ()
+    assert leaderboard.read_board(contest.conn, contest.season.id).rows == ()
 
 
 def _apply(contest: Contest) -> int:
     with contest.conn.transaction():
-        return ratings.apply(contest.conn, contest.season.id)
+        return ratings.rate_season(contest.conn, contest.season.id)

@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 from ladder.database.db import Connection
+from ladder.enums import LeagueRole, ReplayVisibility
 from ladder.ids import TeamId, UserId
-from ladder.kinds import LeagueRole, ReplayVisibility
 from ladder.leagues import invitations, leagues, rosters, terms
-from ladder.leagues.roster_file import Expected
+from ladder.leagues.roster_file import RosterPerson
 from ladder.people import users
 from tests.integration.ladder.contest import Contest, raise_contest
 
 COMPETITOR, VIEWER = LeagueRole.COMPETITOR, LeagueRole.VIEWER
-ADA = Expected("s1", "Ada", "Engines", COMPETITOR)
-BOB = Expected("s2", "Bob", "engines", COMPETITOR)
-CYD = Expected("s3", "Cyd", "", VIEWER)
+ADA = RosterPerson("s1", "Ada", "Engines", COMPETITOR)
+BOB = RosterPerson("s2", "Bob", "engines", COMPETITOR)
+CYD = RosterPerson("s3", "Cyd", "", VIEWER)
 
 
-def take(contest: Contest, *lines: Expected, is_dry: bool = False) -> list[rosters.Imported]:
-    return rosters.take(contest.conn, contest.league.id, lines, by=contest.host, is_dry=is_dry)
+def take(
+    contest: Contest, *lines: RosterPerson, is_dry: bool = False
+) -> list[rosters.ImportedLine]:
+    return rosters.import_roster(
+        contest.conn, contest.league.id, lines, by=contest.host, is_dry=is_dry
+    )
 
 
 def join(contest: Contest, user: UserId, code: str | None) -> None:
     assert code is not None
     league = leagues.get_league(contest.conn, contest.league.id)
-    digest = terms.digest(league.visibility, ReplayVisibility.PUBLIC)
-    invitations.join(contest.conn, user, code, digest)
+    digest = terms.terms_digest(league.visibility, ReplayVisibility.PUBLIC)
+    invitations.join_league(contest.conn, user, code, digest)
 
 
-def changes(done: list[rosters.Imported]) -> list[tuple[str, bool]]:
+def changes(done: list[rosters.ImportedLine]) -> list[tuple[str, bool]]:
     return [(each.change.value, each.code is not None) for each in done]
 
 
-def test_an_import_is_told_before_it_is_made_and_changes_nothing_when_repeated(
+def test_a_repeated_import_changes_nothing(
     contest: Contest,
 ) -> None:
     assert changes(take(contest, ADA, BOB, CYD, is_dry=True)) == [("new", False)] * 3
     assert rosters.list_lines(contest.conn, contest.league.id) == []
     assert changes(take(contest, ADA, BOB, CYD)) == [("new", True)] * 3
     assert changes(take(contest, ADA, BOB, CYD)) == [("same", False)] * 3
-    grown = Expected("s3", "Cyd", "", COMPETITOR)
+    grown = RosterPerson("s3", "Cyd", "", COMPETITOR)
     assert changes(take(contest, grown)) == [("changed", False)]
     lines = rosters.list_lines(contest.conn, contest.league.id)
     assert [(line.external_id, line.role) for line in lines] == [
@@ -46,16 +50,16 @@ def test_an_import_is_told_before_it_is_made_and_changes_nothing_when_repeated(
     ]
 
 
-def test_a_revoked_code_is_made_anew_by_another_import(contest: Contest) -> None:
+def test_a_repeated_import_replaces_a_revoked_code(contest: Contest) -> None:
     take(contest, ADA)
     (line,) = rosters.list_lines(contest.conn, contest.league.id)
-    invitations.revoke(contest.conn, contest.league.id, line.invitation_id)
+    invitations.revoke_invitation(contest.conn, contest.league.id, line.invitation_id)
     assert changes(take(contest, ADA, is_dry=True)) == [("code", False)]
     assert changes(take(contest, ADA)) == [("code", True)]
     assert changes(take(contest, ADA)) == [("same", False)]
 
 
-def test_who_joins_by_a_line_is_its_person_and_plays_for_its_team(conn: Connection) -> None:
+def test_a_person_joins_the_team_of_the_roster_line(conn: Connection) -> None:
     contest = raise_contest(conn, visibility="private")
     ada, bob, cyd = (users.create_user(conn, name).id for name in ("countess", "bob", "cyd"))
     for user, done in zip((ada, bob, cyd), take(contest, ADA, BOB, CYD), strict=True):
@@ -71,20 +75,20 @@ def test_who_joins_by_a_line_is_its_person_and_plays_for_its_team(conn: Connecti
         ("cyd", None),
     ]
     assert rosters.external_ids(conn, contest.league.id) == {TeamId(engines.id): ["s1", "s2"]}
-    grown = Expected("s3", "Cyd", "", COMPETITOR)
+    grown = RosterPerson("s3", "Cyd", "", COMPETITOR)
     assert changes(take(contest, ADA, grown)) == [("same", False), ("changed", False)]
     roles = {member: role for member, _, role in leagues.list_members(conn, contest.league.id)}
     assert roles[cyd] is COMPETITOR
 
 
-def test_a_host_gets_into_no_team_by_a_code(contest: Contest) -> None:
+def test_a_code_puts_no_host_into_a_team(contest: Contest) -> None:
     one, two = take(contest, ADA, BOB)
     user = users.create_user(contest.conn, "ada").id
     join(contest, user, one.code)
     join(contest, contest.host, two.code)
     (engines,) = users.teams_of(contest.conn, user)
     assert engines not in users.teams_of(contest.conn, contest.host)
-    take(contest, Expected("s2", "Bob", "engines", VIEWER))
+    take(contest, RosterPerson("s2", "Bob", "engines", VIEWER))
     members = leagues.list_members(contest.conn, contest.league.id)
     roles = {member: role for member, _, role in members}
     assert roles[contest.host] is LeagueRole.HOST
@@ -93,7 +97,7 @@ def test_a_host_gets_into_no_team_by_a_code(contest: Contest) -> None:
 def test_a_person_has_an_own_external_id_in_each_league(contest: Contest) -> None:
     other = raise_contest(contest.conn)
     user = users.create_user(contest.conn, "ada").id
-    for each, line in ((contest, ADA), (other, Expected("t9", "A.", "", COMPETITOR))):
+    for each, line in ((contest, ADA), (other, RosterPerson("t9", "A.", "", COMPETITOR))):
         (done,) = take(each, line)
         join(each, user, done.code)
     (team,) = users.teams_of(contest.conn, user)

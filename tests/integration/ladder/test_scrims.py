@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ladder.entries import agents, entries
+from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
-from ladder.kinds import MatchState
-from ladder.matches import history, matches, workers
+from ladder.matches import history, matches, waking, workers
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
 from tests.integration.ladder.contest import Contest, hello
@@ -32,7 +32,7 @@ def opponent(contest: Contest, *, is_open: bool = True, daily: int = 50) -> Subm
     return _submission(contest, contest.active(agent))
 
 
-def test_a_scrim_turns_its_lineup_and_takes_its_seeds(
+def test_a_scrim_rotates_its_lineup(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     other = opponent(contest)
@@ -46,7 +46,7 @@ def test_a_scrim_turns_its_lineup_and_takes_its_seeds(
     assert played[0].seats[0].entry_id is None
 
 
-def test_teams_take_turns_in_the_queue_whoever_asked_first(
+def test_teams_take_turns_in_the_scrim_queue(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     workers.register_worker(contest.conn, hello("w1"))
@@ -55,11 +55,11 @@ def test_teams_take_turns_in_the_queue_whoever_asked_first(
     user, team = contest.team()
     other = (user, team, contest.submission(contest.agent(team)).id)
     late = _games(contest, _request(contest, other, [other[2]] * 4, games=2))
-    woken = [match_id for _, match_id in matches.wake_due(contest.conn, {"scrim": 7})]
+    woken = [match_id for _, match_id in waking.take(contest.conn, {"scrim": 7})]
     assert woken == [heap[0], late[0], heap[1], late[1], *heap[2:]]
 
 
-def test_a_closed_agent_and_an_upload_that_does_not_play_are_refused(
+def test_a_scrim_with_a_closed_or_hidden_agent_is_refused(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     closed, hidden = opponent(contest, is_open=False), contest.submission().id
@@ -93,7 +93,7 @@ def test_numbers_out_of_range_are_named(
         _request(contest, own, [own[2]] * 3)
 
 
-def test_an_open_agent_is_played_up_to_its_daily_cap(
+def test_scrims_against_an_open_agent_have_a_daily_limit(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     other = opponent(contest, daily=3)
@@ -107,7 +107,7 @@ def test_an_open_agent_is_played_up_to_its_daily_cap(
     _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)  # another requester
 
 
-def test_a_teams_games_a_day_are_capped(
+def test_scrim_games_of_a_team_have_a_daily_limit(
     contest: Contest,
     own: tuple[UserId, TeamId, SubmissionId],
     monkeypatch: pytest.MonkeyPatch,
@@ -119,7 +119,7 @@ def test_a_teams_games_a_day_are_capped(
     assert (caught.value.used, caught.value.allowed, caught.value.left) == (3, 3, 0)
 
 
-def test_the_summary_counts_wins_and_gives_their_interval(
+def test_the_summary_counts_wins_with_an_interval(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     other = opponent(contest)
@@ -128,8 +128,8 @@ def test_the_summary_counts_wins_and_gives_their_interval(
     first, second, third = reversed(history.list_matches(contest.conn, scrim_id=scrim.id))
     contest.play(first.id, [4, 1, 2, 3])  # the opponent wins
     contest.play(second.id, [1, 1, 3, 4])  # the opponent, in seat 0, shares the first place
-    matches.void(contest.conn, [third.id], "no luck")
-    theirs, mine = scrims.summary(contest.conn, scrim.id)
+    matches.void_matches(contest.conn, [third.id], "no luck")
+    theirs, mine = scrims.scrim_summary(contest.conn, scrim.id)
     assert (theirs.submission_id, theirs.games, theirs.wins) == (other, 2, 1.5)
     assert (theirs.win_rate, theirs.mean_placement) == (0.75, 1.0)
     assert 0 < theirs.low < 0.75 < theirs.high < 1
@@ -139,17 +139,17 @@ def test_the_summary_counts_wins_and_gives_their_interval(
     assert done.finished_at is not None
 
 
-def test_a_cancelled_scrim_keeps_what_was_played(
+def test_a_cancelled_scrim_keeps_its_finished_games(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     scrim = _request(contest, own, [own[2]] * 4, games=3)
     newest = history.list_matches(contest.conn, scrim_id=scrim.id)
     contest.play(newest[0].id, [1, 2, 3, 4])
     running = contest.claim(newest[1].id)
-    done = scrims.cancel(contest.conn, scrim.id)
+    done = scrims.cancel_scrim(contest.conn, scrim.id)
     assert (done.state, done.finished_games, done.void_games) == ("cancelled", 1, 2)
     assert contest.finish(newest[1].id, running.attempt, [1, 2, 3, 4]) == "late"
-    assert scrims.cancel(contest.conn, scrim.id) == done
+    assert scrims.cancel_scrim(contest.conn, scrim.id) == done
     assert history.get_match(contest.conn, newest[0].id).state is MatchState.FINISHED
     assert scrims.list_scrims(contest.conn, [own[1]]) == [done]
 
@@ -161,7 +161,7 @@ def _request(
     games: int = 1,
     seeds: list[bytes] | None = None,
 ) -> Scrim:
-    return scrims.request(
+    return scrims.request_scrim(
         contest.conn,
         season=contest.season,
         team_id=own[1],

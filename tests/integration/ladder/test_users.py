@@ -9,14 +9,14 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
+from ladder.enums import LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
-from ladder.kinds import LeagueRole
 from ladder.leagues import leagues
 from ladder.people import tokens, users
 from tests.integration.ladder.contest import Contest
 
 
-def test_names_and_slugs_are_taken_once(conn: Connection) -> None:
+def test_a_taken_name_or_slug_is_refused(conn: Connection) -> None:
     ada = users.create_user(conn, "ada")
     with pytest.raises(Conflict, match="name: there is a user 'Ada' already"):
         users.create_user(conn, "Ada")
@@ -28,9 +28,7 @@ def test_names_and_slugs_are_taken_once(conn: Connection) -> None:
     assert users.team_members(conn, team.id) == [(ada, True)]
 
 
-def test_nothing_is_kept_of_a_transaction_that_is_rolled_back(
-    database_url: str, conn: Connection
-) -> None:
+def test_a_rolled_back_transaction_keeps_nothing(database_url: str, conn: Connection) -> None:
     with db.connect(database_url) as own:
         users.create_user(own, "ghost")
         own.rollback()
@@ -48,12 +46,12 @@ def test_a_conflict_leaves_the_callers_transaction_alive(
     assert [user.name for user in users.list_users(conn)] == ["ada", "bob"]
 
 
-def test_a_token_tells_who_holds_it_until_it_is_revoked(contest: Contest) -> None:
+def test_a_token_identifies_its_user_until_revocation(contest: Contest) -> None:
     conn = contest.conn
     user, team = contest.team()
-    leagues.set_role(conn, contest.league.id, user, LeagueRole.COMPETITOR)
+    leagues.set_member_role(conn, contest.league.id, user, LeagueRole.COMPETITOR)
     token, text = tokens.mint_token(conn, user, "laptop", ["agents:write", "read"])
-    viewer = users.viewer(conn, text)
+    viewer = users.viewer_of_token(conn, text)
     assert viewer is not None
     assert (viewer.user_id, viewer.team_ids) == (user, frozenset({team}))
     assert viewer.roles == {contest.league.id: LeagueRole.COMPETITOR}
@@ -63,7 +61,7 @@ def test_a_token_tells_who_holds_it_until_it_is_revoked(contest: Contest) -> Non
     with pytest.raises(NotFound):
         tokens.revoke_token(conn, contest.host, token.id)
     assert tokens.revoke_token(conn, user, token.id).revoked_at is not None
-    assert users.viewer(conn, text) is None
+    assert users.viewer_of_token(conn, text) is None
 
 
 def test_the_text_of_a_token_is_stored_nowhere(contest: Contest) -> None:
@@ -74,13 +72,13 @@ def test_the_text_of_a_token_is_stored_nowhere(contest: Contest) -> None:
     assert text.encode().hex() not in row[0]
 
 
-def test_an_expired_token_is_nobodys(contest: Contest) -> None:
+def test_an_expired_token_identifies_no_user(contest: Contest) -> None:
     past = datetime.now(UTC) - timedelta(seconds=1)
     _, text = tokens.mint_token(contest.conn, contest.host, "old", ["read"], past)
-    assert users.viewer(contest.conn, text) is None
+    assert users.viewer_of_token(contest.conn, text) is None
 
 
-def test_only_an_admin_gets_the_admin_scope_and_is_one_only_with_it(conn: Connection) -> None:
+def test_only_an_admin_gets_the_admin_scope(conn: Connection) -> None:
     admin = users.create_user(conn, "root", is_admin=True)
     ada = users.create_user(conn, "ada")
     with pytest.raises(Conflict, match="administrators only"):
@@ -89,6 +87,6 @@ def test_only_an_admin_gets_the_admin_scope_and_is_one_only_with_it(conn: Connec
         tokens.mint_token(conn, ada.id, "x", ["cook"])
     for scopes, is_admin in ((["admin"], True), (["read"], False)):
         _, text = tokens.mint_token(conn, admin.id, "x", scopes)
-        viewer = users.viewer(conn, text)
+        viewer = users.viewer_of_token(conn, text)
         assert viewer is not None
         assert viewer.is_admin is is_admin

@@ -17,9 +17,9 @@ from games import GAMES
 from games.protocol import Json, Verdict
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
-from sandbox.match.record import SeatReport, read_log
+from sandbox.match.match_record import SeatReport, read_log
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 
@@ -116,20 +116,21 @@ def play(
     clock: Clock = CLOCK,
     steps: int = STEPS,
     memory_mb: int = MEMORY_MB,
-    lanes: int = 2,
+    max_parallel_seats: int = 2,
     seed: bytes = SEED,
 ) -> list[Seat]:
     """A match between these bundles; HostFault when it is nobody's fault, which no agent may do."""
     requests = [SeatRequest("python", path, memory_mb) for path in bundles]
-    with borrowed(node_socket, requests, BORROW_SECONDS) as loans:
-        played = referee.play(
+    with borrow_seats(node_socket, requests, BORROW_SECONDS) as loans:
+        played = referee.play_episode(
             GEESE,
             GEESE.configure({"episodeSteps": steps}),
             clock,
             seed,
             loans,
-            lanes=lanes,
-            stop_after_seconds=clock.longest_seconds(steps, len(bundles), lanes) + 60.0,
+            max_parallel_seats=max_parallel_seats,
+            stop_after_seconds=clock.longest_seconds(steps, len(bundles), max_parallel_seats)
+            + 60.0,
         )
     return [_seat(played.episode.steps, played.seats[at], at, clock) for at in range(len(bundles))]
 

@@ -20,8 +20,8 @@ import pytest
 
 from sandbox.errors import HostFault
 from sandbox.match import loans
-from sandbox.match.channel import FROM_CHILD_CAP
 from sandbox.match.clock import Clock
+from sandbox.match.questions import FROM_CHILD_CAP
 from tests.daemon import daemon_of
 
 ROOT = Path(__file__).parents[3]
@@ -65,7 +65,7 @@ def start_node(folder: Path, launcher: str, *options: str, python: str = sys.exe
         if process.poll() is not None:
             raise AssertionError(f"the node ended: {log.read_text()}")
         with contextlib.suppress(HostFault):
-            loans.hello(socket, 5, started=process.pid)
+            loans.node_hello(socket, 5, started=process.pid)
             return Node(process, socket, folder, log)
         time.sleep(0.05)
     process.kill()

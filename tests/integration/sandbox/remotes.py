@@ -19,7 +19,7 @@ from egress.address import parse
 from sandbox.errors import HostFault
 from sandbox.match import loans
 from sandbox.match.loans import SeatRequest
-from sandbox.remote.manifest import manifest
+from sandbox.remote.manifest import write_manifest
 from tests.integration.sandbox.nodes import ROOT
 
 Answer = Callable[[socket.socket, str, bytes], None]
@@ -80,7 +80,7 @@ class Servers:
         """A seat for the agent at this address."""
         self.submissions += 1
         path = self.folder / f"remote-{self.submissions}.json"
-        path.write_bytes(manifest(parse(url), api))
+        path.write_bytes(write_manifest(parse(url), api))
         return SeatRequest("remote", path, 256)
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ def running(folder: Path, environment: dict[str, str], *options: str) -> Iterato
         deadline = time.monotonic() + 30.0
         while True:
             try:
-                loans.hello(path, started=process.pid)
+                loans.node_hello(path, started=process.pid)
                 break
             except HostFault:
                 assert process.poll() is None, log.read_text()

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.box.unpack import MOST_ENTRIES, Refused, unpack
+from sandbox.box.unpack import MOST_ENTRIES, ArchiveRefused, unpack
 from sandbox.errors import BundleRefused
 from sandbox.launchers.base import AGENT_INODES
 from tests import servers
@@ -44,16 +44,16 @@ def tmp_path() -> Iterator[Path]:
         yield folder
 
 
-def test_there_are_enough_of_them() -> None:
+def test_at_least_forty_archives_are_tried() -> None:
     assert len(REFUSED) + len(ACCEPTED) >= 40
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_bad_archive_is_refused_by_name(tmp_path: Path, name: str) -> None:
+def test_a_bad_archive_is_refused_with_the_entry_named(tmp_path: Path, name: str) -> None:
     make, entry, reason = REFUSED[name]
     folder = tmp_path / "in"
     folder.mkdir()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ArchiveRefused) as refused:
         unpack(io.BytesIO(make()), str(folder), MOST_BYTES)
     if entry is not None:
         assert refused.value.entry == entry
@@ -66,16 +66,18 @@ def test_a_bad_archive_is_refused_by_name(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_a_bad_plain_tar_is_refused_for_the_reason_of_its_gzip(tmp_path: Path, name: str) -> None:
+def test_a_bad_archive_without_gzip_is_refused_for_the_same_reason(
+    tmp_path: Path, name: str
+) -> None:
     make, entry, reason = REFUSED[name]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ArchiveRefused) as refused:
         unpack(io.BytesIO(gzip.decompress(make())), str(tmp_path), MOST_BYTES)
     if entry is not None:
         assert refused.value.entry == entry
     assert reason in refused.value.reason
 
 
-def test_an_archive_may_have_as_many_entries_as_it_says(tmp_path: Path) -> None:
+def test_an_archive_may_hold_the_maximum_number_of_entries(tmp_path: Path) -> None:
     names = [f"lib/{n // 100}/{n}.py" for n in range(MOST_ENTRIES - 1)]
     data = tar(("main.py", MAIN), *((name, b"x") for name in names))
     counts = unpack(io.BytesIO(data), str(tmp_path), MOST_BYTES)
@@ -84,13 +86,13 @@ def test_an_archive_may_have_as_many_entries_as_it_says(tmp_path: Path) -> None:
     assert MOST_ENTRIES + len({name.rpartition("/")[0] for name in names}) < AGENT_INODES
 
 
-def test_a_zip_with_one_name_twice_is_refused(tmp_path: Path) -> None:
+def test_a_zip_with_a_duplicate_name_is_refused(tmp_path: Path) -> None:
     data = zipped(("main.py", MAIN), ("main.py", b"other"))
-    with pytest.raises(Refused, match="twice"):
+    with pytest.raises(ArchiveRefused, match="twice"):
         unpack(io.BytesIO(data), str(tmp_path), MOST_BYTES)
 
 
-def test_good_archives_of_every_kind_come_out(tmp_path: Path) -> None:
+def test_good_archives_of_every_kind_are_unpacked(tmp_path: Path) -> None:
     folder_entry = tarfile.TarInfo("./")
     folder_entry.type = tarfile.DIRTYPE
     good = {
@@ -153,7 +155,7 @@ def test_a_bad_archive_is_refused_through_a_box(opened: Opened, archive: str) ->
 
 
 @pytest.mark.parametrize("archive", ACCEPTED)
-def test_an_odd_archive_harms_nobody(opened: Opened, archive: str) -> None:
+def test_an_odd_archive_unpacks_only_the_expected_files(opened: Opened, archive: str) -> None:
     move, found, special, scratch = opened[archive].result()
     assert move == "NORTH"
     assert found == sorted(ACCEPTED[archive][1])
@@ -161,7 +163,7 @@ def test_an_odd_archive_harms_nobody(opened: Opened, archive: str) -> None:
     assert scratch == []
 
 
-def test_a_bomb_is_refused_through_a_box_and_hurts_nobody(bench: Bench) -> None:
+def test_an_archive_bomb_is_refused_through_a_box(bench: Bench) -> None:
     path = bench.folder / "bomb.tar.gz"
     path.write_bytes(tar(("main.py", MAIN), ("big", bytes(300 << 20))))
     with pytest.raises(BundleRefused, match="big"):
@@ -172,7 +174,7 @@ def test_a_bomb_is_refused_through_a_box_and_hurts_nobody(bench: Bench) -> None:
     still_works(bench)
 
 
-def test_folders_beyond_what_a_box_holds_are_the_archives_fault(bench: Bench) -> None:
+def test_an_archive_with_too_many_folders_is_refused(bench: Bench) -> None:
     path = bench.folder / "folders.tar.gz"
     names = ["/".join([f"d{n}", *"a" * 13, "f"]) for n in range(AGENT_INODES // 15 + 1)]
     for count in range(2):  # the last inode goes to a folder in one and to a file in the other
@@ -199,7 +201,7 @@ def agent(obs):
         assert player.loan.end().clean
 
 
-def test_a_bundle_leaves_the_agent_half_of_its_memory(bench: Bench) -> None:
+def test_a_bundle_larger_than_half_the_memory_is_refused(bench: Bench) -> None:
     path = bench.folder / "heavy.zip"
     path.write_bytes(zipped(("main.py", MAIN), ("weights", bytes(100 << 20))))
     with pytest.raises(BundleRefused, match="unpacks to more"):
@@ -209,7 +211,7 @@ def test_a_bundle_leaves_the_agent_half_of_its_memory(bench: Bench) -> None:
         bench.borrow(path, memory_mb=64)
 
 
-def test_a_pax_header_that_claims_much_is_refused_through_a_box(bench: Bench) -> None:
+def test_an_oversized_pax_header_is_refused_through_a_box(bench: Bench) -> None:
     info = tarfile.TarInfo("././@PaxHeader")
     info.type, info.size = tarfile.XHDTYPE, 6 << 30
     path = bench.folder / "pax.tar.gz"

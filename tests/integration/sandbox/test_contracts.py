@@ -18,9 +18,9 @@ from games import GAMES
 from games.protocol import Verdict
 from sandbox.match import bundle, referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
-from sandbox.match.record import Played, read_log
+from sandbox.match.match_record import PlayedMatch, read_log
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.counting import Cells, Counting, Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench, still_works
 
@@ -58,7 +58,7 @@ def _agent(folder: Path, name: str) -> Path:
         shutil.copytree(source, copy, dirs_exist_ok=True)
         shutil.copy(shell, copy / "dash")
         source = copy
-    return bundle.prepare(source, folder)
+    return bundle.prepare_bundle(source, folder)
 
 
 def _bot(folder: Path, manifest: Mapping[str, Any], source: str) -> Path:
@@ -67,38 +67,38 @@ def _bot(folder: Path, manifest: Mapping[str, Any], source: str) -> Path:
 
 def _play(
     bench: Bench, game: Any, bundles: Sequence[Path], clock: Clock = CLOCK, **configuration: Any
-) -> Played:
+) -> PlayedMatch:
     requests = [SeatRequest("python", path, MEMORY_MB) for path in bundles]
-    with borrowed(bench.node.socket, requests, 60.0) as loans:
-        return referee.play(
+    with borrow_seats(bench.node.socket, requests, 60.0) as loans:
+        return referee.play_episode(
             game,
             game.configure(configuration or {"steps": STEPS}),
             clock,
             bytes(range(16)),
             loans,
-            lanes=2,
+            max_parallel_seats=2,
             stop_after_seconds=120.0,
         )
 
 
-def _log(played: Played, seat: int) -> str:
+def _log(played: PlayedMatch, seat: int) -> str:
     return "".join(m["stdout"] + m["stderr"] for m in read_log(played.seats[seat].log)["moves"])
 
 
-def _all_right(played: Played, seats: Sequence[int]) -> None:
+def _all_right(played: PlayedMatch, seats: Sequence[int]) -> None:
     for seat in seats:
         report = played.seats[seat]
         why = (report.reason, dict(report.pardoned), _log(played, seat))
         assert (report.verdict, report.reward) == (Verdict.DONE, STEPS), why
 
 
-def test_programs_that_speak_in_lines_play(bench: Bench) -> None:
+def test_programs_of_the_lines_contract_play(bench: Bench) -> None:
     ours = [_agent(bench.folder, name) for name in ("python_lines", "shell_lines")]
     played = _play(bench, Counting(), [*ours, bench.bundle(COUNTS)])
     _all_right(played, range(3))
 
 
-def test_a_program_that_speaks_riddles_plays_and_its_errors_are_its_log(bench: Bench) -> None:
+def test_a_program_of_the_riddles_contract_plays(bench: Bench) -> None:
     clock = Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1, load="own")
     played = _play(bench, Cells(), [_agent(bench.folder, "riddles")] * 2, clock)
     _all_right(played, range(2))
@@ -118,10 +118,10 @@ def test_servers_of_every_kind_play(bench: Bench, load: Any) -> None:
     assert "asked in vain: [Errno 101] Network is unreachable" in _log(played, 4)
 
 
-def test_the_games_that_contracts_are_for_are_played_by_them(bench: Bench) -> None:
+def test_battlesnake_and_golad_are_played_through_their_contracts(bench: Bench) -> None:
     snakes = GAMES["battlesnake"]
     reference = [ROOT / "agents" / "battlesnake" / name for name in ("painter", "safe_step")]
-    bundles = [bundle.prepare(path, bench.folder) for path in reference]
+    bundles = [bundle.prepare_bundle(path, bench.folder) for path in reference]
     clock = Clock.from_json({**snakes.clock, "act_seconds": 2.0})
     played = _play(bench, snakes, bundles, clock, maxTurns=20)
     assert [report.reason for report in played.seats] == [None, None]
@@ -219,7 +219,7 @@ LINES = (
     ],
     ids=["http", "lines"],
 )
-def test_who_breaks_a_contract_costs_only_itself(
+def test_a_broken_contract_costs_only_its_own_seat(
     bench: Bench,
     game: Any,
     clock: Clock,
@@ -241,7 +241,7 @@ def test_who_breaks_a_contract_costs_only_itself(
     still_works(bench)
 
 
-def test_what_a_riddles_bot_says_unasked_is_dropped_until_it_is_too_much(bench: Bench) -> None:
+def test_unasked_output_of_a_riddles_bot_is_dropped(bench: Bench) -> None:
     early = (
         READS + "says('pass')\nfor line in sys.stdin:\n"
         "    if 'action' in line: os.write(1, b'kill 9,9\\nkill 1,0\\n')\n"
@@ -258,7 +258,7 @@ def test_what_a_riddles_bot_says_unasked_is_dropped_until_it_is_too_much(bench: 
     assert played.seats[0].reward == STEPS
 
 
-def test_a_contract_that_is_not_for_the_game_says_which_are(bench: Bench) -> None:
+def test_a_wrong_contract_error_names_the_right_contracts(bench: Bench) -> None:
     bundles = [_agent(bench.folder, name) for name in ("riddles", "simple_server")]
     played = _play(bench, Counting(Verdict.ERROR), bundles)
     for report, word in zip(played.seats, ("GOLAD", "Battlesnake"), strict=True):
@@ -266,7 +266,7 @@ def test_a_contract_that_is_not_for_the_game_says_which_are(bench: Bench) -> Non
         assert f"is for {word}; for this game take callable or lines" in (report.reason or "")
 
 
-def test_a_server_that_fails_now_and_then_loses_those_moves_alone(bench: Bench) -> None:
+def test_a_failing_server_loses_only_the_failed_moves(bench: Bench) -> None:
     source = (
         LISTENS
         + """
@@ -292,7 +292,7 @@ serve(answer)
     _all_right(played, [1])
 
 
-def test_a_box_is_clean_and_used_again_after_a_program(bench: Bench) -> None:
+def test_a_box_is_reused_clean_after_a_program(bench: Bench) -> None:
     says_uid = (
         "import json, os, sys\nfor line in sys.stdin:\n"
         "    if 'move' in line: print(json.dumps([os.getuid(), os.listdir('/tmp')]), flush=True)\n"

@@ -37,7 +37,7 @@ def traces(pid: int) -> list[str]:
     return groups + [at for at in os.listdir(tempfile.gettempdir()) if at.startswith(name)]
 
 
-def test_the_doctor_names_the_launchers_that_are_here() -> None:
+def test_the_doctor_names_the_available_launchers() -> None:
     status, report = examined()
     here = [name for name in ("docker", "bubblewrap") if missing(name) is None]
     assert set(report["degraded"]) <= set(here)
@@ -47,7 +47,7 @@ def test_the_doctor_names_the_launchers_that_are_here() -> None:
         assert status == 0
 
 
-def test_without_an_engine_bubblewrap_is_taken_or_nothing() -> None:
+def test_without_an_engine_only_bubblewrap_is_chosen() -> None:
     status, report = examined(DOCKER_HOST="unix:///nowhere/docker.sock")
     assert report["launcher"] in ("bubblewrap", None)
     assert status == (report["launcher"] is None)
@@ -64,7 +64,7 @@ def test_without_engine_and_bubblewrap_agents_cannot_be_isolated(tmp_path: Path)
     assert choose.INSTALL in report["verdict"]
 
 
-def test_the_doctor_leaves_every_switch_of_the_groups_as_it_was() -> None:
+def test_the_doctor_leaves_control_groups_unchanged() -> None:
     def switches() -> dict[Path, str]:
         roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
         files = [root / "cgroup.subtree_control" for root in roots]

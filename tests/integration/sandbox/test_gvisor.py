@@ -23,7 +23,7 @@ from games.protocol import Verdict
 from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import degraded, runtimes
-from sandbox.launchers.docker import describe
+from sandbox.launchers.docker import describe_engine
 from sandbox.match import loans
 from sandbox.match.clock import Clock
 from tests.integration.sandbox import hostile
@@ -69,7 +69,7 @@ def processes_of_container(container: str) -> list[int]:
 @pytest.fixture(scope="module")
 def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
     require("docker")
-    known = describe().get("Runtimes") or {}
+    known = describe_engine().get("Runtimes") or {}
     if runtimes.GVISOR not in known:
         pytest.skip(f"the engine has no runtime {runtimes.GVISOR!r}: {runtimes.REMEDY}")
     folder = short_folder()
@@ -78,7 +78,7 @@ def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
     assert node.stop() == 0, node.log.read_text()
 
 
-def test_an_honest_agent_plays_twice_in_one_box_that_is_proven_clean(gvisor: Bench) -> None:
+def test_an_honest_agent_plays_twice_in_one_clean_box(gvisor: Bench) -> None:
     bundle = gvisor.bundle("""
 import os
 print("import")
@@ -105,9 +105,9 @@ def agent(obs):
     assert uids[1] == uids[0] + 1, "the second match was not played in the same box"
 
 
-def test_the_node_says_what_it_lacks_and_the_digest_names_the_runtime(gvisor: Bench) -> None:
-    hello = loans.hello(gvisor.node.socket)
-    assert set(degraded.sentences(degraded.GVISOR)) <= set(hello.lacks)
+def test_the_node_names_its_missing_protections(gvisor: Bench) -> None:
+    hello = loans.node_hello(gvisor.node.socket)
+    assert set(degraded.sentences_for_lack(degraded.GVISOR)) <= set(hello.lacks)
     assert hello.gpus == 0
     with gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 1\n")) as loan:
         assert loan.image_digest == hello.image_digests["python"]
@@ -117,7 +117,7 @@ def test_the_node_says_what_it_lacks_and_the_digest_names_the_runtime(gvisor: Be
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_a_hostile_agent_costs_only_itself(gvisor: Bench, name: str) -> None:
+def test_a_hostile_agent_costs_only_its_own_seat(gvisor: Bench, name: str) -> None:
     expected = BY_NAME[name]
     bundles = [hostile.pack(name, gvisor.folder), hostile.pack("neighbour", gvisor.folder)]
     boxes = []
@@ -131,7 +131,7 @@ def test_a_hostile_agent_costs_only_itself(gvisor: Bench, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_ends_its_box_and_forfeits_every_time(gvisor: Bench, name: str) -> None:
+def test_a_memory_bomb_forfeits_every_time(gvisor: Bench, name: str) -> None:
     bundles = [hostile.pack(name, gvisor.folder), hostile.pack("neighbour", gvisor.folder)]
     clock = slow(BY_NAME[name].clock)
     for _ in range(4):
@@ -141,7 +141,7 @@ def test_a_bomb_ends_its_box_and_forfeits_every_time(gvisor: Bench, name: str) -
         assert other.reason == ""
 
 
-def test_what_can_be_seen_of_the_guards_is_no_secret_and_no_way_in(gvisor: Bench) -> None:
+def test_an_agent_reads_no_secret_of_other_processes(gvisor: Bench) -> None:
     source = """
 import os
 def agent(obs):
@@ -161,11 +161,11 @@ def agent(obs):
 """
     seen, entered = gvisor.findings(source, step=0)
     assert entered == []
-    zygote = {"LANG", "PYTHONHASHSEED", *profiles.get("python").environment}
+    zygote = {"LANG", "PYTHONHASHSEED", *profiles.get_profile("python").environment}
     assert set(seen) <= {"PATH", "HOSTNAME", "HOME", *zygote}
 
 
-def test_a_box_that_the_engine_was_told_to_kill_is_nobodys_fault(gvisor: Bench) -> None:
+def test_a_box_killed_through_the_engine_is_a_host_fault(gvisor: Bench) -> None:
     player = Player(gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 'killed'\n")))
     player.start()
     with contextlib.closing(docker.from_env()) as engine:
@@ -178,7 +178,7 @@ def test_a_box_that_the_engine_was_told_to_kill_is_nobodys_fault(gvisor: Bench) 
 
 
 @pytest.mark.usefixtures("gvisor")
-def test_a_killed_daemon_leaves_no_box_and_nothing_of_the_runtime(
+def test_a_killed_daemon_leaves_no_box_or_runtime_process(
     short_folder: Callable[[], Path],
 ) -> None:
     folder = short_folder()
@@ -198,7 +198,7 @@ def test_a_killed_daemon_leaves_no_box_and_nothing_of_the_runtime(
     wait_until(lambda: not processes_of_container(box.id), lambda: processes_of_container(box.id))
 
 
-def test_an_agent_has_its_memory_beside_the_runtimes_own(gvisor: Bench) -> None:
+def test_the_runtime_takes_no_memory_from_the_agent(gvisor: Bench) -> None:
     source = """
 import os, time
 kept = []
@@ -221,7 +221,7 @@ def agent(obs):
         (("bubblewrap", "runsc"), "bubblewrap has none"),
     ],
 )
-def test_a_runtime_that_cannot_be_had_is_refused_in_one_line(
+def test_an_unavailable_runtime_is_refused_in_one_line(
     short_folder: Callable[[], Path], options: tuple[str, str], refusal: str
 ) -> None:
     require("docker")

@@ -36,7 +36,7 @@ def test_an_agent_with_numpy_plays(bench: Bench) -> None:
     assert ending.log == ()
 
 
-def test_the_same_seed_gives_the_same_moves_and_another_seed_others(bench: Bench) -> None:
+def test_the_same_seed_gives_the_same_moves(bench: Bench) -> None:
     bundle = bench.bundle(CHOOSER)
     moves = []
     for seed in ("ab" * 16, "ab" * 16, "cd" * 16):
@@ -47,7 +47,7 @@ def test_the_same_seed_gives_the_same_moves_and_another_seed_others(bench: Bench
     assert moves[0] != moves[2]
 
 
-def test_what_an_agent_prints_is_kept_per_move(bench: Bench) -> None:
+def test_printed_output_is_kept_per_move(bench: Bench) -> None:
     with bench.seat(bench.bundle(TALKER)) as player:
         player.start()
         assert [player.move(step=step) for step in (0, 1)] == [7, 7]
@@ -59,7 +59,7 @@ def test_what_an_agent_prints_is_kept_per_move(bench: Bench) -> None:
     )
 
 
-def test_a_module_is_executed_in_the_first_move_when_asked_so(bench: Bench) -> None:
+def test_a_module_can_be_loaded_in_the_first_move(bench: Bench) -> None:
     with bench.seat(bench.bundle(TALKER)) as player:
         assert player.start(load="first_move") == {"k": "ready"}
         player.move(step=0)
@@ -90,18 +90,18 @@ def test_an_archive_with_modules_and_data_plays(bench: Bench) -> None:
         assert player.move(step=0) == "forty-two"
 
 
-def test_the_last_callable_is_the_agent_and_gets_what_it_takes(bench: Bench) -> None:
+def test_the_last_callable_is_the_agent(bench: Bench) -> None:
     source = "def helper(a, b, c):\n    return 1\ndef agent():\n    return 'none taken'\n"
     assert bench.findings(source, step=0) == "none taken"
 
 
-def test_an_answer_that_json_cannot_carry_says_so(bench: Bench) -> None:
+def test_an_unsendable_answer_is_marked(bench: Bench) -> None:
     for expression in ("object()", "float('nan')", "'x' * 20000", "[0] * 10 ** 4", "b'x'"):
         action = bench.findings(f"def agent(obs):\n    return {expression}\n", step=0)
         assert "__unsendable__" in action, expression
 
 
-def test_scratch_is_there_to_write(bench: Bench) -> None:
+def test_an_agent_may_write_temporary_files(bench: Bench) -> None:
     source = """
 import os, tempfile
 def agent(obs):
@@ -123,7 +123,7 @@ def agent(obs):
     assert bench.findings(source, step=0) == "42"
 
 
-def test_an_agent_may_import_what_the_zygote_has_not(bench: Bench) -> None:
+def test_an_agent_may_import_modules_unknown_to_the_zygote(bench: Bench) -> None:
     source = """
 def agent(obs):
     import asyncio, bz2, concurrent.futures, csv, ctypes.util, dataclasses, decimal, enum

@@ -13,7 +13,7 @@ SHARES = 1024 * 10 * (os.cpu_count() or 1)
 """The weight of ten processes on each core, in units of 1024 a process."""
 
 
-def test_descriptors_that_wait_in_other_sockets_of_the_host_stop_no_box(bench: Bench) -> None:
+def test_descriptors_queued_in_host_sockets_stop_no_box(bench: Bench) -> None:
     # Every idle box has some lying with its node; the kernel counts them by uid, root's together.
     ours, theirs = socket.socketpair()
     with ours, theirs:

@@ -40,12 +40,14 @@ def folder_and_node(
 
 
 @pytest.mark.parametrize("agent", CHEATS)
-def test_a_cheat_is_charged_what_it_used(folder_and_node: tuple[Path, Node], agent: str) -> None:
+def test_a_cheat_is_charged_for_the_time_used(
+    folder_and_node: tuple[Path, Node], agent: str
+) -> None:
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder)] + [hostile.pack("thinker", folder)] * 2
     unpaid = []
     for _ in range(PLAYS):
-        seats = hostile.play(node.socket, bundles, clock=ROOMY, lanes=1)
+        seats = hostile.play(node.socket, bundles, clock=ROOMY, max_parallel_seats=1)
         assert [seat.verdict for seat in seats] == [Verdict.DONE] * 3
         assert seats[0].used_seconds > 0.1 or agent in OFF_TURN
         unpaid.append(SHARE * seats[0].used_seconds - SLACK_SECONDS - seats[0].charged_seconds)
@@ -59,13 +61,15 @@ def test_a_cheat_runs_out_of_time(folder_and_node: tuple[Path, Node], agent: str
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder)] + [hostile.pack("neighbour", folder)] * 2
     clock = Clock(act_seconds=0.02, bank_seconds=0.2, load="own", load_seconds=5.0)
-    seat, *_ = hostile.play(node.socket, bundles, clock=clock, lanes=1)
+    seat, *_ = hostile.play(node.socket, bundles, clock=clock, max_parallel_seats=1)
     assert seat.verdict is Verdict.TIMEOUT
     assert "left in the bank" in seat.reason
 
 
 @pytest.mark.parametrize("agent", VOIDERS)
-def test_nobody_gets_out_of_a_lost_match(folder_and_node: tuple[Path, Node], agent: str) -> None:
+def test_a_losing_agent_cannot_void_the_match(
+    folder_and_node: tuple[Path, Node], agent: str
+) -> None:
     """A match with nobody else in it that is honest, so that every seat has cause to end it."""
     folder, node = folder_and_node
     bundles = [hostile.pack(agent, folder), hostile.pack("exits_hard", folder)]

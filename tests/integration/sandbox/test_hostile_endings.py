@@ -15,13 +15,13 @@ def test_an_exception_in_a_move_shows_the_agents_own_lines(bench: Bench) -> None
         assert player.move(step=1) == 1.0
 
 
-def test_an_exit_is_told_by_its_code(bench: Bench) -> None:
+def test_an_exit_is_reported_with_its_code(bench: Bench) -> None:
     for body, code in (("sys.exit(3)", 3), ("os._exit(4)", 4), ("raise SystemExit", 0)):
         ending = failing(bench, f"def agent(obs):\n    {body}\n").loan.end()
         assert (ending.exit_code, ending.signal, ending.clean) == (code, None, True)
 
 
-def test_a_crash_is_told_by_its_signal(bench: Bench) -> None:
+def test_a_crash_is_reported_with_its_signal(bench: Bench) -> None:
     for body, number in (
         ("ctypes.string_at(0)", 11),
         ("os.abort()", 6),
@@ -32,7 +32,7 @@ def test_a_crash_is_told_by_its_signal(bench: Bench) -> None:
         assert not ending.out_of_memory
 
 
-def test_a_flood_of_output_is_cut_and_delays_nobody(bench: Bench) -> None:
+def test_a_flood_of_output_is_truncated(bench: Bench) -> None:
     source = """
 import os, sys
 def agent(obs):
@@ -61,7 +61,7 @@ def test_a_log_is_bounded_for_a_whole_match(bench: Bench) -> None:
     assert len(log) > 100
 
 
-def test_a_forged_border_only_moves_the_agents_own_log(bench: Bench) -> None:
+def test_a_forged_log_marker_changes_only_the_agents_own_log(bench: Bench) -> None:
     source = """
 import gc, os
 def agent(obs):

@@ -72,7 +72,7 @@ def agent(obs):
     assert bench.findings(source, step=0) == [0, 1, 2, 3]
 
 
-def test_nothing_that_all_boxes_share_can_be_used_up_or_signalled_through(bench: Bench) -> None:
+def test_shared_kernel_resources_cannot_be_exhausted_or_carry_messages(bench: Bench) -> None:
     source = """
 import ctypes, errno, fcntl, mmap, os, resource, socket, struct, subprocess, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -69,7 +69,7 @@ def arena(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> I
 
 
 @pytest.mark.parametrize("agent", [agent.name for agent in HOSTILE])
-def test_it_costs_only_itself(arena: Arena, agent: str) -> None:
+def test_a_hostile_agent_costs_only_its_own_seat(arena: Arena, agent: str) -> None:
     expected = BY_NAME[agent]
     matches = arena.matches[agent].result()
     for seats in matches:
@@ -121,7 +121,7 @@ def _replaced(matches: list[list[Seat]], expected: Hostile) -> list[Seat]:
     return []
 
 
-def test_the_honest_match_is_one(arena: Arena) -> None:
+def test_honest_agents_finish_without_a_breach(arena: Arena) -> None:
     for seats in (0, 1, 2):
         for seat in arena.honest(seats):
             assert (seat.verdict, seat.breaches) == (Verdict.DONE, [])
@@ -129,7 +129,7 @@ def test_the_honest_match_is_one(arena: Arena) -> None:
             assert set(seat.moves) == {"EAST", "NORTH"}
 
 
-def test_the_table_covers_every_row_with_agents_that_exist() -> None:
+def test_every_row_of_the_attack_table_has_an_agent() -> None:
     assert len(HOSTILE) == len(BY_NAME) >= 60
     assert {agent.row for agent in HOSTILE} == set(ROWS)
     assert sorted([*BY_NAME, *CHEATS]) == hostile.sources()

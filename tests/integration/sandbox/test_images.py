@@ -17,11 +17,11 @@ import pytest
 from games import GAMES
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import engine
+from sandbox.launchers import docker_images
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import HONEST, Bench, start_node
 
@@ -77,20 +77,20 @@ def scan(found: Any, image_id: str) -> Scanned:
 @pytest.fixture(scope="module", params=NAMES)
 def scanned(request: pytest.FixtureRequest) -> Scanned:
     """Each profile's image; the large ones where somebody has built them."""
-    profile = profiles.get(request.param)
+    profile = profiles.get_profile(request.param)
     with client() as found:
-        image_id = engine.find(found, profile)
+        image_id = docker_images.find_image(found, profile)
         if image_id is None and profile.on_command:
             pytest.skip("not built here")
-        return scan(found, image_id or engine.build(found, profile, print))
+        return scan(found, image_id or docker_images.build_image(found, profile, print))
 
 
-def test_nothing_raises_rights(scanned: Scanned) -> None:
+def test_no_file_of_an_image_raises_privileges(scanned: Scanned) -> None:
     assert [m.name for m in scanned.members if m.mode & 0o6000] == []
     assert [m.name for m in scanned.members if m.isdev()] == []
 
 
-def test_everything_is_roots_and_only_roots_to_change(scanned: Scanned) -> None:
+def test_only_root_may_change_files_of_an_image(scanned: Scanned) -> None:
     # what the engine itself puts into every container (its own mount points) is not of the image
     own = [m for m in scanned.files() if m.name.startswith(("peck/", "usr/"))]
     assert {(m.uid, m.gid) for m in own} == {(0, 0)}
@@ -107,7 +107,7 @@ def test_no_compiler_or_package_manager_is_inside(scanned: Scanned) -> None:
         assert not any(f"/{library}/" in m.name for m in scanned.members)
 
 
-def test_everything_is_compiled(scanned: Scanned) -> None:
+def test_library_modules_are_compiled(scanned: Scanned) -> None:
     names = {m.name for m in scanned.files()}
     sources = [n for n in names if n.startswith(LIBRARY_FOLDERS) and n.endswith(".py")]
     assert len(sources) > 400
@@ -118,39 +118,39 @@ def test_everything_is_compiled(scanned: Scanned) -> None:
     assert len(missing) <= len(sources) // 100, missing[:20]
 
 
-def test_an_image_says_what_it_was_built_from(scanned: Scanned) -> None:
-    assert scanned.labels[engine.BOX_LABEL] in profiles.PROFILES
-    assert scanned.labels[engine.BASE_LABEL]
+def test_an_image_is_labelled_with_its_base(scanned: Scanned) -> None:
+    assert scanned.labels[docker_images.BOX_LABEL] in profiles.PROFILES
+    assert scanned.labels[docker_images.BASE_LABEL]
 
 
-def test_the_next_program_has_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = profiles.get("python")
-    before = engine.tag_of(profile)
-    monkeypatch.setattr(profiles, "program", lambda: {"supervisor.py": b"changed"})
-    assert engine.tag_of(profile) != before
+def test_a_changed_program_gets_another_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = profiles.get_profile("python")
+    before = docker_images.image_tag(profile)
+    monkeypatch.setattr(profiles, "program_files", lambda: {"supervisor.py": b"changed"})
+    assert docker_images.image_tag(profile) != before
 
 
-def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
+def test_without_a_registry_the_image_uses_the_local_interpreter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And an agent plays in it; an image of another program can be pruned."""
     require("docker")
     monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
     # a program of its own, so that images others use are let alone
-    program = {**profiles.program(), "unlike_any_other.py": b"# for a test\n"}
-    monkeypatch.setattr(profiles, "program", lambda: program)
-    profile = profiles.get("python")
+    program = {**profiles.program_files(), "unlike_any_other.py": b"# for a test\n"}
+    monkeypatch.setattr(profiles, "program_files", lambda: program)
+    profile = profiles.get_profile("python")
     said: list[str] = []
     with client() as found:
-        image_id = engine.build(found, profile, said.append)
+        image_id = docker_images.build_image(found, profile, said.append)
         try:
             assert any("cannot be pulled" in line for line in said), said
             inside = scan(found, image_id)
-            assert inside.labels[engine.BASE_LABEL].startswith("this machine: cpython 3.")
-            test_nothing_raises_rights(inside)
-            test_everything_is_roots_and_only_roots_to_change(inside)
+            assert inside.labels[docker_images.BASE_LABEL].startswith("this machine: cpython 3.")
+            test_no_file_of_an_image_raises_privileges(inside)
+            test_only_root_may_change_files_of_an_image(inside)
             test_no_compiler_or_package_manager_is_inside(inside)
-            test_everything_is_compiled(inside)
+            test_library_modules_are_compiled(inside)
             ran = found.containers.run(
                 image_id,
                 ["python3", "-I", "-S", "-c", "import ssl, sqlite3, sys; print(sys.prefix)"],
@@ -160,14 +160,14 @@ def test_without_a_registry_the_image_is_made_of_this_machines_interpreter(
             assert ran.decode().strip() == "/peck/python"
         finally:
             monkeypatch.undo()  # now it is of a program that is not the present one
-            old = [image for image in engine.stale(found) if image.id == image_id]
-            gone = [engine.remove(found, image) for image in old]
+            old = [image for image in docker_images.stale_images(found) if image.id == image_id]
+            gone = [docker_images.remove_image(found, image) for image in old]
         assert gone == [True]
         with pytest.raises(docker.errors.ImageNotFound):
             found.images.get(image_id)
 
 
-def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
+def test_a_failed_build_names_the_missing_base_and_libraries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
@@ -175,23 +175,23 @@ def test_where_neither_base_nor_libraries_can_be_had_both_reasons_are_told(
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     with client() as found, pytest.raises(HostFault) as fault:
-        engine.build(found, profiles.get("numpy"), print)
+        docker_images.build_image(found, profiles.get_profile("numpy"), print)
     assert "cannot be pulled" in str(fault.value)
     assert "libraries of profile numpy cannot be had" in str(fault.value)
 
 
-def test_a_loan_names_the_image_it_is_played_in(bench: Bench) -> None:
+def test_a_loan_names_its_image(bench: Bench) -> None:
     with bench.seat(bench.bundle(HONEST), "python") as player:
         assert player.start() == {"k": "ready"}
         digest = player.loan.image_digest
     if bench.launcher == "docker":
         with client() as found:
-            assert digest == engine.find(found, profiles.get("python"))
+            assert digest == docker_images.find_image(found, profiles.get_profile("python"))
     else:
         assert digest.startswith("bubblewrap:")
 
 
-def test_a_box_without_an_image_plays_with_the_interpreter_that_runs_the_node(
+def test_a_box_without_an_image_uses_the_interpreter_of_the_node(
     bench: Bench,
 ) -> None:
     version = bench.findings("import sys\ndef agent(observation):\n    return sys.version\n")
@@ -225,16 +225,16 @@ def agent(observation, configuration):
         pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
     ],
 )
-def test_an_agent_with_a_small_net_plays_where_torch_is_built(
+def test_an_agent_with_a_small_torch_net_plays(
     launcher: str, short_folder: Callable[[], Path]
 ) -> None:
     require(launcher)
-    profile = profiles.get("torch")
+    profile = profiles.get_profile("torch")
     if launcher == "docker":
         with client() as found:
-            built = engine.find(found, profile) is not None
+            built = docker_images.find_image(found, profile) is not None
     else:
-        built = profiles.installed(profile, profiles.cache_dir()) is not None
+        built = profiles.installed_libraries(profile, profiles.cache_dir()) is not None
     if not built:
         pytest.skip("not built here")
     folder = short_folder()
@@ -244,14 +244,14 @@ def test_an_agent_with_a_small_net_plays_where_torch_is_built(
     try:
         for seed in (b"s" * 16, b"t" * 16):
             requests = [SeatRequest("torch", main, 512)] * 2
-            with borrowed(node.socket, requests, 120.0) as loans:
-                played = referee.play(
+            with borrow_seats(node.socket, requests, 120.0) as loans:
+                played = referee.play_episode(
                     GEESE,
                     GEESE.configure({"episodeSteps": 60}),
                     Clock(),
                     seed,
                     loans,
-                    lanes=1,
+                    max_parallel_seats=1,
                     stop_after_seconds=120.0,
                 )
             assert played.episode.verdicts == ("DONE", "DONE"), node.log.read_text()

@@ -7,8 +7,8 @@ import pytest
 from games import GAMES
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench
 
 GEESE = GAMES["hungry_geese"]
@@ -72,16 +72,22 @@ def agent(observation, configuration):
 def test_agents_with_the_imports_of_kaggle_play_a_match(bench: Bench, profile: str) -> None:
     sources = (TYPED, STARRED, IMPORTED, IMPORTED)
     requests = [SeatRequest(profile, bench.bundle(source), MEMORY_MB) for source in sources]
-    with borrowed(bench.node.socket, requests, 60) as loans:
-        played = referee.play(
-            GEESE, GEESE.configure({}), Clock(), bytes(16), loans, lanes=4, stop_after_seconds=120
+    with borrow_seats(bench.node.socket, requests, 60) as loans:
+        played = referee.play_episode(
+            GEESE,
+            GEESE.configure({}),
+            Clock(),
+            bytes(16),
+            loans,
+            max_parallel_seats=4,
+            stop_after_seconds=120,
         )
     assert len(played.episode.steps) > 10
     assert [seat.reason for seat in played.seats] == [None] * 4, played.seats
     assert {str(seat.verdict) for seat in played.seats} == {"DONE"}
 
 
-def test_a_greedy_agent_of_one_match_knows_nothing_of_the_last(bench: Bench) -> None:
+def test_cached_greedy_agents_do_not_reach_the_next_match(bench: Bench) -> None:
     source = """
 from kaggle_environments.envs.hungry_geese import hungry_geese
 
@@ -98,7 +104,7 @@ def agent(observation, configuration):
             assert player.move(**observation) == [1, "EAST"]
 
 
-def test_an_agent_that_starts_a_game_of_its_own_is_told_what_to_do(bench: Bench) -> None:
+def test_starting_a_game_inside_an_agent_is_refused_with_a_reason(bench: Bench) -> None:
     with bench.seat(bench.bundle(STARTS_A_GAME)) as player:
         assert player.start() == {"k": "ready"}
         answer = player.act(step=0)

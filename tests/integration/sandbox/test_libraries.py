@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import profiles
-from sandbox.launchers import engine
+from sandbox.launchers import docker_images
 from tests.integration.sandbox.conftest import ISOLATING, require
 from tests.integration.sandbox.nodes import Bench, Player, start_node
 from tests.integration.sandbox.test_images import client
@@ -85,9 +85,12 @@ def agent(obs):
 
 def is_built(launcher: str, name: str) -> bool:
     if launcher == "bubblewrap":
-        return profiles.installed(profiles.get(name), profiles.cache_dir()) is not None
+        return (
+            profiles.installed_libraries(profiles.get_profile(name), profiles.cache_dir())
+            is not None
+        )
     with client() as found:
-        return engine.find(found, profiles.get(name)) is not None
+        return docker_images.find_image(found, profiles.get_profile(name)) is not None
 
 
 @pytest.fixture(scope="module", params=ISOLATING)
@@ -132,5 +135,5 @@ def test_torch_profile_has_scipy_and_numba(lent: Bench) -> None:
     assert played(lent, WITH_TORCH, "torch") == [10.0, 3.0, True]
 
 
-def test_science_imports_nothing_before_it_is_asked(lent: Bench) -> None:
+def test_science_preloads_only_numpy(lent: Bench) -> None:
     assert played(lent, IMPORTED, "science") == ["numpy"]

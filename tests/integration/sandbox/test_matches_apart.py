@@ -57,7 +57,7 @@ def play(player: Player) -> tuple[int, list[str]]:
     return uid, found
 
 
-def test_no_mark_is_found_in_the_next_match_of_a_submission(bench: Bench) -> None:
+def test_a_match_leaves_no_trace_for_the_next_match(bench: Bench) -> None:
     bundle = bench.bundle(LEAVER)
     uids = []
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_no_mark_is_found_in_the_next_match_of_a_submission(bench: Bench) -> Non
     assert [processes_of(uid) for uid in uids] == [[]] * 3
 
 
-def test_two_seats_of_one_submission_never_meet(bench: Bench) -> None:
+def test_two_seats_of_one_submission_are_isolated(bench: Bench) -> None:
     bundle = bench.bundle(LEAVER)
     with bench.seat(bundle) as first, bench.seat(bundle) as second:
         uid_one, found_one = play(first)
@@ -102,7 +102,7 @@ def agent(obs):
 """
 
 
-def test_locks_on_a_file_that_boxes_share_carry_nothing(bench: Bench) -> None:
+def test_locks_on_shared_files_carry_no_information(bench: Bench) -> None:
     bundle = bench.bundle(LOCKS)
     with bench.seat(bundle) as one, bench.seat(bundle) as two:
         one.start()
@@ -111,7 +111,7 @@ def test_locks_on_a_file_that_boxes_share_carry_nothing(bench: Bench) -> None:
         assert two.move(step=0) == ["done", "told", 1, 1]
 
 
-def test_a_lock_on_a_database_of_ones_own_is_no_obstacle(bench: Bench) -> None:
+def test_an_agent_may_lock_its_own_database(bench: Bench) -> None:
     source = """
 import sqlite3
 def agent(obs):
@@ -142,7 +142,7 @@ time.sleep(100)
 """
 
 
-def test_a_worker_that_dies_gives_its_box_back_clean(bench: Bench) -> None:
+def test_the_box_of_a_dead_worker_is_reused_clean(bench: Bench) -> None:
     bundle = bench.bundle(LEAVER)
     command = [sys.executable, "-c", WORKER, str(bench.node.socket), str(bundle)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as worker:

@@ -34,7 +34,7 @@ from tests.integration.sandbox.nodes import (
 OWN_UID = "import os\ndef agent(obs):\n    return os.getuid()\n"
 
 
-def test_a_crowd_at_the_door_does_not_close_it(short_folder: Callable[[], Path]) -> None:
+def test_too_many_connections_do_not_stop_the_listener(short_folder: Callable[[], Path]) -> None:
     node = start_node(short_folder(), "process", "--profile", "python", "--warm", "0")
     try:
         daemon = daemon_of(node.process.pid)
@@ -47,7 +47,7 @@ def test_a_crowd_at_the_door_does_not_close_it(short_folder: Callable[[], Path])
                 door.connect(str(node.socket))
             time.sleep(0.5)  # for those that come in, and the one that does not
         resource.prlimit(daemon, resource.RLIMIT_NOFILE, before)
-        assert loans.hello(node.socket).launcher == "process"
+        assert loans.node_hello(node.socket).launcher == "process"
     finally:
         assert node.stop() == 0
 
@@ -59,7 +59,7 @@ def test_two_daemons_do_not_share_a_run_directory(own_node: tuple[Node, str]) ->
     second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert second.returncode == 2
     assert "run-dir: another node runs" in second.stderr
-    assert loans.hello(node.socket).launcher == launcher
+    assert loans.node_hello(node.socket).launcher == launcher
 
 
 def test_a_stranger_may_not_borrow(own_node: tuple[Node, str]) -> None:
@@ -72,7 +72,7 @@ def test_a_stranger_may_not_borrow(own_node: tuple[Node, str]) -> None:
         try:
             os.setgid(65534)
             os.setuid(65534)
-            loans.hello(node.socket)
+            loans.node_hello(node.socket)
             os._exit(1)
         except HostFault as fault:
             os._exit(0 if "may not borrow" in str(fault) else 2)
@@ -81,22 +81,22 @@ def test_a_stranger_may_not_borrow(own_node: tuple[Node, str]) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_hello_tells_what_the_node_is(bench: Bench) -> None:
-    hello = loans.hello(bench.node.socket)
+def test_hello_describes_the_node(bench: Bench) -> None:
+    hello = loans.node_hello(bench.node.socket)
     assert hello.launcher == bench.launcher
     assert hello.profiles == ("numpy", "python")
     assert set(hello.image_digests) == {"numpy", "python"}
-    assert set(hello.lacks) <= set(gpu.lacks()), "but for a GPU that nobody has described"
+    assert set(hello.lacks) <= set(gpu.gpu_lacks()), "but for a GPU that nobody has described"
 
 
-def test_nonsense_at_the_door_is_refused_and_harms_nobody(bench: Bench) -> None:
+def test_malformed_messages_are_refused(bench: Bench) -> None:
     for data in (
         b"GET / HTTP/1.1\r\n\r\n",
         struct.pack(">I", 0xFFFFFFFF),
         struct.pack(">I", 2) + b"[]",
         struct.pack(">I", 4) + b"\xff\xff\xff\xff",
-        wire.encode({"op": "run", "image": "evil", "privileged": True}),
-        wire.encode({"op": "borrow", "profile": "python"}),
+        wire.encode_frame({"op": "run", "image": "evil", "privileged": True}),
+        wire.encode_frame({"op": "borrow", "profile": "python"}),
         b"",
     ):
         with socket.socket(socket.AF_UNIX) as door:
@@ -123,7 +123,7 @@ def test_a_bad_request_names_its_field(
         bench.borrow(bench.bundle(OWN_UID), profile, memory_mb)
 
 
-def test_a_bundle_that_is_no_file_or_too_large_is_refused(bench: Bench) -> None:
+def test_an_unreadable_or_too_large_bundle_is_refused(bench: Bench) -> None:
     large = bench.folder / "large.py"
     with large.open("wb") as file:
         file.truncate((100 << 20) + 1)
@@ -166,13 +166,13 @@ def test_idle_boxes_do_not_fill_the_memory_with_bundles(short_folder: Callable[[
         assert node.stop() == 0, node.log.read_text()
 
 
-def test_no_node_is_a_host_fault(tmp_path: Path) -> None:
+def test_a_missing_node_is_a_host_fault(tmp_path: Path) -> None:
     request = loans.SeatRequest("python", Path(__file__), 192)
     with pytest.raises(HostFault, match="no node answers"):
         loans.borrow(tmp_path / "node.sock", request, 1)
 
 
-def test_auto_takes_what_is_there_and_never_the_unprotected(
+def test_auto_never_chooses_an_unprotected_launcher(
     short_folder: Callable[[], Path],
 ) -> None:
     require("bubblewrap")
@@ -186,7 +186,7 @@ def test_auto_takes_what_is_there_and_never_the_unprotected(
     try:
         while True:
             with contextlib.suppress(HostFault):  # its socket is there before it listens
-                assert loans.hello(folder / "node.sock").launcher == "bubblewrap"
+                assert loans.node_hello(folder / "node.sock").launcher == "bubblewrap"
                 break
             assert time.monotonic() < deadline, (folder / "node.log").read_text()
             time.sleep(0.05)
@@ -203,7 +203,7 @@ def test_auto_takes_what_is_there_and_never_the_unprotected(
     assert "Traceback" not in refused.stderr
 
 
-def test_plain_processes_play_and_say_that_they_isolate_nothing(
+def test_the_process_launcher_reports_no_isolation(
     short_folder: Callable[[], Path],
 ) -> None:
     node = start_node(short_folder(), "process", "--profile", "python", "--warm", "1")
@@ -215,6 +215,6 @@ def test_plain_processes_play_and_say_that_they_isolate_nothing(
             player = Player(loan)
             player.start()
             assert player.move(step=1) == 2
-    assert "no isolation" in " ".join(loans.hello(node.socket).lacks)
+    assert "no isolation" in " ".join(loans.node_hello(node.socket).lacks)
     assert node.stop() == 0
     assert "isolates nothing" in node.log.read_text()

@@ -58,7 +58,7 @@ def agent(obs):
 
 
 @dataclass
-class House:
+class WatchedNode:
     """A node with one box at a time, and what is taken of it."""
 
     node: Node
@@ -131,11 +131,13 @@ def engine_of(launcher: str) -> str | None:
 
 
 @pytest.fixture(params=ISOLATING)
-def house(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> Iterator[House]:
+def watched_node(
+    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
+) -> Iterator[WatchedNode]:
     launcher: str = request.param
     require(launcher)
     node = start_node(short_folder(), launcher, "--warm", "0", "--profile", "python")
-    made = House(node, Taker(node, engine_of(launcher)))
+    made = WatchedNode(node, Taker(node, engine_of(launcher)))
     yield made
     for player in made.players:  # a test that failed has not ended them
         with contextlib.suppress(HostFault):
@@ -144,23 +146,24 @@ def house(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> I
         node.stop()
 
 
-def test_a_normal_end_leaves_the_box_as_it_was(house: House) -> None:
-    before = house.idle()
-    player, uid = house.match()
+def test_a_normal_end_leaves_the_box_as_it_was(watched_node: WatchedNode) -> None:
+    before = watched_node.idle()
+    player, uid = watched_node.match()
     assert player.loan.end().clean
-    house.again_as(before, uid, "a normal end")
+    watched_node.again_as(before, uid, "a normal end")
 
 
-def test_a_killed_worker_leaves_the_box_as_it_was(house: House) -> None:
-    before = house.idle()
+def test_a_killed_worker_leaves_the_box_as_it_was(watched_node: WatchedNode) -> None:
+    before = watched_node.idle()
     program = f"""
 import sys, time
 from pathlib import Path
 sys.path.insert(0, {str(ROOT)!r})
-from tests.integration.sandbox.test_nothing_left import House
+from tests.integration.sandbox.test_nothing_left import WatchedNode
 from tests.integration.sandbox.nodes import Node
-node = Node(None, Path({str(house.node.socket)!r}), Path({str(house.node.run_dir)!r}), None)
-player = House(node, None).borrow()
+socket, run_dir = {str(watched_node.node.socket)!r}, {str(watched_node.node.run_dir)!r}
+node = Node(None, Path(socket), Path(run_dir), None)
+player = WatchedNode(node, None).borrow()
 print(player.move(step=0), flush=True)
 time.sleep(100)
 """
@@ -171,80 +174,90 @@ time.sleep(100)
     worker.kill()
     worker.wait()
     worker.stdout.close()
-    house.again_as(before, uid, "kill -9 of the worker")
+    watched_node.again_as(before, uid, "kill -9 of the worker")
 
 
-def test_a_killed_daemon_leaves_nothing_and_blames_nobody(house: House) -> None:
-    player, _ = house.match()
-    os.kill(daemon_of(house.node.process.pid), signal.SIGKILL)
-    house.nothing_left("kill -9 of the daemon")
-    assert house.node.process.wait(10) == 128 + signal.SIGKILL
+def test_a_killed_daemon_leaves_nothing_on_the_host(watched_node: WatchedNode) -> None:
+    player, _ = watched_node.match()
+    os.kill(daemon_of(watched_node.node.process.pid), signal.SIGKILL)
+    watched_node.nothing_left("kill -9 of the daemon")
+    assert watched_node.node.process.wait(10) == 128 + signal.SIGKILL
     with pytest.raises(HostFault):
         player.loan.end()
 
 
-def test_a_killed_guard_takes_its_daemon_along_in_order(house: House) -> None:
-    player, _ = house.match()
-    house.node.process.kill()
-    house.node.process.wait()
-    house.nothing_left("kill -9 of the guard")
+def test_a_killed_guard_stops_its_daemon(watched_node: WatchedNode) -> None:
+    player, _ = watched_node.match()
+    watched_node.node.process.kill()
+    watched_node.node.process.wait()
+    watched_node.nothing_left("kill -9 of the guard")
     with pytest.raises(HostFault):
         player.loan.end()
 
 
-def test_of_a_node_killed_with_its_guard_only_empty_things_stay_and_can_be_removed(
-    house: House,
+def test_leftovers_of_a_node_killed_with_its_guard_can_be_removed(
+    watched_node: WatchedNode,
 ) -> None:
-    player, _ = house.match()
-    daemon = daemon_of(house.node.process.pid)
-    house.node.process.send_signal(signal.SIGSTOP)
+    player, _ = watched_node.match()
+    daemon = daemon_of(watched_node.node.process.pid)
+    watched_node.node.process.send_signal(signal.SIGSTOP)
     os.kill(daemon, signal.SIGKILL)
-    house.node.process.kill()
-    house.node.process.wait()
-    house.nothing_left(
+    watched_node.node.process.kill()
+    watched_node.node.process.wait()
+    watched_node.nothing_left(
         "kill -9 of guard and daemon", lambda entry: entry.startswith(("files", "groups"))
     )
     with pytest.raises(HostFault):
         player.loan.end()
-    command = [sys.executable, "-m", "sandbox.node.leftovers", "--run-dir", str(house.node.run_dir)]
-    subprocess.run([*command, "--socket", str(house.node.socket)], cwd=ROOT, check=True)
-    assert house.taker.take().all == frozenset()
+    command = [
+        sys.executable,
+        "-m",
+        "sandbox.node.leftovers",
+        "--run-dir",
+        str(watched_node.node.run_dir),
+    ]
+    subprocess.run([*command, "--socket", str(watched_node.node.socket)], cwd=ROOT, check=True)
+    assert watched_node.taker.take().all == frozenset()
 
 
-def test_a_node_told_to_stop_leaves_nothing_and_blames_nobody(house: House) -> None:
-    player, _ = house.match()
-    assert house.node.stop() == 0
-    house.nothing_left("SIGTERM")
+def test_a_stopped_node_leaves_nothing_on_the_host(watched_node: WatchedNode) -> None:
+    player, _ = watched_node.match()
+    assert watched_node.node.stop() == 0
+    watched_node.nothing_left("SIGTERM")
     with pytest.raises(HostFault):
         player.loan.end()
 
 
-def test_a_node_can_start_again_at_once_after_its_guard_was_killed(house: House) -> None:
-    player, _ = house.match()
-    house.node.process.kill()
-    house.node.process.wait()
-    launcher = "docker" if house.taker.engine else "bubblewrap"
-    again = start_node(house.node.run_dir, launcher, "--warm", "0", "--profile", "python")
+def test_a_node_can_start_again_at_once_after_its_guard_was_killed(
+    watched_node: WatchedNode,
+) -> None:
+    player, _ = watched_node.match()
+    watched_node.node.process.kill()
+    watched_node.node.process.wait()
+    launcher = "docker" if watched_node.taker.engine else "bubblewrap"
+    again = start_node(watched_node.node.run_dir, launcher, "--warm", "0", "--profile", "python")
     assert again.stop() == 0
     with pytest.raises(HostFault):
         player.loan.end()
 
 
-def test_a_supervisor_killed_by_somebody_else_is_nobodys_fault(house: House) -> None:
+def test_a_supervisor_killed_from_outside_is_a_host_fault(watched_node: WatchedNode) -> None:
     if os.geteuid() != 0:
         pytest.skip("where all have one uid the agent can do it too")
-    player, uid = house.match()
-    os.kill(house.taker.supervisor(), signal.SIGKILL)
+    player, uid = watched_node.match()
+    os.kill(watched_node.taker.supervisor(), signal.SIGKILL)
     with pytest.raises(HostFault, match="from outside"):
         player.loan.end()
     told(wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9")
-    wait_until(lambda: house.taker.take().uids == frozenset(), house.taker.take)
-    again, _ = house.match()
+    wait_until(lambda: watched_node.taker.take().uids == frozenset(), watched_node.taker.take)
+    again, _ = watched_node.match()
     assert again.loan.end().clean
 
 
-def test_an_agent_that_fills_its_box_with_memory_nobody_holds_is_to_blame(house: House) -> None:
-    player = house.borrow(EATER)
+def test_an_agent_is_to_blame_for_filling_memory_files(
+    watched_node: WatchedNode,
+) -> None:
+    player = watched_node.borrow(EATER)
     with pytest.raises(EOFError):
         player.act(30, step=0)
     assert player.loan.end().out_of_memory
@@ -259,18 +272,18 @@ def own_engine() -> Iterator[OwnEngine]:
 @pytest.fixture
 def movable(
     own_engine: OwnEngine, short_folder: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[House]:
+) -> Iterator[WatchedNode]:
     """A node whose engine the test may restart."""
     monkeypatch.setenv("DOCKER_HOST", own_engine.address)
     node = start_node(short_folder(), "docker", "--warm", "0", "--profile", "python")
-    yield House(node, Taker(node, own_engine.address))
+    yield WatchedNode(node, Taker(node, own_engine.address))
     assert node.stop() == 0, node.log.read_text()
 
 
 @pytest.mark.docker
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restarted_engine_loses_the_match_and_leaves_nothing_of_it(
-    own_engine: OwnEngine, movable: House, how: signal.Signals
+def test_a_restarted_engine_leaves_nothing_of_the_match(
+    own_engine: OwnEngine, movable: WatchedNode, how: signal.Signals
 ) -> None:
     movable.idle()
     player, _ = movable.match()
@@ -296,9 +309,7 @@ def test_a_restarted_engine_loses_the_match_and_leaves_nothing_of_it(
 
 
 @pytest.mark.docker
-def test_a_loan_asked_for_while_the_engine_is_away_waits_for_it(
-    own_engine: OwnEngine, movable: House
-) -> None:
+def test_a_loan_waits_for_a_stopped_engine(own_engine: OwnEngine, movable: WatchedNode) -> None:
     movable.idle()
     own_engine.end(signal.SIGTERM)
     with pytest.raises(HostFault, match="in time"):

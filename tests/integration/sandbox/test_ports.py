@@ -13,9 +13,9 @@ from games.protocol import Verdict
 from sandbox.box import loopback
 from sandbox.errors import BundleRefused
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import SeatRequest
-from sandbox.match.record import Played
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.counting import Snakes
 from tests.integration.sandbox.nodes import MEMORY_MB, Bench, start_node, still_works
 from tests.integration.sandbox.test_contracts import AGENTS, UP, _all_right, _log, _packed
@@ -64,14 +64,14 @@ def _hostile(bench: Bench, source: str) -> Path:
     return _program(bench, TELLS + source)
 
 
-def _found(played: Played, seat: int = 0) -> list[str]:
+def _found(played: PlayedMatch, seat: int = 0) -> list[str]:
     """The attempts of a program that succeeded; fails if it made no attempt."""
     lines = _log(played, seat).splitlines()
     assert any(line.startswith(("HELD: ", "BREACH: ")) for line in lines), _log(played, seat)
     return [line for line in lines if line.startswith("BREACH: ")]
 
 
-def test_a_program_that_is_not_python_listens_on_its_port(bench: Bench) -> None:
+def test_a_non_python_program_listens_on_its_port(bench: Bench) -> None:
     bundles = [_server(bench), _server(bench), bench.bundle(UP)]
     for _ in range(2):
         played = play(bench, Snakes(), bundles, CLOCK)
@@ -248,7 +248,7 @@ def test_launcher_without_network_namespaces_refuses_port_programs(
     node = start_node(folder, "process", "--profile", "python")
     try:
         bundle = _packed(folder, {"peck.json": MANIFEST, "server": b"#!/bin/sh\n"})
-        with borrowed(node.socket, [SeatRequest("python", bundle, MEMORY_MB)], 60.0) as lent:
+        with borrow_seats(node.socket, [SeatRequest("python", bundle, MEMORY_MB)], 60.0) as lent:
             assert isinstance(lent[0], BundleRefused)
             assert "use docker or bubblewrap" in str(lent[0])
     finally:
@@ -260,8 +260,8 @@ def test_network_with_a_route_out_is_not_closed(monkeypatch: pytest.MonkeyPatch)
 
     def closed(v4: Sequence[str], v6: Sequence[str]) -> bool:
         files = {"/proc/net/route": [head, *v4], "/proc/net/ipv6_route": [*v6]}
-        monkeypatch.setattr(loopback, "_lines", lambda path: files[path])
-        return loopback.is_closed()
+        monkeypatch.setattr(loopback, "_read_lines", lambda path: files[path])
+        return loopback.has_no_route()
 
     assert closed([], ["0000 80 0000 00 0 00000100 1 0 00200200 lo\n"])
     assert not closed(["eth0 00000000 0102A8C0 0003\n"], [])

@@ -27,9 +27,9 @@ from games.protocol import Verdict
 from sandbox.errors import AgentAway, BundleRefused, HostFault
 from sandbox.match import bundle, loans, referee
 from sandbox.match.clock import Clock
-from sandbox.match.lineup import borrowed
 from sandbox.match.loans import Loan, SeatRequest
-from sandbox.match.record import Played, read_log
+from sandbox.match.match_record import PlayedMatch, read_log
+from sandbox.match.seat_loans import borrow_seats
 from tests.integration.counting import Snakes
 from tests.integration.sandbox import remotes
 from tests.integration.sandbox.census import wait_until
@@ -79,23 +79,23 @@ def nothing_left(daemon: Daemon) -> Iterator[None]:
     )
 
 
-def _play(daemon: Daemon, requests: list[SeatRequest]) -> Played:
+def _play(daemon: Daemon, requests: list[SeatRequest]) -> PlayedMatch:
     game: Any = Snakes()
     game.seats = range(1, 17)
-    with borrowed(NOWHERE, requests, 10.0, daemon.socket) as lent:
+    with borrow_seats(NOWHERE, requests, 10.0, daemon.socket) as lent:
         assert [one for one in lent if isinstance(one, BundleRefused)] == []
-        return referee.play(
+        return referee.play_episode(
             game,
             game.configure({"steps": STEPS}),
             CLOCK,
             bytes(16),
             lent,
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=60.0,
         )
 
 
-def _log(played: Played, seat: int) -> str:
+def _log(played: PlayedMatch, seat: int) -> str:
     return "".join(move["stdout"] for move in read_log(played.seats[seat].log)["moves"])
 
 
@@ -134,7 +134,7 @@ def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
         began = time.monotonic()
         lent = loans.borrow_all(daemon.socket, requests, 10.0)
         seconds = time.monotonic() - began
-        loans.end_together(one for one in lent if isinstance(one, Loan))
+        loans.end_all(one for one in lent if isinstance(one, Loan))
         return lent, seconds
 
     with ThreadPoolExecutor(1) as pool:
@@ -142,7 +142,7 @@ def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
 
 
 @pytest.mark.usefixtures("absent")
-def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
+def test_remote_snakes_of_both_apis_play_a_whole_match(
     bench: Bench, daemon: Daemon, servers: Servers
 ) -> None:
     told: list[tuple[str, Mapping[str, Any]]] = []
@@ -154,7 +154,7 @@ def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
         else:
             ok(line, b'{"move": "up", "taunt": "old"}')
 
-    painter = bundle.prepare(ROOT / "agents" / "battlesnake" / "painter", bench.folder)
+    painter = bundle.prepare_bundle(ROOT / "agents" / "battlesnake" / "painter", bench.folder)
     requests = [
         SeatRequest("python", painter, MEMORY_MB),
         servers.seat(servers.listen(honest)),
@@ -163,15 +163,15 @@ def test_remote_snakes_of_both_apis_play_a_whole_match_against_a_bundled_one(
     ]
     game = GAMES["battlesnake"]
     clock = Clock.from_json({**game.clock, "act_seconds": 2.0})
-    with borrowed(bench.node.socket, requests, 60.0, daemon.socket) as lent:
-        assert [isinstance(one, Loan) and one.is_elsewhere for one in lent] == [False, *[True] * 3]
-        played = referee.play(
+    with borrow_seats(bench.node.socket, requests, 60.0, daemon.socket) as lent:
+        assert [isinstance(one, Loan) and one.is_remote for one in lent] == [False, *[True] * 3]
+        played = referee.play_episode(
             game,
             game.configure({"maxTurns": 20}),
             clock,
             bytes(range(16)),
             lent,
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=120.0,
         )
     assert [(dict(one.pardoned), one.answered) for one in played.seats] == [({}, True)] * 4
@@ -265,9 +265,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def test_a_hostile_server_costs_its_own_seat_and_nothing_else(
-    daemon: Daemon, servers: Servers
-) -> None:
+def test_a_hostile_server_costs_only_its_own_seat(daemon: Daemon, servers: Servers) -> None:
     urls = [servers.listen(one.answer) for one in HOSTILE]
 
     def pausing(line: socket.socket, path: str, body: bytes) -> None:
@@ -287,7 +285,7 @@ def test_a_hostile_server_costs_its_own_seat_and_nothing_else(
     assert "ms, 'north'" in _log(played, 13)
 
 
-def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(absent: Absent) -> None:
+def test_an_absent_server_is_reported_with_the_reason(absent: Absent) -> None:
     cases, future = absent
     lent, seconds = future.result()
     assert seconds < 4.5
@@ -297,11 +295,19 @@ def test_who_is_away_is_told_why_and_nobody_waits_longer_than_for_one(absent: Ab
         assert re.search(words, str(one)), (url, str(one))
 
 
-def test_a_seat_that_is_away_fails_as_a_refused_one_does(daemon: Daemon, servers: Servers) -> None:
+def test_an_absent_server_fails_its_seat_like_a_refused_bundle(
+    daemon: Daemon, servers: Servers
+) -> None:
     game: Any = Snakes()
-    with borrowed(NOWHERE, [servers.seat("http://10.0.0.1")], 10.0, daemon.socket) as lent:
-        played = referee.play(
-            game, {"steps": 1}, CLOCK, bytes(16), lent, lanes=1, stop_after_seconds=10.0
+    with borrow_seats(NOWHERE, [servers.seat("http://10.0.0.1")], 10.0, daemon.socket) as lent:
+        played = referee.play_episode(
+            game,
+            {"steps": 1},
+            CLOCK,
+            bytes(16),
+            lent,
+            max_parallel_seats=1,
+            stop_after_seconds=10.0,
         )
     report = played.seats[0]
     assert report.verdict is Verdict.ERROR
@@ -309,7 +315,7 @@ def test_a_seat_that_is_away_fails_as_a_refused_one_does(daemon: Daemon, servers
     assert report.failed_step == 0
 
 
-def test_nobody_is_away_when_no_host_can_be_reached_until_one_can(
+def test_without_any_reachable_server_the_host_is_at_fault(
     short_folder: Callable[[], Path], servers: Servers
 ) -> None:
     # Names that nobody has (RFC 6761): here they are what a lost resolver makes of all names.
@@ -328,7 +334,7 @@ def test_nobody_is_away_when_no_host_can_be_reached_until_one_can(
         lent.end()
 
 
-def test_by_default_our_own_machine_is_not_called_and_no_more_is_lent_than_there_is_room_for(
+def test_by_default_addresses_of_the_own_machine_are_refused(
     strict: Daemon, servers: Servers
 ) -> None:
     url = servers.listen(honest)
@@ -358,9 +364,7 @@ def test_callers_end_with_the_connection_of_their_match(daemon: Daemon, servers:
         loan.meter.close()
 
 
-def test_a_caller_has_a_filter_limits_and_nothing_of_the_hosts_nor_of_others(
-    daemon: Daemon, servers: Servers
-) -> None:
+def test_a_caller_process_has_no_privileges(daemon: Daemon, servers: Servers) -> None:
     (loan,) = loans.borrow_all(daemon.socket, [servers.seat(servers.listen(honest))], 10.0)
     assert isinstance(loan, Loan)
     with contextlib.closing(loan.socket), loan:
@@ -385,11 +389,11 @@ def test_a_caller_has_a_filter_limits_and_nothing_of_the_hosts_nor_of_others(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="not run: only root becomes somebody else")
-def test_the_callers_own_uid_and_strangers_may_not_borrow(daemon: Daemon) -> None:
+def test_callers_and_unknown_users_may_not_borrow(daemon: Daemon) -> None:
     uid = os.stat(f"/proc/{daemon.maker}").st_uid
     for one in (uid, 12_345):
         with pytest.raises(HostFault, match=f"uid {one} may not borrow"):
-            _as_uid(one, lambda: loans.hello(daemon.socket))
+            _as_uid(one, lambda: loans.node_hello(daemon.socket))
 
 
 def _as_uid(uid: int, work: Callable[[], object]) -> None:
@@ -426,7 +430,7 @@ def _remembers(pid: int, secret: bytes) -> bool:
     return False
 
 
-def test_a_server_that_is_lost_takes_moves_and_not_the_daemon(
+def test_a_killed_caller_is_reported_at_the_end_of_its_loan(
     daemon: Daemon, servers: Servers
 ) -> None:
     """The loan's end tells what became of the caller, whatever its server did."""
@@ -440,7 +444,7 @@ def test_a_server_that_is_lost_takes_moves_and_not_the_daemon(
     assert [move.stdout.split(" after")[0] for move in ending.log] == ["GET /: status 200"]
 
 
-def test_what_the_daemon_is_not_for_it_refuses(daemon: Daemon, servers: Servers) -> None:
+def test_the_daemon_refuses_other_profiles(daemon: Daemon, servers: Servers) -> None:
     path = servers.folder / "other"
     path.write_bytes(b'{"contract":"http","url":"http://a.example","api":"1"}')
     with pytest.raises(HostFault, match="profile: 'python' is not served here"):
@@ -450,12 +454,12 @@ def test_what_the_daemon_is_not_for_it_refuses(daemon: Daemon, servers: Servers)
     assert not isinstance(refused, AgentAway)
     with (
         pytest.raises(HostFault, match="PECK_REMOTE_SOCKET"),
-        borrowed(NOWHERE, [SeatRequest("remote", path, 256)], 5.0),
+        borrow_seats(NOWHERE, [SeatRequest("remote", path, 256)], 5.0),
     ):
         pass
 
 
-def test_a_killed_daemon_takes_its_callers_along(
+def test_a_killed_daemon_ends_its_callers(
     short_folder: Callable[[], Path], servers: Servers
 ) -> None:
     with remotes.running(short_folder(), remotes.TESTERS) as ours:
@@ -469,9 +473,7 @@ def test_a_killed_daemon_takes_its_callers_along(
             loan.end()
 
 
-def test_a_daemon_whose_maker_dies_ends_to_be_started_again(
-    strict: Daemon, servers: Servers
-) -> None:
+def test_a_daemon_exits_when_its_maker_dies(strict: Daemon, servers: Servers) -> None:
     """Nobody needs the strict one behind this test."""
     os.kill(strict.maker, signal.SIGKILL)
     with pytest.raises(HostFault):
@@ -479,7 +481,7 @@ def test_a_daemon_whose_maker_dies_ends_to_be_started_again(
     assert strict.process.wait(10) == 1
 
 
-def test_rules_that_cannot_be_read_are_told_in_one_line(tmp_path: Path) -> None:
+def test_an_invalid_egress_rule_is_reported_in_one_line(tmp_path: Path) -> None:
     environment = {**os.environ, "PECK_EGRESS_DENY": "10.0.0.0/99"}
     tried = subprocess.run(
         remotes.command(tmp_path / "s"), cwd=ROOT, env=environment, capture_output=True, text=True

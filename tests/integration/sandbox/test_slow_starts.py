@@ -20,7 +20,7 @@ import pytest
 from sandbox import profiles
 from sandbox.box import wire
 from sandbox.errors import HostFault
-from sandbox.launchers import cgroups, control
+from sandbox.launchers import cgroups, supervisor_client
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.match import loans
 from tests.integration.sandbox.conftest import require
@@ -87,7 +87,7 @@ def begin(folder: Path, environment: dict[str, str], *options: str) -> Node:
 def answers(node: Node) -> bool:
     assert node.process.poll() is None, node.log.read_text()
     try:
-        loans.hello(node.socket)
+        loans.node_hello(node.socket)
     except HostFault:
         return False
     return True
@@ -148,7 +148,7 @@ def test_node_lends_its_first_profile_while_it_prepares_others(
     require("bubblewrap")
     folder = short_folder()
     node = begin(folder, dict(os.environ), "--warm", "1")
-    wait_until(lambda: "python" in loans.hello(node.socket).profiles, node)
+    wait_until(lambda: "python" in loans.node_hello(node.socket).profiles, node)
     agent = folder / "agent.py"
     agent.write_text("def agent(obs):\n    return obs.step + 1\n")
     for profile in ("numpy", "python"):
@@ -183,7 +183,7 @@ def computing() -> Iterator[Starting]:
     assert process.stdin is not None
     process.stdin.write(b"go\n")
     process.stdin.close()
-    box = Box(BoxSpec("box", profiles.get("python"), 64, 0), ours, {}, None, group=group)
+    box = Box(BoxSpec("box", profiles.get_profile("python"), 64, 0), ours, {}, None, group=group)
     yield Starting(box, theirs, process)
     process.kill()
     process.wait()
@@ -194,28 +194,28 @@ def computing() -> Iterator[Starting]:
 
 def test_endless_start_ends_at_its_cpu_limit(computing: Starting) -> None:
     with pytest.raises(HostFault, match=r"more than 0\.5 s of cpu time"):
-        control.set_up(computing.box, cpu_seconds=0.5)
+        supervisor_client.set_up_box(computing.box, cpu_seconds=0.5)
     assert computing.box.group is not None
     assert computing.box.group.cpu_seconds() >= 0.5
 
 
 def test_start_without_a_core_does_not_fail(computing: Starting) -> None:
     computing.process.send_signal(signal.SIGSTOP)
-    answer = threading.Timer(2.0, wire.send, (computing.theirs, {"op": "ready"}))
+    answer = threading.Timer(2.0, wire.send_frame, (computing.theirs, {"op": "ready"}))
     answer.start()
-    control.set_up(computing.box, cpu_seconds=1.0)
+    supervisor_client.set_up_box(computing.box, cpu_seconds=1.0)
     answer.join()
 
 
 def test_sleeping_start_ends_at_its_wall_limit(computing: Starting) -> None:
     computing.process.send_signal(signal.SIGSTOP)
     with pytest.raises(HostFault, match="did not answer in time"):
-        control.set_up(computing.box, seconds=0.5)
+        supervisor_client.set_up_box(computing.box, seconds=0.5)
 
 
-def test_start_that_is_given_up_ends(computing: Starting) -> None:
-    giving_up = threading.Timer(0.5, computing.box.give_up)
+def test_abandoned_start_ends(computing: Starting) -> None:
+    giving_up = threading.Timer(0.5, computing.box.disconnect)
     giving_up.start()
     with pytest.raises(HostFault, match="closed"):
-        control.set_up(computing.box)
+        supervisor_client.set_up_box(computing.box)
     giving_up.join()

@@ -18,8 +18,8 @@ import pytest
 
 from sandbox.errors import HostFault
 from sandbox.launchers import degraded
-from sandbox.match import loans, steal
-from sandbox.match.bundle import prepare
+from sandbox.match import loans, steal_monitor
+from sandbox.match.bundle import prepare_bundle
 from tests.integration.counting import Snakes, State
 from tests.integration.sandbox import ordinary
 from tests.integration.sandbox.conftest import require
@@ -62,7 +62,7 @@ def lent(folder: Path) -> Iterator[Bench]:
     deadline = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(HostFault):
-            loans.hello(socket, 5)
+            loans.node_hello(socket, 5)
             break
         time.sleep(0.05)
     assert process.poll() is None, log.read_text()
@@ -72,7 +72,9 @@ def lent(folder: Path) -> Iterator[Bench]:
     assert node.stop() == 0, log.read_text()
 
 
-def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder: Path) -> None:
+def test_the_node_and_the_doctor_report_the_same_missing_protections(
+    lent: Bench, folder: Path
+) -> None:
     asked = subprocess.run(
         ordinary.command(folder, sys.executable, "-m", "services.cli", "doctor", "--json"),
         cwd=ROOT,
@@ -85,20 +87,23 @@ def test_the_node_says_exactly_what_the_doctor_says_it_lacks(lent: Bench, folder
     report = json.loads(asked.stdout)
     assert report["launcher"] == "bubblewrap"
     named = [f"{row['attack']}: {row['costs']}" for row in report["degraded"]["bubblewrap"]]
-    assert list(loans.hello(lent.node.socket).lacks) == named
+    assert list(loans.node_hello(lent.node.socket).lacks) == named
     allowed = subprocess.run(
         ordinary.command(
-            folder, sys.executable, "-c", "from sandbox.match.steal import *; print(is_allowed())"
+            folder,
+            sys.executable,
+            "-c",
+            "from sandbox.match.steal_monitor import *; print(is_allowed())",
         ),
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    unseen = degraded.sentences("no thread above all others")
-    if not steal.is_needed() or allowed.stdout.strip() == "True":
+    unseen = degraded.sentences_for_lack("no thread above all others")
+    if not steal_monitor.may_have_hypervisor() or allowed.stdout.strip() == "True":
         unseen = ()
-    expected = (*degraded.sentences("bubblewrap without root"), *unseen)
+    expected = (*degraded.sentences_for_lack("bubblewrap without root"), *unseen)
     if os.geteuid() == 0:  # then the ordinary user is one to whom nothing was delegated
         assert tuple(named) == expected
     assert set(named) <= set(expected)
@@ -188,7 +193,7 @@ def agent(obs):
     assert lent.findings(source, step=0) == []
 
 
-def test_nothing_but_scratch_can_be_written(lent: Bench) -> None:
+def test_only_the_scratch_folder_can_be_written(lent: Bench) -> None:
     source = """
 import os
 def attempt(act):
@@ -211,7 +216,7 @@ def agent(obs):
     assert {where for where, outcome in found.items() if outcome == "done"} == set()
 
 
-def test_nothing_of_other_processes_can_be_read_or_traced(lent: Bench) -> None:
+def test_other_processes_cannot_be_read_or_traced(lent: Bench) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -239,12 +244,12 @@ def agent(obs):
     ]
 """
     count, read, *traced = lent.findings(source, step=0)
-    assert 1 <= count <= 3  # supervisor, zygote, a spare
+    assert 1 <= count <= 3  # supervisor, zygote, a pre-forked child
     assert read == []
     assert traced == [[1]] * 4
 
 
-def test_no_namespace_mount_or_other_uid_can_be_had(lent: Bench) -> None:
+def test_privileged_system_calls_are_refused(lent: Bench) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -292,7 +297,7 @@ def agent(obs):
     assert set(descriptors) <= {0, 1, 2, 3, 4}  # the last is the listing's own
 
 
-def test_who_ends_the_box_forfeits_and_the_next_match_is_fine(lent: Bench) -> None:
+def test_killing_the_box_is_no_host_fault(lent: Bench) -> None:
     for number in ("SIGKILL", "SIGINT", "SIGSTOP"):
         body = f"""
 def agent(obs):
@@ -305,7 +310,7 @@ def agent(obs):
         still_works(lent)
 
 
-def test_a_fork_bomb_is_bounded_and_harms_nobody_beside_it(lent: Bench) -> None:
+def test_a_fork_bomb_harms_no_other_seat(lent: Bench) -> None:
     source = """
 import os, time
 def agent(obs):
@@ -328,7 +333,7 @@ def agent(obs):
     still_works(lent)
 
 
-def test_files_without_number_go_with_their_box(lent: Bench) -> None:
+def test_thousands_of_files_are_removed_with_their_box(lent: Bench) -> None:
     source = """
 import os
 def agent(obs):
@@ -357,8 +362,8 @@ def agent(obs):
     still_works(lent)
 
 
-def test_the_kernel_ends_a_box_before_anything_else_of_the_host(lent: Bench) -> None:
-    if "memory" not in {lack.split(":")[0] for lack in loans.hello(lent.node.socket).lacks}:
+def test_the_kernel_ends_a_box_before_other_processes_of_the_host(lent: Bench) -> None:
+    if "memory" not in {lack.split(":")[0] for lack in loans.node_hello(lent.node.socket).lacks}:
         pytest.skip("this user may make groups, so memory is bounded by those")
     source = """
 def agent(obs):
@@ -371,9 +376,9 @@ def agent(obs):
     assert lent.findings(source, step=0) == 1000
 
 
-def test_a_server_is_started_and_asked_like_any_agent(lent: Bench) -> None:
+def test_a_server_agent_answers_moves(lent: Bench) -> None:
     source = ROOT / "tests" / "agents" / "contracts" / "simple_server"
-    with lent.seat(prepare(source, lent.folder)) as player:
+    with lent.seat(prepare_bundle(source, lent.folder)) as player:
         assert player.start() == {"k": "ready", "contract": "http"}
         seen = Snakes().observe(State(2, 0, (0,), ()), 0)
         for _ in range(3):

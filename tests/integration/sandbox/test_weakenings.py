@@ -55,7 +55,7 @@ def play(
     with started_as(weakness, folder) as program:
         options = ("--profile", "python", "--warm", "1", "--memory-mb", str(hostile.MEMORY_MB))
         node = start_node(folder, launcher, *options, python=program)
-    image = loans.hello(node.socket).image_digests["python"]
+    image = loans.node_hello(node.socket).image_digests["python"]
 
     def match(name: str) -> list[Seat]:
         bundles = [hostile.pack(name, folder)] + [hostile.pack("neighbour", folder)] * 2
@@ -71,7 +71,7 @@ def play(
 
 
 @pytest.mark.parametrize(("launcher", "weakness"), [c for c in CASES if c.values[1] in BITES])
-def test_agents_get_through_where_a_wall_is_down(play: Play, launcher: str, weakness: str) -> None:
+def test_hostile_agents_breach_each_weakened_box(play: Play, launcher: str, weakness: str) -> None:
     for name in BITES[weakness]:
         assert play(name)[0].breaches, f"{name} notices nothing"
 
@@ -79,7 +79,7 @@ def test_agents_get_through_where_a_wall_is_down(play: Play, launcher: str, weak
 @pytest.mark.parametrize(
     ("launcher", "weakness"), [c for c in CASES if c.values[1] == "shared uid"]
 )
-def test_an_agent_starves_its_neighbours_where_boxes_share_a_uid(
+def test_with_a_shared_uid_an_agent_starves_other_seats(
     play: Play, launcher: str, weakness: str
 ) -> None:
     neighbours = play("fork_bomb")[1:]
@@ -87,7 +87,7 @@ def test_an_agent_starves_its_neighbours_where_boxes_share_a_uid(
     assert play("daemon")[0].uids == play("daemon")[0].uids
 
 
-def test_every_wall_that_is_taken_down_is_tested() -> None:
+def test_every_weakness_is_tested() -> None:
     assert {*BITES, "shared uid", "none"} == set(WEAKNESSES)
     assert len(WEAKNESSES) == 9
     assert {name for names in BITES.values() for name in names} <= {a.name for a in HOSTILE}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox.box.unpack import MOST_ENTRIES
-from sandbox.box.working import COPIED_BYTES, COPIED_FILES
+from sandbox.box.working_folder import COPIED_BYTES, COPIED_FILES
 from tests.integration.sandbox.nodes import Bench, Player
 
 WRITER = """
@@ -64,7 +64,7 @@ def answer(player: Player) -> Any:
     return player.move(step=0)
 
 
-def test_each_match_finds_its_folder_as_it_was_packed(bench: Bench) -> None:
+def test_each_match_starts_with_the_folder_as_packed(bench: Bench) -> None:
     bundle = packed(bench, FILES)
     uids = set()
     for _ in range(3):
@@ -82,7 +82,7 @@ def test_each_match_finds_its_folder_as_it_was_packed(bench: Bench) -> None:
     assert len(uids) == 1
 
 
-def test_a_match_that_changes_its_folder_keeps_the_box(bench: Bench) -> None:
+def test_a_box_is_reused_after_a_match_changes_its_folder(bench: Bench) -> None:
     source = WRITER.replace("return BEFORE", "return os.getuid()")
     bundle = packed(bench, FILES | {"main.py": source.encode()})
     uids = []
@@ -95,7 +95,7 @@ def test_a_match_that_changes_its_folder_keeps_the_box(bench: Bench) -> None:
     assert uids[0] // 1000 == uids[1] // 1000
 
 
-def test_a_match_of_a_bundle_with_very_many_files_keeps_the_box(bench: Bench) -> None:
+def test_a_bundle_with_very_many_files_leaves_the_box_clean(bench: Bench) -> None:
     source = """
 def agent(obs):
     open("written", "w").close()
@@ -151,7 +151,7 @@ def agent(obs):
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_a_folder_that_is_filled_is_empty_for_the_next_match(bench: Bench, many: bool) -> None:
+def test_a_filled_folder_is_emptied_for_the_next_match(bench: Bench, many: bool) -> None:
     source = f"""
 import os
 def agent(obs):
@@ -218,7 +218,7 @@ def agent(obs):
     assert bench.findings(source, step=0) == [["ran 42", "agent", ""], 3]
 
 
-def test_libraries_that_compiled_code_asks_for_can_be_loaded(bench: Bench) -> None:
+def test_system_libraries_of_compiled_code_can_be_loaded(bench: Bench) -> None:
     source = """
 import ctypes
 def agent(obs):

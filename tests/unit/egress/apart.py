@@ -24,9 +24,9 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from egress.address import parse
-from egress.guard import LOOKUPS, Rules, connect
+from egress.guard import MOST_CONCURRENT_LOOKUPS, Rules, connect
 from sandbox.box import harden, seccomp
-from sandbox.remote import filter
+from sandbox.remote import syscall_filter
 
 NEAR, SECOND, FAR, NOBODY = "93.184.216.33", "93.184.216.34", "93.184.216.40", "93.184.216.41"
 ROUTED = "2a00:9::7"
@@ -132,7 +132,7 @@ def confined(trial: Callable[[], object]) -> object:
     ours, theirs = os.pipe()
     if os.fork() == 0:
         harden.prctl(38, 1)
-        seccomp.install(filter.compiled())
+        seccomp.install_filter(syscall_filter.compile_filter())
         os.write(theirs, json.dumps(trial()).encode())
         os._exit(0)
     os.close(theirs)
@@ -171,7 +171,7 @@ def trials(folder: Path) -> dict[str, object]:
     allowed = Rules(allow=(ip_network(NEAR),), deny=(ip_network(SECOND),))
     results["allowed"] = [tried(f"http://{ip}", allowed) for ip in (NEAR, SECOND)]
     begun = time.monotonic()
-    results["deaf"] = [tried(f"http://{DEAF}", rules, 0.05) for _ in range(LOOKUPS)]
+    results["deaf"] = [tried(f"http://{DEAF}", rules, 0.05) for _ in range(MOST_CONCURRENT_LOOKUPS)]
     results["deaf seconds"] = time.monotonic() - begun
     results["too many"] = tried("http://snake.example.org", rules, 5.0)
     results["all seconds"] = time.monotonic() - begun

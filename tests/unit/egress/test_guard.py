@@ -16,7 +16,7 @@ import pytest
 
 from egress.address import Address, parse
 from egress.guard import Forbidden, Rules, connect
-from egress.secured import MOST_SILENT_BYTES, Secured
+from egress.tls import MOST_SILENT_BYTES, TlsSocket
 from tests.unit.egress.certificates import Authority, serving
 
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
@@ -77,7 +77,7 @@ def test_an_allowed_address_is_reached() -> None:
         assert 0 < (sock.gettimeout() or 0) <= 5
 
 
-def test_without_the_operators_word_nothing_is_sent_to_a_private_address() -> None:
+def test_a_private_address_is_refused_by_default() -> None:
     came: list[bool] = []
     with server(lambda client: came.append(True)) as port:
         address = parse(f"http://127.0.0.1:{port}")
@@ -88,7 +88,7 @@ def test_without_the_operators_word_nothing_is_sent_to_a_private_address() -> No
     assert not came
 
 
-def test_only_allowed_ports_are_called_also_of_allowed_networks() -> None:
+def test_an_allowed_network_does_not_open_other_ports() -> None:
     with pytest.raises(Forbidden, match=r"port 22 is not called .* 80, 443, 8000-8999"):
         connect(parse("http://127.0.0.1:22"), Rules(allow=HOME.allow), soon())
 
@@ -105,12 +105,12 @@ def test_only_allowed_ports_are_called_also_of_allowed_networks() -> None:
         Address("http", "::ffff:7f00:0001", 80, ""),
     ],
 )
-def test_an_address_that_was_not_parsed_is_not_called(address: Address) -> None:
+def test_an_unparsed_address_is_refused(address: Address) -> None:
     with pytest.raises(Forbidden, match=r"^url: "):
         connect(address, Rules(allow=(ip_network("::/0"), ip_network("0.0.0.0/0"))), soon())
 
 
-def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_in_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     came: list[bool] = []
     with server(lambda client: came.append(True)) as proxy, server(hello) as port:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
@@ -120,7 +120,7 @@ def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatc
     assert not came
 
 
-def test_a_port_where_nothing_listens_is_told() -> None:
+def test_a_closed_port_is_a_connection_error() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
@@ -128,7 +128,7 @@ def test_a_port_where_nothing_listens_is_told() -> None:
             connect(parse(f"http://127.0.0.1:{port}"), HOME, soon())
 
 
-def test_a_time_that_is_over_opens_nothing() -> None:
+def test_an_expired_deadline_opens_no_connection() -> None:
     came: list[bool] = []
     with server(lambda client: came.append(True)) as port, pytest.raises(TimeoutError):
         connect(parse(f"http://127.0.0.1:{port}"), HOME, time.monotonic())
@@ -144,7 +144,7 @@ def drip(client: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("answer", [lambda client: None, drip], ids=["silent", "dripping"])
-def test_a_handshake_that_does_not_end_is_bounded(answer: Answer) -> None:
+def test_a_stalled_tls_handshake_times_out(answer: Answer) -> None:
     trust = ssl.create_default_context()
     with server(answer) as port:
         begun = time.monotonic()
@@ -153,7 +153,7 @@ def test_a_handshake_that_does_not_end_is_bounded(answer: Answer) -> None:
         assert 0.2 <= time.monotonic() - begun < 1.5
 
 
-def test_a_server_without_tls_is_told_so() -> None:
+def test_a_server_without_tls_is_reported() -> None:
     with server(hello) as port, pytest.raises(OSError, match=r"no TLS .* speak https"):
         connect(parse(f"https://127.0.0.1:{port}"), HOME, soon())
 
@@ -168,12 +168,12 @@ def test_a_certificate_of_a_trusted_authority_is_accepted(authority: Authority) 
     with server(answer) as port:
         address = parse(f"https://127.0.0.1:{port}")
         with connect(address, HOME, soon(), authority.trusted()) as sock:
-            assert isinstance(sock, Secured)
+            assert isinstance(sock, TlsSocket)
             assert sock.version() in ("TLSv1.2", "TLSv1.3")
             assert sock.recv(5) == b"hello"
 
 
-def test_a_certificate_is_not_accepted_of_an_authority_that_the_system_does_not_know(
+def test_a_certificate_of_an_unknown_authority_is_refused(
     authority: Authority,
 ) -> None:
     with (
@@ -183,7 +183,7 @@ def test_a_certificate_is_not_accepted_of_an_authority_that_the_system_does_not_
         connect(parse(f"https://127.0.0.1:{port}"), HOME, soon())
 
 
-def test_a_certificate_that_signs_itself_is_not_accepted(authority: Authority) -> None:
+def test_a_self_signed_certificate_is_refused(authority: Authority) -> None:
     with (
         server(over(serving(authority.sign("IP:127.0.0.1", itself=True)))) as port,
         pytest.raises(OSError, match=r"is not accepted: self.signed"),
@@ -191,7 +191,7 @@ def test_a_certificate_that_signs_itself_is_not_accepted(authority: Authority) -
         connect(parse(f"https://127.0.0.1:{port}"), HOME, soon())
 
 
-def test_a_certificate_of_another_host_is_not_accepted(authority: Authority) -> None:
+def test_a_certificate_of_another_host_is_refused(authority: Authority) -> None:
     with (
         server(over(serving(authority.sign("DNS:snake.example.org")))) as port,
         pytest.raises(OSError, match="is not accepted: IP address mismatch"),
@@ -199,7 +199,7 @@ def test_a_certificate_of_another_host_is_not_accepted(authority: Authority) -> 
         connect(parse(f"https://127.0.0.1:{port}"), HOME, soon(), authority.trusted())
 
 
-def test_a_context_that_does_not_verify_is_our_own_mistake(tmp_path: Path) -> None:
+def test_an_unverified_tls_context_raises_value_error(tmp_path: Path) -> None:
     context = ssl.create_default_context()
     context.check_hostname = False
     with pytest.raises(ValueError, match="has to verify"):
@@ -225,7 +225,7 @@ def flooding(context: ssl.SSLContext) -> Answer:
     return answer
 
 
-def test_records_without_content_hold_nobody_up(authority: Authority) -> None:
+def test_a_flood_of_empty_tls_records_ends_the_connection(authority: Authority) -> None:
     answer = flooding(serving(authority.sign("IP:127.0.0.1")))
     with server(answer) as port:
         address = parse(f"https://127.0.0.1:{port}")
@@ -238,7 +238,7 @@ def test_records_without_content_hold_nobody_up(authority: Authority) -> None:
             assert time.process_time() - begun < 0.3
 
 
-def test_a_server_that_reads_slowly_holds_up_no_longer_than_the_timeout(
+def test_a_slowly_reading_server_meets_the_timeout(
     authority: Authority,
 ) -> None:
     context = serving(authority.sign("IP:127.0.0.1"))
@@ -258,7 +258,7 @@ def test_a_server_that_reads_slowly_holds_up_no_longer_than_the_timeout(
             assert time.monotonic() - begun < 20.0  # the server would read for 200 s
 
 
-def test_over_tls_much_is_said_both_ways_and_a_look_waits_for_nothing(
+def test_a_tls_connection_carries_large_messages_both_ways(
     authority: Authority,
 ) -> None:
     context = serving(authority.sign("IP:127.0.0.1"))

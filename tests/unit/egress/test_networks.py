@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from egress.guard import DEFAULT_PORTS, Forbidden, Rules, check
-from egress.networks import IP, hidden
+from egress.networks import IP, embedded_ipv4
 
 FORBIDDEN = [
     ("0.0.0.0", "unspecified"),
@@ -88,13 +88,13 @@ PUBLIC += ["223.255.255.254", "2001:4860:4860::8888", "2606:4700:4700::1111", "2
 
 
 @pytest.mark.parametrize(("address", "why"), FORBIDDEN)
-def test_what_is_not_the_public_internet_is_refused(address: str, why: str) -> None:
+def test_addresses_outside_the_public_internet_are_refused(address: str, why: str) -> None:
     with pytest.raises(Forbidden, match=why):
         check(ip_address(address), Rules())
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_the_public_internet_passes(address: str) -> None:
+def test_public_internet_addresses_pass(address: str) -> None:
     check(ip_address(address), Rules())
 
 
@@ -125,22 +125,22 @@ _SPECIAL4 = st.sampled_from([ip for ip, _ in FORBIDDEN if ":" not in ip]).map(IP
 
 @settings(max_examples=60)
 @given(st.ip_addresses())
-def test_what_python_calls_not_global_never_passes(ip: IP) -> None:
+def test_non_global_addresses_never_pass(ip: IP) -> None:
     assume(not ip.is_global or ip.is_multicast)
     assert refused(ip)
 
 
 @settings(max_examples=60)
 @given(st.ip_addresses(v=4) | _SPECIAL4)
-def test_no_ipv4_address_passes_inside_an_ipv6_one(ip: IPv4Address) -> None:
+def test_ipv4_addresses_embedded_in_ipv6_never_pass(ip: IPv4Address) -> None:
     for form in wrapped(ip):
-        assert ip in hidden(form)
+        assert ip in embedded_ipv4(form)
         assert refused(form)
 
 
 @settings(max_examples=60)
 @given(st.ip_addresses(v=6))
-def test_of_ipv6_only_global_unicast_can_pass(ip: IPv6Address) -> None:
+def test_only_global_unicast_ipv6_addresses_pass(ip: IPv6Address) -> None:
     if not refused(ip):
         assert int(ip) >> 125 == 1
 
@@ -151,11 +151,11 @@ def rules(allow: str = "", deny: str = "", ports: str = "") -> Rules:
 
 
 @pytest.mark.parametrize("address", [address for address, _ in FORBIDDEN if "%" not in address])
-def test_what_the_operator_allows_passes(address: str) -> None:
+def test_networks_allowed_by_the_operator_pass(address: str) -> None:
     check(ip_address(address), Rules(allow=(ip_network(address),)))
 
 
-def test_what_is_denied_is_refused_although_it_is_allowed() -> None:
+def test_a_denied_network_overrides_an_allowed_network() -> None:
     both = rules(allow="10.0.0.0/8, 8.0.0.0/8", deny="10.1.0.0/16, 8.8.8.8")
     check(ip_address("10.2.0.1"), both)
     for address in ("10.1.2.3", "8.8.8.8"):
@@ -163,7 +163,7 @@ def test_what_is_denied_is_refused_although_it_is_allowed() -> None:
             check(ip_address(address), both)
 
 
-def test_a_denied_network_cannot_be_reached_inside_an_allowed_one_of_ipv6() -> None:
+def test_a_denied_ipv4_network_is_refused_inside_allowed_ipv6() -> None:
     both = rules(allow="::/0", deny="8.8.8.8")
     check(ip_address("2606:4700::1"), both)
     for form in wrapped(IPv4Address("8.8.8.8")):
@@ -171,12 +171,12 @@ def test_a_denied_network_cannot_be_reached_inside_an_allowed_one_of_ipv6() -> N
             check(form, both)
 
 
-def test_a_denied_network_of_mapped_addresses_holds_for_the_plain_ones() -> None:
+def test_a_denied_ipv4_mapped_network_covers_plain_ipv4() -> None:
     with pytest.raises(Forbidden, match="denies"):
         check(ip_address("8.8.8.8"), rules(deny="::ffff:8.8.8.0/120"))
 
 
-def test_empty_variables_mean_the_public_internet_and_the_usual_ports() -> None:
+def test_empty_variables_mean_the_default_rules() -> None:
     assert Rules.from_environment({}) == rules() == Rules()
     assert Rules().ports == DEFAULT_PORTS == ((80, 80), (443, 443), (8000, 8999))
 
@@ -204,6 +204,6 @@ def test_lists_are_read_with_spaces_and_single_addresses() -> None:
         ("PECK_EGRESS_PORTS", "8_0"),
     ],
 )
-def test_a_variable_that_cannot_be_read_is_named(name: str, value: str) -> None:
+def test_an_unreadable_variable_is_named(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"^{name}: .*write"):
         Rules.from_environment({name: value})

@@ -44,7 +44,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_a_name_that_turns_to_loopback_is_refused_and_went_where_it_was_judged_before(
+def test_a_name_rebinding_to_loopback_is_refused(
     results: dict[str, Any],
 ) -> None:
     first, second = results["rebinding"]
@@ -54,19 +54,19 @@ def test_a_name_that_turns_to_loopback_is_refused_and_went_where_it_was_judged_b
     assert results["asked"] == 2, "a name is asked for once in a connection"
 
 
-def test_a_name_that_turns_to_our_own_public_address_is_refused(results: dict[str, Any]) -> None:
+def test_a_name_rebinding_to_our_public_address_is_refused(results: dict[str, Any]) -> None:
     first, second = results["rebinding home"]
     assert first == ["far", FAR]
     assert second == ["Forbidden", NOWHERE.format("rebinds-home.example.org")]
 
 
-def test_every_address_of_our_own_is_refused(results: dict[str, Any]) -> None:
+def test_every_address_of_our_host_is_refused(results: dict[str, Any]) -> None:
     for kind, sentence in results["own"]:
         assert kind == "Forbidden"
         assert "own machine" in sentence
 
 
-def test_a_network_that_is_ours_by_a_route_is_refused(results: dict[str, Any]) -> None:
+def test_a_network_on_a_local_route_is_refused(results: dict[str, Any]) -> None:
     kind, sentence = results["own by a route"]
     assert kind == "Forbidden"
     assert "own machine" in sentence
@@ -79,11 +79,11 @@ def test_one_forbidden_address_refuses_the_name(results: dict[str, Any]) -> None
     assert "is loopback" in why6
 
 
-def test_nothing_inside_was_ever_called(results: dict[str, Any]) -> None:
+def test_no_internal_server_receives_a_call(results: dict[str, Any]) -> None:
     assert results["inside"] == 0
 
 
-def test_the_operator_can_allow_an_own_address_and_deny_a_public_one(
+def test_the_operator_can_allow_an_address_of_our_host(
     results: dict[str, Any],
 ) -> None:
     first, second = results["allowed"]
@@ -92,17 +92,17 @@ def test_the_operator_can_allow_an_own_address_and_deny_a_public_one(
     assert "denies" in second[1]
 
 
-def test_a_name_with_a_crowd_of_addresses_is_refused(results: dict[str, Any]) -> None:
+def test_a_name_with_too_many_addresses_is_refused(results: dict[str, Any]) -> None:
     kind, sentence = results["crowd"]
     assert kind == "Forbidden"
     assert sentence == "crowd.example.org has 65 addresses; give it at most 64"
 
 
-def test_an_address_where_nobody_is_leaves_time_for_the_next(results: dict[str, Any]) -> None:
+def test_an_unreachable_address_leaves_time_for_the_next_address(results: dict[str, Any]) -> None:
     assert results["half dead"] == ["far", FAR]
 
 
-def test_a_name_is_whole_and_public(results: dict[str, Any]) -> None:
+def test_only_complete_public_names_resolve(results: dict[str, Any]) -> None:
     for name in ("unknown", "searched", "hosted"):
         assert results[name][0] == "OSError"
         assert results[name][1].startswith("DNS knows no address of")
@@ -110,37 +110,37 @@ def test_a_name_is_whole_and_public(results: dict[str, Any]) -> None:
     assert results["unknown"][1] == NOWHERE.format("unknown.example.org")
 
 
-def test_a_port_without_a_server_is_told_by_name(results: dict[str, Any]) -> None:
+def test_the_error_for_a_closed_port_gives_the_host_name(results: dict[str, Any]) -> None:
     kind, sentence = results["silent port"]
     assert kind == "ConnectionRefusedError"
     assert sentence == "nothing listens at snake.example.org:8000 (connection refused)"
 
 
-def test_tls_asks_for_the_name_and_verifies_it(results: dict[str, Any]) -> None:
+def test_tls_verifies_the_host_name(results: dict[str, Any]) -> None:
     assert results["named"] == ["far, asked for snake.example.org", FAR]
     assert results["misnamed"][0] == "OSError"
     assert "certificate of other.example.org:443 is not accepted" in results["misnamed"][1]
 
 
-def test_a_resolver_that_hangs_is_left_behind_in_time(results: dict[str, Any]) -> None:
+def test_a_hanging_resolver_meets_the_deadline(results: dict[str, Any]) -> None:
     for kind, sentence in results["deaf"]:
         assert kind == "TimeoutError"
         assert sentence == "DNS did not answer for deaf.example.org in time"
     assert results["deaf seconds"] < 1.5
 
 
-def test_lookups_that_were_left_behind_are_counted(results: dict[str, Any]) -> None:
+def test_abandoned_lookups_are_limited(results: dict[str, Any]) -> None:
     assert results["too many"][0] == "TimeoutError"
     assert results["all seconds"] < 1.5
 
 
-def test_where_own_addresses_cannot_be_told_nothing_is_called(results: dict[str, Any]) -> None:
+def test_without_known_local_addresses_no_call_is_made(results: dict[str, Any]) -> None:
     kind, sentence = results["blind"]
     assert kind == "OSError"
     assert "net.ipv4.ip_nonlocal_bind is 1" in sentence
 
 
-def test_names_tls_and_routes_are_asked_behind_the_filter_of_callers_too(
+def test_a_call_works_inside_the_seccomp_filter(
     results: dict[str, Any],
 ) -> None:
     plain, secured, own = results["confined"]

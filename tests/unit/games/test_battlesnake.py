@@ -16,7 +16,7 @@ FAR = [(9, 9), (9, 8), (9, 7)]
 """A snake out of everybody's way: going left it meets nobody in two turns."""
 
 
-def test_a_snake_moves_one_cell_drops_its_tail_and_gets_hungrier() -> None:
+def test_a_move_advances_the_snake_one_cell() -> None:
     after = step(position(A, FAR), "right", "left")
     assert bodies(after)[0] == [(3, 2), (2, 2), (2, 1)]
     assert after.health == (99, 99)
@@ -28,7 +28,7 @@ def test_up_is_towards_higher_rows(move: str, there: Any) -> None:
     assert bodies(step(position(A, FAR), move, "left"))[0][0] == there
 
 
-def test_food_fills_and_the_tail_is_doubled_and_grows_out_a_turn_later() -> None:
+def test_food_restores_health_and_doubles_the_tail() -> None:
     after = step(position(A, FAR, health=(40, 90), food=[(3, 2)]), "right", "left")
     assert bodies(after)[0] == [(3, 2), (2, 2), (2, 1), (2, 1)]
     assert after.health == (100, 89)
@@ -37,27 +37,27 @@ def test_food_fills_and_the_tail_is_doubled_and_grows_out_a_turn_later() -> None
     assert bodies(later)[0] == [(4, 2), (3, 2), (2, 2), (2, 1)]
 
 
-def test_two_foods_on_one_cell_grow_twice() -> None:
+def test_two_foods_on_one_cell_grow_the_snake_twice() -> None:
     after = step(position(A, FAR, food=[(3, 2), (3, 2)]), "right", "left")
     assert len(after.bodies[0]) == 5
     assert after.food == ()
 
 
-def test_two_snakes_eat_the_same_food_and_the_longer_lives() -> None:
+def test_the_longer_of_two_snakes_survives_on_shared_food() -> None:
     other = [(4, 2), (5, 2), (6, 2), (7, 2)]
     after = step(position(A, other, FAR, food=[(3, 2)]), "right", "left", "left")
     assert [len(body) for body in after.bodies] == [4, 5, 3]
     assert causes(after) == ["head-collision", None, None]
 
 
-def test_the_last_health_is_enough_to_reach_food_but_not_for_an_empty_cell() -> None:
+def test_the_last_health_point_reaches_food() -> None:
     before = position(A, FAR, health=(1, 1), food=[(3, 2)])
     after = step(before, "right", "left")
     assert causes(after) == [None, "out-of-health"]
     assert after.health[0] == 100
 
 
-def test_leaving_the_board_is_the_end_on_every_side() -> None:
+def test_leaving_the_board_on_any_side_eliminates_a_snake() -> None:
     walls = [[(0, 5), (1, 5)], [(10, 5), (9, 5)], [(5, 0), (5, 1)], [(5, 10), (5, 9)], FAR]
     after = step(position(*walls), "left", "right", "down", "up", "left")
     assert causes(after) == ["wall-collision"] * 4 + [None]
@@ -65,12 +65,12 @@ def test_leaving_the_board_is_the_end_on_every_side() -> None:
     assert after.eliminated_on == (6, 6, 6, 6, None)
 
 
-def test_who_starves_on_its_way_out_has_starved() -> None:
+def test_a_snake_starving_outside_the_board_dies_of_hunger() -> None:
     after = step(position([(0, 5), (1, 5)], FAR, health=(1, 9)), "left", "left")
     assert causes(after)[0] == "out-of-health"
 
 
-def test_the_neck_is_a_body() -> None:
+def test_moving_into_the_neck_is_a_self_collision() -> None:
     assert causes(step(position(A, FAR), "down", "left"))[0] == "snake-self-collision"
 
 
@@ -79,26 +79,26 @@ def test_at_the_start_every_direction_is_free() -> None:
         assert causes(step(position([(5, 5)] * 3, FAR), move, "left")) == [None, None]
 
 
-def test_a_snake_may_follow_its_own_tail_unless_it_ate_the_turn_before() -> None:
+def test_a_snake_may_follow_its_tail_except_right_after_food() -> None:
     ring = [(3, 3), (3, 4), (4, 4), (4, 3)]
     assert causes(step(position(ring, FAR), "right", "left"))[0] is None
     fed = [*ring, (4, 3)]
     assert causes(step(position(fed, FAR), "right", "left"))[0] == "snake-self-collision"
 
 
-def test_the_tail_of_another_is_free_even_when_that_one_eats_now() -> None:
+def test_another_snakes_tail_is_free_while_that_snake_eats() -> None:
     other = [(5, 5), (4, 5), (3, 5), (3, 4), (3, 3), (3, 2)]
     before = position(A, other, FAR, food=[(6, 5)])
     assert causes(step(before, "right", "right", "left"))[0] is None
 
 
-def test_the_tail_of_another_is_not_free_when_that_one_ate_the_turn_before() -> None:
+def test_another_snakes_tail_is_blocked_the_turn_after_food() -> None:
     other = [(5, 5), (4, 5), (3, 5), (3, 4), (3, 3), (3, 2), (3, 2)]
     after = step(position(A, other, FAR), "right", "right", "left")
     assert causes(after) == ["snake-collision", None, None]
 
 
-def test_equal_heads_both_end_and_a_longer_one_lives() -> None:
+def test_the_longer_snake_survives_a_head_collision() -> None:
     equal = [(4, 2), (5, 2), (6, 2)]
     assert causes(step(position(A, equal, FAR), "right", "left", "left")) == [
         "head-collision",
@@ -112,7 +112,7 @@ def test_equal_heads_both_end_and_a_longer_one_lives() -> None:
     ]
 
 
-def test_of_three_heads_on_a_cell_only_the_longest_lives_and_only_if_it_is_alone() -> None:
+def test_only_a_single_longest_snake_survives_a_three_head_collision() -> None:
     right, top = [(4, 2), (5, 2), (6, 2), (7, 2)], [(3, 3), (3, 4), (3, 5)]
     after = step(position(A, right, top), "right", "left", "down")
     assert causes(after) == ["head-collision", None, "head-collision"]
@@ -120,13 +120,13 @@ def test_of_three_heads_on_a_cell_only_the_longest_lives_and_only_if_it_is_alone
     assert causes(step(position(A, right, top), "right", "left", "down")) == ["head-collision"] * 3
 
 
-def test_swapped_heads_end_both_by_their_bodies() -> None:
+def test_swapped_heads_are_body_collisions() -> None:
     other = [(3, 2), (4, 2), (5, 2), (6, 2)]
     after = step(position(A, other, FAR), "right", "left", "left")
     assert causes(after) == ["snake-collision", "snake-collision", None]
 
 
-def test_two_snakes_may_bite_each_other_in_one_turn() -> None:
+def test_two_snakes_can_eliminate_each_other_in_one_turn() -> None:
     first = [(4, 4), (4, 3), (4, 2), (4, 1), (4, 0)]
     other = [(3, 2), (3, 3), (3, 4), (3, 5), (3, 6)]
     after = step(position(first, other, FAR), "left", "right", "left")
@@ -134,7 +134,7 @@ def test_two_snakes_may_bite_each_other_in_one_turn() -> None:
     assert after.eliminated_on[:2] == (6, 6)
 
 
-def test_who_leaves_the_board_or_starves_blocks_nobody() -> None:
+def test_a_snake_that_leaves_or_starves_blocks_no_cell() -> None:
     leaving = [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert causes(step(position(A, leaving, FAR), "up", "left", "left")) == [
         None,
@@ -146,13 +146,13 @@ def test_who_leaves_the_board_or_starves_blocks_nobody() -> None:
     assert causes(step(before, "up", "left", "left"))[:2] == [None, "out-of-health"]
 
 
-def test_who_bites_itself_still_blocks_the_others() -> None:
+def test_a_self_colliding_snake_still_blocks_other_snakes() -> None:
     biting = [(1, 3), (2, 3), (3, 3), (3, 4), (2, 4)]
     after = step(position(A, biting, FAR), "up", "right", "left")
     assert causes(after) == ["snake-collision", "snake-self-collision", None]
 
 
-def test_the_own_body_comes_before_anothers_and_a_body_before_a_head() -> None:
+def test_self_collision_takes_precedence_over_body_collision() -> None:
     knot = [(2, 2), (2, 3), (3, 3), (3, 2), (3, 1)]
     meets = [(4, 2), (5, 2), (6, 2), (7, 2), (8, 2), (9, 2)]
     after = step(position(knot, meets, FAR), "right", "left", "left")
@@ -162,19 +162,19 @@ def test_the_own_body_comes_before_anothers_and_a_body_before_a_head() -> None:
     assert causes(after) == ["snake-collision", None, "snake-collision"]
 
 
-def test_a_dead_snake_stays_as_it_was_and_is_in_nobodys_way() -> None:
+def test_a_dead_snake_blocks_no_later_move() -> None:
     after = step(position(A, FAR, [(0, 2), (1, 2)]), "right", "left", "left")
     later = step(after, "left", "left", chance={"food": [], "shrink": None})
     assert later.bodies[2] == after.bodies[2]
     assert later.eliminated_on == (6 + 1, None, 6)
 
 
-def test_a_hazard_takes_its_damage_beside_the_hunger() -> None:
+def test_hazard_damage_adds_to_hunger() -> None:
     after = step(position(A, FAR, hazards=[(3, 2), (9, 8)]), "right", "left")
     assert after.health == (85, 99)
 
 
-def test_food_on_a_hazard_keeps_it_off() -> None:
+def test_food_on_a_hazard_prevents_damage() -> None:
     after = step(position(A, FAR, hazards=[(3, 2)], food=[(3, 2)]), "right", "left")
     assert after.health[0] == 100
     assert len(after.bodies[0]) == 4
@@ -185,7 +185,7 @@ def test_stacked_hazards_add_up() -> None:
     assert after.health[0] == 57
 
 
-def test_who_dies_of_a_hazard_blocks_nobody_any_more() -> None:
+def test_a_snake_killed_by_a_hazard_blocks_no_cell() -> None:
     other = [(4, 2), (5, 2), (6, 2)]
     before = position(A, other, FAR, health=(90, 15, 90), hazards=[(3, 2)])
     after = step(before, "right", "left", "left")
@@ -193,12 +193,12 @@ def test_who_dies_of_a_hazard_blocks_nobody_any_more() -> None:
     assert after.health == (75, 0, 89)
 
 
-def test_one_that_starves_on_a_hazard_died_of_the_hazard() -> None:
+def test_a_snake_starving_on_a_hazard_dies_of_the_hazard() -> None:
     before = position(A, FAR, health=(1, 90), hazards=[(3, 2)])
     assert causes(step(before, "right", "left"))[0] == "hazard"
 
 
-def test_negative_damage_heals_up_to_the_full_health() -> None:
+def test_negative_hazard_damage_heals_up_to_full_health() -> None:
     def health(had: int, **more: Any) -> int:
         before = position(A, FAR, health=(had, 9), hazardDamagePerTurn=-5, **more)
         return step(before, "right", "left").health[0]
@@ -207,7 +207,7 @@ def test_negative_damage_heals_up_to_the_full_health() -> None:
     assert health(99, hazards=[(3, 2)] * 2) == 100
 
 
-def test_on_a_wrapped_board_only_the_head_comes_in_at_the_other_side() -> None:
+def test_a_wrapped_board_moves_the_head_to_the_opposite_side() -> None:
     edges = [[(0, 5), (1, 5)], [(10, 3), (9, 3)], [(5, 0), (5, 1)], [(7, 10), (7, 9)]]
     after = step(position(*edges, ruleset="wrapped"), "left", "right", "down", "up")
     assert bodies(after) == [
@@ -219,7 +219,7 @@ def test_on_a_wrapped_board_only_the_head_comes_in_at_the_other_side() -> None:
     assert causes(after) == [None] * 4
 
 
-def test_constrictors_grow_every_turn_eat_nothing_and_never_starve() -> None:
+def test_constrictors_grow_every_turn() -> None:
     before = position(A, FAR, health=(50, 2), food=[(5, 5)], ruleset="constrictor")
     after = step(before, "right", "left")
     assert bodies(after)[0] == [(3, 2), (2, 2), (2, 1), (2, 1)]
@@ -228,20 +228,20 @@ def test_constrictors_grow_every_turn_eat_nothing_and_never_starve() -> None:
     assert [len(body) for body in step(after, "right", "left").bodies] == [5, 5]
 
 
-def test_a_constrictor_that_is_out_still_grows_but_its_stacked_tail_only_once() -> None:
+def test_an_eliminated_constrictor_grows_once() -> None:
     after = step(position([(0, 2), (1, 2)], FAR, A, ruleset="constrictor"), "left", "left", "up")
     assert bodies(after)[0] == [(-1, 2), (0, 2), (0, 2)]
     assert step(after, "left", "up").bodies[0] == after.bodies[0]
 
 
-def test_three_stacked_cells_do_not_grow_on_a_constrictors_first_turn() -> None:
+def test_a_stacked_constrictor_does_not_grow_on_the_first_turn() -> None:
     before = position([(5, 5)] * 3, [(2, 2)] * 3, turn=0, ruleset="wrapped_constrictor")
     after = step(before, "up", "up")
     assert bodies(after)[0] == [(5, 6), (5, 5), (5, 5)]
     assert len(step(after, "up", "up").bodies[0]) == 4
 
 
-def test_the_deciding_turn_is_played_out_and_then_nobody_is_asked() -> None:
+def test_no_seat_moves_after_the_deciding_turn() -> None:
     after = step(position([(0, 2), (1, 2)], FAR), "left", "left")
     assert bodies(after)[1][0] == (8, 9)
     assert GAME.to_move(after) == ()
@@ -250,7 +250,7 @@ def test_the_deciding_turn_is_played_out_and_then_nobody_is_asked() -> None:
     assert (outcome.placements, outcome.rewards) == ((2, 1), (0.0, 1.0))
 
 
-def test_solo_goes_on_until_nobody_lives_and_so_does_any_game_of_one() -> None:
+def test_a_solo_game_ends_when_the_last_snake_dies() -> None:
     after = step(position([(0, 2), (1, 2)], FAR, ruleset="solo"), "left", "left")
     assert GAME.to_move(after) == (1,)
     alone = step(position(FAR), "left")
@@ -263,7 +263,7 @@ def test_solo_goes_on_until_nobody_lives_and_so_does_any_game_of_one() -> None:
     assert outcome.statistics == ({"turns": 8, "length": 3},)
 
 
-def test_who_goes_in_the_same_turn_is_tied_and_so_are_the_survivors_of_the_last_turn() -> None:
+def test_snakes_eliminated_in_one_turn_tie() -> None:
     leaving, other = [(0, 2), (1, 2)], [(0, 4), (1, 4)]
     after = step(position(leaving, other, A, FAR, maxTurns=6), "left", "left", "up", "left")
     outcome = GAME.outcome(after)
@@ -273,7 +273,7 @@ def test_who_goes_in_the_same_turn_is_tied_and_so_are_the_survivors_of_the_last_
     assert outcome.verdicts == (Verdict.DONE,) * 4
 
 
-def test_a_faulty_answer_repeats_the_move_before_and_goes_up_at_first() -> None:
+def test_a_faulty_answer_repeats_the_last_move() -> None:
     state = position([(5, 5)] * 3, FAR)
     state = step(state, Verdict.TIMEOUT, "left")
     assert bodies(state)[0][0] == (5, 6)
@@ -283,7 +283,7 @@ def test_a_faulty_answer_repeats_the_move_before_and_goes_up_at_first() -> None:
         assert bodies(state)[0][0] == (7 + number, 6)
 
 
-def test_only_a_seat_without_one_good_answer_ends_with_its_last_fault() -> None:
+def test_a_seat_without_a_valid_answer_ends_with_a_fault() -> None:
     wall = [(5, 8), (5, 7)]
     state = step(position(wall, A, FAR), Verdict.TIMEOUT, Verdict.TIMEOUT, "left")
     state = step(state, Verdict.INVALID, "right", "left")
@@ -298,25 +298,25 @@ def test_only_a_seat_without_one_good_answer_ends_with_its_last_fault() -> None:
 
 
 @pytest.mark.parametrize("raw", ["up", {"move": "up"}, {"move": "up", "shout": "x", "more": 1}])
-def test_an_answer_is_a_direction_alone_or_as_a_server_gives_it(raw: Any) -> None:
+def test_a_bare_direction_or_a_server_response_is_a_move(raw: Any) -> None:
     assert GAME.parse(position(A, FAR), 0, raw) == "up"
 
 
 @pytest.mark.parametrize(
     "raw", [None, "", "UP", "north", 1, [], ["up"], {}, {"move": None}, {"move": ["up"]}, True]
 )
-def test_any_other_answer_is_no_move(raw: Any) -> None:
+def test_another_answer_is_an_invalid_move(raw: Any) -> None:
     with pytest.raises(InvalidMove, match="expected one of up, down, left, right"):
         GAME.parse(position(A, FAR), 0, raw)
 
 
 @pytest.mark.parametrize("move", [None, "north", Verdict.DONE, Verdict.ACTIVE])
-def test_a_seat_without_move_or_fault_is_an_error_of_the_caller(move: Any) -> None:
+def test_a_missing_move_raises_game_error(move: Any) -> None:
     with pytest.raises(GameError, match="seat 1"):
         GAME.step(position(A, FAR), {0: "up", 1: move}, {"food": [], "shrink": None})
 
 
-def test_a_snake_is_told_the_official_request_with_neutral_names() -> None:
+def test_an_observation_is_the_official_request_with_neutral_names() -> None:
     state = position(A, FAR, [(0, 5)] * 3, food=[(5, 5)], hazards=[(0, 0)], ruleset="royale")
     state = step(state._replace(turn=3), "right", "left", "left")
     seen = GAME.observe(state, 0)
@@ -375,7 +375,7 @@ def test_random_move_on_a_wrapped_board_avoids_the_body() -> None:
     assert {GAME.sample(state, 0, draw) for _ in range(100)} == {"up"}
 
 
-def test_seats_of_one_position_share_one_board() -> None:
+def test_observations_of_one_position_share_the_board() -> None:
     state = position(A, FAR)
     first, second = GAME.observe(state, 0), GAME.observe(state, 1)
     assert first["board"] is second["board"]
@@ -383,7 +383,7 @@ def test_seats_of_one_position_share_one_board() -> None:
     assert GAME.observe(step(state, "right", "left"), 0)["turn"] == state.turn + 1
 
 
-def test_a_frame_shows_bodies_health_ends_food_and_hazards() -> None:
+def test_a_frame_shows_the_whole_position() -> None:
     state = position([(0, 2), (1, 2)], FAR, A, food=[(5, 5)], hazards=[(0, 0)])
     assert GAME.frame(step(state, "left", "left", "up")) == {
         "turn": 6,

@@ -57,20 +57,20 @@ def test_an_agent_plays_every_ruleset_without_a_fault(name: str, ruleset: str) -
 
 
 @pytest.mark.parametrize("name", ["safe_step", "grazer", "painter", "searcher"])
-def test_an_agent_takes_the_only_move_that_lives(name: str) -> None:
+def test_an_agent_takes_the_only_safe_move(name: str) -> None:
     corner = [(0, 0), (1, 0), (1, 1), (2, 1), (3, 1), (4, 1)]
     seen = GAME.observe(position(corner, [(8, 8), (8, 9), (8, 10)]), 0)
     assert answer(load(name), seen) == "up"
 
 
 @pytest.mark.parametrize("name", ["safe_step", "grazer", "painter", "searcher"])
-def test_an_agent_with_no_way_out_answers_all_the_same(name: str) -> None:
+def test_a_trapped_agent_still_answers(name: str) -> None:
     shut = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 1)]
     seen = GAME.observe(position(shut, [(8, 8), (8, 9), (8, 10)]), 0)
     assert answer(load(name), seen) in MOVES
 
 
-def test_the_painter_speaks_the_official_protocol() -> None:
+def test_painter_answers_the_official_protocol() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), load("painter").Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -22,28 +22,28 @@ def start(seats: int, seed: int = 0, **overrides: Any) -> tuple[list[Any], list[
     return [tuple(cell) for cell in drawn["heads"]], [tuple(cell) for cell in drawn["food"]]
 
 
-def test_a_snake_starts_with_three_cells_on_each_other_and_full_health() -> None:
+def test_a_snake_starts_as_three_stacked_cells() -> None:
     state, _ = GAME.reset(GAME.configure({}), 2, Random(1))
     assert [len(body) for body in state.bodies] == [3, 3]
     assert [len(set(body)) for body in state.bodies] == [1, 1]
     assert state.health == (100, 100)
 
 
-def test_two_snakes_start_in_corners_or_at_middles_each_pair_alike() -> None:
+def test_two_snakes_start_in_all_corner_or_middle_pairs_equally_often() -> None:
     pairs = Counter(frozenset(start(2, seed)[0]) for seed in range(6000))
     assert all(pair <= CORNERS or pair <= MIDDLES for pair in pairs)
     assert len(pairs) == 12
     assert all(abs(count - 500) < 5 * (500 * 11 / 12) ** 0.5 for count in pairs.values())
 
 
-def test_eight_snakes_take_all_corners_and_middles() -> None:
+def test_eight_snakes_start_in_all_corners_and_middles() -> None:
     for seed in range(20):
         heads, _ = start(8, seed)
         assert set(heads) == CORNERS | MIDDLES
         assert set(heads[:4]) in (CORNERS, MIDDLES)
 
 
-def test_sixteen_snakes_are_spread_over_the_quarters() -> None:
+def test_sixteen_snakes_start_four_in_each_quarter() -> None:
     for side in (11, 12, 19, 25):
         heads, food = start(16, side, width=side, height=side)
         quarters = Counter((2 * x > side - 1, 2 * y > side - 1) for x, y in heads)
@@ -55,7 +55,7 @@ def test_sixteen_snakes_are_spread_over_the_quarters() -> None:
 
 
 @pytest.mark.parametrize("size", [(5, 5), (11, 7), (6, 6), (10, 10)])
-def test_elsewhere_snakes_start_on_even_cells_but_not_the_centre(size: Any) -> None:
+def test_snakes_on_other_boards_start_on_even_cells(size: Any) -> None:
     width, height = size
     seats = 9 if width == height == 10 else 4
     for seed in range(100):
@@ -76,7 +76,7 @@ def test_more_than_eight_snakes_are_refused_on_a_board_under_seven() -> None:
 
 
 @pytest.mark.parametrize("side", range(7, 26))
-def test_each_snake_has_food_diagonally_away_from_the_centre_and_the_centre_has_one(
+def test_each_snake_starts_with_diagonal_food(
     side: int,
 ) -> None:
     middle = (side - 1) // 2
@@ -92,39 +92,39 @@ def test_each_snake_has_food_diagonally_away_from_the_centre_and_the_centre_has_
             assert (a, b) not in heads
 
 
-def test_five_snakes_on_a_small_board_have_only_the_food_at_the_centre() -> None:
+def test_five_snakes_on_a_small_board_share_the_centre_food() -> None:
     assert start(5, width=9, height=9)[1] == [(4, 4)]
     assert len(start(4, width=9, height=9)[1]) == 5
 
 
-def test_a_board_that_is_no_square_has_as_many_foods_as_snakes() -> None:
+def test_a_rectangular_board_starts_with_one_food_per_snake() -> None:
     heads, food = start(3, width=11, height=8)
     assert len(food) == 3
     assert not {(x + a, y + b) for x, y in heads for a, b in ((0, 1), (1, 0))} & set(food)
 
 
-def test_the_empty_map_and_constrictors_start_without_food() -> None:
+def test_empty_maps_and_constrictor_games_start_without_food() -> None:
     assert start(4, map="empty")[1] == []
     assert start(4, ruleset="constrictor")[1] == []
     assert start(4, ruleset="constrictor", map="standard")[1] == []
 
 
 @pytest.mark.parametrize(("chance", "share"), [(15, 0.14), (100, 0.99), (1, 0.0), (0, 0.0)])
-def test_food_comes_a_hundredth_less_often_than_its_chance_says(chance: int, share: float) -> None:
+def test_food_spawns_one_percent_less_often_than_configured(chance: int, share: float) -> None:
     state = position([(5, 5)], [(8, 8)], foodSpawnChance=chance)
     rng, turns = Random(3), 3000
     came = sum(len(GAME.step(state, {0: "up", 1: "up"}, rng)[1]["food"]) for _ in range(turns))
     assert abs(came / turns - share) <= 4 * (share * (1 - share) / turns) ** 0.5
 
 
-def test_food_is_topped_up_to_the_minimum_and_then_no_more_comes() -> None:
+def test_food_is_refilled_to_the_minimum() -> None:
     state = position([(5, 5)], [(8, 8)], food=[(1, 1)], foodSpawnChance=100, minimumFood=4)
     after, drawn = GAME.step(state, {0: "up", 1: "up"}, Random(3))
     assert len(drawn["food"]) == 3
     assert len(after.food) == 4
 
 
-def test_food_comes_neither_on_a_body_nor_next_to_a_head_but_on_hazards() -> None:
+def test_food_never_spawns_on_a_body_or_beside_a_head() -> None:
     state = position(
         [(1, 1), (0, 1)], [(1, 2), (2, 2)], width=3, height=3, minimumFood=9, hazards=[(0, 0)]
     )
@@ -135,7 +135,7 @@ def test_food_comes_neither_on_a_body_nor_next_to_a_head_but_on_hazards() -> Non
     assert {tuple(cell) for cell in drawn["food"]} == free
 
 
-def test_hazards_close_in_by_one_side_every_few_turns_and_stay() -> None:
+def test_royale_hazards_advance_by_one_side_every_few_turns() -> None:
     configuration = GAME.configure({"ruleset": "royale", "map": "royale", "maxTurns": 300})
     state, _ = GAME.reset(configuration, 2, Random(5))
     body = state.bodies
@@ -153,7 +153,7 @@ def test_hazards_close_in_by_one_side_every_few_turns_and_stay() -> None:
     assert before > 80
 
 
-def test_new_hazards_hurt_nobody_before_the_next_turn() -> None:
+def test_new_hazards_do_damage_from_the_next_turn() -> None:
     state = position([(0, 5), (0, 4)], [(9, 9), (9, 8)], turn=24, map="royale")
     after = step(state, "up", "up", chance={"food": [], "shrink": "left"})
     assert after.health[0] == 99
@@ -161,13 +161,13 @@ def test_new_hazards_hurt_nobody_before_the_next_turn() -> None:
     assert later.health[0] == 99 - 15
 
 
-def test_every_start_has_ids_of_its_own() -> None:
+def test_every_start_draws_unique_ids() -> None:
     drawn = [GAME.reset(GAME.configure({}), 4, Random(seed))[1] for seed in range(50)]
     ids = [name for one in drawn for name in (one["game"], *one["snakes"])]
     assert len(set(ids)) == 250
 
 
-def test_the_standard_configuration_is_the_official_one() -> None:
+def test_the_standard_configuration_matches_the_official_rules() -> None:
     assert GAME.configure({}) == {
         "ruleset": "standard",
         "map": "standard",
@@ -206,13 +206,13 @@ def test_the_standard_configuration_is_the_official_one() -> None:
         ("seed", 7),
     ],
 )
-def test_a_wrong_value_or_name_is_refused_by_name(field: str, value: Any) -> None:
+def test_a_wrong_configuration_field_is_named(field: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"^{field}: ") as refusal:
         GAME.configure({field: value})
     assert refusal.value.field == field
 
 
-def test_the_refusal_of_an_unknown_field_names_all_there_are() -> None:
+def test_the_error_for_an_unknown_field_lists_all_fields() -> None:
     with pytest.raises(ConfigurationError, match="there are ruleset, map, width, height"):
         GAME.configure({"seed": 7})
 
@@ -226,13 +226,13 @@ def test_the_refusal_of_an_unknown_field_names_all_there_are() -> None:
         ({"shrink": "left"}, "shrink: turn 6"),
     ],
 )
-def test_recorded_chance_that_does_not_fit_is_refused(wrong: Any, message: str) -> None:
+def test_invalid_recorded_chance_is_refused(wrong: Any, message: str) -> None:
     state = position([(5, 4), (5, 3)], [(8, 8)], foodSpawnChance=15)
     with pytest.raises(GameError, match=message):
         step(state, "up", "up", chance={"food": [], "shrink": None, **wrong})
 
 
-def test_recorded_food_that_is_missing_is_refused() -> None:
+def test_missing_recorded_food_is_refused() -> None:
     with pytest.raises(GameError, match="expected 1 free cells"):
         step(position([(5, 4)], [(8, 8)], minimumFood=1), "up", "up")
     bare, chance = position([(5, 4)], [(8, 8)], map="empty"), {"food": [[0, 0]], "shrink": None}
@@ -240,7 +240,7 @@ def test_recorded_food_that_is_missing_is_refused() -> None:
         step(bare, "up", "up", chance=chance)
 
 
-def test_a_recorded_start_that_does_not_fit_is_refused() -> None:
+def test_an_invalid_recorded_start_is_refused() -> None:
     good = {"game": "g", "snakes": ["a", "b"], "heads": [[1, 1], [9, 9]], "food": []}
     for wrong in ({"heads": [[1, 1]]}, {"heads": [[1, 1], [1, 1]]}, {"snakes": ["a", "a"]}):
         with pytest.raises(GameError, match="needs 2 different"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from games.battlesnake import GAME
 from games.battlesnake.board import MAPS, MAX_HEALTH, RULESETS
 from games.battlesnake.positions import State
-from games.battlesnake.turns import play as turn
+from games.battlesnake.turns import play_turn as turn
 from tests.unit.games.snakes import play
 
 configurations = st.fixed_dictionaries(
@@ -41,7 +41,7 @@ Played = tuple[list[State], list[Any], list[dict[int, Any]]]
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_the_living_are_on_the_board_fed_apart_and_off_the_food(played: Played) -> None:
+def test_living_snakes_never_overlap(played: Played) -> None:
     for state in played[0]:
         rules = state.rules
         heads = [state.bodies[seat][0] for seat in state.alive]
@@ -61,7 +61,7 @@ def test_the_living_are_on_the_board_fed_apart_and_off_the_food(played: Played) 
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_a_body_moves_by_one_cell_and_grows_by_one_at_most(played: Played) -> None:
+def test_a_body_grows_at_most_one_cell_per_turn(played: Played) -> None:
     for before, after in zip(played[0], played[0][1:], strict=False):
         for seat, body in enumerate(after.bodies):
             old = before.bodies[seat]
@@ -75,7 +75,7 @@ def test_a_body_moves_by_one_cell_and_grows_by_one_at_most(played: Played) -> No
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_a_game_ends_in_time_and_who_lives_longer_is_placed_better(played: Played) -> None:
+def test_placements_follow_survival_time(played: Played) -> None:
     states = played[0]
     last = states[-1]
     outcome = GAME.outcome(last)
@@ -92,7 +92,7 @@ def test_a_game_ends_in_time_and_who_lives_longer_is_placed_better(played: Playe
 
 @settings(max_examples=60, deadline=None)
 @given(games)
-def test_moves_and_chance_given_back_give_the_same_states(played: Played) -> None:
+def test_recorded_moves_and_chance_replay_the_same_states(played: Played) -> None:
     states, events, moves = played
     events = json.loads(json.dumps(events))
     state, again = GAME.reset(states[0].rules.configuration, len(states[0].bodies), events[0])
@@ -104,13 +104,13 @@ def test_moves_and_chance_given_back_give_the_same_states(played: Played) -> Non
 
 @settings(max_examples=30, deadline=None)
 @given(configurations, st.integers(1, 8), st.integers(0, 2**32))
-def test_a_seed_gives_the_same_game_again(configuration: Any, seats: int, seed: int) -> None:
+def test_one_seed_gives_one_game(configuration: Any, seats: int, seed: int) -> None:
     assert play(configuration, seats, seed) == play(configuration, seats, seed)
 
 
 @settings(max_examples=60, deadline=None)
 @given(games, st.randoms(use_true_random=False))
-def test_the_order_of_the_seats_decides_nothing(played: Played, rng: Random) -> None:
+def test_seat_order_does_not_change_the_result(played: Played, rng: Random) -> None:
     states, events, moves = played
     seats = list(range(len(states[0].bodies)))
     rng.shuffle(seats)
@@ -129,7 +129,7 @@ def test_the_order_of_the_seats_decides_nothing(played: Played, rng: Random) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(games)
-def test_what_is_seen_and_framed_is_json_and_a_copy(played: Played) -> None:
+def test_observations_and_frames_are_json_copies(played: Played) -> None:
     for state in played[0]:
         before = tuple(state)
         seen = [GAME.observe(state, seat) for seat in range(len(state.bodies))]

@@ -33,7 +33,7 @@ def test_configuration_shows_the_clock(
 
 
 @pytest.mark.parametrize("game", sorted(GAMES))
-def test_clock_fields_are_fields_of_the_configuration(game: str) -> None:
+def test_with_clock_adds_no_unknown_field(game: str) -> None:
     rules = GAMES[game]
     configuration = rules.configure({})
     assert with_clock(rules, configuration, rules.clock).keys() == configuration.keys()
@@ -41,13 +41,13 @@ def test_clock_fields_are_fields_of_the_configuration(game: str) -> None:
 
 def test_match_and_kaggle_export_show_the_match_clock() -> None:
     game, refused = GAMES["hungry_geese"], BundleRefused("leads outside")
-    played = referee.play(
+    played = referee.play_episode(
         game,
         game.configure({"actTimeout": 1}),
         Clock(act_seconds=0.25, bank_seconds=4.0),
         bytes(16),
         [refused] * 2,
-        lanes=1,
+        max_parallel_seats=1,
         stop_after_seconds=60,
     )
     assert played.episode.configuration["actTimeout"] == 0.25

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from games import GAMES, outside
-from games.conformance import CHECKS, check, fingerprint
+from games import GAMES, external
+from games.conformance import CHECKS, check_conformance, fingerprint
 from games.protocol import ConfigurationError, Game, Json, Outcome, Verdict
 from tests.unit.games import worked_example
 
 
 @pytest.fixture(scope="module")
 def goofspiel(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The class of the example in docs/games.md."""
-    return type(outside.load(str(worked_example.write(tmp_path_factory.mktemp("games")))))
+    """The class of the example in docs/how-to/bring-a-game.md."""
+    return type(external.load_game(str(worked_example.write(tmp_path_factory.mktemp("games")))))
 
 
 SHORT: Mapping[str, Mapping[str, Json]] = {
@@ -31,29 +31,31 @@ SHORT: Mapping[str, Mapping[str, Json]] = {
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=lambda game: str(game.name))
-def test_our_own_games_keep_every_promise(game: Game[Any]) -> None:
+def test_our_games_pass_every_conformance_check(game: Game[Any]) -> None:
     least, most = game.seats.start, game.seats.stop - 1
     counts = sorted({least, min(4, most)})
-    report = check(game, games=1, seat_counts=counts, overrides=SHORT.get(game.name))
+    report = check_conformance(game, games=1, seat_counts=counts, overrides=SHORT.get(game.name))
     assert report.broken == {}
     assert report.games > 1
 
 
-def test_the_documented_example_keeps_every_promise(goofspiel: Any) -> None:
-    report = check(goofspiel(), games=1)
+def test_the_documented_example_passes_every_conformance_check(goofspiel: Any) -> None:
+    report = check_conformance(goofspiel(), games=1)
     assert report.broken == {}
     assert report.seat_counts == (2, 3, 4)
     assert report.longest_game == 13
 
 
-def test_equal_arguments_give_an_equal_report(goofspiel: Any) -> None:
-    first, second = (check(goofspiel(), games=1, seed=4, seat_counts=[2]) for _ in range(2))
+def test_equal_arguments_give_equal_reports(goofspiel: Any) -> None:
+    first, second = (
+        check_conformance(goofspiel(), games=1, seed=4, seat_counts=[2]) for _ in range(2)
+    )
     assert first == second
     assert fingerprint(goofspiel(), 4) == fingerprint(goofspiel(), 4) != fingerprint(goofspiel(), 5)
 
 
 def test_a_configuration_can_be_chosen(goofspiel: Any) -> None:
-    report = check(goofspiel(), games=1, seat_counts=[2], overrides={"cards": 5})
+    report = check_conformance(goofspiel(), games=1, seat_counts=[2], overrides={"cards": 5})
     assert (report.longest_game, report.seat_counts) == (5, (2,))
 
 
@@ -142,21 +144,23 @@ BREAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_broken_promise_is_seen_and_named(name: str, goofspiel: Any) -> None:
+def test_a_failed_conformance_check_is_named(name: str, goofspiel: Any) -> None:
     broken, members = BREAKS[name]
     game = type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()
-    report = check(game, games=2, seat_counts=[2], seed=1)
+    report = check_conformance(game, games=2, seat_counts=[2], seed=1)
     assert broken in report.broken, report.broken
     assert not report.passed
 
 
-def test_every_check_has_a_break_that_it_sees() -> None:
+def test_every_conformance_check_has_a_failing_example() -> None:
     assert {broken for broken, _ in BREAKS.values()} == set(CHECKS)
 
 
-def test_a_report_tells_every_check_and_where_it_broke(goofspiel: Any) -> None:
+def test_a_report_lists_every_check_with_the_failing_position(goofspiel: Any) -> None:
     members: dict[str, Callable[..., Any]] = {"step": _fails_at_faults}
-    told = check(type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()).as_json()
+    told = check_conformance(
+        type("Broken", (goofspiel,), {**members, "of_class": goofspiel})()
+    ).as_json()
     assert [one["name"] for one in told["checks"]] == list(CHECKS)
     (plays,) = (one for one in told["checks"] if one["name"] == "plays")
     assert not plays["holds"]

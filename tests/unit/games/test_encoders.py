@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from games import GAMES, battlesnake, golad, hungry_geese, planes, snake
+from games import GAMES, battlesnake, encoders, golad, hungry_geese, snake
 from games.battlesnake.positions import Cause
+from games.encoders import Sample
+from games.encoders import battlesnake as snakes_planes
+from games.encoders import golad as golad_planes
+from games.encoders import snake as snake_planes
 from games.episode import Episode, Step, states
 from games.hungry_geese import Ending
-from games.planes import Sample
-from games.planes import battlesnake as snakes_planes
-from games.planes import golad as golad_planes
-from games.planes import snake as snake_planes
 from games.protocol import InvalidMove
 from tests.unit.games import snakes
 from tests.unit.games.test_snake import position as snake_position
@@ -68,7 +68,7 @@ def seen(
     for seed in range(3):
         recorded = episode(name, seats, overrides, seed)
         position = list(states(GAMES[name], recorded))
-        for one in planes.encoder(name).samples(recorded, range(seats)):
+        for one in encoders.encoder_of(name).samples(recorded, range(seats)):
             yield recorded, position[one.step], one
 
 
@@ -81,10 +81,10 @@ def after(recorded: Episode, state: Any, one: Sample, answer: Any) -> Any:
 
 
 @every_game
-def test_shapes_and_types_are_those_that_the_encoder_claims(
+def test_planes_have_the_declared_shape_and_type(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
-    encoder, made = planes.encoder(name), 0
+    encoder, made = encoders.encoder_of(name), 0
     for recorded, _, one in seen(name, seats, overrides):
         configuration = recorded.configuration
         sides = ("columns", "rows") if name == "hungry_geese" else ("width", "height")
@@ -104,10 +104,10 @@ def test_shapes_and_types_are_those_that_the_encoder_claims(
 
 
 @every_game
-def test_a_number_is_the_move_that_was_made(
+def test_a_decoded_move_number_gives_the_recorded_position(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
-    game, encoder = GAMES[name], planes.encoder(name)
+    game, encoder = GAMES[name], encoders.encoder_of(name)
     for recorded, state, one in seen(name, seats, overrides):
         answer = encoder.answer(recorded.configuration, one.seat, one.move, one.rest)
         did = recorded.steps[one.step].moves[one.seat]
@@ -118,14 +118,14 @@ def test_a_number_is_the_move_that_was_made(
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), [PLAYED[n] for n in (0, 1, 2, 3, 6)])
-def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
+def test_an_illegal_move_eliminates_the_seat(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     own = {Cause.WALL, Cause.SELF, Ending.REVERSED, Ending.BIT_ITSELF}
     tried = [0, 0]
     for recorded, state, one in seen(name, seats, overrides):
         for move, is_legal in enumerate(one.legal):
-            answer = planes.encoder(name).answer(recorded.configuration, one.seat, move, ())
+            answer = encoders.encoder_of(name).answer(recorded.configuration, one.seat, move, ())
             then = after(recorded, state, one, answer)
             ends = then.causes if name == "battlesnake" else then.endings
             if is_legal:
@@ -138,8 +138,10 @@ def test_what_is_not_legal_ends_the_seat_and_what_is_ends_it_by_others_alone(
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), [PLAYED[n] for n in (4, 5, 7)])
-def test_legal_is_what_the_rules_take(name: str, seats: int, overrides: Mapping[str, Any]) -> None:
-    game, encoder = GAMES[name], planes.encoder(name)
+def test_the_legal_mask_matches_the_rules(
+    name: str, seats: int, overrides: Mapping[str, Any]
+) -> None:
+    game, encoder = GAMES[name], encoders.encoder_of(name)
     for recorded, state, one in seen(name, seats, overrides):
         rest: tuple[int, ...] = ()
         if name == "golad":
@@ -166,7 +168,7 @@ def body(head: Any, left: Any) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), PLAYED[:4])
-def test_a_position_of_battlesnake_can_be_read_back_from_its_planes(
+def test_battlesnake_planes_determine_the_position(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     for _, state, one in seen(name, seats, overrides):
@@ -186,7 +188,7 @@ def test_a_position_of_battlesnake_can_be_read_back_from_its_planes(
             assert np.array_equal(one.planes[..., plane], counts)
 
 
-def test_a_position_of_snake_can_be_read_back_from_its_planes() -> None:
+def test_snake_planes_determine_the_position() -> None:
     for _, state, one in seen(*PLAYED[7]):
         frame = snake.GAME.frame(state)
         assert body(one.planes[..., 0], one.planes[..., 2]) == [*map(tuple, frame["snake"])]
@@ -196,7 +198,7 @@ def test_a_position_of_snake_can_be_read_back_from_its_planes() -> None:
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), PLAYED[4:6])
-def test_a_position_of_golad_can_be_read_back_from_its_planes(
+def test_golad_planes_determine_the_position(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     for _, state, one in seen(name, seats, overrides):
@@ -211,30 +213,30 @@ def test_a_position_of_golad_can_be_read_back_from_its_planes(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_both_sides_of_golad_see_the_same_start_and_the_same_moves_in_it(seed: int) -> None:
+def test_both_golad_seats_see_the_same_start(seed: int) -> None:
     configuration = golad.GAME.configure(SMALL)
     state, _ = golad.GAME.reset(configuration, 2, Random(seed))
     first, second = (golad_planes.cell_planes(state, seat) for seat in (0, 1))
     assert np.array_equal(first, second)
-    assert np.array_equal(golad_planes.legal(state, 0), golad_planes.legal(state, 1))
-    assert golad_planes.answer(configuration, 0, 1 + 7, (-1, -1)) == "kill 2,1"
-    assert golad_planes.answer(configuration, 1, 1 + 7, (-1, -1)) == "kill 2,4"
+    assert np.array_equal(golad_planes.legal_moves(state, 0), golad_planes.legal_moves(state, 1))
+    assert golad_planes.decode_move(configuration, 0, 1 + 7, (-1, -1)) == "kill 2,1"
+    assert golad_planes.decode_move(configuration, 1, 1 + 7, (-1, -1)) == "kill 2,4"
 
 
-def test_a_birth_has_its_cell_in_its_number_and_what_it_costs_in_its_rest() -> None:
+def test_a_birth_move_encodes_the_cell_and_the_sacrifices() -> None:
     configuration = golad.GAME.configure(SMALL)
-    assert golad_planes.encoded(configuration, 0, "birth 1,0 4,5 0,2") == (1 + 30 + 1, (10, 29))
-    assert golad_planes.encoded(configuration, 1, "birth 1,0 4,5 0,2") == (1 + 30 + 28, (0, 19))
+    assert golad_planes.encode_move(configuration, 0, "birth 1,0 4,5 0,2") == (1 + 30 + 1, (10, 29))
+    assert golad_planes.encode_move(configuration, 1, "birth 1,0 4,5 0,2") == (1 + 30 + 28, (0, 19))
     for seat in (0, 1):
-        number, rest = golad_planes.encoded(configuration, seat, "birth 1,0 4,5 0,2")
-        back = golad_planes.answer(configuration, seat, number, rest)
+        number, rest = golad_planes.encode_move(configuration, seat, "birth 1,0 4,5 0,2")
+        back = golad_planes.decode_move(configuration, seat, number, rest)
         assert back in {"birth 1,0 4,5 0,2", "birth 1,0 0,2 4,5"}
-        name = golad_planes.names(configuration)[number]
+        name = golad_planes.move_names(configuration)[number]
         assert name == ("birth 1,0" if seat == 0 else "birth 3,5")
 
 
 @pytest.mark.parametrize(("name", "seats", "overrides"), PLAYED[:4])
-def test_a_mirrored_board_of_battlesnake_has_mirrored_planes_and_moves(
+def test_a_mirrored_battlesnake_board_has_mirrored_planes(
     name: str, seats: int, overrides: Mapping[str, Any]
 ) -> None:
     for _, state, one in seen(name, seats, overrides):
@@ -251,38 +253,40 @@ def test_a_mirrored_board_of_battlesnake_has_mirrored_planes_and_moves(
             hazards=across(state.hazards),
         )
         assert np.array_equal(snakes_planes.snake_planes(mirrored, one.seat), one.planes[::-1])
-        assert np.array_equal(snakes_planes.legal(mirrored, one.seat), one.legal[[0, 1, 3, 2]])
+        assert np.array_equal(
+            snakes_planes.legal_moves(mirrored, one.seat), one.legal[[0, 1, 3, 2]]
+        )
 
 
-def test_a_mirrored_board_of_snake_has_mirrored_planes_and_moves() -> None:
+def test_a_mirrored_snake_board_has_mirrored_planes() -> None:
     for _, state, one in seen(*PLAYED[7]):
         width = state.rules.width
         flipped = [cell - cell % width + width - 1 - cell % width for cell in state.snake]
         apple = state.apple - state.apple % width + width - 1 - state.apple % width
         mirrored = state._replace(snake=tuple(flipped), apple=apple)
         assert np.array_equal(snake_planes.snake_planes(mirrored), one.planes[::-1])
-        assert np.array_equal(snake_planes.legal(mirrored), one.legal[[0, 1, 3, 2]])
+        assert np.array_equal(snake_planes.legal_moves(mirrored), one.legal[[0, 1, 3, 2]])
 
 
-def test_a_shifted_pond_has_shifted_planes_and_the_same_legal_moves() -> None:
+def test_a_shifted_hungry_geese_board_has_shifted_planes() -> None:
     for _, state, one in seen(*PLAYED[6]):
         shifted = state._replace(
             geese=tuple(tuple(map(_shifted, goose)) for goose in state.geese),
             food=tuple(map(_shifted, state.food)),
         )
         here, there = (
-            planes.geese.goose_planes(hungry_geese.GAME.observe(at, one.seat), None, 7, 11)
+            encoders.hungry_geese.goose_planes(hungry_geese.GAME.observe(at, one.seat), None, 7, 11)
             for at in (state, shifted)
         )
         assert np.array_equal(np.roll(here, (3, 2), axis=(0, 1)), there)
-        assert np.array_equal(planes.geese.legal(shifted, one.seat), one.legal)
+        assert np.array_equal(encoders.hungry_geese.legal_moves(shifted, one.seat), one.legal)
 
 
 def _shifted(cell: int) -> int:
     return (cell // 11 + 2) % 7 * 11 + (cell % 11 + 3) % 11
 
 
-def test_a_known_position_of_battlesnake_has_these_planes() -> None:
+def test_a_known_battlesnake_position_has_the_expected_planes() -> None:
     state = snakes.position(
         [(1, 2), (1, 1), (0, 1)],
         [(4, 4), (4, 4), (4, 4)],
@@ -298,22 +302,22 @@ def test_a_known_position_of_battlesnake_has_these_planes() -> None:
     assert (found[4, 4, 4], found[1, 2, 5], found[1, 1, 5], found[0, 1, 5]) == (3, 3, 2, 1)
     assert (found[3, 3, 6], found[3, 3, 7]) == (100, 50)
     assert (found[2, 2, 8], found[0, 0, 9], found[4, 0, 9]) == (1, 2, 1)
-    assert list(snakes_planes.legal(state, 0)) == [True, False, True, True]
-    assert list(snakes_planes.legal(state, 1)) == [True, True, True, False]
+    assert list(snakes_planes.legal_moves(state, 0)) == [True, False, True, True]
+    assert list(snakes_planes.legal_moves(state, 1)) == [True, True, True, False]
 
 
-def test_a_known_position_of_snake_has_these_planes() -> None:
+def test_a_known_snake_position_has_the_expected_planes() -> None:
     found = snake_planes.snake_planes(snake_position([(1, 0), (0, 0), (0, 1)], (3, 2)))
     assert found[:, :, 2].T.tolist() == [[2, 3, 0, 0], [1, 0, 0, 0], [0] * 4, [0] * 4]
     assert np.argwhere(found[:, :, 0]).tolist() == [[1, 0]]
     assert np.argwhere(found[:, :, 3]).tolist() == [[3, 2]]
 
 
-def test_a_full_board_of_snake_has_no_apple() -> None:
+def test_a_full_snake_board_has_no_apple_plane() -> None:
     assert not snake_planes.snake_planes(snake_position([(0, 0)], None))[:, :, 3].any()
 
 
-def test_all_games_of_the_house_have_an_encoder_of_their_own() -> None:
-    assert set(planes.ENCODERS) == set(GAMES)
+def test_every_built_in_game_has_an_encoder() -> None:
+    assert set(encoders.ENCODERS) == set(GAMES)
     for name, game in ((module.GAME.name, module.GAME) for module in (battlesnake, golad, snake)):
         assert GAMES[name] is game

@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 from games import GAMES
 from games.episode import FORMAT, EpisodeError, from_bytes, states, to_bytes
 from games.hungry_geese import GAME
-from games.protocol import placements_from
+from games.protocol import placements_from_scores
 from tests.unit.games.positions import episode, play
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 8))
-def test_an_episode_comes_back_from_its_bytes_and_plays_again_exactly(
-    seed: int, seats: int
-) -> None:
+def test_an_episode_replays_exactly_from_bytes(seed: int, seats: int) -> None:
     recorded = episode(seed, seats)
     blob = to_bytes(recorded)
     back = from_bytes(blob)
@@ -40,7 +38,7 @@ def test_the_states_of_an_episode_end_with_its_result() -> None:
     assert tuple(map(str, outcome.verdicts)) == recorded.verdicts
 
 
-def test_a_replay_holds_these_fields_and_no_other() -> None:
+def test_a_replay_has_exactly_the_documented_fields() -> None:
     document = json.loads(gzip.decompress(to_bytes(episode(3))))
     assert document["format"] == FORMAT == "peck-replay/1"
     assert list(document) == [
@@ -86,12 +84,12 @@ def test_a_replay_with_a_wrong_field_is_refused_by_name(change: Any, names: str)
     "blob",
     [b"", b"{}", gzip.compress(b"nonsense"), gzip.compress(b"[]"), gzip.compress(b"\xff{}")],
 )
-def test_what_is_no_replay_is_refused(blob: bytes) -> None:
+def test_a_file_of_another_format_is_not_a_replay(blob: bytes) -> None:
     with pytest.raises(EpisodeError):
         from_bytes(blob)
 
 
-def test_a_replay_cut_short_or_far_too_large_is_refused() -> None:
+def test_a_truncated_or_oversized_replay_is_refused() -> None:
     with pytest.raises(EpisodeError, match="cut short"):
         from_bytes(to_bytes(episode(3))[:-20])
     with pytest.raises(EpisodeError, match="more than"):
@@ -108,7 +106,7 @@ def test_a_replay_cut_short_or_far_too_large_is_refused() -> None:
         ([1], "NORTH", "NORTH", "NORTH"),
     ],
 )
-def test_a_record_that_the_rules_do_not_allow_is_refused_with_its_step(moves: Any) -> None:
+def test_an_illegal_recorded_move_is_refused_with_the_step(moves: Any) -> None:
     recorded = episode(3)
     first = replace(recorded.steps[0], moves=moves)
     broken = replace(recorded, steps=(first, *recorded.steps[1:]))
@@ -116,17 +114,17 @@ def test_a_record_that_the_rules_do_not_allow_is_refused_with_its_step(moves: An
         list(states(GAME, broken))
 
 
-def test_chance_that_does_not_fit_is_refused() -> None:
+def test_invalid_recorded_chance_is_refused() -> None:
     with pytest.raises(EpisodeError, match="step 0"):
         list(states(GAME, replace(episode(3), chance={"heads": [1], "food": []})))
     with pytest.raises(EpisodeError, match="step 0"):
         list(states(GAME, replace(episode(3), chance=None)))
 
 
-def test_equal_scores_share_a_place_and_the_next_is_skipped() -> None:
-    assert placements_from([5, 9, 5, 1]) == (2, 1, 2, 4)
+def test_equal_scores_share_a_placement() -> None:
+    assert placements_from_scores([5, 9, 5, 1]) == (2, 1, 2, 4)
 
 
-def test_games_are_found_by_their_name() -> None:
+def test_games_are_found_by_name() -> None:
     assert GAMES["hungry_geese"] is GAME
     assert all(name == game.name for name, game in GAMES.items())

@@ -52,7 +52,7 @@ def episode(seed: int) -> tuple[Episode, list[Any]]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_each_position_is_a_frame_and_faults_stand_beside_the_moves(seed: int) -> None:
+def test_the_frames_document_has_one_frame_per_position(seed: int) -> None:
     recorded, states = episode(seed)
     document = frames_json(recorded)
     assert json.loads(json.dumps(document)) == document
@@ -66,6 +66,6 @@ def test_each_position_is_a_frame_and_faults_stand_beside_the_moves(seed: int) -
     assert document["placements"] == list(recorded.placements)
 
 
-def test_frames_of_a_game_without_rules_here_are_refused() -> None:
+def test_frames_of_an_unknown_game_are_refused() -> None:
     with pytest.raises(GameError, match="no rules of 'chess'"):
         frames_json(replace(episode(1)[0], game="chess"))

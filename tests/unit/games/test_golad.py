@@ -10,7 +10,7 @@ import pytest
 
 from games.golad import GAME, State, rules_for
 from games.protocol import ConfigurationError, GameError, InvalidMove, Verdict
-from sandbox.match.channel import TO_CHILD_CAP
+from sandbox.match.questions import TO_CHILD_CAP
 
 BLOCKS = """
 00..
@@ -61,12 +61,12 @@ def half(state: State, move: Any) -> State:
     return GAME.step(state, {state.seat: move}, Random(0))[0]
 
 
-def test_a_living_cell_stays_with_its_owner_on_two_or_three_neighbours_of_anybodys() -> None:
+def test_a_living_cell_survives_with_two_or_three_neighbours() -> None:
     after = half(board("0.... \n.1... \n..0.. \n..... \n..... \n....1"), "pass")
     assert rows(after).split()[:3] == [".....", ".1...", "....."]
 
 
-def test_a_living_cell_dies_on_four_neighbours() -> None:
+def test_a_living_cell_dies_with_four_neighbours() -> None:
     after = half(board(".0. \n010 \n.0. \n..."), "pass")
     assert rows(after).split()[1][1] == "."
 
@@ -74,34 +74,32 @@ def test_a_living_cell_dies_on_four_neighbours() -> None:
 @pytest.mark.parametrize(
     ("parents", "owner"), [("000", "0"), ("001", "0"), ("011", "1"), ("111", "1")]
 )
-def test_a_dead_cell_with_three_neighbours_is_born_to_the_majority(
-    parents: str, owner: str
-) -> None:
+def test_a_new_cell_belongs_to_the_majority_of_three_neighbours(parents: str, owner: str) -> None:
     after = half(board(f"..... \n.{parents}. \n..... \n....."), "pass")
     assert [row[2] for row in rows(after).split()] == [owner, parents[1], owner, "."]
 
 
-def test_the_board_does_not_wrap_and_cells_outside_are_dead() -> None:
+def test_cells_outside_the_board_are_dead() -> None:
     after = half(board("00..1 \n....1 \n....1 \n....."), "pass")
     assert rows(after).split() == [".....", "...11", ".....", "....."]
     after = half(board("0..0 \n.... \n.... \n0..1"), "pass")
     assert after.cells == (0, 0)
 
 
-def test_a_kill_takes_a_cell_of_anybodys_before_the_generation() -> None:
+def test_a_kill_removes_any_players_cell_before_the_generation() -> None:
     assert rows(half(board(TWO), "kill 4,0")).split() == TWO.split()
     assert rows(half(board(TWO), "kill 0,0")).split() == TWO.split()
     assert rows(half(board("00..... \n00...11"), "kill 6,1")).split() == ["00.....", "00....."]
     assert rows(half(board("00..... \n00...11"), "kill 0,1")).split() == ["00.....", "00....."]
 
 
-def test_a_birth_gives_up_two_cells_wherever_they_are() -> None:
+def test_a_birth_sacrifices_two_cells_anywhere() -> None:
     start = board("00.... \n0.0... \n...... \n....11 \n....11 \n0.....")
     after = half(start, "birth 1,1 2,1 0,5")
     assert rows(after).split() == ["00....", "00....", "......", "....11", "....11", "......"]
 
 
-def test_of_two_halves_each_has_its_move_and_its_generation() -> None:
+def test_each_half_round_has_one_move_and_one_generation() -> None:
     start = board(".... \n000. \n.... \n.... \n..11 \n..11")
     one = half(start, "pass")
     two = half(one, "pass")
@@ -130,9 +128,7 @@ def test_of_two_halves_each_has_its_move_and_its_generation() -> None:
         ("birth 3,0,1 0,0,2 1,1,3", "birth 3,0 0,0 1,1"),
     ],
 )
-def test_keywords_have_any_case_and_what_the_engine_ignores_is_left_out(
-    text: str, canonical: str
-) -> None:
+def test_move_keywords_are_case_insensitive(text: str, canonical: str) -> None:
     state = board(BLOCKS)
     assert GAME.parse(state, 0, text) == canonical
     assert GAME.parse(state, 0, canonical) == canonical
@@ -168,7 +164,7 @@ def test_keywords_have_any_case_and_what_the_engine_ignores_is_left_out(
         "mill 0,0",
     ],
 )
-def test_what_is_no_move_is_refused_with_what_was_expected(text: Any) -> None:
+def test_an_invalid_move_is_refused_with_the_expected_form(text: Any) -> None:
     with pytest.raises(InvalidMove, match=r'^expected "pass", "kill x,y" or "birth x,y a,b c,d"'):
         GAME.parse(board(BLOCKS), 0, text)
 
@@ -194,19 +190,21 @@ def test_what_is_no_move_is_refused_with_what_was_expected(text: Any) -> None:
         (1, "birth 3,0 2,2 2,2", "birth: 2,2 cannot be given up twice"),
     ],
 )
-def test_of_several_errors_the_engines_first_is_told(seat: int, text: str, reason: str) -> None:
+def test_a_move_with_several_errors_reports_the_engines_first_error(
+    seat: int, text: str, reason: str
+) -> None:
     with pytest.raises(InvalidMove) as refused:
         GAME.parse(board(BLOCKS, seat=seat), seat, text)
     assert str(refused.value).startswith(reason)
 
 
-def test_a_bad_move_changes_nothing_and_the_generation_passes_all_the_same() -> None:
+def test_an_invalid_move_still_runs_the_generation() -> None:
     start = board("..... \n.000. \n..... \n....1 \n...11 \n...1.")
     for answer in ("kill 0,0", "nonsense", Verdict.INVALID, Verdict.TIMEOUT, Verdict.ERROR):
         assert half(start, answer).cells == half(start, "pass").cells
 
 
-def test_the_opponent_is_told_the_move_in_one_word_and_null_for_none() -> None:
+def test_opponent_move_is_one_word_or_null() -> None:
     state = board(BLOCKS)
     assert GAME.observe(state, 1)["opponent_move"] == "null"
     for move, told in (
@@ -221,7 +219,7 @@ def test_the_opponent_is_told_the_move_in_one_word_and_null_for_none() -> None:
         assert GAME.observe(after, 0)["opponent_move"] == "null"
 
 
-def test_an_observation_speaks_the_words_of_the_sites_protocol() -> None:
+def test_an_observation_uses_the_official_field_names() -> None:
     state = half(board("00. \n00. \n... \n... \n.11 \n.11", max_rounds=7), "pass")
     assert GAME.observe(state, 1) == {
         "round": 1,
@@ -235,7 +233,7 @@ def test_an_observation_speaks_the_words_of_the_sites_protocol() -> None:
     }
 
 
-def test_after_a_time_out_or_an_error_a_seat_is_inert_and_its_fault_stays() -> None:
+def test_a_seat_makes_no_move_after_a_timeout_or_error() -> None:
     for fault in (Verdict.TIMEOUT, Verdict.ERROR):
         state = half(half(board(TWO, max_rounds=2), fault), "pass")
         assert state.cells == board(TWO).cells
@@ -249,7 +247,7 @@ def test_after_a_time_out_or_an_error_a_seat_is_inert_and_its_fault_stays() -> N
         assert outcome.rewards == (0.5, 0.5)
 
 
-def test_a_player_is_invalid_only_if_no_answer_was_a_move() -> None:
+def test_a_player_without_any_valid_answer_is_invalid() -> None:
     for answers, verdict in (
         (["x", "x"], Verdict.INVALID),
         (["x", "pass"], Verdict.DONE),
@@ -265,7 +263,7 @@ def test_a_player_is_invalid_only_if_no_answer_was_a_move() -> None:
         assert outcome.verdicts == (verdict, Verdict.DONE)
 
 
-def test_who_is_alone_on_the_board_has_won() -> None:
+def test_the_only_player_on_the_board_wins() -> None:
     after = half(board("00... \n00..1"), "pass")
     outcome = GAME.outcome(after)
     assert outcome is not None
@@ -275,20 +273,20 @@ def test_who_is_alone_on_the_board_has_won() -> None:
     assert (outcome.rewards, outcome.placements) == ((0.0, 1.0), (2, 1))
 
 
-def test_player_1_is_not_asked_when_the_first_half_left_one_player() -> None:
+def test_the_second_half_is_skipped_after_a_win_in_the_first() -> None:
     after = half(board("00... \n00..1", number=3), "pass")
     assert GAME.to_move(after) == ()
     assert (after.round, GAME.frame(after)["to_move"]) == (3, None)
     assert GAME.outcome(after).verdicts == (Verdict.DONE, Verdict.DONE)  # type: ignore[union-attr]
 
 
-def test_a_board_with_nobody_left_is_a_draw() -> None:
+def test_an_empty_board_is_a_draw() -> None:
     outcome = GAME.outcome(half(board("0...1 \n....."), "pass"))
     assert outcome is not None
     assert (outcome.rewards, outcome.placements) == ((0.5, 0.5), (1, 1))
 
 
-def test_the_last_round_has_both_halves_and_cell_counts_decide_nothing() -> None:
+def test_cell_counts_do_not_break_a_draw() -> None:
     state = half(board("00....11 \n00....11 \n00...... \n........", max_rounds=1), "pass")
     assert GAME.to_move(state) == (1,)
     state = half(state, "pass")
@@ -298,7 +296,7 @@ def test_the_last_round_has_both_halves_and_cell_counts_decide_nothing() -> None
     assert outcome.rewards == (0.5, 0.5)
 
 
-def test_a_hundred_rounds_are_two_hundred_halves() -> None:
+def test_one_hundred_rounds_are_two_hundred_halves() -> None:
     configuration = GAME.configure({"width": 5, "height": 2, "startingCells": 3})
     assert GAME.longest(configuration) == 200
     state, halves = board(TWO), 0
@@ -307,7 +305,7 @@ def test_a_hundred_rounds_are_two_hundred_halves() -> None:
     assert (halves, state.round) == (200, 100)
 
 
-def test_a_step_refuses_what_no_referee_would_hand_it() -> None:
+def test_invalid_step_arguments_are_refused() -> None:
     state = board(BLOCKS)
     for moves in ({}, {1: "pass"}, {0: None}, {0: "kill 3,0"}, {0: Verdict.DONE}):
         with pytest.raises(GameError):
@@ -328,7 +326,7 @@ STANDARD = {
 }
 
 
-def test_the_standard_configuration_is_the_sites() -> None:
+def test_the_standard_configuration_matches_the_official_site() -> None:
     assert GAME.configure({}) == STANDARD
     assert GAME.configure({"width": None, "separateStartingCells": False}) == {
         **STANDARD,
@@ -356,13 +354,13 @@ def test_the_standard_configuration_is_the_sites() -> None:
         ({"seed": 7}, "seed"),
     ],
 )
-def test_a_wrong_value_or_name_is_refused_by_name(overrides: Any, field: str) -> None:
+def test_a_wrong_configuration_field_is_named(overrides: Any, field: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{field}: "):
         GAME.configure(overrides)
 
 
 @pytest.mark.parametrize(("size", "most"), [((6, 6), 10), ((8, 8), 19), ((18, 16), 86)])
-def test_starting_cells_fill_at_most_six_tenths_of_the_board(
+def test_starting_cells_fill_at_most_60_percent_of_the_board(
     size: tuple[int, int], most: int
 ) -> None:
     chosen = {"width": size[0], "height": size[1], "startingCells": most}
@@ -371,7 +369,7 @@ def test_starting_cells_fill_at_most_six_tenths_of_the_board(
         GAME.configure({**chosen, "startingCells": most + 1})
 
 
-def test_a_start_given_back_must_fit_its_configuration() -> None:
+def test_a_recorded_start_must_fit_the_configuration() -> None:
     configuration = GAME.configure({"width": 6, "height": 6, "startingCells": 2})
     for chance in (
         {"cells": [1], "owners": [0]},
@@ -386,7 +384,7 @@ def test_a_start_given_back_must_fit_its_configuration() -> None:
         GAME.reset(configuration, 1, Random(0))
 
 
-def test_the_largest_board_fits_into_what_a_player_is_told() -> None:
+def test_the_largest_board_fits_into_one_observation() -> None:
     configuration = GAME.configure({"width": 300, "height": 200, "startingCells": 18_000})
     state, _ = GAME.reset(configuration, 2, Random(1))
     assert len(json.dumps(GAME.observe(state, 0))) < TO_CHILD_CAP - 1000

@@ -86,7 +86,7 @@ def next_field(field: Sequence[Sequence[str]]) -> list[list[str]]:
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_every_half_round_is_the_move_and_then_one_generation(played: Played) -> None:
+def test_every_half_round_is_a_move_and_one_generation(played: Played) -> None:
     _, states, _, moves = played
     for before, after, asked in zip(states, states[1:], moves, strict=False):
         field = [list(row) for row in GAME.frame(before)["field"]]
@@ -106,7 +106,7 @@ def test_every_half_round_is_the_move_and_then_one_generation(played: Played) ->
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_a_start_is_itself_turned_round_with_the_owners_swapped(played: Played) -> None:
+def test_a_start_is_symmetric_under_rotation(played: Played) -> None:
     configuration, states, *_ = played
     field = GAME.frame(states[0])["field"]
     swapped = str.maketrans("01", "10")
@@ -119,7 +119,7 @@ def test_a_start_is_itself_turned_round_with_the_owners_swapped(played: Played) 
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_a_game_ends_in_time_and_only_who_is_alone_wins(played: Played) -> None:
+def test_only_a_sole_survivor_wins(played: Played) -> None:
     configuration, states, _, moves = played
     assert len(moves) <= GAME.longest(configuration)
     assert all(GAME.outcome(state) is None for state in states[:-1])
@@ -136,7 +136,7 @@ def test_a_game_ends_in_time_and_only_who_is_alone_wins(played: Played) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_moves_and_chance_given_back_give_the_same_states(played: Played) -> None:
+def test_recorded_moves_and_chance_replay_the_same_states(played: Played) -> None:
     configuration, states, events, moves = played
     events = json.loads(json.dumps(events))
     state, again = GAME.reset(configuration, 2, events[0])
@@ -148,7 +148,7 @@ def test_moves_and_chance_given_back_give_the_same_states(played: Played) -> Non
 
 @settings(max_examples=30, deadline=None)
 @given(games)
-def test_a_recorded_episode_plays_again_from_its_bytes(played: Played) -> None:
+def test_a_recorded_episode_replays_from_bytes(played: Played) -> None:
     configuration, states, events, moves = played
     outcome = GAME.outcome(states[-1])
     assert outcome is not None
@@ -180,7 +180,7 @@ def test_a_recorded_episode_plays_again_from_its_bytes(played: Played) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(games)
-def test_what_a_seat_sees_is_json_of_its_own_and_names_nobody(played: Played) -> None:
+def test_an_observation_is_a_json_copy(played: Played) -> None:
     for state in played[1]:
         for seat in (0, 1):
             seen = GAME.observe(state, seat)
@@ -197,7 +197,7 @@ def test_what_a_seat_sees_is_json_of_its_own_and_names_nobody(played: Played) ->
     st.text("pasPASkilbrth 0123,-\n\t")
     | st.from_regex(r"(pass|Kill|biRth)( -?[0-9],[0-9]){0,4} ?", fullmatch=True)
 )
-def test_any_line_is_a_move_that_reads_as_itself_or_is_refused(line: str) -> None:
+def test_an_accepted_move_parses_to_the_same_move_again(line: str) -> None:
     state, _ = GAME.reset(
         GAME.configure({"width": 6, "height": 6, "startingCells": 9}), 2, Random(1)
     )

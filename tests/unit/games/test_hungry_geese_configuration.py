@@ -21,15 +21,15 @@ STANDARD = {
 }
 
 
-def test_the_standard_configuration_is_kaggles() -> None:
+def test_the_standard_configuration_matches_kaggle() -> None:
     assert GAME.configure({}) == STANDARD
 
 
-def test_an_override_replaces_and_null_means_the_default() -> None:
+def test_a_null_override_means_the_default() -> None:
     assert GAME.configure({"rows": 9, "columns": None}) == {**STANDARD, "rows": 9}
 
 
-def test_a_whole_float_is_an_integer_as_in_json_schema() -> None:
+def test_a_whole_float_counts_as_an_integer() -> None:
     rows = GAME.configure({"rows": 9.0})["rows"]
     assert rows == 9
     assert isinstance(rows, int)
@@ -61,7 +61,7 @@ def test_a_time_may_be_a_fraction() -> None:
         ("seed", 7),
     ],
 )
-def test_a_wrong_value_or_name_is_refused_by_name(field: str, value: Any) -> None:
+def test_a_wrong_configuration_field_is_named(field: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"^{field}: ") as refusal:
         GAME.configure({field: value})
     assert refusal.value.field == field

@@ -30,7 +30,7 @@ Played = tuple[list[State], list[Any], list[dict[int, Any]]]
 
 @settings(max_examples=150, deadline=None)
 @given(games)
-def test_no_cell_holds_two_things_and_none_is_off_the_board(played: Played) -> None:
+def test_no_cell_is_occupied_twice(played: Played) -> None:
     for state in played[0]:
         cells = [*state.food, *(cell for goose in state.geese for cell in goose)]
         assert len(cells) == len(set(cells))
@@ -39,7 +39,7 @@ def test_no_cell_holds_two_things_and_none_is_off_the_board(played: Played) -> N
 
 @settings(max_examples=150, deadline=None)
 @given(games)
-def test_cells_are_conserved_and_food_is_what_fits(played: Played) -> None:
+def test_food_and_lengths_follow_the_rules(played: Played) -> None:
     states, events, _ = played
     for before, after, event in zip(states, states[1:], events[1:], strict=False):
         occupied = sum(map(len, after.geese))
@@ -55,7 +55,7 @@ def test_cells_are_conserved_and_food_is_what_fits(played: Played) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(games)
-def test_a_goose_is_on_the_board_exactly_while_it_plays_or_survived(played: Played) -> None:
+def test_only_active_or_surviving_geese_are_on_the_board(played: Played) -> None:
     for state in played[0]:
         for seat, goose in enumerate(state.geese):
             stands = seat in state.active or state.endings[seat] is Ending.SURVIVED
@@ -66,7 +66,7 @@ def test_a_goose_is_on_the_board_exactly_while_it_plays_or_survived(played: Play
 
 @settings(max_examples=150, deadline=None)
 @given(games)
-def test_a_game_ends_in_time_and_who_lives_longer_is_placed_better(played: Played) -> None:
+def test_placements_follow_survival_time(played: Played) -> None:
     states = played[0]
     last = states[-1]
     outcome = GAME.outcome(last)
@@ -85,13 +85,13 @@ def test_a_game_ends_in_time_and_who_lives_longer_is_placed_better(played: Playe
 
 @settings(max_examples=60, deadline=None)
 @given(configurations, st.integers(1, 8), st.integers(0, 2**32))
-def test_a_seed_gives_the_same_game_again(configuration: Any, seats: int, seed: int) -> None:
+def test_one_seed_gives_one_game(configuration: Any, seats: int, seed: int) -> None:
     assert play(configuration, seats, seed) == play(configuration, seats, seed)
 
 
 @settings(max_examples=100, deadline=None)
 @given(games, st.data())
-def test_moves_and_chance_given_back_give_the_same_states(played: Played, data: Any) -> None:
+def test_recorded_moves_and_chance_replay_the_same_states(played: Played, data: Any) -> None:
     states, events, moves = played
     events = json.loads(json.dumps(events))
     configuration = {
@@ -111,7 +111,7 @@ def test_moves_and_chance_given_back_give_the_same_states(played: Played, data: 
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_an_observation_tells_the_board_the_step_and_the_own_seat_and_nothing_else(
+def test_an_observation_has_only_board_step_and_seat(
     played: Played,
 ) -> None:
     for state in played[0]:
@@ -132,7 +132,7 @@ def test_an_observation_tells_the_board_the_step_and_the_own_seat_and_nothing_el
 
 @settings(max_examples=100, deadline=None)
 @given(games)
-def test_a_state_is_never_changed_by_what_is_done_with_it(played: Played) -> None:
+def test_steps_and_frames_never_change_a_state(played: Played) -> None:
     for state in played[0][:-1]:
         before = tuple(state)
         GAME.frame(state)["geese"].append("x")
@@ -142,7 +142,7 @@ def test_a_state_is_never_changed_by_what_is_done_with_it(played: Played) -> Non
 
 @settings(max_examples=50, deadline=None)
 @given(games)
-def test_a_frame_is_json_and_shows_the_whole_board(played: Played) -> None:
+def test_a_frame_shows_the_whole_board(played: Played) -> None:
     frame = GAME.frame(played[0][-1])
     assert json.loads(json.dumps(frame)) == frame
     assert None not in frame["endings"]

@@ -16,7 +16,7 @@ from tests.unit.games.positions import episode
 TEAMS = ("Ada", "Bob", "Cyd", "Dan")
 
 
-def test_the_first_state_is_as_kaggle_writes_it() -> None:
+def test_the_first_state_matches_kaggles_format() -> None:
     document = episode_json(episode(3), episode_id=7, team_names=TEAMS)
     first, second, *_ = document["steps"][0]
     assert first["action"] == second["action"] == "NORTH"
@@ -32,7 +32,7 @@ def test_the_first_state_is_as_kaggle_writes_it() -> None:
     assert second["observation"] == {"index": 1, "remainingOverageTime": 60.0}
 
 
-def test_each_state_has_the_action_that_led_to_it_and_no_action_for_a_failure() -> None:
+def test_each_state_has_the_preceding_action() -> None:
     recorded = next(e for e in map(episode, range(100)) if "TIMEOUT" in e.verdicts)
     document = episode_json(recorded, episode_id=7, team_names=TEAMS)
     assert len(document["steps"]) == len(recorded.steps) + 1
@@ -49,7 +49,7 @@ def test_each_state_has_the_action_that_led_to_it_and_no_action_for_a_failure() 
     assert document["statuses"] == list(recorded.verdicts)
 
 
-def test_info_names_the_teams_and_the_true_times() -> None:
+def test_info_has_team_names_and_measured_times() -> None:
     recorded = episode(3)
     info = episode_json(
         recorded, episode_id=7, team_names=TEAMS, submission_numbers=[11, 12, 13, 14]
@@ -71,14 +71,14 @@ def test_the_result_is_the_last_state() -> None:
     ]
 
 
-def test_an_export_needs_a_name_for_each_seat_and_a_game_kaggle_has() -> None:
+def test_an_export_needs_one_team_name_per_seat() -> None:
     with pytest.raises(GameError, match="team_names"):
         episode_json(episode(3), episode_id=7, team_names=["Ada"])
     with pytest.raises(GameError, match="game"):
         episode_json(replace(episode(3), game="chess"), episode_id=7, team_names=TEAMS)
 
 
-def test_a_log_has_one_list_of_one_entry_for_each_call() -> None:
+def test_a_log_has_one_entry_per_call() -> None:
     moves: list[dict[str, Any]] = [
         {"step": 1, "charged_seconds": 0.1234567, "stdout": "a", "stderr": ""},
         {"step": 2, "charged_seconds": None, "stdout": "", "stderr": "b"},
@@ -89,7 +89,7 @@ def test_a_log_has_one_list_of_one_entry_for_each_call() -> None:
     ]
 
 
-def test_what_was_printed_while_loading_stands_in_the_first_entry() -> None:
+def test_the_first_log_entry_has_the_output_of_loading() -> None:
     load: dict[str, Any] = {
         "step": 0,
         "charged_seconds": None,

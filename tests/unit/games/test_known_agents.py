@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from benchmarks.anchors import AGENTS, CONFIGURATIONS, Known, row
-from benchmarks.steps import module_of
+from benchmarks.engine_steps import module_of
 from games.golad import GAME as GOLAD
 from games.snake import GAME as SNAKE
 
@@ -42,13 +42,13 @@ def load(game: str, name: str) -> ModuleType:
     return module_of(game, name, "bot.py" if game == "golad" else "main.py")
 
 
-def test_the_bots_of_the_known_order_are_there() -> None:
+def test_every_bot_of_the_known_order_exists() -> None:
     assert {path.parent.name for path in (AGENTS / "golad").glob("*/bot.py")} >= set(BOTS)
 
 
 @pytest.mark.parametrize("name", BOTS)
 @pytest.mark.parametrize("overrides", BOARDS)
-def test_a_bot_only_makes_moves_that_are_allowed(name: str, overrides: dict[str, int]) -> None:
+def test_a_bot_makes_only_legal_moves(name: str, overrides: dict[str, int]) -> None:
     decide = load("golad", name).decide
     configuration = GOLAD.configure({"maxRounds": 12, **overrides})
     state, _ = GOLAD.reset(configuration, 2, Random(5))
@@ -61,7 +61,7 @@ def test_a_bot_only_makes_moves_that_are_allowed(name: str, overrides: dict[str,
 
 
 @pytest.mark.parametrize("name", BOTS)
-def test_a_bot_answers_each_request_of_the_protocol_with_one_line(name: str) -> None:
+def test_a_bot_answers_each_request_with_one_line(name: str) -> None:
     folder = AGENTS / "golad" / name
     manifest = json.loads((folder / "peck.json").read_text(encoding="utf-8"))
     assert manifest == {"contract": "riddles", "entry": ["python", "bot.py"]}
@@ -75,14 +75,14 @@ def test_a_bot_answers_each_request_of_the_protocol_with_one_line(name: str) -> 
     assert all(answer.split()[0] in ("pass", "kill", "birth") for answer in answers)
 
 
-def test_the_one_step_bots_take_the_win_that_lies_one_step_ahead() -> None:
+def test_one_step_bots_take_a_win_in_one_step() -> None:
     field = [*"00....", *"00..11", *"....1."]
     for name in ("greedy", "greedy_kills", "search"):
         answer = load("golad", name).decide(6, 3, "0", field)
         assert answer in ("kill 4,1", "kill 5,1", "kill 4,2")
 
 
-def test_the_search_plays_on_by_the_next_generation_alone_when_its_bank_runs_low() -> None:
+def test_the_search_bot_moves_with_a_low_time_bank() -> None:
     field = [*"00....", *"00..11", *"....11", *"......"]
     for bank_seconds in (10.0, 3.0, 0.1):
         search = load("golad", "search")
@@ -113,7 +113,7 @@ def test_a_stronger_bot_beats_a_weaker_one_over_a_few_games() -> None:
 
 @pytest.mark.parametrize("name", ["uniform", "cycle", "shortest_path", "cycle_repair", "rollouts"])
 @pytest.mark.parametrize("size", [(10, 10), (5, 4), (4, 5), (3, 5), (2, 3)])
-def test_a_snake_moves_into_free_cells_only(name: str, size: tuple[int, int]) -> None:
+def test_a_snake_agent_moves_only_into_free_cells(name: str, size: tuple[int, int]) -> None:
     agent = load("snake", name).agent
     configuration = SNAKE.configure({"width": size[0], "height": size[1], "maxSteps": 60})
     chance = Random(3)
@@ -125,14 +125,14 @@ def test_a_snake_moves_into_free_cells_only(name: str, size: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("name", ["uniform", "cycle", "shortest_path", "cycle_repair", "rollouts"])
-def test_a_snakes_last_callable_is_its_agent(name: str) -> None:
+def test_the_last_callable_of_a_snake_file_is_the_agent(name: str) -> None:
     callables = [found for found in vars(load("snake", name)).values() if callable(found)]
     assert callables[-1].__name__ == "agent"
 
 
 @pytest.mark.parametrize("name", ["cycle", "cycle_repair", "rollouts"])
 @pytest.mark.parametrize("size", [(4, 4), (6, 5), (5, 6)])
-def test_a_snake_on_a_closed_way_fills_the_board(name: str, size: tuple[int, int]) -> None:
+def test_a_cycle_following_snake_fills_the_board(name: str, size: tuple[int, int]) -> None:
     agent = load("snake", name).agent
     configuration = SNAKE.configure({"width": size[0], "height": size[1], "maxSteps": 2000})
     chance = Random(1)
@@ -157,11 +157,11 @@ def snake_length(name: str) -> float:
     return outcome.statistics[0]["length"]
 
 
-def test_cycle_repair_fills_the_papers_board_far_faster_than_the_cycle_alone() -> None:
+def test_cycle_repair_grows_faster_than_the_plain_cycle() -> None:
     assert snake_length("cycle_repair") > 80 > 50 > snake_length("cycle")
 
 
-def test_a_row_tells_how_far_a_mean_is_from_the_known_figure() -> None:
+def test_a_row_shows_the_distance_from_the_known_figure() -> None:
     results = [(0.0,), (1.0,)] * 50
     cells = row(Known("wins", 0, 0.65, percent=True), results)
     assert cells == ("wins", "100", "50.0 %", "40.2 % .. 59.8 %", "65.0 %", "-3.0", "yes")
@@ -170,7 +170,7 @@ def test_a_row_tells_how_far_a_mean_is_from_the_known_figure() -> None:
     assert cells[4:] == (">= 65.0 %", "-3.0", "NO")
 
 
-def test_equal_results_alone_do_not_tell_how_far_a_mean_is_from_another_figure() -> None:
+def test_equal_results_give_no_distance_to_another_figure() -> None:
     figure = Known("wins", 0, 0.95, percent=True)
     assert row(figure, [(1.0,)] * 10)[-2:] == ("-", "-")
     assert row(figure, [(0.95,)] * 10)[-2:] == ("+0.0", "yes")

@@ -107,7 +107,7 @@ def _sorted(frame: snakes.Frame) -> snakes.Frame:
 
 
 @pytest.mark.parametrize("ruleset", RULESETS)
-def test_every_turn_of_every_ruleset_is_the_peers(ruleset: str) -> None:
+def test_every_battlesnake_turn_matches_the_peer_engine(ruleset: str) -> None:
     random, turns, number = Random(ruleset), 0, 0
     while turns < 400 or number < 2 * len(BOARDS):
         width, height, seats = BOARDS[number % len(BOARDS)]
@@ -128,7 +128,9 @@ def test_every_turn_of_every_ruleset_is_the_peers(ruleset: str) -> None:
 
 @pytest.mark.parametrize(("side", "cells"), [(6, 10), (8, 19), (16, 40)])
 @pytest.mark.parametrize("separate", [True, False])
-def test_every_half_round_is_the_peers(side: int, cells: int, separate: bool) -> None:
+def test_every_golad_half_round_matches_the_peer_engine(
+    side: int, cells: int, separate: bool
+) -> None:
     width = side + side // 8
     configuration = GOLAD.configure(
         {

@@ -11,15 +11,15 @@ import pettingzoo
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
-from games.conformance import check
-from games.pettingzoo import Adapted
+from games.conformance import check_conformance
+from games.pettingzoo import PettingZooGame
 from games.protocol import GameError, InvalidMove, Verdict
 from tests.unit.games import worked_example
 
 DOCUMENTED = worked_example.adapters()
-TICTACTOE: Adapted = DOCUMENTED["TICTACTOE"]
-ROCK_PAPER_SCISSORS: Adapted = DOCUMENTED["RPS"]
-CONNECT_FOUR = Adapted(
+TICTACTOE: PettingZooGame = DOCUMENTED["TICTACTOE"]
+ROCK_PAPER_SCISSORS: PettingZooGame = DOCUMENTED["RPS"]
+CONNECT_FOUR = PettingZooGame(
     partial(pettingzoo.make, "aec", "classic/connect_four-v3"),
     name="connect_four",
     title="Connect four",
@@ -29,13 +29,13 @@ CONNECT_FOUR = Adapted(
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, ROCK_PAPER_SCISSORS], ids=lambda game: game.name)
-def test_classics_keep_every_promise(game: Adapted) -> None:
-    assert check(game, games=3).broken == {}
+def test_classic_games_pass_every_conformance_check(game: PettingZooGame) -> None:
+    assert check_conformance(game, games=3).broken == {}
     assert game.seats == range(2, 3)
     assert game.version.endswith(f"+pettingzoo-{pettingzoo.__version__}")
 
 
-def play(game: Adapted, *moves: dict[int, Any]) -> Any:
+def play(game: PettingZooGame, *moves: dict[int, Any]) -> Any:
     state, _ = game.reset(game.configure({}), 2, Random(1))
     for step in moves:
         assert set(step) == set(game.to_move(state))
@@ -47,7 +47,7 @@ def play(game: Adapted, *moves: dict[int, Any]) -> Any:
     return state
 
 
-def test_three_in_a_row_wins_and_the_other_seat_is_second() -> None:
+def test_three_in_a_row_wins() -> None:
     state = play(TICTACTOE, {0: 0}, {1: 3}, {0: 1}, {1: 4}, {0: 2})
     outcome = TICTACTOE.outcome(state)
     assert outcome is not None
@@ -62,7 +62,7 @@ def test_four_in_a_column_win() -> None:
     assert outcome.placements == (1, 2)
 
 
-def test_all_at_once_is_scored_over_the_rounds_and_equal_sums_tie() -> None:
+def test_simultaneous_moves_are_scored_over_all_rounds() -> None:
     rock, paper = 0, 1
     ahead = [{0: paper, 1: rock}] * 8 + [{0: rock, 1: paper}] * 7
     outcome = ROCK_PAPER_SCISSORS.outcome(play(ROCK_PAPER_SCISSORS, *ahead))
@@ -73,7 +73,7 @@ def test_all_at_once_is_scored_over_the_rounds_and_equal_sums_tie() -> None:
     assert even.placements == (1, 1)
 
 
-def test_what_the_mask_forbids_is_no_move() -> None:
+def test_a_masked_action_is_an_invalid_move() -> None:
     state = play(TICTACTOE, {0: 4})
     assert TICTACTOE.observe(state, 1)["action_mask"] == [1, 1, 1, 1, 0, 1, 1, 1, 1]
     with pytest.raises(InvalidMove, match="4 is not allowed now"):
@@ -81,12 +81,12 @@ def test_what_the_mask_forbids_is_no_move() -> None:
 
 
 @pytest.mark.parametrize("raw", [9, -1, 1.0, True, None, "1", [1]])
-def test_what_is_not_in_the_space_is_no_move(raw: Any) -> None:
+def test_an_action_outside_the_space_is_an_invalid_move(raw: Any) -> None:
     with pytest.raises(InvalidMove, match="expected one of Discrete"):
         TICTACTOE.parse(play(TICTACTOE), 0, raw)
 
 
-def test_a_fault_ends_the_episode_with_that_seat_last() -> None:
+def test_a_fault_ends_the_episode_with_the_faulty_seat_last() -> None:
     state = play(ROCK_PAPER_SCISSORS, {0: 1, 1: 0}, {0: Verdict.TIMEOUT, 1: 0})
     outcome = ROCK_PAPER_SCISSORS.outcome(state)
     assert outcome is not None
@@ -94,7 +94,7 @@ def test_a_fault_ends_the_episode_with_that_seat_last() -> None:
     assert outcome.verdicts == (Verdict.TIMEOUT, Verdict.DONE)
 
 
-def test_another_number_of_seats_is_refused() -> None:
+def test_a_wrong_number_of_seats_is_refused() -> None:
     with pytest.raises(GameError, match="is for 2, not 3"):
         TICTACTOE.reset({}, 3, Random(1))
 
@@ -130,31 +130,35 @@ class Walk:
         return seen, rewards, done, dict.fromkeys(actions, False), {agent: {} for agent in actions}
 
 
-def test_other_spaces_luck_and_ends_at_different_times_keep_every_promise() -> None:
-    game = Adapted(Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 5)
-    report = check(game, games=3)
+def test_a_random_walk_game_passes_every_conformance_check() -> None:
+    game = PettingZooGame(
+        Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 5
+    )
+    report = check_conformance(game, games=3)
     assert report.broken == {}
     assert report.longest_game == 5
 
 
-def test_the_last_step_cuts_an_episode_off() -> None:
-    game = Adapted(Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 2)
-    report = check(game, games=2)
+def test_the_step_limit_ends_an_episode() -> None:
+    game = PettingZooGame(
+        Walk, name="walk", title="Walk", version="1", longest=lambda configuration: 2
+    )
+    report = check_conformance(game, games=2)
     assert report.broken == {}
     assert report.longest_game == 2
 
 
-def test_luck_from_outside_the_seed_is_seen_by_the_check() -> None:
+def test_the_conformance_check_detects_unseeded_randomness() -> None:
     class Careless(Walk):
         def step(self, actions: Any) -> Any:
             self.luck = Random()
             return super().step(actions)
 
-    game = Adapted(Careless, name="walk", title="Walk", version="1", longest=lambda told: 5)
-    assert {"pure", "replay"} <= set(check(game, games=1).broken)
+    game = PettingZooGame(Careless, name="walk", title="Walk", version="1", longest=lambda told: 5)
+    assert {"pure", "replay"} <= set(check_conformance(game, games=1).broken)
 
 
-def test_a_discrete_space_may_begin_elsewhere() -> None:
+def test_a_discrete_space_may_start_above_zero() -> None:
     class FromFive(Walk):
         def action_space(self, agent: str) -> Any:
             return Discrete(3, start=5)
@@ -162,5 +166,5 @@ def test_a_discrete_space_may_begin_elsewhere() -> None:
         def step(self, actions: Any) -> Any:
             return super().step({agent: [action] for agent, action in actions.items()})
 
-    game = Adapted(FromFive, name="walk", title="Walk", version="1", longest=lambda told: 5)
-    assert check(game, games=1).broken == {}
+    game = PettingZooGame(FromFive, name="walk", title="Walk", version="1", longest=lambda told: 5)
+    assert check_conformance(game, games=1).broken == {}

@@ -29,13 +29,13 @@ def load(name: str) -> Callable[[Any, Any], Any]:
     return agent
 
 
-def test_there_are_six() -> None:
+def test_hungry_geese_has_at_least_six_reference_agents() -> None:
     assert len(NAMES) >= 6
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("overrides", [{}, {"rows": 3, "columns": 5, "min_food": 3}])
-def test_an_agent_plays_games_on_end_without_a_fault(name: str, overrides: Any) -> None:
+def test_an_agent_plays_many_games_without_a_fault(name: str, overrides: Any) -> None:
     configuration = GAME.configure({"episodeSteps": 60, **overrides})
     agents = [load(name) for _ in range(4)]
     for seed in range(2):

@@ -46,7 +46,7 @@ def result(state: State) -> Any:
     return outcome
 
 
-def test_it_starts_two_cells_long_at_5_2_with_the_tail_above() -> None:
+def test_the_snake_starts_two_cells_long_at_5_2() -> None:
     state, chance = GAME.reset(GAME.configure({}), 1, {"apple": [9, 9]})
     assert GAME.observe(state, 0) == {
         "step": 0,
@@ -60,20 +60,20 @@ def test_it_starts_two_cells_long_at_5_2_with_the_tail_above() -> None:
 
 
 @pytest.mark.parametrize(("way", "there"), [("down", [1, 2]), ("left", [0, 1]), ("right", [2, 1])])
-def test_a_move_takes_the_tail_along(way: str, there: list[int]) -> None:
+def test_a_move_advances_the_tail(way: str, there: list[int]) -> None:
     after = move(position([(1, 1), (1, 0)], (3, 3)), way)
     assert shown(after) == [there, [1, 1]]
     assert GAME.observe(after, 0)["step"] == 6
 
 
-def test_eating_keeps_the_tail_and_puts_down_another_apple() -> None:
+def test_eating_grows_the_snake() -> None:
     after = move(position([(1, 1), (1, 0)], (1, 2)), "down", [0, 0])
     assert shown(after) == [[1, 2], [1, 1], [1, 0]]
     assert GAME.frame(after)["apple"] == [0, 0]
 
 
 @pytest.mark.parametrize("raw", ["UP", "north", "", None, 0, ["up"], {"move": "up"}])
-def test_what_is_no_direction_is_refused(raw: Any) -> None:
+def test_an_unknown_direction_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidMove, match=r"^expected one of up, down, left, right"):
         GAME.parse(position([(1, 1), (1, 0)], (3, 3)), 0, raw)
 
@@ -90,14 +90,14 @@ def test_what_is_no_direction_is_refused(raw: Any) -> None:
         ([(1, 1), (1, 2), (2, 2), (2, 1)], "right", "right goes into the snake"),
     ],
 )
-def test_only_free_cells_can_be_entered_and_the_tails_is_not(
+def test_the_snake_cannot_enter_an_occupied_cell(
     snake: list[tuple[int, int]], way: str, reason: str
 ) -> None:
     with pytest.raises(InvalidMove, match=f"^{reason}$"):
         GAME.parse(position(snake, (3, 3)), 0, way)
 
 
-def test_a_snake_that_has_only_its_tails_cell_left_is_trapped() -> None:
+def test_a_snake_with_only_the_tail_cell_left_is_trapped() -> None:
     after = move(position([(0, 1), (1, 1), (1, 0)], (3, 3)), "up")
     assert GAME.to_move(after) == (0,)
     body = [(0, 1), (0, 2), (1, 2), (1, 1), (1, 0), (2, 0)]
@@ -108,7 +108,7 @@ def test_a_snake_that_has_only_its_tails_cell_left_is_trapped() -> None:
     assert result(after).verdicts == (Verdict.DONE,)
 
 
-def test_a_move_that_is_the_only_one_is_asked_for_and_counted() -> None:
+def test_a_forced_move_counts_as_a_step() -> None:
     state = position([(0, 0), (1, 0)], (3, 3))
     assert GAME.to_move(state) == (0,)
     for way in ("right", "up", "left"):
@@ -122,7 +122,7 @@ SEVEN = [(1, 2), (0, 2), (0, 1), (1, 1), (2, 1), (2, 0), (1, 0), (0, 0)]
 """All cells but one of a board of 3x3."""
 
 
-def test_a_full_board_is_won_and_has_no_apple() -> None:
+def test_a_full_board_is_won() -> None:
     after = move(position(SEVEN, (2, 2), size=(3, 3)), "right")
     assert GAME.frame(after)["apple"] is None
     assert result(after).statistics == ({"won": 1, "length": 9, "steps": 6},)
@@ -134,7 +134,7 @@ def test_a_win_on_the_last_step_counts() -> None:
     assert result(move(state, "right")).statistics == ({"won": 1, "length": 9, "steps": 1200},)
 
 
-def test_the_last_step_ends_it_with_the_length_that_it_has_and_counts_an_apple() -> None:
+def test_the_step_limit_ends_the_game_with_the_current_length() -> None:
     state = position([(1, 1), (1, 0)], (1, 2), step=98, max_steps=100)
     state = move(state, "right")
     assert GAME.to_move(state) == (0,)
@@ -144,7 +144,7 @@ def test_the_last_step_ends_it_with_the_length_that_it_has_and_counts_an_apple()
 
 
 @pytest.mark.parametrize("fault", [Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT])
-def test_a_fault_ends_it_without_a_reward_and_tells_the_length(fault: Verdict) -> None:
+def test_a_fault_ends_the_game_without_a_reward(fault: Verdict) -> None:
     state = position([(1, 1), (1, 0)], (3, 3))
     after, chance = GAME.step(state, {0: fault}, Random(0))
     assert chance == {"apple": None}
@@ -153,7 +153,7 @@ def test_a_fault_ends_it_without_a_reward_and_tells_the_length(fault: Verdict) -
     assert outcome.statistics == ({"won": 0, "length": 2, "steps": 5},)
 
 
-def test_a_step_refuses_what_no_referee_would_hand_it() -> None:
+def test_invalid_step_arguments_are_refused() -> None:
     state = position([(1, 1), (1, 0)], (1, 2))
     for moves in ({}, {0: None}, {0: "up"}, {0: Verdict.DONE}, {0: "north"}):
         with pytest.raises(GameError):
@@ -180,12 +180,12 @@ def test_a_step_refuses_what_no_referee_would_hand_it() -> None:
         ("steps", 7),
     ],
 )
-def test_a_wrong_value_or_name_is_refused_by_name(field: str, value: Any) -> None:
+def test_a_wrong_configuration_field_is_named(field: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"^{field}: "):
         GAME.configure({field: value})
 
 
-def test_the_standard_configuration_is_the_papers() -> None:
+def test_the_standard_configuration_matches_the_paper() -> None:
     configuration = GAME.configure({"width": None})
     assert configuration == {"width": 10, "height": 10, "maxSteps": 1200}
     assert GAME.longest(configuration) == 1200
@@ -225,7 +225,7 @@ games = st.builds(
 
 @settings(max_examples=80, deadline=None)
 @given(games)
-def test_a_snake_is_whole_on_the_board_and_grows_only_by_apples(played: Played) -> None:
+def test_a_snake_grows_only_by_apples(played: Played) -> None:
     configuration, states, _, moves = played
     for before, after, way in zip(states, states[1:], moves, strict=False):
         old, new = shown(before), shown(after)
@@ -244,7 +244,7 @@ def test_a_snake_is_whole_on_the_board_and_grows_only_by_apples(played: Played) 
 
 @settings(max_examples=80, deadline=None)
 @given(games)
-def test_a_game_ends_trapped_full_or_at_the_step_cap_and_never_before(played: Played) -> None:
+def test_a_game_ends_only_trapped_full_or_at_the_step_limit(played: Played) -> None:
     configuration, states, _, moves = played
     assert all(GAME.outcome(state) is None for state in states[:-1])
     last = states[-1]
@@ -261,7 +261,7 @@ def test_a_game_ends_trapped_full_or_at_the_step_cap_and_never_before(played: Pl
 
 @settings(max_examples=60, deadline=None)
 @given(games)
-def test_a_recorded_episode_plays_again_from_its_bytes(played: Played) -> None:
+def test_a_recorded_episode_replays_from_bytes(played: Played) -> None:
     configuration, states, events, moves = played
     outcome = result(states[-1])
     record = episode.Episode(
@@ -284,7 +284,7 @@ def test_a_recorded_episode_plays_again_from_its_bytes(played: Played) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(games)
-def test_what_is_seen_is_json_and_changing_it_changes_nothing(played: Played) -> None:
+def test_an_observation_is_a_json_copy(played: Played) -> None:
     for state in played[1]:
         seen = GAME.observe(state, 0)
         assert json.loads(json.dumps(seen)) == seen
@@ -292,7 +292,7 @@ def test_what_is_seen_is_json_and_changing_it_changes_nothing(played: Played) ->
         assert len(shown(state)[0]) == 2
 
 
-def test_apples_fall_on_all_free_cells_alike() -> None:
+def test_apples_appear_on_all_free_cells_equally_often() -> None:
     counts: dict[tuple[int, int], int] = {}
     rng, configuration = Random(7), GAME.configure({"width": 3, "height": 3})
     for _ in range(7000):

@@ -16,9 +16,7 @@ FIELD = ("survivor", "numpy_heuristic", "greedy", "random_legal")
 
 
 @pytest.mark.parametrize(("across", "down"), BOTH)
-def test_a_position_seen_in_a_mirror_twice_is_itself_and_plays_on_as_its_image(
-    across: bool, down: bool
-) -> None:
+def test_a_mirrored_position_plays_like_the_original(across: bool, down: bool) -> None:
     states, events, moves = careless_play(GAME.configure({}), 4, 3)
     for state, after, asked in zip(states, states[1:], moves, strict=False):
         image = mirrored(state, across, down)
@@ -35,7 +33,7 @@ def test_a_position_seen_in_a_mirror_twice_is_itself_and_plays_on_as_its_image(
 
 
 @pytest.mark.parametrize("name", ["survivor", "numpy_heuristic"])
-def test_a_teachers_opinion_of_a_position_is_what_it_played_there(name: str) -> None:
+def test_a_teachers_opinion_is_the_played_move(name: str) -> None:
     fresh = Teacher(name, GAME.configure({}), 1)
     number = TEACHERS.index(name)
     asked = [one for one in teachers.games(1, 5, FIELD) if one.teacher == number]
@@ -44,7 +42,7 @@ def test_a_teachers_opinion_of_a_position_is_what_it_played_there(name: str) -> 
         assert fresh.opinion(one.state, one.seat) == one.move
 
 
-def test_games_of_teachers_become_arrays_as_a_dataset_has_them(tmp_path: Path) -> None:
+def test_teacher_games_become_dataset_arrays(tmp_path: Path) -> None:
     teachers.play(1, 2, FIELD, ["survivor"], tmp_path / "teachers.npz")
     with np.load(tmp_path / "teachers.npz", allow_pickle=False) as data:
         count = len(data["moves"])

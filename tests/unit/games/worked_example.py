@@ -1,4 +1,4 @@
-"""What docs/games.md brings, as its reader would copy it."""
+"""The examples of docs/how-to/bring-a-game.md, as its reader would copy it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "games.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "bring-a-game.md"
 
 
 def source() -> str:

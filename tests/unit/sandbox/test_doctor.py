@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.doctor import DEGRADED, machine, report
-from sandbox.doctor.checks import Check, State
+from sandbox.doctor.checks import Check, CheckState
 from sandbox.doctor.machine import Machine
-from sandbox.doctor.probes import MatchGroup, Tried
+from sandbox.doctor.probes import MatchGroupProbe, ProbeResults
 from sandbox.launchers import degraded
 
 PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -22,7 +22,7 @@ FIRST = "".join(
 )
 BESIDE = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
 ALL_UIDS = "         0          0 4294967295\n"
-WHOLE = MatchGroup("", freezes=True, kills=True, counts=True, pressure=True)
+WHOLE = MatchGroupProbe("", freezes=True, kills=True, counts=True, pressure=True)
 INFO: Mapping[str, Any] = {
     "ServerVersion": "27.1",
     "CgroupDriver": "systemd",
@@ -31,10 +31,10 @@ INFO: Mapping[str, Any] = {
     "Runtimes": {"runc": {}, "runsc": {}},
     "DefaultRuntime": "runc",
 }
-SOUND = Tried(INFO, "", (), "bubblewrap 0.8.0", "", limited_groups=True, match_group=WHOLE)
-NO_ENGINE = Tried(None, "no engine answers", (), "bubblewrap 0.8.0", "", True, WHOLE)
-DENIED = MatchGroup("no group can be made: Permission denied")
-ORDINARY = Tried(None, "permission denied", (), "bubblewrap 0.8.0", "", False, DENIED)
+SOUND = ProbeResults(INFO, "", (), "bubblewrap 0.8.0", "", limited_groups=True, match_group=WHOLE)
+NO_ENGINE = ProbeResults(None, "no engine answers", (), "bubblewrap 0.8.0", "", True, WHOLE)
+DENIED = MatchGroupProbe("no group can be made: Permission denied")
+ORDINARY = ProbeResults(None, "permission denied", (), "bubblewrap 0.8.0", "", False, DENIED)
 
 
 def tree(root: Path, files: Mapping[str, str]) -> Path:
@@ -62,23 +62,27 @@ def tree(root: Path, files: Mapping[str, str]) -> Path:
 
 def read(root: Path, uid: int = 0, /, **files: str) -> Machine:
     """Files by their path with ``__`` for each slash."""
-    return machine.read(tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid)
+    return machine.read_machine(
+        tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid
+    )
 
 
-def concluded(read: Machine, tried: Tried = SOUND, architecture: str = "x86_64") -> report.Report:
-    return report.conclude(read, tried, "CPython 3.11.7", architecture)
+def concluded(
+    read: Machine, tried: ProbeResults = SOUND, architecture: str = "x86_64"
+) -> report.DoctorReport:
+    return report.build_report(read, tried, "CPython 3.11.7", architecture)
 
 
-def row(found: report.Report, name: str) -> Check:
+def row(found: report.DoctorReport, name: str) -> Check:
     (check,) = [check for check in found.checks if check.name == name]
     return check
 
 
-def losses(found: report.Report, launcher: str) -> set[str]:
+def losses(found: report.DoctorReport, launcher: str) -> set[str]:
     return {because for because, _ in found.degraded[launcher]}
 
 
-def test_hybrid_groups_are_told_from_pure_ones_and_from_the_first_version(tmp_path: Path) -> None:
+def test_the_cgroup_version_is_recognised(tmp_path: Path) -> None:
     hybrid = read(tmp_path / "hybrid")
     pure = read(
         tmp_path / "pure",
@@ -96,7 +100,7 @@ def test_hybrid_groups_are_told_from_pure_ones_and_from_the_first_version(tmp_pa
     assert bare.controllers == ()
 
 
-def test_controllers_that_are_not_offered_to_us_are_not_counted(tmp_path: Path) -> None:
+def test_only_offered_controllers_are_counted(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         proc__self__mountinfo=PURE,
@@ -105,8 +109,8 @@ def test_controllers_that_are_not_offered_to_us_are_not_counted(tmp_path: Path) 
     assert found.controllers == ("memory", "pids")
 
 
-def test_a_machine_without_any_of_its_files_is_read_too(tmp_path: Path) -> None:
-    found = machine.read(tmp_path, 1000)
+def test_a_machine_without_system_files_can_be_read(tmp_path: Path) -> None:
+    found = machine.read_machine(tmp_path, 1000)
     assert found.cgroup_version == "none"
     assert not found.system_pressure
     assert not found.schedstat
@@ -116,7 +120,7 @@ def test_a_machine_without_any_of_its_files_is_read_too(tmp_path: Path) -> None:
     assert "never runs without our filter" in shown.verdict
 
 
-def test_what_keeps_ordinary_users_from_namespaces_is_named(tmp_path: Path) -> None:
+def test_the_setting_that_forbids_user_namespaces_is_named(tmp_path: Path) -> None:
     for number, (name, value, switch) in enumerate(
         (
             ("proc__sys__user__max_user_namespaces", "0\n", "user.max_user_namespaces = 0"),
@@ -135,13 +139,13 @@ def test_what_keeps_ordinary_users_from_namespaces_is_named(tmp_path: Path) -> N
         found = read(tmp_path / str(number), 1000, **{name: value})
         assert found.user_namespaces == switch
         check = row(concluded(found, ORDINARY), "user namespaces")
-        assert check.state is State.MISSING
+        assert check.state is CheckState.MISSING
         assert switch.split(" ")[0] in check.remedy
         as_root = read(tmp_path / f"root{number}", 0, **{name: value})
-        assert row(concluded(as_root), "user namespaces").state is State.NOT_NEEDED
+        assert row(concluded(as_root), "user namespaces").state is CheckState.NOT_NEEDED
 
 
-def test_a_gpu_is_found_by_its_node_and_by_the_file_that_describes_it(tmp_path: Path) -> None:
+def test_a_gpu_is_found_by_device_node_and_cdi_file(tmp_path: Path) -> None:
     files = {
         "dev__nvidia0": "",
         "dev__nvidiactl": "",
@@ -152,15 +156,15 @@ def test_a_gpu_is_found_by_its_node_and_by_the_file_that_describes_it(tmp_path: 
     assert found.gpus == ("nvidia0",)
     assert found.cdi_files == ("/var/run/cdi/nvidia.json",)
     check = row(concluded(found), "gpu")
-    assert check.state is State.OK
+    assert check.state is CheckState.OK
     assert "/var/run/cdi/nvidia.json" in check.found
     bare = row(concluded(read(tmp_path / "bare", dev__nvidia0="")), "gpu")
-    assert bare.state is State.DEGRADED
+    assert bare.state is CheckState.DEGRADED
     assert "nvidia-ctk" in bare.remedy
-    assert row(concluded(read(tmp_path / "none")), "gpu").state is State.NOT_NEEDED
+    assert row(concluded(read(tmp_path / "none")), "gpu").state is CheckState.NOT_NEEDED
     written = {"dev__nvidia0": "", "etc__cdi__nvidia.yaml": "kind: nvidia.com/gpu\n"}
     unread = row(concluded(read(tmp_path / "yaml", **written)), "gpu")
-    assert unread.state is State.DEGRADED
+    assert unread.state is CheckState.DEGRADED
     assert "YAML" in unread.found
 
 
@@ -169,27 +173,27 @@ def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:
     assert found.launcher == "docker"
     assert found.degraded == {"docker": (), "bubblewrap": ()}
     assert "every row" in found.verdict
-    assert {check.state for check in found.checks} <= {State.OK, State.NOT_NEEDED}
+    assert {check.state for check in found.checks} <= {CheckState.OK, CheckState.NOT_NEEDED}
     told = row(found, "docker runtimes").found
     assert "gVisor is there, to be used by: python -m sandbox.node" in told
     assert "--runtime runsc" in told
 
 
-def test_gvisor_whose_boxes_cannot_call_back_is_told_with_the_option(tmp_path: Path) -> None:
+def test_gvisor_without_open_unix_sockets_is_reported(tmp_path: Path) -> None:
     deaf = {**INFO, "Runtimes": {"runc": {}, "runsc": {"path": "/usr/bin/runsc"}}}
     told = row(concluded(read(tmp_path), replace(SOUND, engine=deaf)), "docker runtimes").found
     assert "of no use to boxes without --host-uds=open" in told
 
 
-def test_every_lack_tells_what_it_costs_and_how_it_ends(tmp_path: Path) -> None:
+def test_every_lack_has_a_cost_and_a_remedy(tmp_path: Path) -> None:
     machines = (
-        concluded(machine.read(tmp_path / "nothing", 1000), ORDINARY),
-        concluded(machine.read(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
+        concluded(machine.read_machine(tmp_path / "nothing", 1000), ORDINARY),
+        concluded(machine.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
         concluded(
             read(
                 tmp_path / "much", 0, dev__nvidia0="", proc__swaps="F T S U P\n/dev/a p 2048 0 -2"
             ),
-            Tried(
+            ProbeResults(
                 INFO, "", ("the engine cannot limit swap on this kernel",), "", "", False, DENIED
             ),
         ),
@@ -197,7 +201,7 @@ def test_every_lack_tells_what_it_costs_and_how_it_ends(tmp_path: Path) -> None:
     seen = set()
     for found in machines:
         for check in found.checks:
-            if check.state in (State.DEGRADED, State.MISSING):
+            if check.state in (CheckState.DEGRADED, CheckState.MISSING):
                 seen.add(check.name)
                 assert check.costs, check
                 assert check.remedy, check
@@ -207,34 +211,36 @@ def test_every_lack_tells_what_it_costs_and_how_it_ends(tmp_path: Path) -> None:
     assert seen >= {"user", "docker engine", "kernel", "seccomp", "match groups", "swap", "gpu"}
 
 
-def test_without_psi_only_the_charge_suffers(tmp_path: Path) -> None:
-    without = MatchGroup("", freezes=True, kills=True, counts=True, pressure=False)
-    tried = Tried(INFO, "", (), "bubblewrap 0.8.0", "", True, without)
+def test_missing_psi_affects_only_the_charge(tmp_path: Path) -> None:
+    without = MatchGroupProbe("", freezes=True, kills=True, counts=True, pressure=False)
+    tried = ProbeResults(INFO, "", (), "bubblewrap 0.8.0", "", True, without)
     found = concluded(read(tmp_path, proc__pressure__cpu=""), tried)
     assert "psi=1" in row(found, "pressure (psi)").remedy
     assert losses(found, "docker") == losses(found, "bubblewrap") == {"no psi"}
     assert [attack.attack for _, attack in found.degraded["docker"]] == ["fairness"]
 
 
-def test_without_a_version_2_tree_nothing_is_frozen(tmp_path: Path) -> None:
-    tried = Tried(INFO, "", (), "", "", True, MatchGroup("no version 2 tree is mounted"))
+def test_without_cgroup_version_2_no_box_can_be_frozen(tmp_path: Path) -> None:
+    tried = ProbeResults(
+        INFO, "", (), "", "", True, MatchGroupProbe("no version 2 tree is mounted")
+    )
     found = concluded(read(tmp_path, proc__self__mountinfo=FIRST), tried)
     assert losses(found, "docker") == {"no version 2 tree"}
     assert "mount -t cgroup2" in row(found, "match groups").remedy
 
 
-def test_cores_are_watched_where_a_hypervisor_may_take_them(tmp_path: Path) -> None:
+def test_a_virtual_machine_needs_the_steal_monitor(tmp_path: Path) -> None:
     virtual = read(tmp_path / "virtual")
-    assert row(concluded(virtual), "lost cores").state is State.OK
+    assert row(concluded(virtual), "lost cores").state is CheckState.OK
     blind = row(concluded(virtual, replace(SOUND, above_all=False)), "lost cores")
-    assert blind.state is State.DEGRADED
+    assert blind.state is CheckState.DEGRADED
     assert "SYS_NICE" in blind.remedy
     real = read(tmp_path / "real", proc__cpuinfo="processor: 0\nflags: fpu lm\n")
     found = concluded(real, replace(SOUND, above_all=False))
-    assert row(found, "lost cores").state is State.NOT_NEEDED
+    assert row(found, "lost cores").state is CheckState.NOT_NEEDED
 
 
-def test_an_ordinary_user_with_bubblewrap_lacks_exactly_the_named_rows(tmp_path: Path) -> None:
+def test_bubblewrap_without_root_lacks_exactly_the_named_rows(tmp_path: Path) -> None:
     found = concluded(read(tmp_path, 1000), ORDINARY)
     assert found.launcher == "bubblewrap"
     rows = tuple(attack for _, attack in found.degraded["bubblewrap"])
@@ -242,8 +248,8 @@ def test_an_ordinary_user_with_bubblewrap_lacks_exactly_the_named_rows(tmp_path:
     assert losses(found, "bubblewrap") == {"bubblewrap without root"}
 
 
-def test_a_delegated_group_gives_an_ordinary_user_limits_and_freezing_back(tmp_path: Path) -> None:
-    tried = Tried(None, "permission denied", (), "bubblewrap 0.8.0", "", True, WHOLE)
+def test_a_delegated_control_group_restores_limits_and_freezing(tmp_path: Path) -> None:
+    tried = ProbeResults(None, "permission denied", (), "bubblewrap 0.8.0", "", True, WHOLE)
     found = concluded(read(tmp_path, 1000), tried)
     attacks = {attack.attack for _, attack in found.degraded["bubblewrap"]}
     assert attacks == {
@@ -253,47 +259,47 @@ def test_a_delegated_group_gives_an_ordinary_user_limits_and_freezing_back(tmp_p
     }
 
 
-def test_an_ordinary_user_with_an_engine_lacks_the_match_groups_alone(tmp_path: Path) -> None:
-    tried = Tried(INFO, "", (), "", "", False, DENIED)
+def test_an_engine_without_root_lacks_only_the_match_groups(tmp_path: Path) -> None:
+    tried = ProbeResults(INFO, "", (), "", "", False, DENIED)
     found = concluded(read(tmp_path, 1000), tried)
     assert found.launcher == "docker"
     assert losses(found, "docker") == {"no root"}
-    assert row(found, "control groups").state is State.NOT_NEEDED
+    assert row(found, "control groups").state is CheckState.NOT_NEEDED
 
 
-def test_an_engine_that_cannot_limit_something_degrades_its_boxes(tmp_path: Path) -> None:
+def test_an_engine_with_a_missing_limit_degrades_boxes(tmp_path: Path) -> None:
     cannot = ("the engine cannot limit memory on this kernel",)
-    found = concluded(read(tmp_path), Tried(INFO, "", cannot, "", "", True, WHOLE))
-    assert row(found, "docker engine").state is State.DEGRADED
+    found = concluded(read(tmp_path), ProbeResults(INFO, "", cannot, "", "", True, WHOLE))
+    assert row(found, "docker engine").state is CheckState.DEGRADED
     assert losses(found, "docker") == {"the engine"}
 
 
-def test_where_nothing_isolates_the_verdict_is_the_line_to_type(tmp_path: Path) -> None:
-    tried = Tried(None, "no engine", (), "", "bubblewrap is not installed", True, WHOLE)
+def test_without_isolation_the_verdict_names_the_command_to_type(tmp_path: Path) -> None:
+    tried = ProbeResults(None, "no engine", (), "", "bubblewrap is not installed", True, WHOLE)
     found = concluded(read(tmp_path), tried)
     assert found.launcher is None
     assert "apt-get install -y bubblewrap" in found.verdict
-    refused = Tried(None, "no engine", (), "bubblewrap 0.8.0", "no permissions", True, WHOLE)
+    refused = ProbeResults(None, "no engine", (), "bubblewrap 0.8.0", "no permissions", True, WHOLE)
     assert "To see what this machine refuses" in concluded(read(tmp_path), refused).verdict
 
 
-def test_a_machine_whose_calls_we_do_not_know_runs_no_agents(tmp_path: Path) -> None:
+def test_an_unsupported_architecture_runs_no_agents(tmp_path: Path) -> None:
     found = concluded(read(tmp_path), architecture="riscv64")
     assert found.launcher is None
-    assert row(found, "kernel").state is State.MISSING
+    assert row(found, "kernel").state is CheckState.MISSING
     assert concluded(read(tmp_path), architecture="aarch64").launcher == "docker"
 
 
-def test_few_mapped_uids_are_told(tmp_path: Path) -> None:
+def test_too_few_mapped_uids_are_reported(tmp_path: Path) -> None:
     some = read(tmp_path / "some", proc__self__uid_map="0 100000 65536\n")
-    assert row(concluded(some), "uid ranges").state is State.DEGRADED
+    assert row(concluded(some), "uid ranges").state is CheckState.DEGRADED
     one = read(tmp_path / "one", proc__self__uid_map="0 1000 1\n")
-    assert row(concluded(one), "uid ranges").state is State.MISSING
-    refused = Tried(None, "no engine", (), "bubblewrap 0.8.0", "no 1000 uids", False, DENIED)
+    assert row(concluded(one), "uid ranges").state is CheckState.MISSING
+    refused = ProbeResults(None, "no engine", (), "bubblewrap 0.8.0", "no 1000 uids", False, DENIED)
     assert "or run the node as an ordinary user" in concluded(one, refused).verdict
 
 
-def test_the_json_is_plain_and_keeps_its_names(tmp_path: Path) -> None:
+def test_the_json_report_has_stable_names(tmp_path: Path) -> None:
     value = json.loads(json.dumps(concluded(read(tmp_path, 1000), ORDINARY).as_json()))
     assert set(value) == {"isolated", "launcher", "verdict", "checks", "degraded"}
     assert value["isolated"] is True
@@ -309,30 +315,35 @@ def test_the_json_is_plain_and_keeps_its_names(tmp_path: Path) -> None:
     assert set(value["degraded"]["bubblewrap"][0]) == {"because", "attack", "costs", "remedy"}
 
 
-def test_the_whole_list_of_an_ordinary_user_is_made_of_the_smaller_ones() -> None:
-    whole = set(degraded.sentences("bubblewrap without root"))
+def test_the_list_without_root_contains_the_smaller_lists() -> None:
+    whole = set(degraded.sentences_for_lack("bubblewrap without root"))
     for part in ("no control groups", "no version 2 tree", "no root"):
-        assert set(degraded.sentences(part)) <= whole
+        assert set(degraded.sentences_for_lack(part)) <= whole
     assert len(whole) == len(DEGRADED["bubblewrap without root"])
 
 
-def test_a_node_says_by_its_descriptors_what_it_lacks() -> None:
+def test_a_node_derives_its_lacks_from_launcher_and_powers() -> None:
     everything = {"cpu_stat", "cpu_pressure", "freeze", "kill"}
 
     def said(launcher: str, root: bool, limits: bool, powers: set[str]) -> tuple[str, ...]:
-        return degraded.lacks(launcher, root=root, limits=limits, powers=powers)
+        return degraded.missing_protections(launcher, root=root, limits=limits, powers=powers)
 
     assert said("bubblewrap", True, True, everything) == ()
     assert said("docker", True, False, everything) == ()
-    assert said("docker", True, True, everything - {"cpu_pressure"}) == degraded.sentences("no psi")
-    assert said("docker", True, True, set()) == degraded.sentences("no version 2 tree")
-    assert said("docker", False, True, set()) == degraded.sentences("no root")
-    assert said("bubblewrap", False, False, set()) == degraded.sentences("bubblewrap without root")
+    assert said("docker", True, True, everything - {"cpu_pressure"}) == degraded.sentences_for_lack(
+        "no psi"
+    )
+    assert said("docker", True, True, set()) == degraded.sentences_for_lack("no version 2 tree")
+    assert said("docker", False, True, set()) == degraded.sentences_for_lack("no root")
+    assert said("bubblewrap", False, False, set()) == degraded.sentences_for_lack(
+        "bubblewrap without root"
+    )
 
 
-def test_the_page_on_security_names_every_lack_and_row_and_tests_that_are_there() -> None:
+def test_security_pages_name_every_lack_and_row() -> None:
     root = Path(__file__).parents[3]
-    page = (root / "SECURITY.md").read_text()
+    pages = [root / "SECURITY.md", *(root / "docs/security").glob("*.md")]
+    page = "\n".join(path.read_text() for path in pages)
     table = {
         name.strip()
         for line in page.splitlines()

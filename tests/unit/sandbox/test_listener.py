@@ -1,4 +1,4 @@
-"""The doors of a lending daemon before a crowd of strangers, and how one comes in beside it."""
+"""The listener of a lending daemon before a crowd of strangers, and how one comes in beside it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextlib.contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
-    with sandbox_listener.listen(path) as listener:
+    with sandbox_listener.open_listening_socket(path) as listener:
         yield listener
         listener.shutdown(socket.SHUT_RDWR)
 
@@ -46,14 +46,14 @@ def _refusal(path: Path) -> str:
     """The answer to a question, once this daemon has room to hear it."""
     for _ in range(200):
         with _knock(path) as late, contextlib.suppress(wire.WireError):
-            wire.send(late, {"op": "hello"})
-            reason: str = wire.receive(late)[0]["reason"]
+            wire.send_frame(late, {"op": "hello"})
+            reason: str = wire.receive_frame(late)[0]["reason"]
             return reason
         time.sleep(0.05)
     raise AssertionError("there was never room again")
 
 
-def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_away(
+def test_silent_connections_use_a_limited_number_of_threads(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -65,7 +65,7 @@ def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_a
         Listener(lambda *_: None, HELLO, frozenset()).open(listener)
         crowd = [stack.enter_context(_knock(path)) for _ in range(CROWD)]
         for line in crowd[STRANGERS:]:
-            answer, _ = wire.receive(line)
+            answer, _ = wire.receive_frame(line)
             assert "may not borrow" in answer["reason"]
         assert threading.active_count() - before <= MOST_ACCEPTING + STRANGERS
         for line in crowd[:STRANGERS]:
@@ -73,7 +73,7 @@ def test_a_crowd_of_silent_strangers_holds_a_few_threads_and_the_rest_are_sent_a
         assert "see --allow-uid" in _refusal(path)
 
 
-def test_who_comes_while_many_stand_before_the_door_waits_for_a_turn(path: Path) -> None:
+def test_a_client_waits_while_the_backlog_is_full(path: Path) -> None:
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))
         listener.listen(0)
@@ -88,22 +88,22 @@ def test_who_comes_while_many_stand_before_the_door_waits_for_a_turn(path: Path)
             while True:
                 taken, _ = listener.accept()
                 with taken, contextlib.suppress(wire.WireError):
-                    wire.receive(taken, deadline=time.monotonic() + 0.05)
-                    wire.send(taken, HELLO)
+                    wire.receive_frame(taken, deadline=time.monotonic() + 0.05)
+                    wire.send_frame(taken, HELLO)
                     return
 
         thread = threading.Thread(target=serve, daemon=True)
         with pytest.raises(loans.HostFault, match="no node answers"):
-            loans.hello(path, 0.05)
+            loans.node_hello(path, 0.05)
         with pytest.raises(loans.HostFault, match="another daemon listens"):
-            sandbox_listener.listen(path)
+            sandbox_listener.open_listening_socket(path)
         thread.start()
-        assert loans.hello(path, 5.0).node == "n"
+        assert loans.node_hello(path, 5.0).node == "n"
         thread.join()
 
 
 @pytest.mark.parametrize("fault", [BoxLate("no box was free in time"), HostFault("closing down")])
-def test_worker_can_tell_a_late_box_from_another_fault(path: Path, fault: HostFault) -> None:
+def test_a_worker_distinguishes_a_late_box_from_other_faults(path: Path, fault: HostFault) -> None:
     def lend(*_: object) -> None:
         raise fault
 

@@ -8,48 +8,51 @@ from pathlib import Path
 import pytest
 
 from sandbox import profiles
-from sandbox.box import missing
+from sandbox.box import missing_modules
 from sandbox.errors import HostFault
 from sandbox.launchers import images
 
 
-def test_versions_are_those_of_the_lock() -> None:
-    assert profiles.get("python").versions == {}
-    assert profiles.get("numpy").versions == {"numpy": "2.4.6"}
-    torch, gpu = profiles.get("torch").versions, profiles.get("torch-gpu").versions
+def test_profile_versions_match_the_lock() -> None:
+    assert profiles.get_profile("python").versions == {}
+    assert profiles.get_profile("numpy").versions == {"numpy": "2.4.6"}
+    torch, gpu = profiles.get_profile("torch").versions, profiles.get_profile("torch-gpu").versions
     assert torch["torch"] == "2.13.0+cpu"
     assert gpu["torch"] == "2.13.0"
-    assert torch["numpy"] == gpu["numpy"] == profiles.get("numpy").versions["numpy"]
+    assert torch["numpy"] == gpu["numpy"] == profiles.get_profile("numpy").versions["numpy"]
 
 
-def test_libraries_of_several_profiles_have_one_version() -> None:
-    science, torch = profiles.get("science").versions, profiles.get("torch").versions
+def test_shared_libraries_have_one_version_in_all_profiles() -> None:
+    science, torch = (
+        profiles.get_profile("science").versions,
+        profiles.get_profile("torch").versions,
+    )
     for library in ("numpy", "scipy", "numba"):
         assert science[library] == torch[library]
 
 
 def test_idle_science_box_imports_no_more_than_numpy() -> None:
-    assert profiles.get("science").imports == profiles.get("numpy").imports
-    assert profiles.get("science").zygote_mb == 0
+    assert profiles.get_profile("science").imports == profiles.get_profile("numpy").imports
+    assert profiles.get_profile("science").zygote_mb == 0
 
 
-@pytest.mark.parametrize("module", missing.PROFILE_OF)
+@pytest.mark.parametrize("module", missing_modules.PROFILE_OF)
 def test_remedy_names_the_smallest_profile_with_the_library(module: str) -> None:
     library = {"sklearn": "scikit-learn", "google": "protobuf"}.get(module, module)
     holding = [name for name, one in profiles.PROFILES.items() if library in one.versions]
-    assert holding[0] == missing.PROFILE_OF[module]
+    assert holding[0] == missing_modules.PROFILE_OF[module]
 
 
 @pytest.mark.parametrize(
     "error", [None, ImportError("no"), ModuleNotFoundError("no"), ModuleNotFoundError(name="a.b")]
 )
 def test_other_errors_have_no_remedy(error: BaseException | None) -> None:
-    assert missing.remedy(error) == ""
+    assert missing_modules.import_remedy(error) == ""
 
 
 @pytest.mark.parametrize("name", [n for n, p in profiles.PROFILES.items() if p.lock])
 def test_every_library_is_pinned_by_hash(name: str) -> None:
-    profile = profiles.get(name)
+    profile = profiles.get_profile(name)
     assert profile.lock is not None
     pinned = profile.lock.read_text().split("\n")
     heads = [line for line in pinned if "==" in line]
@@ -68,30 +71,30 @@ def test_no_lock_names_an_index() -> None:
             assert "http" not in profile.lock.read_text()
 
 
-def test_what_every_node_builds_is_small() -> None:
+def test_nodes_build_only_small_profiles_by_default() -> None:
     assert profiles.BY_ITSELF == ("python", "numpy")
     assert profiles.ON_COMMAND == ("science", "torch", "torch-gpu")
 
 
-def test_a_large_profile_is_never_installed_unasked(
+def test_a_large_profile_is_installed_only_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     said: list[str] = []
     with pytest.raises(HostFault, match="images build --profile torch"):
-        profiles.libraries(profiles.get("torch"), tmp_path, said.append)
+        profiles.libraries(profiles.get_profile("torch"), tmp_path, said.append)
     assert said == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_zygotes_have_one_thread_and_touch_no_cuda() -> None:
+def test_torch_zygotes_have_one_thread() -> None:
     for name in ("torch", "torch-gpu"):
-        profile = profiles.get(name)
+        profile = profiles.get_profile(name)
         assert profile.environment["OMP_NUM_THREADS"] == "1"
         assert not any("cuda" in module for module in profile.imports)
 
 
-def test_the_list_says_what_is_not_built(
+def test_the_image_list_shows_unbuilt_profiles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert images.main(["list", "--json", "--state-dir", str(tmp_path)]) == 0

@@ -7,7 +7,7 @@ from benchmarks.rating.baselines import View
 from benchmarks.rating.measures import games_until, places, snapshot, spearman
 
 
-def test_a_board_that_knows_everything_is_right_and_sealed() -> None:
+def test_a_perfect_leaderboard_has_no_errors() -> None:
     truth = np.linspace(-2, 2, 100)
     shot = snapshot(10, View(truth + 5, np.full(100, 1e-9), truth), truth, seed=1)
     assert (shot.rho, shot.medal_error, shot.wrong) == (1, 0, 0)
@@ -15,7 +15,7 @@ def test_a_board_that_knows_everything_is_right_and_sealed() -> None:
     assert shot.rank_cover == shot.score_cover == shot.top_ten == 1
 
 
-def test_a_board_that_is_sure_and_upside_down_is_caught() -> None:
+def test_a_reversed_leaderboard_has_only_errors() -> None:
     truth = np.linspace(-2, 2, 100)
     shot = snapshot(10, View(-truth, np.full(100, 1e-9), -truth), truth, seed=1)
     assert (shot.rho, shot.medal_error) == (-1, 1)
@@ -23,7 +23,7 @@ def test_a_board_that_is_sure_and_upside_down_is_caught() -> None:
     assert shot.rank_cover < 0.03
 
 
-def test_agents_within_the_tie_are_equal() -> None:
+def test_agents_closer_than_the_tie_count_as_equal() -> None:
     truth = np.linspace(-2, 2, 100)
     order = truth.copy()
     order[[89, 90]] = order[[90, 89]]  # the eleventh shown as the tenth
@@ -34,13 +34,13 @@ def test_agents_within_the_tie_are_equal() -> None:
     )
 
 
-def test_the_correlation_is_that_of_the_ranks() -> None:
+def test_rho_is_the_rank_correlation() -> None:
     rng = np.random.default_rng(5)
     first, second = places(rng.random(30)), places(rng.random(30))
     assert spearman(first, second) == pytest.approx(np.corrcoef(first, second)[0, 1])
 
 
-def test_games_needed_are_read_between_logarithms() -> None:
+def test_games_needed_are_interpolated_on_a_log_scale() -> None:
     games = [10.0, 20.0, 40.0]
     assert games_until(games, [0.4, 0.2, 0.1], 0.1) == 40
     assert games_until(games, [0.4, 0.2, 0.05], 0.1) == pytest.approx(20 * 2**0.5)

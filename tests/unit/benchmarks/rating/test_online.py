@@ -8,7 +8,7 @@ from benchmarks.rating import online
 
 
 @pytest.mark.parametrize("players", [2, 3, 4, 8])
-def test_the_baselines_rate_as_the_package_does(players: int) -> None:
+def test_baseline_ratings_match_the_trueskill_package(players: int) -> None:
     package = trueskill.TrueSkill(mu=0, sigma=2, beta=1, tau=0, draw_probability=1e-9)
     rng = np.random.default_rng(players)
     mu = rng.normal(0, 1.5, (20, players))
@@ -24,7 +24,7 @@ def test_the_baselines_rate_as_the_package_does(players: int) -> None:
         assert new_sigma[game] == pytest.approx([one.sigma for (one,) in rated], abs=1e-5)
 
 
-def test_a_tie_draws_two_means_together_and_leaves_equals_where_they_are() -> None:
+def test_a_tie_moves_two_means_together() -> None:
     mu, sigma = np.array([[1.0, -1.0], [0.5, 0.5]]), np.ones((2, 2))
     new_mu, new_sigma = online.update(mu, sigma, np.ones((2, 2), dtype=np.int16))
     assert -1 < new_mu[0, 1] < 0 < new_mu[0, 0] < 1
@@ -32,7 +32,7 @@ def test_a_tie_draws_two_means_together_and_leaves_equals_where_they_are() -> No
     assert (new_sigma < 1).all()
 
 
-def test_nobody_is_twice_in_a_wave_and_everybodys_games_stay_in_order() -> None:
+def test_a_wave_has_each_player_at_most_once() -> None:
     rng = np.random.default_rng(3)
     lineups = np.array([rng.choice(12, 3, replace=False) for _ in range(200)], dtype=np.int32)
     waves = online.waves(lineups, 12)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.rating import report
-from benchmarks.rating.plans import KAGGLE, LADDER, PLANS, Record, season
+from benchmarks.rating.experiments import KAGGLE, LADDER, PLANS, Record, season
 from benchmarks.rating.seasons import Life
 
 
@@ -18,13 +18,13 @@ def record(seed: int, rho: list[float]) -> Record:
     return Record("static-100x4", KAGGLE, seed, shots)
 
 
-def test_a_curve_that_rises_by_chance_is_levelled() -> None:
+def test_a_curve_never_rises_after_smoothing() -> None:
     assert report.falling([5, 3, 4, 1], [1, 1, 1, 1]) == [5, 3.5, 3.5, 1]
     assert report.falling([1, 3], [3, 1]) == [1.5, 1.5]
     assert report.falling([3, 2, 1], [1, 1, 1]) == [3, 2, 1]
 
 
-def test_games_needed_are_of_the_mean_curve_with_an_error_by_leaving_out() -> None:
+def test_games_needed_have_a_jackknife_error() -> None:
     figure = report.until([record(1, [0.9, 0.95, 0.99])], "rho", 0.05)
     assert figure.value == pytest.approx(20)
     assert figure.error is None
@@ -35,12 +35,12 @@ def test_games_needed_are_of_the_mean_curve_with_an_error_by_leaving_out() -> No
     assert report.until([record(1, [0.9, 0.91, 0.92])], "rho", 0.05).text(0) == "never"
 
 
-def test_shares_are_of_all_seasons_together() -> None:
+def test_shares_pool_all_seasons() -> None:
     records = [record(1, [1, 1, 1]), record(3, [1, 1, 1])]
     assert report.ratio(records, "sealed", "awarded").value == pytest.approx(8 / 40)
 
 
-def test_a_short_season_of_every_kind_of_world_is_played_and_printed() -> None:
+def test_a_short_season_of_each_world_is_reported() -> None:
     results: dict[str, Sequence[Record]] = {}
     for name in ("static-100x4", "living", "bundles"):
         life = PLANS[name].life and Life(open_days=7, frozen_days=1, rounds=4)

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.rating import baselines, online, worlds
 
 
-def test_the_better_wins_as_often_as_beta_says() -> None:
+def test_beta_sets_how_often_the_better_agent_wins() -> None:
     rng = np.random.default_rng(1)
     world = worlds.normal(2, 2, rng)
     world.skill[:] = 1.0, 0.0
@@ -15,7 +15,7 @@ def test_the_better_wins_as_often_as_beta_says() -> None:
     assert not faults.any()
 
 
-def test_whoever_crashes_is_last_and_at_fault() -> None:
+def test_a_crashing_agent_is_last_with_a_fault() -> None:
     rng = np.random.default_rng(2)
     world = worlds.normal(3, 3, rng)
     world.skill[:] = 9.0, 0.0, 0.0
@@ -26,7 +26,7 @@ def test_whoever_crashes_is_last_and_at_fault() -> None:
     assert world.truth(np.arange(3, dtype=np.int32))[0] < -5
 
 
-def test_the_truth_of_a_cycle_is_the_mean_edge_over_the_field() -> None:
+def test_true_skill_in_a_cycle_is_the_mean_edge_over_the_field() -> None:
     world = worlds.normal(40, 2, np.random.default_rng(3), cycle=0.2)
     field = np.arange(40, dtype=np.int32)
     x, y = world.plane.T
@@ -35,7 +35,7 @@ def test_the_truth_of_a_cycle_is_the_mean_edge_over_the_field() -> None:
     assert edges[np.triu_indices(40, 1)].std() == pytest.approx(0.2, abs=0.06)
 
 
-def test_a_duel_shows_the_edge_of_a_pair_whole() -> None:
+def test_a_duel_shows_the_full_edge_of_a_pair() -> None:
     rng = np.random.default_rng(7)
     world = worlds.normal(2, 2, rng, cycle=0.5)
     world.skill[:] = 0.0
@@ -46,7 +46,7 @@ def test_a_duel_shows_the_edge_of_a_pair_whole() -> None:
     assert won == pytest.approx(float(online.normal_cdf(np.array(edge / 2**0.5))), abs=0.01)
 
 
-def test_families_lie_as_near_as_they_are_said_to() -> None:
+def test_near_copies_have_the_stated_skill_gaps() -> None:
     world = worlds.near_copies(100, 4, np.random.default_rng(4))
     steps = np.diff(world.skill.reshape(25, 4), axis=1)
     assert steps.min() >= 0.01
@@ -57,7 +57,7 @@ def test_families_lie_as_near_as_they_are_said_to() -> None:
     "matchmaker", [baselines.at_random, baselines.by_similar_rating, baselines.by_near_rank]
 )
 @pytest.mark.parametrize("seats", [2, 4, 8])
-def test_a_baselines_lineup_seats_nobody_twice(
+def test_a_baseline_lineup_has_each_agent_at_most_once(
     matchmaker: baselines.Matchmaker, seats: int
 ) -> None:
     rng = np.random.default_rng(6)

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from ladder.database import migrate
-from ladder.database.phases import Phase, faults, phase
+from ladder.database.phases import Phase, phase_of, phase_violations
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 BEFORE, AFTER = "0002_before_x.sql", "0002_after_x.sql"
 
 
-def test_our_migrations_keep_to_their_phase() -> None:
-    assert [fault for name, text in migrate.files() for fault in faults(name, text)] == []
+def test_every_migration_follows_the_rules_of_its_phase() -> None:
+    assert [
+        fault for name, text in migrate.migration_files() for fault in phase_violations(name, text)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -42,12 +44,14 @@ def test_our_migrations_keep_to_their_phase() -> None:
         ("alter table teams add motto numeric(3, 1) not null", "give a default"),
     ],
 )
-def test_a_before_file_takes_nothing_from_the_version_before(statement: str, remedy: str) -> None:
+def test_a_before_migration_must_not_break_the_previous_version(
+    statement: str, remedy: str
+) -> None:
     text = f"-- A comment; with a semicolon.\nselect 'drop table x';\n\n{statement};\n"
-    [fault] = faults(BEFORE, text)
+    [fault] = phase_violations(BEFORE, text)
     assert fault.startswith(f"{BEFORE}:4: ")
     assert remedy in fault
-    assert faults(AFTER, text) == []
+    assert phase_violations(AFTER, text) == []
 
 
 @pytest.mark.parametrize(
@@ -68,8 +72,8 @@ def test_a_before_file_takes_nothing_from_the_version_before(statement: str, rem
         "-- drop table teams\nselect 1 /* drop table teams; */",
     ],
 )
-def test_a_before_file_may_add(statement: str) -> None:
-    assert faults(BEFORE, statement) == []
+def test_a_before_migration_may_add_objects(statement: str) -> None:
+    assert phase_violations(BEFORE, statement) == []
 
 
 @pytest.mark.parametrize("name", [BEFORE, AFTER])
@@ -81,13 +85,13 @@ def test_a_before_file_may_add(statement: str) -> None:
         "create trigger t before update on teams for each row execute function f()",
     ],
 )
-def test_functions_and_triggers_stand_in_their_own_files(name: str, statement: str) -> None:
-    [fault] = faults(name, statement)
+def test_functions_and_triggers_in_migrations_are_refused(name: str, statement: str) -> None:
+    [fault] = phase_violations(name, statement)
     assert "a .sql file of its domain" in fault
 
 
-def test_a_file_name_says_the_phase() -> None:
-    assert (phase("0001_schema.sql"), phase(BEFORE), phase(AFTER)) == (
+def test_the_file_name_gives_the_phase() -> None:
+    assert (phase_of("0001_schema.sql"), phase_of(BEFORE), phase_of(AFTER)) == (
         Phase.BEFORE,
         Phase.BEFORE,
         Phase.AFTER,
@@ -95,28 +99,28 @@ def test_a_file_name_says_the_phase() -> None:
 
 
 @pytest.mark.parametrize("name", ["0002_x.sql", "2_before_x.sql", "0002_during_x.sql"])
-def test_a_file_name_without_phase_is_refused(name: str) -> None:
+def test_a_file_name_without_a_phase_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: call it NNNN_before"):
-        phase(name)
+        phase_of(name)
 
 
 def test_every_function_has_one_copy() -> None:
-    texts = [re.sub(r"--[^\n]*", "", text) for _, text in migrate.functions()]
+    texts = [re.sub(r"--[^\n]*", "", text) for _, text in migrate.function_files()]
     heads = [
         " ".join(head.split())
         for text in texts
         for head in re.findall(r"(?i)\bcreate (?:or replace )?function (\w+\([^)]*\))", text)
     ]
-    defined = [name for text in texts for name in migrate.DEFINED.findall(text)]
+    defined = [name for text in texts for name in migrate.FUNCTION_DEFINITION.findall(text)]
     assert len(heads) == len(defined), "begin a line with `create or replace function`"
     assert len(heads) == len(set(heads))
 
 
 def test_every_function_has_a_caller() -> None:
-    texts = [text for _, text in migrate.functions()]
+    texts = [text for _, text in migrate.function_files()]
     no_call = re.compile(r"--[^\n]*|^(?:revoke|grant) [^;]*;|create or replace function \w+", re.M)
     called = "".join(no_call.sub("", text) for text in texts)
     for folder in ("ladder", "workers", "services"):
         called += "".join(file.read_text() for file in (CHECKOUT / folder).rglob("*.py"))
-    defined = {name for text in texts for name in migrate.DEFINED.findall(text)}
+    defined = {name for text in texts for name in migrate.FUNCTION_DEFINITION.findall(text)}
     assert {name for name in defined if not re.search(rf"\b{name}\(", called)} == set()

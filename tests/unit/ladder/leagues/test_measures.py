@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.leagues.measures import (
     REWARD,
-    Kind,
     Measure,
+    MeasureKind,
     Totals,
-    added,
+    add_game,
     estimates,
-    order,
-    student95,
-    worst_of,
+    sort_key,
+    student_t_95,
+    worst_reward_so_far,
 )
-from ladder.matches.pairing import Candidate, Runner, advance
-from ladder.matches.pairing.rounds import CATCH_UP
+from ladder.matches.pairing import Candidate, EntryRound, next_rounds
+from ladder.matches.pairing.solo_rounds import CATCH_UP
 
 SNAKE = (
-    Measure("won", "Won", Kind.SHARE),
-    Measure("length", "Length", Kind.MEAN),
-    Measure("steps", "Steps of won games", Kind.MEAN, is_higher_better=False, of="won"),
+    Measure("won", "Won", MeasureKind.SHARE),
+    Measure("length", "Length", MeasureKind.MEAN),
+    Measure("steps", "Steps of won games", MeasureKind.MEAN, is_higher_better=False, of="won"),
 )
 
 
@@ -36,12 +36,12 @@ def told(*games: tuple[int, int, int]) -> Totals:
     """Totals after these games: won, length, steps."""
     totals: Totals = {}
     for won, length, steps in games:
-        totals = added(SNAKE, totals, {"won": won, "length": length, "steps": steps})
+        totals = add_game(SNAKE, totals, {"won": won, "length": length, "steps": steps})
     return totals
 
 
-def runner(name: str, last: int, in_flight: int = 0, weight: float = 1.0) -> Runner:
-    return Runner(
+def runner(name: str, last: int, in_flight: int = 0, weight: float = 1.0) -> EntryRound:
+    return EntryRound(
         Candidate(
             EntryId(name),
             SubmissionId(f"s{name}"),
@@ -63,13 +63,13 @@ def rewards(measure: Measure, *paid: float | None) -> Totals:
     """Totals after games that paid this; None: the entry failed."""
     totals: Totals = {}
     for reward in paid:
-        totals = added((measure,), totals, {"reward": reward})
+        totals = add_game((measure,), totals, {"reward": reward})
     return totals
 
 
-def test_failing_is_worth_the_worst_reward_that_anybody_got() -> None:
+def test_a_failed_game_counts_as_the_worst_reward() -> None:
     honest, crashing = rewards(REWARD, -4.0, -8.0), rewards(REWARD, -4.0, None)
-    worst = worst_of((REWARD,), (honest, crashing))
+    worst = worst_reward_so_far((REWARD,), (honest, crashing))
     [one], [two] = (estimates((REWARD,), each, worst) for each in (honest, crashing))
     assert (one.games, one.value) == (two.games, two.value) == (2, -6.0)
     assert (one.low, one.high) == (two.low, two.high)
@@ -77,39 +77,41 @@ def test_failing_is_worth_the_worst_reward_that_anybody_got() -> None:
     assert (all_failed.games, all_failed.value) == (2, -8.0)
 
 
-def test_failing_is_worth_nothing_where_nobody_got_less() -> None:
+def test_a_failed_game_counts_as_zero_without_negative_rewards() -> None:
     paid = rewards(REWARD, 3.0, 9.0, None)
-    assert worst_of((REWARD,), (paid,)) == 0.0
+    assert worst_reward_so_far((REWARD,), (paid,)) == 0.0
     assert [one.value for one in estimates((REWARD,), paid, 0.0)] == [4.0]
     fewer = replace(REWARD, is_higher_better=False)
-    assert worst_of((fewer,), (rewards(fewer, 3.0, 9.0, None), rewards(fewer, 5.0))) == 9.0
-    assert worst_of((replace(fewer, kind=Kind.SHARE),), ()) == 1.0
+    assert (
+        worst_reward_so_far((fewer,), (rewards(fewer, 3.0, 9.0, None), rewards(fewer, 5.0))) == 9.0
+    )
+    assert worst_reward_so_far((replace(fewer, kind=MeasureKind.SHARE),), ()) == 1.0
 
 
-def test_a_few_lucky_games_do_not_stand_above_what_hundreds_have_proven() -> None:
-    measures = (Measure("won", "Games won", Kind.SHARE),)
+def test_a_few_lucky_games_rank_below_hundreds_of_good_games() -> None:
+    measures = (Measure("won", "Games won", MeasureKind.SHARE),)
 
     def worth(won: float, games: int) -> tuple[float, ...]:
-        return order(measures, estimates(measures, {"won": (games, won, won)}))
+        return sort_key(measures, estimates(measures, {"won": (games, won, won)}))
 
     assert worth(270, 300) < worth(5, 5)
     assert worth(300, 300) < worth(270, 300) < worth(269, 300)
 
 
-def test_equal_results_share_a_rank_in_whatever_order_they_came() -> None:
-    measures = (Measure("reward", "Reward", Kind.MEAN),)
+def test_equal_results_rank_equally_in_any_order() -> None:
+    measures = (Measure("reward", "Reward", MeasureKind.MEAN),)
 
     def worth(*rewards: float) -> tuple[float, ...]:
         totals: Totals = {}
         for reward in rewards:
-            totals = added(measures, totals, {"reward": reward})
-        return order(measures, estimates(measures, totals))
+            totals = add_game(measures, totals, {"reward": reward})
+        return sort_key(measures, estimates(measures, totals))
 
     assert worth(0.1, 0.2, 0.3) == worth(0.3, 0.2, 0.1)
     assert worth(0.1, 0.2, 0.3001) < worth(0.1, 0.2, 0.3)
 
 
-def test_only_won_games_count_for_their_steps() -> None:
+def test_only_won_games_count_for_steps() -> None:
     won, length, steps = estimates(SNAKE, told((1, 100, 700), (0, 40, 90), (1, 100, 900)))
     assert won.games == 3
     assert won.value == pytest.approx(2 / 3)
@@ -118,33 +120,33 @@ def test_only_won_games_count_for_their_steps() -> None:
     assert steps.low == pytest.approx(800 - 12.706 * 100)
 
 
-def test_a_measure_without_games_is_unknown_and_one_game_has_no_interval() -> None:
+def test_a_measure_without_games_is_unknown() -> None:
     _, length, steps = estimates(SNAKE, told((0, 40, 90)))
     assert (length.value, length.low, length.high) == (40.0, None, None)
     assert (steps.games, steps.value) == (0, None)
 
 
-def test_the_first_measure_decides_then_the_next_and_fewer_steps_are_better() -> None:
+def test_the_first_differing_measure_decides_the_rank() -> None:
     fields = {
         "winner": told((1, 100, 900), (1, 100, 900)),
         "quicker": told((1, 100, 800), (1, 100, 800)),
         "long": told((0, 90, 100), (0, 95, 100)),
         "short": told((0, 10, 100), (0, 10, 100)),
     }
-    ranked = sorted(fields, key=lambda name: order(SNAKE, estimates(SNAKE, fields[name])))
+    ranked = sorted(fields, key=lambda name: sort_key(SNAKE, estimates(SNAKE, fields[name])))
     assert ranked == ["quicker", "winner", "long", "short"]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50))
-def test_sums_give_the_mean_and_its_interval(values: Sequence[float]) -> None:
-    measures = (Measure("reward", "Reward", Kind.MEAN),)
+def test_sums_give_the_mean_and_the_interval(values: Sequence[float]) -> None:
+    measures = (Measure("reward", "Reward", MeasureKind.MEAN),)
     totals: Totals = {}
     for value in values:
-        totals = added(measures, totals, {"reward": value})
+        totals = add_game(measures, totals, {"reward": value})
     [one] = estimates(measures, totals)
     mean = sum(values) / len(values)
     variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    half = student95(len(values) - 1) * math.sqrt(variance / len(values))
+    half = student_t_95(len(values) - 1) * math.sqrt(variance / len(values))
     assert one.value == pytest.approx(mean, abs=1e-6)
     assert one.high is not None
     assert one.value is not None
@@ -152,41 +154,41 @@ def test_sums_give_the_mean_and_its_interval(values: Sequence[float]) -> None:
 
 
 @pytest.mark.parametrize(("freedom", "true"), [(1, 12.706), (5, 2.571), (10, 2.228), (100, 1.984)])
-def test_the_points_of_students_t_are_those_of_the_tables(freedom: int, true: float) -> None:
-    assert student95(freedom) == pytest.approx(true, rel=2e-3)
+def test_students_t_quantiles_match_the_tables(freedom: int, true: float) -> None:
+    assert student_t_95(freedom) == pytest.approx(true, rel=2e-3)
 
 
-def test_all_advance_together_and_the_next_round_begins_once_everybody_has_this_one() -> None:
+def test_a_round_begins_when_every_entry_has_the_previous_round() -> None:
     field = [runner("a", 3), runner("b", 2), runner("c", 3)]
-    given_rounds = [(each.entry_id, number) for each, number in advance(field, 3, 5)]
+    given_rounds = [(each.entry_id, number) for each, number in next_rounds(field, 3, 5)]
     assert given_rounds == [("b", 3), ("a", 4), ("c", 4), ("b", 4), ("a", 5)]
 
 
-def test_nobody_waits_for_one_that_was_away_and_it_catches_up_a_few_at_a_time() -> None:
-    rounds = advance([runner("a", 9), runner("away", 2)], 9, 8)
+def test_a_returning_entry_catches_up_a_few_rounds_at_a_time() -> None:
+    rounds = next_rounds([runner("a", 9), runner("away", 2)], 9, 8)
     assert [n for each, n in rounds if each.entry_id == "away"] == [3, 4][:CATCH_UP]
     assert [n for each, n in rounds if each.entry_id == "a"] == [10, 11, 12, 13, 14, 15]
 
 
-def test_those_that_no_node_serves_and_those_of_no_weight_hold_nobody_up() -> None:
+def test_entries_without_a_node_or_weight_delay_no_round() -> None:
     unserved = runner("b", 0)
     unserved = replace(unserved, candidate=replace(unserved.candidate, profile="torch"))
-    rounds = advance([runner("a", 0), unserved, runner("c", 0, weight=0.0)], 0, 2, {"numpy"})
+    rounds = next_rounds([runner("a", 0), unserved, runner("c", 0, weight=0.0)], 0, 2, {"numpy"})
     assert [(each.entry_id, n) for each, n in rounds] == [("a", 1), ("a", 2)]
-    assert advance([runner("away", 2, in_flight=CATCH_UP)], 9, 5) == []
+    assert next_rounds([runner("away", 2, in_flight=CATCH_UP)], 9, 5) == []
 
 
 @given(
     st.lists(st.integers(0, 1), min_size=1, max_size=6),
     st.lists(st.integers(1, 5), min_size=1, max_size=20),
 )
-def test_nobody_is_ever_more_than_a_round_behind(
+def test_no_entry_falls_more_than_one_round_behind(
     lasts: Sequence[int], parts: Sequence[int]
 ) -> None:
     field = [runner(str(n), last) for n, last in enumerate([*lasts, 1])]
     begun = 1
     for part in parts:
-        for each, number in advance(field, begun, part):
+        for each, number in next_rounds(field, begun, part):
             n = int(each.entry_id)
             assert number == field[n].round + 1
             field[n] = replace(field[n], round=number)

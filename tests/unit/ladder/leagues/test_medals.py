@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.errors import Invalid
-from ladder.leagues.medals import BEST_FIRST, Kind, Medal, Rules
+from ladder.leagues.medals import BEST_FIRST, Medal, MedalRuleKind, MedalRules
 
-TABLE = Rules()
+TABLE = MedalRules()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ TABLE = Rules()
         (9066, (28, 453, 906)),
     ],
 )
-def test_the_cuts_are_kaggles_table_rounded_down(
+def test_the_medal_cuts_are_kaggles_table_rounded_down(
     teams: int, expected: tuple[int, int, int]
 ) -> None:
     assert TABLE.cuts(teams) == expected
@@ -40,9 +40,7 @@ def test_the_cuts_are_kaggles_table_rounded_down(
 
 @pytest.mark.parametrize("edge", [100, 250, 1000])
 @given(near=st.integers(-60, 60))
-def test_around_each_edge_of_the_table_the_row_for_that_number_of_teams_counts(
-    edge: int, near: int
-) -> None:
+def test_the_number_of_teams_selects_the_row_of_the_medal_table(edge: int, near: int) -> None:
     teams = edge + near
     gold, silver, bronze = TABLE.cuts(teams)
     assert gold == (teams // 10 if teams < 100 else 10 + (teams // 500 if teams >= 250 else 0))
@@ -53,7 +51,7 @@ def test_around_each_edge_of_the_table_the_row_for_that_number_of_teams_counts(
 
 
 @given(st.integers(0, 3_000))
-def test_distinct_ranks_earn_what_the_cuts_say_and_a_better_one_never_less(teams: int) -> None:
+def test_distinct_ranks_earn_exactly_the_cut_counts(teams: int) -> None:
     gold, silver, bronze = TABLE.cuts(teams)
     assert 0 <= gold <= silver <= bronze <= teams
     given_to = TABLE.award([(n + 1, 1000.0 - n) for n in range(teams)], teams)
@@ -66,10 +64,14 @@ def test_distinct_ranks_earn_what_the_cuts_say_and_a_better_one_never_less(teams
 RULES = st.one_of(
     st.just(TABLE),
     st.lists(st.floats(300, 1500), min_size=3, max_size=3).map(
-        lambda of: Rules(Kind.LINES, *sorted(of, reverse=True))
+        lambda of: MedalRules(MedalRuleKind.LINES, *sorted(of, reverse=True))
     ),
-    st.lists(st.integers(0, 9), min_size=3, max_size=3).map(lambda of: Rules(Kind.COUNTS, *of)),
-    st.lists(st.floats(0, 0.33), min_size=3, max_size=3).map(lambda of: Rules(Kind.SHARES, *of)),
+    st.lists(st.integers(0, 9), min_size=3, max_size=3).map(
+        lambda of: MedalRules(MedalRuleKind.COUNTS, *of)
+    ),
+    st.lists(st.floats(0, 0.33), min_size=3, max_size=3).map(
+        lambda of: MedalRules(MedalRuleKind.SHARES, *of)
+    ),
 )
 FIELDS = st.lists(
     st.tuples(st.integers(3, 15).map(lambda n: n * 100.0), st.sampled_from([None, *Medal])),
@@ -78,7 +80,7 @@ FIELDS = st.lists(
 FIELD = list[tuple[float, Medal | None]]
 
 
-def award(rules: Rules, field: FIELD, sealed: bool) -> list[Medal | None]:
+def award(rules: MedalRules, field: FIELD, sealed: bool) -> list[Medal | None]:
     scores = [score for score, _ in field]
     places = sorted(set(scores), reverse=True)
     ranked = [(1 + places.index(score), score) for score in scores]
@@ -86,7 +88,7 @@ def award(rules: Rules, field: FIELD, sealed: bool) -> list[Medal | None]:
 
 
 @given(RULES, FIELDS)
-def test_ties_share_a_medal_and_a_better_score_never_earns_less(rules: Rules, field: FIELD) -> None:
+def test_tied_teams_share_a_medal(rules: MedalRules, field: FIELD) -> None:
     given_to = award(rules, field, sealed=False)
     worth = [3 if m is None else BEST_FIRST.index(m) for m in given_to]
     assert worth == sorted(worth)
@@ -101,9 +103,7 @@ def test_ties_share_a_medal_and_a_better_score_never_earns_less(rules: Rules, fi
 
 
 @given(RULES, FIELDS)
-def test_a_sealed_medal_is_the_least_a_team_gets_and_takes_a_place_with_its_equals(
-    rules: Rules, field: FIELD
-) -> None:
+def test_a_team_never_gets_less_than_its_sealed_medal(rules: MedalRules, field: FIELD) -> None:
     given_to = award(rules, field, sealed=True)
     for (_, seal), m in zip(field, given_to, strict=True):
         assert seal is None or (m is not None and BEST_FIRST.index(m) <= BEST_FIRST.index(seal))
@@ -116,8 +116,8 @@ def test_a_sealed_medal_is_the_least_a_team_gets_and_takes_a_place_with_its_equa
             assert max(cut, len(kept)) <= len(held) <= cut + len(kept)
 
 
-def test_a_score_on_the_line_earns_its_medal() -> None:
-    geese = Rules(Kind.LINES, 1210.0, 1080.0, 1050.0)
+def test_a_score_exactly_on_the_line_earns_the_medal() -> None:
+    geese = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
     scores = [1300.0, 1210.0, 1209.9, 1080.0, 1079.9, 1050.0, 1049.9]
     given_to = geese.award([(n + 1, score) for n, score in enumerate(scores)], len(scores))
     gold, silver, bronze = Medal
@@ -125,37 +125,37 @@ def test_a_score_on_the_line_earns_its_medal() -> None:
     assert geese.cuts(7) == (0, 0, 0)
 
 
-def test_counts_and_shares_are_of_each_class_and_end_with_the_teams() -> None:
-    assert Rules(Kind.COUNTS, 1, 2, 3).cuts(10) == (1, 3, 6)
-    assert Rules(Kind.COUNTS, 1, 2, 3).cuts(2) == (1, 2, 2)
-    assert Rules(Kind.SHARES, 0.1, 0.1, 0.2).cuts(10) == (1, 2, 4)
-    assert Rules(Kind.SHARES, 0.1, 0.2, 0.7).cuts(29) == (2, 8, 29)
+def test_medal_cuts_never_exceed_the_number_of_teams() -> None:
+    assert MedalRules(MedalRuleKind.COUNTS, 1, 2, 3).cuts(10) == (1, 3, 6)
+    assert MedalRules(MedalRuleKind.COUNTS, 1, 2, 3).cuts(2) == (1, 2, 2)
+    assert MedalRules(MedalRuleKind.SHARES, 0.1, 0.1, 0.2).cuts(10) == (1, 2, 4)
+    assert MedalRules(MedalRuleKind.SHARES, 0.1, 0.2, 0.7).cuts(29) == (2, 8, 29)
 
 
 @pytest.mark.parametrize(
     ("given_rules", "words"),
     [
-        ((Kind.TABLE, 1, 0, 0), "gold: the table has its own numbers"),
-        ((Kind.LINES, 1000, 1100, 900), "silver: its line lies above that of gold"),
-        ((Kind.LINES, 1000, 900, 950), "bronze: its line lies above that of silver"),
-        ((Kind.LINES, float("nan"), 900, 950), "gold: nan is no number"),
-        ((Kind.LINES, 1e9, 900, 800), "gold: a line lies between"),
-        ((Kind.COUNTS, 1, 1.5, 2), "silver: a count is a whole number"),
-        ((Kind.COUNTS, 1, 1, -2), "bronze: a count is a whole number"),
-        ((Kind.SHARES, 1.2, 0, 0), "gold: a share lies between 0 and 1"),
-        ((Kind.SHARES, 0.5, 0.4, 0.2), "bronze: the three shares are more than 1"),
+        ((MedalRuleKind.TABLE, 1, 0, 0), "gold: the table has its own numbers"),
+        ((MedalRuleKind.LINES, 1000, 1100, 900), "silver: its line lies above that of gold"),
+        ((MedalRuleKind.LINES, 1000, 900, 950), "bronze: its line lies above that of silver"),
+        ((MedalRuleKind.LINES, float("nan"), 900, 950), "gold: nan is no number"),
+        ((MedalRuleKind.LINES, 1e9, 900, 800), "gold: a line lies between"),
+        ((MedalRuleKind.COUNTS, 1, 1.5, 2), "silver: a count is a whole number"),
+        ((MedalRuleKind.COUNTS, 1, 1, -2), "bronze: a count is a whole number"),
+        ((MedalRuleKind.SHARES, 1.2, 0, 0), "gold: a share lies between 0 and 1"),
+        ((MedalRuleKind.SHARES, 0.5, 0.4, 0.2), "bronze: the three shares are more than 1"),
     ],
 )
-def test_rules_that_cannot_be_name_the_class_and_the_reason(
-    given_rules: tuple[Kind, float, float, float], words: str
+def test_invalid_medal_rules_name_the_class_and_the_reason(
+    given_rules: tuple[MedalRuleKind, float, float, float], words: str
 ) -> None:
     with pytest.raises(Invalid, match=words):
-        Rules(*given_rules)
+        MedalRules(*given_rules)
 
 
 @given(RULES)
-def test_rules_come_back_from_the_row_as_they_went_in(rules: Rules) -> None:
-    assert Rules.of(rules.to_json()) == rules
+def test_medal_rules_survive_a_json_round_trip(rules: MedalRules) -> None:
+    assert MedalRules.of(rules.to_json()) == rules
 
 
 def test_a_negative_number_of_teams_is_refused() -> None:

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import pytest
 
-from ladder.kinds import LeagueRole
-from ladder.leagues.roster_file import MOST_LINES, Expected, RosterError, parse
+from ladder.enums import LeagueRole
+from ladder.leagues.roster_file import MOST_LINES, RosterError, RosterPerson, parse_roster
 
 HEADER = "name,team,role,external_id\n"
 
 
-def test_columns_come_in_any_order_and_a_role_may_be_empty() -> None:
+def test_columns_may_have_any_order() -> None:
     text = '\ufeffExternal_ID,role,team,name\r\n7,,"Engines, Ltd", Ada \r\n\r\n8,Viewer,,Bob\r\n'
-    assert parse(text) == [
-        Expected("7", "Ada", "Engines, Ltd", LeagueRole.COMPETITOR),
-        Expected("8", "Bob", "", LeagueRole.VIEWER),
+    assert parse_roster(text) == [
+        RosterPerson("7", "Ada", "Engines, Ltd", LeagueRole.COMPETITOR),
+        RosterPerson("8", "Bob", "", LeagueRole.VIEWER),
     ]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
 @pytest.mark.parametrize("between", [",", ";", "\t"])
-def test_what_spreadsheets_write_is_read_alike(between: str, bom: str, end: str) -> None:
+def test_every_spreadsheet_format_parses_alike(between: str, bom: str, end: str) -> None:
     lines = [
         ["name", "team", "role", "external_id"],
         ['"Lovelace; Ada, ""Countess"""', '"Engines, Ltd; UK"', "", "=1+1"],
         ["Bob", "", "viewer", "@8"],
     ]
     text = bom + end.join(between.join(line) for line in lines) + end
-    assert parse(text) == [
-        Expected("=1+1", 'Lovelace; Ada, "Countess"', "Engines, Ltd; UK", LeagueRole.COMPETITOR),
-        Expected("@8", "Bob", "", LeagueRole.VIEWER),
+    assert parse_roster(text) == [
+        RosterPerson(
+            "=1+1", 'Lovelace; Ada, "Countess"', "Engines, Ltd; UK", LeagueRole.COMPETITOR
+        ),
+        RosterPerson("@8", "Bob", "", LeagueRole.VIEWER),
     ]
 
 
@@ -58,15 +60,15 @@ def test_what_spreadsheets_write_is_read_alike(between: str, bom: str, end: str)
         (HEADER + "Ada\x00,,,1\n", "line 2"),
     ],
 )
-def test_a_fault_names_its_line_and_column(text: str, told: str) -> None:
+def test_a_roster_error_names_the_line_and_column(text: str, told: str) -> None:
     with pytest.raises(RosterError) as error:
-        parse(text)
+        parse_roster(text)
     assert str(error.value).startswith(f"roster: {told}")
 
 
-def test_every_fault_is_told_and_not_the_first_alone() -> None:
+def test_every_roster_error_is_reported() -> None:
     with pytest.raises(RosterError, match=r"and 2 more") as error:
-        parse(HEADER + ",,chief,1\nBob,,,2\nCyd,,,\n")
+        parse_roster(HEADER + ",,chief,1\nBob,,,2\nCyd,,,\n")
     assert [(fault.line, fault.column) for fault in error.value.faults] == [
         (2, "name"),
         (2, "role"),
@@ -74,7 +76,7 @@ def test_every_fault_is_told_and_not_the_first_alone() -> None:
     ]
 
 
-def test_a_roster_has_an_end() -> None:
+def test_a_roster_has_a_maximum_number_of_lines() -> None:
     lines = (f"P,,,{n}\n" for n in range(MOST_LINES + 1))
     with pytest.raises(RosterError, match=f"at most {MOST_LINES} people"):
-        parse(HEADER + "".join(lines))
+        parse_roster(HEADER + "".join(lines))

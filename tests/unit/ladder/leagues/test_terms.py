@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from itertools import product
 
-from ladder.kinds import ReplayVisibility, Visibility
+from ladder.enums import ReplayVisibility, Visibility
 from ladder.leagues import terms
 
 PUBLIC, MEMBERS, OWN, AFTER_CLOSE = ReplayVisibility
-EVERY = [terms.Settings(*each) for each in product(Visibility, ReplayVisibility, (False, True))]
+EVERY = [
+    terms.TermsSettings(*each) for each in product(Visibility, ReplayVisibility, (False, True))
+]
 
 
-def test_a_digest_names_its_text_and_private_leagues_read_as_those_by_invitation() -> None:
+def test_a_digest_identifies_the_text_of_the_terms() -> None:
     for each in EVERY:
-        told = terms.settings_of(terms.digest(*each))
+        told = terms.settings_with_digest(terms.terms_digest(*each))
         assert told is not None
-        assert terms.text(*told) == terms.text(*each)
-    assert terms.settings_of("0" * 64) is None
-    assert len({terms.text(*each) for each in EVERY}) == 16
+        assert terms.terms_text(*told) == terms.terms_text(*each)
+    assert terms.settings_with_digest("0" * 64) is None
+    assert len({terms.terms_text(*each) for each in EVERY}) == 16
 
 
-def test_what_was_agreed_to_covers_what_shows_nobody_more() -> None:
+def test_consent_covers_only_settings_with_no_wider_audience() -> None:
     by_code = Visibility.INVITATION
     covered = {
         (one, other)
         for one, other in product(ReplayVisibility, repeat=2)
-        if terms.covers(terms.Settings(by_code, one), terms.Settings(by_code, other))
+        if terms.is_covered_by(
+            terms.TermsSettings(by_code, one), terms.TermsSettings(by_code, other)
+        )
     }
     assert covered == {
         *((each, each) for each in ReplayVisibility),
@@ -37,17 +41,20 @@ def test_what_was_agreed_to_covers_what_shows_nobody_more() -> None:
 
 
 def covers(agreed: Visibility, wished: Visibility, replays: ReplayVisibility) -> bool:
-    return terms.covers(terms.Settings(agreed, replays), terms.Settings(wished, replays))
+    return terms.is_covered_by(
+        terms.TermsSettings(agreed, replays), terms.TermsSettings(wished, replays)
+    )
 
 
-def test_who_agreed_without_remote_agents_has_not_agreed_to_them() -> None:
+def test_consent_without_remote_agents_does_not_cover_remote_agents() -> None:
     for each in EVERY:
-        told = "Agents in seasons that say so may run at addresses of their owners." in terms.text(
-            *each
+        told = (
+            "Agents in seasons that say so may run at addresses of their owners."
+            in terms.terms_text(*each)
         )
         assert told == each.remote
-        assert terms.covers(each._replace(remote=True), each)
-        assert terms.covers(each._replace(remote=False), each) == (not each.remote)
+        assert terms.is_covered_by(each._replace(remote=True), each)
+        assert terms.is_covered_by(each._replace(remote=False), each) == (not each.remote)
 
 
 def test_a_league_that_becomes_public_shows_names_to_more_people() -> None:

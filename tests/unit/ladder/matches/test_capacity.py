@@ -49,12 +49,12 @@ def worker(*served: str, gpu: int = 0, queue: str = "validate", speed_class: str
         ),
     ],
 )
-def test_the_first_lack_is_named(
+def test_the_first_missing_capacity_is_named(
     workers: list[Worker], match: dict[str, Any], sentence: str | None
 ) -> None:
-    told = capacity.missing(workers, **{"queue": "validate", "gpus": 0, **match})
+    told = capacity.why_no_worker_fits(workers, **{"queue": "validate", "gpus": 0, **match})
     assert told == sentence if sentence is None else told is not None and sentence in told
 
 
 def test_each_seat_of_a_gpu_profile_counts() -> None:
-    assert profiles.gpus_of(["numpy", "torch", "torch-gpu", "torch-gpu"]) == 2
+    assert profiles.gpus_needed(["numpy", "torch", "torch-gpu", "torch-gpu"]) == 2

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 
 import pytest
 
+from ladder.enums import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.kinds import LeagueRole, MatchKind, ReplayVisibility, Visibility
 from ladder.people import permissions
 from ladder.people.permissions import (
-    EntrySeen,
-    LeagueSeen,
-    MatchSeen,
-    OwnSeen,
-    ReplaySeen,
+    EntryResource,
+    LeagueResource,
+    MatchResource,
+    ReplayResource,
     Resource,
-    ScrimSeen,
-    SubmissionSeen,
-    TeamSeen,
+    ScrimResource,
+    SubmissionResource,
+    TeamPrivateResource,
+    TeamResource,
     may_see,
 )
 from ladder.people.records import STRANGER, Viewer
@@ -51,40 +51,42 @@ MEMBERS = {"owner", "rival", "watcher", "host", "admin"}
 def league(
     visibility: Visibility = Visibility.PUBLIC,
     replays: ReplayVisibility = ReplayVisibility.PUBLIC,
-) -> LeagueSeen:
-    return LeagueSeen(LEAGUE, visibility, replays)
+) -> LeagueResource:
+    return LeagueResource(LEAGUE, visibility, replays)
 
 
-def match(kind: MatchKind, seen: LeagueSeen, teams: Iterable[TeamId] = (OWN, RIVAL)) -> MatchSeen:
-    return MatchSeen(kind, seen, frozenset(teams), OWN if kind is MatchKind.SCRIM else None)
+def match(
+    kind: MatchKind, seen: LeagueResource, teams: Iterable[TeamId] = (OWN, RIVAL)
+) -> MatchResource:
+    return MatchResource(kind, seen, frozenset(teams), OWN if kind is MatchKind.SCRIM else None)
 
 
 def replay(
-    seen: LeagueSeen,
+    seen: LeagueResource,
     kind: MatchKind = MatchKind.RATED,
     *,
     finished: bool = True,
     over: bool = False,
-) -> ReplaySeen:
+) -> ReplayResource:
     teams = (OWN,) if kind is MatchKind.VALIDATION else (OWN, RIVAL)
-    return ReplaySeen(match(kind, seen, teams), finished, over)
+    return ReplayResource(match(kind, seen, teams), finished, over)
 
 
 PRIVATE = league(Visibility.PRIVATE)
 RULES: list[tuple[str, Resource, set[str]]] = [
     ("a public league", league(), EVERYBODY),
     ("a private league", PRIVATE, MEMBERS),
-    ("an agent of a public league", TeamSeen(OWN, (league(),)), EVERYBODY),
-    ("an agent of a private league", TeamSeen(OWN, (PRIVATE,)), MEMBERS),
-    ("an agent of both", TeamSeen(OWN, (PRIVATE, league())), EVERYBODY),
-    ("an agent that never played", TeamSeen(OWN, ()), {"owner", "admin"}),
-    ("an entry on the board", EntrySeen(OWN, league(), True), EVERYBODY),
-    ("an entry on a private board", EntrySeen(OWN, PRIVATE, True), MEMBERS),
-    ("a pending entry", EntrySeen(OWN, league(), False), {"owner", "host", "admin"}),
-    ("a pending entry in private", EntrySeen(OWN, PRIVATE, False), {"owner", "host", "admin"}),
-    ("a submission", SubmissionSeen(OWN), {"owner", "admin"}),
-    ("a seat's log, a reason, a bundle", OwnSeen(OWN), {"owner"}),
-    ("a scrim", ScrimSeen(OWN), {"owner", "admin"}),
+    ("an agent of a public league", TeamResource(OWN, (league(),)), EVERYBODY),
+    ("an agent of a private league", TeamResource(OWN, (PRIVATE,)), MEMBERS),
+    ("an agent of both", TeamResource(OWN, (PRIVATE, league())), EVERYBODY),
+    ("an agent that never played", TeamResource(OWN, ()), {"owner", "admin"}),
+    ("an entry on the board", EntryResource(OWN, league(), True), EVERYBODY),
+    ("an entry on a private board", EntryResource(OWN, PRIVATE, True), MEMBERS),
+    ("a pending entry", EntryResource(OWN, league(), False), {"owner", "host", "admin"}),
+    ("a pending entry in private", EntryResource(OWN, PRIVATE, False), {"owner", "host", "admin"}),
+    ("a submission", SubmissionResource(OWN), {"owner", "admin"}),
+    ("a seat's log, a reason, a bundle", TeamPrivateResource(OWN), {"owner"}),
+    ("a scrim", ScrimResource(OWN), {"owner", "admin"}),
     ("a rated match", match(MatchKind.RATED, league()), EVERYBODY),
     ("a rated match in private", match(MatchKind.RATED, PRIVATE), MEMBERS),
     (
@@ -123,17 +125,19 @@ RULES: list[tuple[str, Resource, set[str]]] = [
 
 
 @pytest.mark.parametrize(("resource", "seers"), [r[1:] for r in RULES], ids=[r[0] for r in RULES])
-def test_exactly_these_may_see(resource: Resource, seers: set[str]) -> None:
+def test_each_resource_has_exactly_the_expected_viewers(
+    resource: Resource, seers: set[str]
+) -> None:
     assert {name for name, viewer in VIEWERS.items() if may_see(viewer, resource)} == seers
 
 
-def test_a_role_in_another_league_opens_nothing() -> None:
+def test_a_role_in_another_league_gives_no_access() -> None:
     elsewhere = Viewer(user_id=UserId("u"), roles={LeagueId("lea_y"): LeagueRole.HOST})
     assert not may_see(elsewhere, PRIVATE)
-    assert not may_see(elsewhere, EntrySeen(OWN, league(), False))
+    assert not may_see(elsewhere, EntryResource(OWN, league(), False))
 
 
-def test_own_agents_enter_a_private_league_with_a_competitors_role_only() -> None:
+def test_only_competitors_enter_agents_in_a_private_league() -> None:
     public, private = league(), PRIVATE
     assert permissions.may_enter(VIEWERS["outsider"], public, TeamId("tea_other"))
     assert not permissions.may_enter(VIEWERS["outsider"], private, TeamId("tea_other"))
@@ -142,5 +146,8 @@ def test_own_agents_enter_a_private_league_with_a_competitors_role_only() -> Non
     assert not permissions.may_enter(VIEWERS["admin"], public, OWN)
 
 
-def test_hosts_and_admins_run_a_league() -> None:
-    assert {n for n, v in VIEWERS.items() if permissions.may_run(v, league())} == {"host", "admin"}
+def test_only_hosts_and_admins_run_a_league() -> None:
+    assert {n for n, v in VIEWERS.items() if permissions.may_manage(v, league())} == {
+        "host",
+        "admin",
+    }

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import AgentId, EntryId, TeamId
-from ladder.leagues.medals import Medal, Status
-from ladder.ratings.official.standing import Place
-from ladder.standings.standings import Contender, Standing, Terms
-from ladder.standings.standings import build as build_by
+from ladder.leagues.medals import Medal, MedalStatus
+from ladder.ratings.official.standing import OfficialPlace
+from ladder.standings.standings import BoardEntry, BoardRow, MedalTerms
+from ladder.standings.standings import build_board as build_by
 
 
-def build(contenders: Iterable[Contender], score_offset: float) -> tuple[Standing, ...]:
-    return build_by(contenders, score_offset, Terms())
+def build(contenders: Iterable[BoardEntry], score_offset: float) -> tuple[BoardRow, ...]:
+    return build_by(contenders, score_offset, MedalTerms())
 
 
-def contender(number: int, mu: float, **changes: Any) -> Contender:
+def contender(number: int, mu: float, **changes: Any) -> BoardEntry:
     given: dict[str, Any] = {
         "entry_id": EntryId(f"ent_{number:04d}"),
         "agent_id": AgentId(f"age_{number:04d}"),
@@ -31,15 +31,15 @@ def contender(number: int, mu: float, **changes: Any) -> Contender:
         "last_match_at": datetime(2026, 1, 1, tzinfo=UTC),
         "is_anchor": False,
     }
-    return Contender(**{**given, **changes})
+    return BoardEntry(**{**given, **changes})
 
 
-def test_the_highest_score_is_first_and_the_offset_is_added() -> None:
+def test_the_highest_score_is_first() -> None:
     rows = build([contender(1, 500.0), contender(2, 700.0)], score_offset=50.0)
     assert [(r.rank, r.score, r.mu) for r in rows] == [(1, 750.0, 700.0), (2, 550.0, 500.0)]
 
 
-def test_a_team_stands_by_its_best_entry_alone() -> None:
+def test_a_team_ranks_by_the_best_entry_only() -> None:
     team = TeamId("tea_same")
     rows = build(
         [contender(1, 500.0, team_id=team), contender(2, 700.0, team_id=team), contender(3, 600.0)],
@@ -48,7 +48,7 @@ def test_a_team_stands_by_its_best_entry_alone() -> None:
     assert [(r.entry_id, r.rank) for r in rows] == [("ent_0002", 1), ("ent_0003", 2)]
 
 
-def test_a_team_stands_by_what_it_declared_once_that_has_played() -> None:
+def test_a_team_ranks_by_the_declared_entry_after_the_first_game() -> None:
     team = TeamId("tea_same")
     field = [contender(1, 700.0, team_id=team), contender(2, 500.0, team_id=team, is_declared=True)]
     assert [(r.entry_id, r.is_declared) for r in build(field, 0.0)] == [("ent_0002", True)]
@@ -57,7 +57,7 @@ def test_a_team_stands_by_what_it_declared_once_that_has_played() -> None:
     assert [(r.entry_id, r.is_declared) for r in rows] == [("ent_0001", False)]
 
 
-def test_an_entry_that_has_played_goes_before_a_better_one_that_has_not() -> None:
+def test_a_played_entry_ranks_before_an_unplayed_entry() -> None:
     team = TeamId("tea_same")
     rows = build(
         [contender(1, 500.0, team_id=team), contender(2, 600.0, team_id=team, games=0)], 0.0
@@ -65,7 +65,7 @@ def test_an_entry_that_has_played_goes_before_a_better_one_that_has_not() -> Non
     assert [(r.entry_id, r.rank) for r in rows] == [("ent_0001", 1)]
 
 
-def test_ties_share_a_rank_and_the_next_team_has_the_next() -> None:
+def test_tied_teams_share_a_rank() -> None:
     rows = build([contender(n, mu) for n, mu in enumerate([700.0, 600.0, 600.0, 500.0])], 0.0)
     assert [r.rank for r in rows] == [1, 2, 2, 3]
 
@@ -75,24 +75,24 @@ def test_ties_share_a_rank_and_the_next_team_has_the_next() -> None:
     st.lists(st.integers(0, 39), max_size=30),
     st.sets(st.integers(0, 39)),
 )
-def test_who_hands_in_what_is_there_already_changes_nothing_for_the_others(
+def test_a_copied_submission_does_not_change_other_ranks(
     scores: list[float], copied: list[int], gilded: set[int]
 ) -> None:
     field = [contender(n, score) for n, score in enumerate(scores)]
     copies = [contender(100 + n, scores[of % len(scores)]) for n, of in enumerate(copied)]
     sealed = {TeamId(f"tea_{n:04d}"): Medal.GOLD for n in gilded}
 
-    def told(rows: Iterable[Standing]) -> dict[TeamId, tuple[int | None, Medal | None]]:
+    def told(rows: Iterable[BoardRow]) -> dict[TeamId, tuple[int | None, Medal | None]]:
         return {row.team_id: (row.rank, row.medal) for row in rows}
 
-    alone = told(build_by(field, 0.0, Terms(sealed=sealed)))
-    among = build_by([*field, *copies], 0.0, Terms(sealed=sealed))
+    alone = told(build_by(field, 0.0, MedalTerms(sealed=sealed)))
+    among = build_by([*field, *copies], 0.0, MedalTerms(sealed=sealed))
     assert {team: one for team, one in told(among).items() if team in alone} == alone
     for row in among:  # and each copy has what the original has, a seal of its own aside
         assert {other.medal for other in among if other.rank == row.rank} == {row.medal}
 
 
-def test_anchors_stand_in_their_place_without_rank_or_medal_and_do_not_count() -> None:
+def test_anchors_have_no_rank_or_medal() -> None:
     field = [contender(n, 1000.0 - n) for n in range(10)]
     anchors = [contender(90 + n, 1500.0 - n, is_anchor=True) for n in range(5)]
     rows = build(field + anchors, 0.0)
@@ -106,35 +106,35 @@ def test_anchors_stand_in_their_place_without_rank_or_medal_and_do_not_count() -
     ]
 
 
-def test_a_sealed_medal_stays_with_its_team_and_takes_a_place() -> None:
+def test_a_team_keeps_a_sealed_medal() -> None:
     field = [contender(n, 1000.0 - n) for n in range(10)]
     sealed = {TeamId("tea_0005"): Medal.GOLD, TeamId("tea_0000"): Medal.SILVER}
-    rows = build_by(field, 0.0, Terms(sealed=sealed))
+    rows = build_by(field, 0.0, MedalTerms(sealed=sealed))
     assert [(r.medal, r.status) for r in rows[:6]] == [
-        (Medal.SILVER, Status.SEALED),
-        (Medal.BRONZE, Status.LIKELY),
-        (Medal.BRONZE, Status.LIKELY),
+        (Medal.SILVER, MedalStatus.SEALED),
+        (Medal.BRONZE, MedalStatus.LIKELY),
+        (Medal.BRONZE, MedalStatus.LIKELY),
         (None, None),
         (None, None),
-        (Medal.GOLD, Status.SEALED),
+        (Medal.GOLD, MedalStatus.SEALED),
     ]
 
 
-def test_what_was_not_sealed_is_awarded_at_the_end_by_the_number_of_teams_that_was_kept() -> None:
+def test_final_medals_use_the_recorded_number_of_teams() -> None:
     field = [contender(n, 1000.0 - n) for n in range(8)]
-    rows = build_by(field, 0.0, Terms(teams=10, is_final=True))
+    rows = build_by(field, 0.0, MedalTerms(teams=10, is_final=True))
     assert [r.medal for r in rows[:5]] == [*Medal, Medal.BRONZE, None]
-    assert {r.status for r in rows[:4]} == {Status.AWARDED}
+    assert {r.status for r in rows[:4]} == {MedalStatus.AWARDED}
 
 
-def test_teams_that_have_not_played_come_last_without_rank_and_share_no_medal() -> None:
+def test_unplayed_teams_come_last_without_a_rank() -> None:
     rows = build([contender(n, 600.0, games=0) for n in range(10)], 0.0)
     assert all(r.rank is None and r.medal is None for r in rows)
     mixed = build([contender(1, 500.0), contender(2, 600.0, games=0)], 0.0)
     assert [(r.entry_id, r.rank) for r in mixed] == [("ent_0001", 1), ("ent_0002", None)]
 
 
-def test_an_anchor_of_a_team_leaves_its_other_entries_ranked() -> None:
+def test_a_team_with_an_anchor_still_ranks_other_entries() -> None:
     team = TeamId("tea_same")
     rows = build(
         [
@@ -157,7 +157,7 @@ def test_an_anchor_of_a_team_leaves_its_other_entries_ranked() -> None:
         max_size=40,
     )
 )
-def test_every_team_is_ranked_once_and_ranks_never_fall(
+def test_every_team_is_ranked_once(
     drawn: list[tuple[int, float, int, bool]],
 ) -> None:
     field = [
@@ -175,12 +175,12 @@ def test_every_team_is_ranked_once_and_ranks_never_fall(
     assert rows == build(reversed(field), 0.0)
 
 
-def place(score: float, *chances: float) -> Place:
+def place(score: float, *chances: float) -> OfficialPlace:
     gold, silver, bronze = chances or (0.0, 0.0, 0.0)
-    return Place(score, 10.0, 1, 1, 3, (gold, silver, bronze), 0.1)
+    return OfficialPlace(score, 10.0, 1, 1, 3, (gold, silver, bronze), 0.1)
 
 
-def test_ranks_go_by_the_official_score_and_the_live_one_stays_beside_it() -> None:
+def test_ranks_follow_the_official_score() -> None:
     rows = build(
         [contender(1, 900.0, official=place(650.0)), contender(2, 500.0, official=place(700.0))],
         score_offset=10.0,
@@ -191,7 +191,7 @@ def test_ranks_go_by_the_official_score_and_the_live_one_stays_beside_it() -> No
     ]
 
 
-def test_who_has_no_official_score_yet_stands_among_the_others_by_the_live_one() -> None:
+def test_an_entry_without_an_official_score_ranks_by_live_score() -> None:
     rows = build(
         [
             contender(1, 0.0, official=place(700.0)),
@@ -207,7 +207,7 @@ def test_who_has_no_official_score_yet_stands_among_the_others_by_the_live_one()
     ]
 
 
-def test_a_medal_bears_the_chance_of_its_class_or_a_better_one() -> None:
+def test_a_medal_shows_the_chance_of_the_class_or_better() -> None:
     field = [contender(n, 0.0, official=place(900.0 - n, 0.5, 0.8, 0.95)) for n in range(10)]
     rows = build(field, 0.0)
     assert [(r.medal, r.chance) for r in rows[:5]] == [

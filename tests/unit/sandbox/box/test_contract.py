@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.box import battlesnake, contract, riddles, served, unpack
-from sandbox.box.calling import Caller
+from sandbox.box import battlesnake_api, contract, http_contract, riddles_contract, unpack
 from sandbox.box.contract import Contract, ContractError, Manifest
+from sandbox.box.http_client import HttpClient
 
 
 def _parse(value: Any) -> Manifest:
-    return contract.parse(json.dumps(value).encode())
+    return contract.parse_manifest(json.dumps(value).encode())
 
 
-def test_without_the_file_main_py_is_called(tmp_path: Path) -> None:
-    manifest = contract.read(str(tmp_path))
+def test_without_a_manifest_main_py_is_called(tmp_path: Path) -> None:
+    manifest = contract.read_manifest(str(tmp_path))
     assert (manifest.contract, manifest.program) == (Contract.CALLABLE, "main.py")
 
 
@@ -43,8 +43,11 @@ def test_a_manifest_names_its_program(value: Any, program: str, is_python: bool)
     assert (manifest.program, manifest.is_python) == (program, is_python)
 
 
-def test_a_byte_order_mark_is_passed_over() -> None:
-    assert contract.parse(b'\xef\xbb\xbf{"contract": "callable"}').contract is Contract.CALLABLE
+def test_a_byte_order_mark_is_ignored() -> None:
+    assert (
+        contract.parse_manifest(b'\xef\xbb\xbf{"contract": "callable"}').contract
+        is Contract.CALLABLE
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,7 @@ def test_a_byte_order_mark_is_passed_over() -> None:
         ({"contract": "http", "entry": ["a"], "api": []}, 'api: must be "1" or "2017"'),
     ],
 )
-def test_a_field_that_is_wrong_is_named_with_the_remedy(value: Any, words: str) -> None:
+def test_a_wrong_field_is_named_with_the_remedy(value: Any, words: str) -> None:
     with pytest.raises(ContractError) as error:
         _parse(value)
     assert words in str(error.value)
@@ -84,15 +87,15 @@ def test_a_field_that_is_wrong_is_named_with_the_remedy(value: Any, words: str) 
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
         st.sampled_from(["contract", "entry", "api", "x"]), inner, max_size=4),
 ).map(lambda value: json.dumps(value).encode())))  # fmt: skip
-def test_no_bytes_break_the_reading(text: bytes) -> None:
+def test_arbitrary_bytes_never_crash_the_manifest_parser(text: bytes) -> None:
     with contextlib.suppress(ContractError):
-        assert ".." not in contract.parse(text).program
+        assert ".." not in contract.parse_manifest(text).program
 
 
-def test_a_long_file_is_not_read(tmp_path: Path) -> None:
+def test_an_oversized_manifest_is_refused(tmp_path: Path) -> None:
     (tmp_path / "peck.json").write_text(" " * 20_000)
     with pytest.raises(ContractError, match="longer than"):
-        contract.read(str(tmp_path))
+        contract.read_manifest(str(tmp_path))
 
 
 def _snake(number: int, body: list[tuple[int, int]]) -> dict[str, Any]:
@@ -101,18 +104,18 @@ def _snake(number: int, body: list[tuple[int, int]]) -> dict[str, Any]:
     return {**told, "head": cells[0], "length": len(cells), "shout": "", "latency": "0"}
 
 
-def test_the_api_of_2017_turns_the_board_and_renames() -> None:
+def test_the_2017_api_flips_the_board() -> None:
     snakes = [_snake(0, [(1, 9), (1, 8)]), _snake(1, [(3, 0)])]
     board = {"width": 11, "height": 10, "food": [{"x": 5, "y": 2}], "snakes": snakes}
     seen = {"game": {"id": "g"}, "turn": 4, "board": board, "you": snakes[1]}
-    assert battlesnake.old_start(seen) == {"game_id": "g", "width": 11, "height": 10}
-    told = battlesnake.old_move(seen, [])
+    assert battlesnake_api.start_body_2017(seen) == {"game_id": "g", "width": 11, "height": 10}
+    told = battlesnake_api.move_body_2017(seen, [])
     assert (told["you"], told["turn"], told["food"]) == ("s1", 4, [[5, 7]])
     assert [snake["coords"] for snake in told["snakes"]] == [[[1, 0], [1, 1]], [[3, 9]]]
     assert [snake["health_points"] for snake in told["snakes"]] == [90, 89]
 
 
-def test_turning_the_board_twice_is_no_turn() -> None:
+def test_flipping_the_board_twice_restores_the_board() -> None:
     draw = random.Random(4)
     for _ in range(50):
         height = draw.randrange(3, 20)
@@ -120,18 +123,18 @@ def test_turning_the_board_twice_is_no_turn() -> None:
         snake = _snake(0, cells)
         board = {"width": 9, "height": height, "food": [], "snakes": [snake]}
         seen = {"game": {"id": "g"}, "turn": 0, "board": board, "you": snake}
-        turned = battlesnake.old_move(seen, [])["snakes"][0]["coords"]
+        turned = battlesnake_api.move_body_2017(seen, [])["snakes"][0]["coords"]
         assert [(x, height - 1 - y) for x, y in turned] == cells
 
 
 @pytest.mark.parametrize("you", [0, 1])
-def test_riddles_are_told_in_the_engines_order(you: int) -> None:
+def test_riddles_updates_follow_the_engines_order(you: int) -> None:
     seen = {"round": 3, "field": ".,0,1", "living": [1, 2], "you": you, "opponent_move": None}
     moved = [f"update player{1 - you} move null"]
     counts = [["update player0 living_cells 1"], ["update player1 living_cells 2"]]
     counts[1 - you] += moved
     expected = ["update game round 3", "update game field .,0,1", *counts[0], *counts[1]]
-    assert riddles.updates(seen) == expected
+    assert riddles_contract.update_lines(seen) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,15 +149,15 @@ def test_riddles_are_told_in_the_engines_order(you: int) -> None:
         ({"a/peck.json": b"{}"}, None, "there is 'a/peck.json': pack the folder's content"),
     ],
 )
-def test_a_manifest_that_does_not_hold_together_is_refused_at_once(
+def test_an_inconsistent_manifest_is_refused_at_unpacking(
     tmp_path: Path, files: dict[str, bytes], entry: str | None, word: str
 ) -> None:
-    with pytest.raises(unpack.Refused, match=word) as refused:
+    with pytest.raises(unpack.ArchiveRefused, match=word) as refused:
         unpack.unpack(_zipped(files), str(tmp_path), 1 << 20)
     assert refused.value.entry == entry
 
 
-def test_a_program_that_is_named_runs_whatever_the_archive_says(tmp_path: Path) -> None:
+def test_the_named_program_becomes_executable(tmp_path: Path) -> None:
     manifest = b'{"contract": "lines", "entry": ["bin/bot", "x"]}'
     unpack.unpack(_zipped({"peck.json": manifest, "bin/bot": b"#"}), str(tmp_path), 1 << 20)
     assert (tmp_path / "bin" / "bot").stat().st_mode & 0o777 == 0o755
@@ -169,7 +172,7 @@ def _zipped(files: dict[str, bytes]) -> io.BytesIO:
     return buffer
 
 
-def test_a_server_has_the_time_of_the_clock_and_not_less_by_what_the_game_tells(
+def test_a_server_gets_the_full_time_of_the_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[tuple[str, float | None]] = []
@@ -178,10 +181,10 @@ def test_a_server_has_the_time_of_the_clock_and_not_less_by_what_the_game_tells(
         asked.append((path, seconds))
         return 200, b'{"move": "up"}'
 
-    monkeypatch.setattr(served, "Program", lambda *_, **__: None)
-    monkeypatch.setattr(Caller, "listens", lambda _: True)
-    monkeypatch.setattr(Caller, "call", call)
-    server = served.Served(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")
+    monkeypatch.setattr(http_contract, "Program", lambda *_, **__: None)
+    monkeypatch.setattr(HttpClient, "listens", lambda _: True)
+    monkeypatch.setattr(HttpClient, "call", call)
+    server = http_contract.HttpAgent(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")
     server.open({"clock": {"act_seconds": 2.0}})
     seen = {"game": {"timeout": 500}, "turn": 0, "board": {}, "you": {}}
     assert server.move({**seen, "remainingOverageTime": 1.0}) == {"move": "up"}

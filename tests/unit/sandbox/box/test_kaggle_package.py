@@ -47,7 +47,9 @@ def _outcome(call: Callable[[], Any]) -> Any:
 
 
 @given(_boards(), st.data())
-def test_the_torus_is_the_same(board: tuple[int, int, Any, list[int]], data: st.DataObject) -> None:
+def test_torus_arithmetic_matches_kaggle(
+    board: tuple[int, int, Any, list[int]], data: st.DataObject
+) -> None:
     columns, rows, _, food = board
     cell = data.draw(st.integers(0, columns * rows - 1))
     assert OUR_GEESE.row_col(cell, columns) == REAL_GEESE.row_col(cell, columns)
@@ -63,7 +65,7 @@ def test_the_torus_is_the_same(board: tuple[int, int, Any, list[int]], data: st.
 
 
 @given(st.lists(_boards(), min_size=1, max_size=6), st.data())
-def test_greedy_moves_are_the_same_over_several_steps(
+def test_greedy_moves_match_kaggle_over_several_steps(
     boards: Sequence[tuple[int, int, list[list[int]], list[int]]], data: st.DataObject
 ) -> None:
     columns, rows = boards[0][:2]
@@ -89,7 +91,7 @@ def test_greedy_moves_are_the_same_over_several_steps(
         assert (ours_made.last_action and ours_made.last_action.name) == (last and last.name)
 
 
-def test_greedy_and_random_play_whole_games_alike() -> None:
+def test_greedy_and_random_agents_play_whole_games_like_kaggle() -> None:
     environment = make()
     for seed in range(3):
         random.seed(seed)
@@ -119,7 +121,7 @@ def test_greedy_and_random_play_whole_games_alike() -> None:
     assert _outcome(OUR_GEESE.random_agent) == _outcome(REAL_GEESE.random_agent)
 
 
-def test_moves_are_the_same() -> None:
+def test_moves_match_kaggle() -> None:
     pairs = list(zip(OUR_GEESE.Action, REAL_GEESE.Action, strict=True))
     for our_move, real_move in pairs:
         assert (our_move.name, our_move.value) == (real_move.name, real_move.value)
@@ -130,7 +132,7 @@ def test_moves_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", ["Observation", "Configuration"])
-def test_observation_and_configuration_have_the_same_properties(name: str) -> None:
+def test_observation_and_configuration_properties_match_kaggle(name: str) -> None:
     kinds = [getattr(module, name) for module in (OUR_GEESE, REAL_GEESE)]
     names = [n for n, _ in inspect.getmembers(kinds[1], lambda m: isinstance(m, property))]
     assert len(names) >= 5
@@ -149,7 +151,7 @@ def test_observation_and_configuration_have_the_same_properties(name: str) -> No
                 setattr(empty, n, 1)
 
 
-def test_star_imports_bring_the_same_names_in_the_same_order() -> None:
+def test_star_imports_match_kaggle() -> None:
     dropped = {"kaggle_environments", "dirpath", "jsonpath", "f"}
     public = [name for name in vars(REAL_GEESE) if name[0] != "_" and name not in dropped]
     assert public == OUR_GEESE.__all__
@@ -161,7 +163,7 @@ def test_star_imports_bring_the_same_names_in_the_same_order() -> None:
     assert all(hasattr(ours.helpers, name) for name in helpers - {"Dict", "Type"})
 
 
-def test_the_specification_is_the_same_but_for_prose() -> None:
+def test_the_specification_matches_kaggle_except_for_prose() -> None:
     def bare(value: Any) -> Any:
         if isinstance(value, dict):
             return {k: bare(v) for k, v in value.items() if k != "description"}
@@ -174,7 +176,7 @@ def test_the_specification_is_the_same_but_for_prose() -> None:
 
 
 @given(st.lists(st.integers(0, 5)))
-def test_counting_and_grouping_are_the_same(items: list[int]) -> None:
+def test_counting_and_grouping_match_kaggle(items: list[int]) -> None:
     def parity(item: int) -> int:
         return item % 2
 
@@ -187,7 +189,7 @@ def test_counting_and_grouping_are_the_same(items: list[int]) -> None:
         assert list(one.items()) == list(other.items())
 
 
-def test_points_are_the_same() -> None:
+def test_points_match_kaggle() -> None:
     for (x, y), size in product(POINTS, (1, 4, 5, 11)):
         one, other = ours.helpers.Point(x, y), real.helpers.Point(x, y)
         assert (one.x, one.y, str(one), hash(one)) == (other.x, other.y, str(other), hash(other))
@@ -213,7 +215,7 @@ def test_points_are_the_same() -> None:
             assert (one != thing) == (other != thing)
 
 
-def test_directions_are_the_same() -> None:
+def test_directions_match_kaggle() -> None:
     one, other = ours.helpers.Direction, real.helpers.Direction
     for mine, theirs in zip(one, other, strict=True):
         assert (mine.name, mine.value, str(mine)) == (theirs.name, theirs.value, str(theirs))
@@ -239,7 +241,7 @@ def test_directions_are_the_same() -> None:
     ]
 
 
-def test_structs_are_the_same() -> None:
+def test_structs_match_kaggle() -> None:
     value = {"a": [{"b": 1}, (2,)], "items": 3, "deep": {"items": 4, "c": None}}
     one, other = ours.utils.structify(value), real.utils.structify(value)
     assert one == other
@@ -253,20 +255,20 @@ def test_structs_are_the_same() -> None:
 @pytest.mark.parametrize(
     "name", [n for n, v in vars(ours.errors).items() if inspect.isclass(v) and n[0].isupper()]
 )
-def test_errors_are_the_same(name: str) -> None:
+def test_errors_match_kaggle(name: str) -> None:
     one, other = getattr(ours.errors, name)("why"), getattr(real.errors, name)("why")
     assert vars(one) == vars(other)
     assert (str(one), one.toJSON()) == (str(other), other.toJSON())
 
 
 @pytest.mark.parametrize("name", ["evaluate", "register", "Agent", "list_episodes"])
-def test_what_would_start_games_says_why_it_cannot(name: str) -> None:
+def test_functions_that_start_games_raise_an_explanation(name: str) -> None:
     with pytest.raises(ours.errors.Unimplemented, match=rf"^{name}\(\) cannot be used .* main\.py"):
         getattr(ours, name)("hungry_geese", debug=True)
 
 
 @pytest.mark.parametrize("configuration", [None, {}, {"rows": 9, "episodeSteps": 30}])
-def test_an_agent_learns_the_configuration_of_a_game_that_it_makes(
+def test_make_returns_kaggles_configuration(
     configuration: dict[str, Any] | None,
 ) -> None:
     ours_made = ours.make("hungry_geese", configuration, debug=False)
@@ -278,13 +280,13 @@ def test_an_agent_learns_the_configuration_of_a_game_that_it_makes(
     assert geese(ours_made.configuration) == real_geese(real_made.configuration)
 
 
-def test_a_game_that_nobody_knows_cannot_be_made() -> None:
+def test_an_unknown_game_cannot_be_made() -> None:
     assert _outcome(lambda: ours.make("chess_of_1997")) is ours.errors.InvalidArgument
     assert _outcome(lambda: real.make("chess_of_1997")) is real.errors.InvalidArgument
 
 
 @pytest.mark.parametrize("name", ["run", "step", "reset", "train", "render", "state", "steps"])
-def test_a_game_that_an_agent_makes_is_not_played(name: str) -> None:
+def test_an_agent_cannot_run_a_made_game(name: str) -> None:
     made = ours.make("hungry_geese")
     with pytest.raises(ours.errors.Unimplemented, match=rf"^make\(\)\.{name}\(\) cannot be used"):
         getattr(made, name)
@@ -293,13 +295,13 @@ def test_a_game_that_an_agent_makes_is_not_played(name: str) -> None:
 def test_a_trial_game_at_the_end_of_a_file_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     trial = "env.reset(num_agents=1); env.run([agent] * 4); env.render(mode='ipython', width=500)"
     source = f"def agent(seen, told): return 'NORTH'\nenv = make('hungry_geese')\n{trial}"
-    exec(compile(source, "main.py", "exec"), {"make": ours.make})
+    exec(compile(source, "main.py", "exec"), {"make": ours.make})  # noqa: S102
     why = "is skipped: a match plays no game of its own"
     told = [f"make().{name}() {why}" for name in ("reset", "run", "render")]
     assert capsys.readouterr().err.splitlines() == told
 
 
-def test_the_package_needs_the_standard_library_only_and_draws_no_number() -> None:
+def test_the_package_needs_only_the_standard_library() -> None:
     program = (
         "import random, sys; sys.path.append(sys.argv[1]); random.seed(1); "
         "state = random.getstate(); import kaggle_environments as k; "

@@ -45,31 +45,31 @@ def events(stream: Stream) -> EngineEvents:
     return made
 
 
-def test_a_box_killed_by_a_signal_was_killed_from_outside(
+def test_a_box_killed_by_a_signal_counts_as_killed_from_outside(
     stream: Stream, events: EngineEvents
 ) -> None:
     stream.say("die", "another", exitCode="1")
     stream.say("die", exitCode="137")
-    assert events.settled(BOX, 0, 10)
+    assert events.wait_until_dead(BOX, 0, 10)
     assert events.killed_from_outside(BOX)
 
 
-def test_a_box_killed_for_memory_was_not_killed_from_outside(
+def test_an_out_of_memory_kill_is_not_a_kill_from_outside(
     stream: Stream, events: EngineEvents
 ) -> None:
     stream.say("oom")
     stream.say("die", exitCode="137")
-    assert events.settled(BOX, 0, 10)
+    assert events.wait_until_dead(BOX, 0, 10)
     assert not events.killed_from_outside(BOX)
     assert events.out_of_memory(BOX)
 
 
 @pytest.mark.parametrize("code", ["0", "1", "134", "139", ""])
-def test_a_box_whose_supervisor_failed_was_not_killed_from_outside(
+def test_a_failed_supervisor_is_not_a_kill_from_outside(
     stream: Stream, events: EngineEvents, code: str
 ) -> None:
     stream.say("die", exitCode=code)
-    assert events.settled(BOX, 0, 10)
+    assert events.wait_until_dead(BOX, 0, 10)
     assert not events.killed_from_outside(BOX)
 
 
@@ -79,29 +79,25 @@ def test_the_end_of_the_stream_ends_the_epoch(
     monkeypatch.setattr(engine_events, "PAUSE_SECONDS", 0.01)
     assert events.epoch() == 0
     stream.events.put(None)
-    assert events.settled(BOX, 0, 10)
-    assert not events.is_of(0)
-    assert events.is_of(1)
+    assert events.wait_until_dead(BOX, 0, 10)
+    assert not events.is_current_epoch(0)
+    assert events.is_current_epoch(1)
     stream.events.put(None)
-    assert events.settled(BOX, 1, 10)
+    assert events.wait_until_dead(BOX, 1, 10)
     with pytest.raises(EngineAway):
         events.epoch()
 
 
-def test_a_box_that_the_engine_was_told_to_kill_says_so(
-    stream: Stream, events: EngineEvents
-) -> None:
+def test_a_kill_request_to_the_engine_is_recognised(stream: Stream, events: EngineEvents) -> None:
     stream.say("kill", signal="9")
     stream.say("die", exitCode="137")
-    assert events.settled(BOX, 0, 10)
+    assert events.wait_until_dead(BOX, 0, 10)
     assert events.killed_by_request(BOX)
     assert events.was_killed(BOX)
 
 
-def test_a_box_that_was_killed_untold_was_not_killed_by_request(
-    stream: Stream, events: EngineEvents
-) -> None:
+def test_a_kill_without_a_request_is_recognised(stream: Stream, events: EngineEvents) -> None:
     stream.say("die", exitCode="137")
-    assert events.settled(BOX, 0, 10)
+    assert events.wait_until_dead(BOX, 0, 10)
     assert events.was_killed(BOX)
     assert not events.killed_by_request(BOX)

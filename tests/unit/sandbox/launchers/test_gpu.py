@@ -14,7 +14,7 @@ from docker.types import DeviceRequest
 from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import base, gpu
-from sandbox.launchers.gpu import Devices, Gpu
+from sandbox.launchers.gpu import Gpu, GpuPool
 
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06"
 ELSEWHERE = "/usr/local/nvidia/lib64/libcuda.so.1"
@@ -64,12 +64,12 @@ TWO = spec(
 )
 
 
-def test_each_gpu_is_found_once_and_never_all_of_them_as_one(tmp_path: Path) -> None:
-    found = gpu.find(write(tmp_path, TWO))
+def test_each_gpu_is_found_once(tmp_path: Path) -> None:
+    found = gpu.find_gpus(write(tmp_path, TWO))
     assert [one.name for one in found] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
 
 
-def test_a_slice_is_a_device_of_its_own(tmp_path: Path) -> None:
+def test_a_mig_slice_is_a_separate_device(tmp_path: Path) -> None:
     caps = "/dev/nvidia-caps/nvidia-cap"
     slices = spec(
         device("0:0", "/dev/nvidia0", f"{caps}12", f"{caps}13"),
@@ -77,17 +77,17 @@ def test_a_slice_is_a_device_of_its_own(tmp_path: Path) -> None:
         device("MIG-aaaa", "/dev/nvidia0", f"{caps}12", f"{caps}13"),
         device("all", "/dev/nvidia0", *(f"{caps}{number}" for number in (12, 13, 21, 22))),
     )
-    found = gpu.find(write(tmp_path, slices))
+    found = gpu.find_gpus(write(tmp_path, slices))
     assert [one.name for one in found] == ["nvidia.com/gpu=0:0", "nvidia.com/gpu=0:1"]
     assert "--dev-bind /dev/nvidia0 /dev/nvidia0" in " ".join(found[1].bubblewrap_options())
     assert f"{caps}21" in found[1].bubblewrap_options()
     assert f"{caps}12" not in found[1].bubblewrap_options()
 
 
-def test_bubblewrap_binds_its_nodes_and_all_libraries_of_the_driver(
+def test_bubblewrap_binds_gpu_nodes_and_driver_libraries(
     tmp_path: Path,
 ) -> None:
-    first, second = gpu.find(write(tmp_path, TWO))
+    first, second = gpu.find_gpus(write(tmp_path, TWO))
     options = second.bubblewrap_options()
     bound = [options[at + 1] for at, option in enumerate(options) if option == "--dev-bind"]
     assert bound == ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia1"]
@@ -96,7 +96,7 @@ def test_bubblewrap_binds_its_nodes_and_all_libraries_of_the_driver(
     assert first.library_folders() == FOLDERS
 
 
-def test_bubblewrap_gives_each_library_the_names_that_programs_load_it_by(tmp_path: Path) -> None:
+def test_bubblewrap_links_each_library_under_every_load_name(tmp_path: Path) -> None:
     library = tmp_path / "libcuda.so.580.65.06"
     library.touch()
     (tmp_path / "libcuda.so.1").symlink_to(library.name)
@@ -111,91 +111,91 @@ def test_bubblewrap_gives_each_library_the_names_that_programs_load_it_by(tmp_pa
     ]
 
 
-def test_a_box_on_a_gpu_finds_the_driver_and_may_open_its_files(tmp_path: Path) -> None:
-    one, _ = gpu.find(write(tmp_path, TWO))
-    box = base.BoxSpec("box", profiles.get("torch-gpu"), 4096, 0, gpu=one)
-    setup = base.setup_of(box, "uids")
+def test_a_gpu_box_finds_the_driver(tmp_path: Path) -> None:
+    one, _ = gpu.find_gpus(write(tmp_path, TWO))
+    box = base.BoxSpec("box", profiles.get_profile("torch-gpu"), 4096, 0, gpu=one)
+    setup = base.supervisor_setup(box, "uids")
     assert setup["environment"]["LD_LIBRARY_PATH"] == ":".join(FOLDERS)
     assert setup["limits"]["NOFILE"] > base.LIMITS["NOFILE"]
     assert "torch" in setup["imports"]
 
 
-def test_a_node_may_lie_elsewhere_on_the_host(tmp_path: Path) -> None:
+def test_a_device_node_may_have_another_host_path(tmp_path: Path) -> None:
     moved = {"path": "/dev/nvidia0", "hostPath": "/dev/gpus/first"}
     document = spec({"name": "0", "containerEdits": {"deviceNodes": [moved]}})
-    (one,) = gpu.find(write(tmp_path, document))
+    (one,) = gpu.find_gpus(write(tmp_path, document))
     assert ("/dev/gpus/first", "/dev/nvidia0") in one.nodes
 
 
-def test_the_later_folder_wins(tmp_path: Path) -> None:
+def test_a_later_cdi_folder_overrides_an_earlier_folder(tmp_path: Path) -> None:
     write(tmp_path / "etc", spec(device("0", "/dev/nvidia0")))
     renamed = spec(device("first", "/dev/nvidia0"))
     write(tmp_path / "run", renamed)
-    (one,) = gpu.find((tmp_path / "etc", tmp_path / "run"))
+    (one,) = gpu.find_gpus((tmp_path / "etc", tmp_path / "run"))
     assert one.name == "nvidia.com/gpu=first"
 
 
-def test_files_of_other_devices_are_none_of_ours(tmp_path: Path) -> None:
-    assert gpu.find(write(tmp_path, spec(device("0", "/dev/x"), kind="vendor.com/nic"))) == ()
+def test_cdi_files_of_other_devices_are_ignored(tmp_path: Path) -> None:
+    assert gpu.find_gpus(write(tmp_path, spec(device("0", "/dev/x"), kind="vendor.com/nic"))) == ()
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"kind": "nvidia.com/gpu"}'])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: str) -> None:
+def test_an_unreadable_cdi_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "broken.json").write_text(content)
     with pytest.raises(HostFault, match=r"broken\.json"):
-        gpu.find((tmp_path,))
+        gpu.find_gpus((tmp_path,))
 
 
-def test_a_yaml_file_is_told_with_what_to_type(tmp_path: Path) -> None:
+def test_a_yaml_cdi_file_is_reported_with_the_command_to_type(tmp_path: Path) -> None:
     dev = tmp_path / "dev"
     dev.mkdir()
-    assert gpu.lacks((tmp_path,), dev) == (), "no GPU, nothing to tell"
+    assert gpu.gpu_lacks((tmp_path,), dev) == (), "no GPU, nothing to tell"
     (dev / "nvidia0").touch()
-    (sentence,) = gpu.lacks((tmp_path,), dev)
+    (sentence,) = gpu.gpu_lacks((tmp_path,), dev)
     assert "no CDI file" in sentence
     (tmp_path / "nvidia.yaml").write_text("cdiVersion: 0.5.0\n")
-    (sentence,) = gpu.lacks((tmp_path,), dev)
+    (sentence,) = gpu.gpu_lacks((tmp_path,), dev)
     assert "YAML" in sentence
     assert "nvidia-ctk cdi generate --format=json" in sentence
     write(tmp_path, TWO)
-    assert gpu.lacks((tmp_path,), dev) == ()
+    assert gpu.gpu_lacks((tmp_path,), dev) == ()
 
 
-def test_an_engine_that_knows_cdi_is_asked_by_name(tmp_path: Path) -> None:
+def test_an_engine_with_cdi_gets_the_device_name(tmp_path: Path) -> None:
     info = {"CDISpecDirs": ["/etc/cdi"], "Runtimes": {"runc": {}, "nvidia": {}}}
-    one, _ = gpu.of_engine(info, write(tmp_path, TWO))
+    one, _ = gpu.gpus_of_engine(info, write(tmp_path, TWO))
     request = DeviceRequest(**one.docker_request(info))
     assert (request.driver, request.device_ids) == ("cdi", ["nvidia.com/gpu=0"])
     assert request.count == 0
 
 
-def test_an_engine_that_lists_its_devices_needs_no_file_of_ours(tmp_path: Path) -> None:
+def test_an_engine_that_lists_devices_needs_no_cdi_file(tmp_path: Path) -> None:
     names = ("0", "1", "GPU-11111111-2222", "all")
     devices = [{"Source": "cdi", "ID": f"nvidia.com/gpu={name}"} for name in names]
     info = {"CDISpecDirs": ["/etc/cdi"], "DiscoveredDevices": devices}
-    found = gpu.of_engine(info, (tmp_path,))
+    found = gpu.gpus_of_engine(info, (tmp_path,))
     assert [one.name for one in found] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
 
 
-def test_an_engine_with_the_older_runtime_gets_a_number(tmp_path: Path) -> None:
+def test_an_engine_with_the_nvidia_runtime_gets_a_device_number(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
     info: dict[str, Any] = {"Runtimes": {"runc": {}, "nvidia": {}}}
-    found = gpu.of_engine(info, (), tmp_path)
+    found = gpu.gpus_of_engine(info, (), tmp_path)
     assert len(found) == 2
     request = DeviceRequest(**found[1].docker_request(info))
     assert (request.driver, request.device_ids) == ("nvidia", ["1"])
     assert request.capabilities == [["gpu"]]
 
 
-def test_an_engine_without_either_has_none(tmp_path: Path) -> None:
+def test_an_engine_without_gpu_support_has_no_gpu(tmp_path: Path) -> None:
     (tmp_path / "nvidia0").touch()
-    assert gpu.of_engine({"Runtimes": {"runc": {}}}, (), tmp_path) == ()
+    assert gpu.gpus_of_engine({"Runtimes": {"runc": {}}}, (), tmp_path) == ()
 
 
-def test_a_device_has_one_box_at_a_time() -> None:
+def test_a_device_serves_one_box_at_a_time() -> None:
     one, two = Gpu("nvidia.com/gpu=0"), Gpu("nvidia.com/gpu=1")
-    devices = Devices((one, two))
+    devices = GpuPool((one, two))
     taken = {devices.take(), devices.take()}
     assert taken == {one, two}
     assert devices.take() is None
@@ -210,7 +210,7 @@ def test_a_device_has_one_box_at_a_time() -> None:
 
 
 def test_threads_never_share_a_device() -> None:
-    devices = Devices([Gpu(f"nvidia.com/gpu={number}") for number in range(8)])
+    devices = GpuPool([Gpu(f"nvidia.com/gpu={number}") for number in range(8)])
     taken: list[Gpu | None] = []
 
     def work() -> None:

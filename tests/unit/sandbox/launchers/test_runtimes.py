@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.errors import HostFault
 from sandbox.launchers import base, runtimes
-from sandbox.node.__main__ import _arguments
+from sandbox.node.__main__ import _parse_arguments
 
 GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--host-uds=open", "--network=none"]}
 INFO: dict[str, Any] = {
@@ -24,55 +24,55 @@ INFO: dict[str, Any] = {
 NODE = ["--socket", "s", "--run-dir", "r"]
 
 
-def test_without_a_name_a_box_is_as_it_always_was() -> None:
-    usual = runtimes.find({}, "")
+def test_without_a_runtime_name_the_usual_limits_apply() -> None:
+    usual = runtimes.find_runtime({}, "")
     assert usual == runtimes.USUAL
     assert usual.limits(base.LIMITS) == base.LIMITS
     assert (usual.more_mb, usual.more_processes) == (0, 0)
     assert usual.digest("sha256:1") == "sha256:1"
 
 
-def test_a_gvisor_box_has_room_for_the_runtime_and_none_of_the_limits_it_refuses() -> None:
-    found = runtimes.find(INFO, "runsc")
+def test_a_gvisor_box_omits_the_limits_that_gvisor_refuses() -> None:
+    found = runtimes.find_runtime(INFO, "runsc")
     assert base.MOST_PROCESSES + found.more_processes == 1024
     assert found.more_mb == 128
     refused = {"MSGQUEUE", "SIGPENDING", "NICE", "RTPRIO"}
     assert set(found.limits(base.LIMITS)) == set(base.LIMITS) - refused
 
 
-def test_a_match_records_the_runtime_that_was_named() -> None:
-    assert runtimes.find(INFO, "runsc").digest("sha256:1") == "sha256:1+runsc"
-    assert runtimes.find(INFO, "runc").digest("sha256:1") == "sha256:1+runc"
+def test_a_match_records_the_named_runtime() -> None:
+    assert runtimes.find_runtime(INFO, "runsc").digest("sha256:1") == "sha256:1+runsc"
+    assert runtimes.find_runtime(INFO, "runc").digest("sha256:1") == "sha256:1+runc"
 
 
-def test_gvisor_is_known_by_its_program_whatever_its_name() -> None:
-    assert runtimes.find(INFO, "boxes").is_gvisor
-    assert not runtimes.find(INFO, "runc").is_gvisor
-    assert not runtimes.find(INFO, "elsewhere").is_gvisor
+def test_gvisor_is_recognised_by_the_program() -> None:
+    assert runtimes.find_runtime(INFO, "boxes").is_gvisor
+    assert not runtimes.find_runtime(INFO, "runc").is_gvisor
+    assert not runtimes.find_runtime(INFO, "elsewhere").is_gvisor
 
 
-def test_a_runtime_that_the_engine_does_not_know_is_refused_with_what_to_write() -> None:
+def test_an_unknown_runtime_is_refused_with_the_lines_to_write() -> None:
     with pytest.raises(HostFault, match=r"knows no 'kata' \(it has boxes, closed") as refusal:
-        runtimes.find(INFO, "kata")
+        runtimes.find_runtime(INFO, "kata")
     assert "/etc/docker/daemon.json" in str(refusal.value)
     assert "\n" not in str(refusal.value)
     with pytest.raises(HostFault, match="knows no 'runsc'"):
-        runtimes.find({}, "runsc")
+        runtimes.find_runtime({}, "runsc")
 
 
-def test_gvisor_whose_boxes_could_not_call_back_is_refused() -> None:
+def test_gvisor_without_open_unix_sockets_is_refused() -> None:
     with pytest.raises(HostFault, match="closed runs without --host-uds=open"):
-        runtimes.find(INFO, "closed")
+        runtimes.find_runtime(INFO, "closed")
 
 
-def test_the_lines_to_write_make_a_runtime_that_is_taken() -> None:
+def test_the_suggested_engine_configuration_is_accepted() -> None:
     written = json.loads(runtimes.SNIPPET)
-    assert runtimes.find({"Runtimes": written["runtimes"]}, runtimes.GVISOR).is_gvisor
+    assert runtimes.find_runtime({"Runtimes": written["runtimes"]}, runtimes.GVISOR).is_gvisor
 
 
-def test_the_command_line_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PECK_NODE_RUNTIME", raising=False)
-    assert _arguments(NODE).runtime == ""
+    assert _parse_arguments(NODE).runtime == ""
     monkeypatch.setenv("PECK_NODE_RUNTIME", "runsc")
-    assert _arguments(NODE).runtime == "runsc"
-    assert _arguments([*NODE, "--runtime", "other"]).runtime == "other"
+    assert _parse_arguments(NODE).runtime == "runsc"
+    assert _parse_arguments([*NODE, "--runtime", "other"]).runtime == "other"

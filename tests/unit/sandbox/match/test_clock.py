@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.match.clock import LONGEST_SECONDS, Bank, Clock, ClockError
+from sandbox.match.clock import LONGEST_SECONDS, Clock, ClockError, TimeBank
 
 durations = st.floats(0, LONGEST_SECONDS)
 clocks = st.builds(
@@ -23,11 +23,11 @@ charges = st.lists(st.floats(0, 1000), max_size=30)
 
 
 @given(clocks)
-def test_a_clock_comes_back_from_its_json_as_it_was(clock: Clock) -> None:
+def test_a_clock_survives_a_json_round_trip(clock: Clock) -> None:
     assert Clock.from_json(clock.to_json()) == clock
 
 
-def test_fields_that_are_not_named_have_kaggles_values() -> None:
+def test_omitted_clock_fields_have_kaggles_values() -> None:
     assert Clock.from_json({}) == Clock(1.0, 60.0, 0.0, "first_move", 30.0)
 
 
@@ -48,24 +48,24 @@ def test_fields_that_are_not_named_have_kaggles_values() -> None:
         ([1, 60], ""),
     ],
 )
-def test_a_wrong_field_is_named(value: Any, field: str) -> None:
+def test_a_wrong_clock_field_is_named(value: Any, field: str) -> None:
     with pytest.raises(ClockError, match=f"clock.{field}") as refusal:
         Clock.from_json(value)
     assert refusal.value.field == field
 
 
-def test_time_saved_goes_back_into_a_bank_with_increment_up_to_what_it_held() -> None:
-    bank = Bank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
+def test_an_increment_refills_the_bank_up_to_the_start_value() -> None:
+    bank = TimeBank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
     assert bank.charge(4.0).bank_seconds == pytest.approx(6.1)
     assert bank.charge(0.0).bank_seconds == pytest.approx(6.2)
     assert bank.charge(6.3).timed_out
-    fresh = Bank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
+    fresh = TimeBank(Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1))
     assert fresh.charge(0.05).bank_seconds == 10.0
 
 
 @given(clocks, charges)
-def test_the_bank_is_what_it_was_less_every_overrun(clock: Clock, seconds: list[float]) -> None:
-    bank = Bank(clock)
+def test_every_overrun_is_deducted_from_the_bank(clock: Clock, seconds: list[float]) -> None:
+    bank = TimeBank(clock)
     for charge in seconds:
         bank.charge(charge)
     overruns = math.fsum(max(0.0, s - clock.act_seconds) for s in seconds)
@@ -73,9 +73,9 @@ def test_the_bank_is_what_it_was_less_every_overrun(clock: Clock, seconds: list[
 
 
 @given(clocks, charges)
-def test_a_timeout_comes_exactly_where_kaggle_has_it(clock: Clock, seconds: list[float]) -> None:
+def test_timeouts_match_kaggle(clock: Clock, seconds: list[float]) -> None:
     """The rule of kaggle_environments core.py, written out again."""
-    bank, remaining = Bank(clock), clock.bank_seconds
+    bank, remaining = TimeBank(clock), clock.bank_seconds
     for duration in seconds:
         over = max(0.0, duration - clock.act_seconds)
         expected = over > remaining
@@ -85,7 +85,7 @@ def test_a_timeout_comes_exactly_where_kaggle_has_it(clock: Clock, seconds: list
 
 
 def test_using_up_the_bank_to_the_last_bit_is_in_time() -> None:
-    bank = Bank(Clock(act_seconds=1.0, bank_seconds=2.0))
+    bank = TimeBank(Clock(act_seconds=1.0, bank_seconds=2.0))
     assert not bank.charge(3.0).timed_out
     assert bank.left_seconds == 0.0
     assert not bank.charge(1.0).timed_out
@@ -93,59 +93,59 @@ def test_using_up_the_bank_to_the_last_bit_is_in_time() -> None:
 
 
 @given(clocks, charges)
-def test_of_time_drawn_off_turn_nothing_is_free(clock: Clock, seconds: list[float]) -> None:
-    bank = Bank(clock)
+def test_off_turn_time_has_no_free_part(clock: Clock, seconds: list[float]) -> None:
+    bank = TimeBank(clock)
     for drawn in seconds:
         before = bank.left_seconds
         assert bank.draw(drawn).timed_out == (drawn > before)
     assert bank.left_seconds == pytest.approx(clock.bank_seconds - math.fsum(seconds), abs=1e-6)
 
 
-def test_an_overrun_is_deducted_although_it_ends_the_seat() -> None:
-    bank = Bank(Clock(act_seconds=1.0, bank_seconds=2.0))
+def test_a_fatal_overrun_is_deducted_from_the_bank() -> None:
+    bank = TimeBank(Clock(act_seconds=1.0, bank_seconds=2.0))
     charge = bank.charge(4.0)
     assert charge.timed_out
     assert (charge.bank_before_seconds, charge.bank_seconds) == (2.0, -1.0)
 
 
 @given(clocks, st.floats(0, 1e6))
-def test_an_answer_past_the_deadline_is_too_late_and_one_before_is_not(
-    clock: Clock, started: float
-) -> None:
-    deadline = Bank(clock).deadline(started)
-    assert Bank(clock).charge(deadline - started + 0.001).timed_out
-    assert not Bank(clock).charge(max(0.0, deadline - started - 0.001)).timed_out
+def test_an_answer_past_the_deadline_is_late(clock: Clock, started: float) -> None:
+    deadline = TimeBank(clock).deadline(started)
+    assert TimeBank(clock).charge(deadline - started + 0.001).timed_out
+    assert not TimeBank(clock).charge(max(0.0, deadline - started - 0.001)).timed_out
 
 
-def test_the_bank_is_shown_as_kaggle_shows_it() -> None:
-    bank = Bank(Clock(bank_seconds=60.0))
+def test_the_shown_bank_matches_kaggle() -> None:
+    bank = TimeBank(Clock(bank_seconds=60.0))
     assert isinstance(bank.shown(), int)
     bank.charge(1.25)
     assert bank.shown() == 59.75
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 200))
-def test_a_match_in_which_all_use_all_their_time_is_within_the_longest(
-    seats: int, lanes: int, steps: int
+def test_the_longest_match_covers_every_seats_full_time(
+    seats: int, max_parallel_seats: int, steps: int
 ) -> None:
     clock = Clock(act_seconds=1.0, bank_seconds=60.0)
-    one_after_another = steps * math.ceil(seats / lanes) * clock.act_seconds
-    assert clock.longest_seconds(steps, seats, lanes) > one_after_another + seats * 60.0
+    one_after_another = steps * math.ceil(seats / max_parallel_seats) * clock.act_seconds
+    assert (
+        clock.longest_seconds(steps, seats, max_parallel_seats) > one_after_another + seats * 60.0
+    )
 
 
-def test_loading_one_after_another_is_within_the_longest() -> None:
+def test_the_longest_match_covers_sequential_loading() -> None:
     clock = Clock(act_seconds=0.1, bank_seconds=0.0, load="own", load_seconds=60.0)
     assert clock.longest_seconds(10, 4, 1) > 4 * 60.0
     assert clock.longest_seconds(10, 4, 4) < 2 * 60.0
 
 
-def test_a_seat_that_was_quick_so_far_has_a_group_of_its_own() -> None:
+def test_the_longest_match_covers_moves_played_one_after_another() -> None:
     clock = Clock(act_seconds=1.0, bank_seconds=0.0)
     assert clock.longest_seconds(100, 2, 2) > 100 * 2 * clock.act_seconds
 
 
-def test_a_forgiven_time_out_leaves_an_empty_bank_and_not_a_debt() -> None:
-    bank = Bank(Clock(act_seconds=0.5, bank_seconds=0.0))
+def test_a_forgiven_timeout_leaves_an_empty_bank() -> None:
+    bank = TimeBank(Clock(act_seconds=0.5, bank_seconds=0.0))
     for _ in range(3):
         assert bank.charge(0.75).timed_out
         assert bank.left_seconds == -0.25

@@ -21,9 +21,9 @@ from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter
-from sandbox.match.record import Played
+from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat import Seat
 from tests.integration.counting import Counting
 
@@ -31,19 +31,19 @@ GEESE = GAMES["hungry_geese"]
 REFUSED = BundleRefused("leads outside the archive", "../main.py")
 
 
-def _play(game: Any, seats: int = 4) -> Played:
-    return referee.play(
+def _play(game: Any, seats: int = 4) -> PlayedMatch:
+    return referee.play_episode(
         game,
         GEESE.configure({}),
         Clock(),
         bytes(16),
         [REFUSED] * seats,
-        lanes=1,
+        max_parallel_seats=1,
         stop_after_seconds=60,
     )
 
 
-def test_a_match_of_refused_bundles_ends_with_a_reason_for_each() -> None:
+def test_each_refused_bundle_ends_with_a_reason() -> None:
     played = _play(GEESE)
     assert len(played.episode.steps) == 1
     assert played.episode.steps[0].moves == ({"fault": "ERROR"},) * 4
@@ -83,7 +83,7 @@ class NeverOver(HungryGeese):
     ("game", "words"),
     [(BrokenStep(), "failed in step: .*the rules are wrong"), (BrokenReset(), "failed in reset")],
 )
-def test_rules_that_raise_are_the_games_fault_and_nobody_elses(game: Any, words: str) -> None:
+def test_an_exception_in_the_rules_is_a_game_fault(game: Any, words: str) -> None:
     with pytest.raises(referee.GameFault, match=words):
         _play(game)
 
@@ -113,32 +113,30 @@ class Telling(HungryGeese):
         (1.0, [1], "outcome"),
     ],
 )
-def test_numbers_that_no_season_could_add_up_are_the_games_fault(
-    reward: Any, told: Any, words: str
-) -> None:
+def test_unusable_statistics_are_a_game_fault(reward: Any, told: Any, words: str) -> None:
     with pytest.raises(referee.GameFault, match=words):
         _play(Telling(reward, told))
 
 
-def test_numbers_that_a_season_can_add_up_are_told_with_each_seat() -> None:
+def test_valid_statistics_are_reported_with_each_seat() -> None:
     played = _play(Telling(None, {"won": True, "length": -3.5}))
     assert played.seats[0].statistics == {"won": True, "length": -3.5}
 
 
 def test_a_game_that_never_ends_is_stopped() -> None:
     with pytest.raises(HostFault, match=r"did not end within 0\.1 s"):
-        referee.play(
+        referee.play_episode(
             NeverOver(),
             GEESE.configure({}),
             Clock(),
             bytes(16),
             [REFUSED],
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=0.1,
         )
 
 
-def test_seats_and_game_draw_from_seeds_that_tell_nothing_of_each_other() -> None:
+def test_every_seat_has_a_seed_separate_from_the_game() -> None:
     seed = bytes(range(16))
     seeds = {referee.seat_seed(seed, seat) for seat in range(8)}
     assert len(seeds) == 8
@@ -152,9 +150,9 @@ def test_seats_and_game_draw_from_seeds_that_tell_nothing_of_each_other() -> Non
 class DeafAtTheEnd(Loan):
     """An agent that says that it wants to be told of the end, and does not answer that."""
 
-    def __init__(self, meter: Meter | None = None) -> None:
+    def __init__(self, meter: CpuMeter | None = None) -> None:
         self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.meter, self.memory_mb = meter or Meter({}, 1.0, False), 0
+        self.meter, self.memory_mb = meter or CpuMeter({}, 1.0, False), 0
         self.heard: list[str] = []
         self._thread = threading.Thread(target=self._answer, daemon=True)
         self._thread.start()
@@ -175,7 +173,7 @@ class DeafAtTheEnd(Loan):
                 self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
 
 
-def test_who_seems_to_wait_for_a_core_when_told_of_the_end_does_not_void_the_match(
+def test_apparent_waiting_at_the_end_does_not_void_the_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(referee, "END_SECONDS", 0.001)  # long before it is late by its own clock
@@ -183,8 +181,8 @@ def test_who_seems_to_wait_for_a_core_when_told_of_the_end_does_not_void_the_mat
     loan = DeafAtTheEnd()
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
-    played = referee.play(
-        GEESE, configuration, Clock(), bytes(16), loans, lanes=1, stop_after_seconds=60
+    played = referee.play_episode(
+        GEESE, configuration, Clock(), bytes(16), loans, max_parallel_seats=1, stop_after_seconds=60
     )
     assert loan.heard[-1] == "end"
     assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
@@ -211,20 +209,20 @@ class Pondering:
         self._compute(0)
         self.freeze.touch()
         usage, freeze = os.open(self._usage, os.O_RDONLY), os.open(self.freeze, os.O_WRONLY)
-        self.meter = Meter({"cpu_stat": usage, "freeze": freeze}, 1.0, False)
+        self.meter = CpuMeter({"cpu_stat": usage, "freeze": freeze}, 1.0, False)
 
     def _compute(self, microseconds: int) -> None:
         self._usage.write_bytes(b"usage_usec %d\n" % microseconds)
 
     def play(self, game: Any, steps: int, microseconds: int) -> None:
         """A match in which it uses so much."""
-        referee.play(
+        referee.play_episode(
             game,
             {"steps": steps},
             Clock(),
             bytes(16),
             [DeafAtTheEnd(), DeafAtTheEnd(self.meter)],
-            lanes=1,
+            max_parallel_seats=1,
             stop_after_seconds=60,
             on_step=lambda _: self._compute(microseconds),
         )
@@ -239,7 +237,7 @@ def pondering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ponde
 
 
 @pytest.mark.parametrize(("used", "frozen"), [(0, b""), (5_000_000, b"1")])
-def test_a_seat_that_is_out_and_computes_is_frozen(
+def test_an_eliminated_seat_that_computes_is_frozen(
     pondering: Pondering, used: int, frozen: bytes
 ) -> None:
     pondering.play(OutAtOnce(Verdict.INVALID), 3, used)
@@ -248,10 +246,10 @@ def test_a_seat_that_is_out_and_computes_is_frozen(
 
 
 @pytest.mark.parametrize(("used", "frozen"), [(0, False), (5_000_000, True)])
-def test_a_seat_that_computes_until_its_turn_comes_is_frozen_while_another_is_asked(
+def test_a_pondering_seat_is_frozen_during_another_seats_turn(
     monkeypatch: pytest.MonkeyPatch, pondering: Pondering, used: int, frozen: bool
 ) -> None:
-    monkeypatch.setattr(Seat, "disturbs_nobody", False)
+    monkeypatch.setattr(Seat, "may_be_asked_with_others", False)
     asked: list[tuple[int, int, bool]] = []
     asking = Seat.asking
 

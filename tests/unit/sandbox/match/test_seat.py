@@ -9,12 +9,12 @@ import pytest
 
 from games.protocol import Verdict
 from sandbox.errors import HostTooSlow
-from sandbox.match.channel import Question, Trouble
-from sandbox.match.charge import Cost, MoveCosts
 from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.loans import Ending, Loan
-from sandbox.match.meter import Meter, OwnQueue
-from sandbox.match.seat import Seat, Timing
+from sandbox.match.move_cost import MoveCost, MoveCosts
+from sandbox.match.questions import NoAnswerCause, Question
+from sandbox.match.seat import MatchTiming, Seat
 
 CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0)
 LENIENT = frozenset({Verdict.TIMEOUT})
@@ -24,7 +24,7 @@ class QuietLoan(Loan):
     """A connection that nobody answers on."""
 
     def __init__(self, agent: socket.socket) -> None:
-        self.socket, self.meter, self.memory_mb = agent, Meter({}, 1.0, False), 0
+        self.socket, self.meter, self.memory_mb = agent, CpuMeter({}, 1.0, False), 0
 
     def end(self) -> Ending:
         return Ending(exit_code=None, signal=None, out_of_memory=False, log=(), clean=True)
@@ -42,14 +42,14 @@ def _asking(
     loan: Loan, monkeypatch: pytest.MonkeyPatch, off_turn: float, lenient: frozenset[Verdict]
 ) -> tuple[Seat, Question | Verdict]:
     monkeypatch.setattr(MoveCosts, "open", lambda *_, **__: off_turn)
-    own = OwnQueue()
-    seat = Seat(0, loan, Timing(CLOCK, own, 0.0), (), lenient)
+    own = OwnRunQueue()
+    seat = Seat(0, loan, MatchTiming(CLOCK, own, 0.0), (), lenient)
     question = seat.asking(1, {})
     own.close()
     return seat, question
 
 
-def test_it_is_taken_from_the_next_answers_time(
+def test_off_turn_time_is_deducted_from_the_next_answer(
     loan: Loan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seat, question = _asking(loan, monkeypatch, 0.125, LENIENT)
@@ -58,7 +58,7 @@ def test_it_is_taken_from_the_next_answers_time(
     assert (seat.bank.left_seconds, seat.fault) == (0.0, None)
 
 
-def test_it_costs_the_answer_where_that_is_not_enough(
+def test_excess_off_turn_time_is_a_forgiven_timeout(
     loan: Loan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seat, question = _asking(loan, monkeypatch, 0.5, LENIENT)
@@ -68,7 +68,7 @@ def test_it_costs_the_answer_where_that_is_not_enough(
     assert "0.500 s while it was not asked" in seat.record.pardoned[Verdict.TIMEOUT].first.reason
 
 
-def test_it_ends_the_seat_where_the_game_forgives_no_time_out(
+def test_off_turn_time_ends_the_seat_in_a_strict_game(
     loan: Loan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seat, question = _asking(loan, monkeypatch, 0.125, frozenset())
@@ -91,13 +91,13 @@ def _late(
     loan: Loan, unforgiven: float, *, before: float = 0.0, forgives_host: bool = True
 ) -> Seat:
     """A seat that is late without an answer, with so much waiting that was not forgiven."""
-    own = OwnQueue()
-    seat = Seat(0, loan, Timing(CLOCK, own, 60.0, forgives_host=forgives_host))
+    own = OwnRunQueue()
+    seat = Seat(0, loan, MatchTiming(CLOCK, own, 60.0, forgives_host=forgives_host))
     question = seat.asking(1, {})
     assert isinstance(question, Question)
     question.begin()
-    question.trouble = Trouble.LATE
-    question.cost = Cost(70.0, 0.1, 60.0, 0.6)
+    question.trouble = NoAnswerCause.LATE
+    question.cost = MoveCost(70.0, 0.1, 60.0, 0.6)
     seat._move_costs.unforgiven_before_seconds = before
     seat._move_costs.unforgiven_now_seconds = unforgiven
     own.close()
@@ -105,32 +105,32 @@ def _late(
     return seat
 
 
-def test_time_out_caused_by_waiting_is_the_hosts_fault(loan: Loan) -> None:
+def test_a_timeout_caused_by_waiting_is_the_hosts_fault(loan: Loan) -> None:
     with pytest.raises(HostTooSlow, match=r"waited 60.4 s for a core"):
         _late(loan, 0.4)
 
 
-def test_time_out_not_caused_by_waiting_alone_stands(loan: Loan) -> None:
+def test_a_timeout_only_partly_caused_by_waiting_stands(loan: Loan) -> None:
     fault = _late(loan, 0.05).fault
     assert fault is not None
     assert fault.verdict is Verdict.TIMEOUT
 
 
 @pytest.mark.parametrize("now", [0.0, 0.2])
-def test_silence_after_little_waiting_is_the_agents(loan: Loan, now: float) -> None:
+def test_silence_after_little_waiting_is_the_agents_timeout(loan: Loan, now: float) -> None:
     """It slept, on a host that had made it wait in earlier moves."""
     fault = _late(loan, now, before=30.0).fault
     assert fault is not None
     assert fault.verdict is Verdict.TIMEOUT
 
 
-def test_time_out_stands_once_the_match_was_void_too_often(loan: Loan) -> None:
+def test_a_timeout_stands_after_too_many_void_attempts(loan: Loan) -> None:
     fault = _late(loan, 0.4, forgives_host=False).fault
     assert fault is not None
     assert fault.verdict is Verdict.TIMEOUT
 
 
-def test_out_of_memory_keeps_its_reason_on_a_slow_host(loan: Loan) -> None:
+def test_an_out_of_memory_fault_stands_on_a_slow_host(loan: Loan) -> None:
     fault = _late(Stopped(loan.socket, out_of_memory=True), 0.4).fault
     assert fault is not None
     assert fault.verdict is Verdict.ERROR

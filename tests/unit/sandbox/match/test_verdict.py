@@ -12,9 +12,9 @@ from games.protocol import Verdict
 from sandbox.box import harness
 from sandbox.box.contract import Contract
 from sandbox.match import verdict
-from sandbox.match.charge import Cost
-from sandbox.match.clock import Charge, Clock
-from sandbox.match.verdict import LONGEST_REASON, Fault
+from sandbox.match.clock import Clock, TimeCharge
+from sandbox.match.move_cost import MoveCost
+from sandbox.match.verdict import LONGEST_REASON, SeatFault
 
 TRACE = """Traceback (most recent call last):
   File "/kaggle_simulations/agent/main.py", line 12, in agent
@@ -25,8 +25,8 @@ IndexError: list index out of range
 """
 
 
-def test_an_exception_is_told_with_its_last_line_its_place_and_its_step() -> None:
-    fault = verdict.raised(30, TRACE)
+def test_an_exception_is_reported_with_place_and_step() -> None:
+    fault = verdict.raised_fault(30, TRACE)
     assert fault.verdict is Verdict.ERROR
     assert fault.reason == (
         "Raised in step 30, at search.py line 7: IndexError: list index out of range"
@@ -34,53 +34,73 @@ def test_an_exception_is_told_with_its_last_line_its_place_and_its_step() -> Non
     assert (fault.step, fault.traceback) == (30, TRACE)
 
 
-def test_an_exception_while_loading_is_told_apart() -> None:
-    fault = verdict.raised(0, "ImportError: no module named torch")
+def test_an_exception_while_loading_has_a_separate_reason() -> None:
+    fault = verdict.raised_fault(0, "ImportError: no module named torch")
     assert "while the agent was loading" in fault.reason
     assert fault.step == 0
 
 
-def test_an_empty_traceback_still_gives_a_sentence() -> None:
-    assert verdict.raised(3, " \n").reason == "Raised in step 3: an exception without a word"
+def test_an_empty_traceback_gives_a_reason() -> None:
+    assert verdict.raised_fault(3, " \n").reason == "Raised in step 3: an exception without a word"
 
 
-def _told(why: str, *, is_invalid: bool = False, is_late: bool = False) -> Fault:
-    return verdict.told(7, why, is_invalid=is_invalid, is_late=is_late)
+def _told(why: str, *, is_invalid: bool = False, is_late: bool = False) -> SeatFault:
+    return verdict.contract_fault(7, why, is_invalid=is_invalid, is_late=is_late)
 
 
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [
-        (verdict.exited(4, 3), Verdict.ERROR, ["code 3", "step 4"]),
-        (verdict.killed(4, signal.SIGSEGV), Verdict.ERROR, ["SIGSEGV", "Segmentation", "step 4"]),
-        (verdict.killed(4, 99), Verdict.ERROR, ["number 99"]),
-        (verdict.out_of_memory(4, 512), Verdict.ERROR, ["memory", "512 MB", "step 4"]),
-        (verdict.vanished(4), Verdict.ERROR, ["closed its connection", "step 4"]),
-        (verdict.invalid(5, "expected NORTH, got 7"), Verdict.INVALID, ["step 5", "NORTH", "7"]),
-        (verdict.broken(6, "it wrote more than one answer"), Verdict.ERROR, ["protocol", "step 6"]),
+        (verdict.exited_fault(4, 3), Verdict.ERROR, ["code 3", "step 4"]),
         (
-            verdict.late_load(Clock(load="own"), Cost(33.0, 2.0, 3.0, 30.0), is_importing=False),
+            verdict.killed_fault(4, signal.SIGSEGV),
+            Verdict.ERROR,
+            ["SIGSEGV", "Segmentation", "step 4"],
+        ),
+        (verdict.killed_fault(4, 99), Verdict.ERROR, ["number 99"]),
+        (verdict.out_of_memory_fault(4, 512), Verdict.ERROR, ["memory", "512 MB", "step 4"]),
+        (verdict.vanished_fault(4), Verdict.ERROR, ["closed its connection", "step 4"]),
+        (
+            verdict.invalid_move_fault(5, "expected NORTH, got 7"),
+            Verdict.INVALID,
+            ["step 5", "NORTH", "7"],
+        ),
+        (
+            verdict.broken_protocol_fault(6, "it wrote more than one answer"),
+            Verdict.ERROR,
+            ["protocol", "step 6"],
+        ),
+        (
+            verdict.late_load_fault(
+                Clock(load="own"), MoveCost(33.0, 2.0, 3.0, 30.0), is_importing=False
+            ),
             Verdict.TIMEOUT,
             ["loading", "30 s", "2.000 s of cpu", "3.000 s of waiting"],
         ),
-        (verdict.refused("'../x': leads outside"), Verdict.ERROR, ["bundle", "'../x'"]),
+        (
+            verdict.refused_bundle_fault("'../x': leads outside"),
+            Verdict.ERROR,
+            ["bundle", "'../x'"],
+        ),
         (_told("it said no"), Verdict.ERROR, ["Contract", "step 7", "it said no"]),
         (_told("up is none", is_invalid=True), Verdict.INVALID, ["step 7", "up is none"]),
         (_told("no answer", is_late=True), Verdict.TIMEOUT, ["step 7", "no answer"]),
     ],
 )
-def test_a_reason_names_what_a_person_needs(fault: Fault, kind: Verdict, words: list[str]) -> None:
+def test_a_reason_gives_the_needed_details(
+    fault: SeatFault, kind: Verdict, words: list[str]
+) -> None:
     assert fault.verdict is kind
     for word in words:
         assert word in fault.reason
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
-    charge = Charge(3.5, bank_before_seconds=2.0, bank_seconds=-0.5, timed_out=True)
-    cost = Cost(4.5, 0.25, 1.0, 3.5)
-    hint = None if answered else verdict.silent(Contract.CALLABLE, is_importing=False)
-    reason = verdict.late(9, charge, cost, Clock(act_seconds=1.0), hint=hint).reason
+def test_a_timeout_shows_used_time_allowed_time_and_bank(answered: bool) -> None:
+    charge = TimeCharge(3.5, bank_before_seconds=2.0, bank_seconds=-0.5, timed_out=True)
+    cost = MoveCost(4.5, 0.25, 1.0, 3.5)
+    hint = None if answered else verdict.silence_hint(Contract.CALLABLE, is_importing=False)
+    reason = verdict.late_fault(9, charge, cost, Clock(act_seconds=1.0), hint=hint).reason
     assert reason.startswith("Step 9 took" if answered else "Step 9 had no answer after")
     for number in (
         "3.500 s",
@@ -93,41 +113,39 @@ def test_a_timeout_tells_used_allowed_and_bank(answered: bool) -> None:
         assert number in reason
 
 
-def test_computing_off_turn_is_told_with_what_it_cost_and_what_to_change() -> None:
-    fault = verdict.off_turn(7, Charge(1.25, 1.0, -0.25, timed_out=True))
+def test_a_timeout_by_off_turn_computing_shows_the_cost() -> None:
+    fault = verdict.off_turn_fault(7, TimeCharge(1.25, 1.0, -0.25, timed_out=True))
     assert fault.verdict is Verdict.TIMEOUT
     for words in ("step 7", "1.250 s", "1.000 s left", "off its turn"):
         assert words in fault.reason
 
 
 @given(st.text(max_size=3000), st.integers(0, 200))
-def test_whatever_an_agent_writes_the_reason_stays_one_short_printable_line(
-    text: str, step: int
-) -> None:
-    for fault in (verdict.raised(step, text), verdict.invalid(step, text)):
+def test_a_reason_is_always_one_short_printable_line(text: str, step: int) -> None:
+    for fault in (verdict.raised_fault(step, text), verdict.invalid_move_fault(step, text)):
         assert fault.reason.isprintable()
         assert 0 < len(fault.reason) <= LONGEST_REASON
         fault.reason.encode()
-    assert "\x1b" not in (verdict.raised(step, "\x1b[2J" + text).traceback or "")
+    assert "\x1b" not in (verdict.raised_fault(step, "\x1b[2J" + text).traceback or "")
 
 
-def test_reason_names_the_step_that_the_agent_saw() -> None:
-    fault = verdict.invalid(30, "expected NORTH, got 7")
-    assert verdict.counted_by_game(fault, {"step": 29}).reason == (
+def test_a_reason_names_the_step_seen_by_the_agent() -> None:
+    fault = verdict.invalid_move_fault(30, "expected NORTH, got 7")
+    assert verdict.with_game_step(fault, {"step": 29}).reason == (
         "The answer in step 30 is no move: expected NORTH, got 7 (observation.step 29)"
     )
-    assert verdict.counted_by_game(fault, {"turn": 29}).reason.endswith("(observation.turn 29)")
+    assert verdict.with_game_step(fault, {"turn": 29}).reason.endswith("(observation.turn 29)")
     for same in ({"step": 30}, {"step": "29"}, {}):
-        assert verdict.counted_by_game(fault, same) == fault
-    longest = verdict.invalid(30, "x" * 1000)
-    assert len(verdict.counted_by_game(longest, {"step": 29}).reason) <= LONGEST_REASON
+        assert verdict.with_game_step(fault, same) == fault
+    longest = verdict.invalid_move_fault(30, "x" * 1000)
+    assert len(verdict.with_game_step(longest, {"step": 29}).reason) <= LONGEST_REASON
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "a line\n" * 15_000])
-def test_an_exception_with_a_long_text_keeps_its_type(text: str) -> None:
+def test_a_long_exception_message_keeps_the_exception_type(text: str) -> None:
     told = ""
     try:
         raise ValueError(text)
     except ValueError:
-        told = harness.last_lines()
-    assert ": ValueError: " in verdict.raised(1, told).reason
+        told = harness.traceback_tail()
+    assert ": ValueError: " in verdict.raised_fault(1, told).reason

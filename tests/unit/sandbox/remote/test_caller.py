@@ -6,19 +6,19 @@ import pytest
 
 from egress import guard
 from egress.address import parse
-from sandbox.box.program import Broken
-from sandbox.remote.caller import Server
+from sandbox.box.agent_program import ContractBroken
+from sandbox.remote.caller import RemoteServer
 
 
 @pytest.mark.parametrize(("error", "is_late"), [(TimeoutError(), True), (OSError(), False)])
-def test_a_connection_that_comes_to_nothing_in_time_is_late(
+def test_a_connection_timeout_counts_as_late(
     monkeypatch: pytest.MonkeyPatch, error: OSError, is_late: bool
 ) -> None:
     def connect(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(guard, "connect", connect)
-    server = Server(parse("https://snake.example.org/"), guard.Rules())
-    with pytest.raises(Broken) as broken:
+    server = RemoteServer(parse("https://snake.example.org/"), guard.Rules())
+    with pytest.raises(ContractBroken) as broken:
         server.call("POST", "/move", "{}", 0.5)
     assert broken.value.is_late is is_late

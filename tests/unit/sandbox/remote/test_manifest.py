@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from egress.address import AddressError, parse
-from sandbox.remote.manifest import APIS, manifest, read_manifest
+from sandbox.remote.manifest import APIS, read_manifest, write_manifest
 from tests.unit.egress.test_address import READ
 
 
 @pytest.mark.parametrize("url", READ)
 @pytest.mark.parametrize("api", APIS)
-def test_a_manifest_is_read_back(url: str, api: str) -> None:
-    assert read_manifest(manifest(parse(url), api)) == (parse(url), api)
+def test_a_written_manifest_can_be_read(url: str, api: str) -> None:
+    assert read_manifest(write_manifest(parse(url), api)) == (parse(url), api)
 
 
-def test_a_manifest_has_one_spelling() -> None:
-    text = manifest(parse("HTTPS://Snake.example.org:443/a/"), "1")
+def test_a_manifest_has_one_canonical_form() -> None:
+    text = write_manifest(parse("HTTPS://Snake.example.org:443/a/"), "1")
     assert text == b'{"api":"1","contract":"http","url":"https://snake.example.org/a"}'
 
 
@@ -42,11 +42,11 @@ def test_a_manifest_has_one_spelling() -> None:
         b'{"url":"http://c.d","api":"1","contract":"http","url":"http://a.b"}',
     ],
 )
-def test_bytes_that_we_did_not_write_are_no_remote_submission(text: bytes) -> None:
+def test_a_manifest_in_another_form_is_refused(text: bytes) -> None:
     with pytest.raises(AddressError):
         read_manifest(text)
 
 
-def test_an_api_that_there_is_not_cannot_be_submitted() -> None:
+def test_an_unknown_api_is_refused() -> None:
     with pytest.raises(AddressError, match="api: one of 1, 2017"):
-        manifest(parse("http://a.b"), "2")
+        write_manifest(parse("http://a.b"), "2")

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ladder.ids import EntryId, TeamId
-from ladder.matches.pairing import LONGEST_WAIT, Candidate, Meetings
-from ladder.matches.pairing.candidates import free_anchors, together
-from tests.unit.ladder.matches.pairing.fields import (
+from ladder.matches.pairing import LONGEST_WAIT, Candidate, EncounterCounts
+from ladder.matches.pairing.candidates import free_anchors, may_share_lineup
+from tests.unit.ladder.matches.pairing.candidate_fields import (
     BETA,
     candidate,
     counted,
@@ -29,7 +29,7 @@ from tests.unit.ladder.matches.pairing.fields import (
 
 @settings(max_examples=200)
 @given(fields(), st.integers(0, 8), st.integers(0, 99), st.booleans(), st.integers(2, 4))
-def test_every_lineup_is_whole_and_fair(
+def test_every_lineup_is_complete_and_legal(
     field: list[Candidate], lineups: int, seed: int, same_team: bool, seats: int
 ) -> None:
     proposal = pair(field, lineups, seed, same_team_lineups=same_team, seats=seats)
@@ -46,14 +46,14 @@ def test_every_lineup_is_whole_and_fair(
 
 @settings(max_examples=100)
 @given(fields(), st.integers(1, 8), st.integers(0, 99), st.booleans(), st.integers(2, 4))
-def test_all_that_were_asked_for_are_made_whenever_one_legal_lineup_exists(
+def test_every_requested_lineup_is_made_if_one_legal_lineup_exists(
     field: list[Candidate], lineups: int, seed: int, same_team: bool, seats: int
 ) -> None:
     proposal = pair(field, lineups, seed, same_team_lineups=same_team, seats=seats)
     playing = [c for c in field if c.weight > 0]
     free = free_anchors(playing)
     possible = not all(c.is_anchor for c in playing) and any(
-        all(together(one, [two], same_team, free) for one, two in combinations(lineup, 2))
+        all(may_share_lineup(one, [two], same_team, free) for one, two in combinations(lineup, 2))
         for lineup in combinations(playing, seats)
     )
     assert len(proposal.lineups) == (lineups if possible else 0)
@@ -62,14 +62,14 @@ def test_all_that_were_asked_for_are_made_whenever_one_legal_lineup_exists(
 
 @settings(max_examples=50)
 @given(fields(), st.integers(0, 8), st.integers(0, 99), st.randoms(use_true_random=False))
-def test_equal_arguments_give_equal_lineups_in_whatever_order_the_field_comes(
+def test_field_order_does_not_change_the_lineups(
     field: list[Candidate], lineups: int, seed: int, order: Random
 ) -> None:
     shuffled = order.sample(field, len(field))
     assert pair(field, lineups, seed) == pair(field, lineups, seed) == pair(shuffled, lineups, seed)
 
 
-def test_too_few_entries_teams_or_bundles_are_named() -> None:
+def test_a_shortage_of_entries_teams_or_bundles_is_named() -> None:
     four = [candidate(n) for n in range(4)]
     assert pair(four[:3]).reason == "3 of 4 seats can be filled: add an agent or an anchor"
     one_team = [replace(c, team_id=TeamId("tea_x")) for c in four]
@@ -86,7 +86,7 @@ def test_too_few_entries_teams_or_bundles_are_named() -> None:
     assert pair(four).reason is None
 
 
-def test_teams_that_share_their_bundles_are_named() -> None:
+def test_teams_sharing_bundles_are_named() -> None:
     shared = [("a", "x"), ("a", "y"), ("a", "z"), ("b", "z"), ("c", "z")]
     field = [
         candidate(n, team_id=TeamId(team), digest=digest) for n, (team, digest) in enumerate(shared)
@@ -97,7 +97,7 @@ def test_teams_that_share_their_bundles_are_named() -> None:
     assert found.reason.startswith("2 of 3 seats can be filled: add an agent of another team")
 
 
-def test_a_lineup_that_only_one_choice_completes_is_found() -> None:
+def test_the_only_possible_lineup_is_found() -> None:
     # Whoever leads, y must come from b: drawn at random, c's copy of it would be in the way.
     shared = [("a", "x"), ("b", "y"), ("b", "x"), ("c", "y"), ("c", "z")]
     field = [
@@ -107,7 +107,7 @@ def test_a_lineup_that_only_one_choice_completes_is_found() -> None:
         assert len(pair(field, 5, seed, seats=3).lineups) == 5
 
 
-def test_entries_that_no_node_serves_are_left_out_with_a_reason() -> None:
+def test_entries_without_a_node_are_left_out_with_a_reason() -> None:
     field = [candidate(n) for n in range(5)] + [candidate(n, profile="torch") for n in (7, 8)]
     proposal = pair(field, 20, admissible={"numpy"})
     assert set(counted(proposal)) == {str(c.entry_id) for c in field[:5]}
@@ -131,7 +131,7 @@ def test_entries_that_no_node_serves_are_left_out_with_a_reason() -> None:
     seed=st.integers(0, 99),
     longest=st.just(LONGEST_WAIT // 4),
 )
-def test_nobody_waits_longer_than_stated(
+def test_no_entry_waits_longer_than_the_limit(
     size: int, seats: int, at_once: int, clear: int, seed: int, longest: int
 ) -> None:
     # Only a few are worth a game, and they stay so: the others' losses are nothing.
@@ -149,20 +149,20 @@ def test_nobody_waits_longer_than_stated(
         assert len(seen) == size
 
 
-def test_equals_play_equally_often() -> None:
+def test_equal_entries_play_equally_often() -> None:
     field = [candidate(n, games=0, mu=400.0 + 40 * n, sigma=200.0) for n in range(12)]
     load = Counter(entry for lineup in season(field, 300) for entry in lineup)
     assert min(load.values()) >= 0.6 * max(load.values())
 
 
-def test_a_light_entry_is_seen_early_and_then_seldom() -> None:
+def test_a_low_weight_entry_plays_early_and_then_rarely() -> None:
     field = [candidate(n, games=0) for n in range(8)] + [candidate(9, games=0, weight=0.1)]
     load = Counter(entry for lineup in season(field, 150) for entry in lineup)
     assert load["ent_00009"] >= 5
     assert load["ent_00009"] < 0.5 * min(load[c.entry_id] for c in field[:8])
 
 
-def test_a_heavy_entry_plays_by_its_weight() -> None:
+def test_a_high_weight_entry_plays_in_proportion_to_weight() -> None:
     field = [candidate(n, weight=2.0 if n < 3 else 1.0) for n in range(12)]
     load = Counter(entry for lineup in season(field, 600) for entry in lineup)
     heavy = mean(load[c.entry_id] for c in field[:3])
@@ -170,14 +170,14 @@ def test_a_heavy_entry_plays_by_its_weight() -> None:
     assert 1.5 < heavy / light < 2.5
 
 
-def test_a_newcomer_is_led_before_all_others() -> None:
+def test_a_newcomer_is_paired_first() -> None:
     field = [*ladder(20), candidate(99, games=0, sigma=200.0)]
     for seed in range(10):
         assert "ent_00099" in players(pair(field, 1, seed))[0]
 
 
 @pytest.mark.parametrize("loss", [None, 0.0001])
-def test_a_newcomer_without_a_loss_is_worth_as_much_as_anybody(loss: float | None) -> None:
+def test_a_newcomer_without_a_known_loss_is_paired_first(loss: float | None) -> None:
     field = [*ladder(20, loss=0.01), candidate(99, games=0, sigma=200.0, loss=loss)]
     leads = sum("ent_00099" in players(pair(field, 1, seed))[0] for seed in range(20))
     assert (leads == 20) == (loss is None)
@@ -188,7 +188,7 @@ def test_a_newcomer_does_not_take_every_match_at_once() -> None:
     assert counted(pair(field, 30))["ent_00099"] <= 8
 
 
-def test_a_newcomer_meets_all_sorts_and_then_its_like() -> None:
+def test_an_uncertain_newcomer_meets_opponents_of_every_strength() -> None:
     field = ladder(60)
     mus = {c.entry_id: c.mu for c in field}
 
@@ -208,7 +208,7 @@ def test_a_newcomer_meets_all_sorts_and_then_its_like() -> None:
     assert mean(wide) > 1.5 * mean(near)
 
 
-def test_settled_entries_meet_their_like() -> None:
+def test_settled_entries_meet_similar_ratings() -> None:
     field = [candidate(n, mu=100.0 * n, sigma=20.0) for n in range(30)]
     near = far = 0
     mus = {c.entry_id: c.mu for c in field}
@@ -220,7 +220,7 @@ def test_settled_entries_meet_their_like() -> None:
     assert near > far
 
 
-def test_the_leader_is_not_alone_however_far_ahead() -> None:
+def test_a_distant_leader_still_meets_many_opponents() -> None:
     field = [*ladder(30, loss=0.01), candidate(99, mu=2500.0, sigma=60.0, loss=0.01)]
     lineups = [lineup for lineup in season(field, 400) if "ent_00099" in lineup]
     opponents = Counter(entry for lineup in lineups for entry in lineup) - Counter(
@@ -231,17 +231,17 @@ def test_the_leader_is_not_alone_however_far_ahead() -> None:
     assert opponents.most_common(1)[0][1] < 0.5 * len(lineups)
 
 
-def test_pairs_are_repeated_no_more_than_they_need_to_be() -> None:
+def test_pairs_repeat_no_more_than_necessary() -> None:
     field = [candidate(n) for n in range(20)]
     pairs = met(pair(field, 95))  # 570 meetings of 190 pairs: three each on average
     assert len(pairs) >= 0.95 * 190
     assert max(pairs.values()) <= 8
 
 
-def test_past_meetings_make_room_for_others() -> None:
+def test_frequent_past_opponents_are_paired_less() -> None:
     field = [candidate(n, weight=100.0 if n == 0 else 1.0) for n in range(21)]
     numbers = {c.entry_id: n for n, c in enumerate(field)}
-    known = Meetings(numbers, [[0, n] for n in range(1, 11)] * 30)
+    known = EncounterCounts(numbers, [[0, n] for n in range(1, 11)] * 30)
     load: Counter[str] = Counter()
     for seed in range(60):
         load += counted(pair(field, 1, seed, met=known))
@@ -250,7 +250,7 @@ def test_past_meetings_make_room_for_others() -> None:
     assert new > 4 * old
 
 
-def test_games_in_flight_count_as_if_they_were_known() -> None:
+def test_games_in_flight_count_as_played() -> None:
     field = [candidate(n, in_flight=20 if n < 10 else 0) for n in range(20)]
     load: Counter[str] = Counter()
     for seed in range(30):
@@ -259,13 +259,13 @@ def test_games_in_flight_count_as_if_they_were_known() -> None:
     assert busy < 0.3 * load.total()
 
 
-def test_a_tiny_league_repeats_itself_rather_than_stopping() -> None:
+def test_a_tiny_league_repeats_pairs() -> None:
     assert len(pair([candidate(n, in_flight=50) for n in range(4)], 16).lineups) == 16
     two = [candidate(0), *(candidate(n, team_id=TeamId("tea_x")) for n in range(1, 30))]
     assert len(pair(two, 200, seats=2).lineups) == 200
 
 
-def test_entries_of_one_team_meet_less_than_by_chance_where_they_may() -> None:
+def test_allowed_pairs_of_one_team_are_rarer_than_by_chance() -> None:
     # Four near-copies of each team, side by side in the ladder: nearness alone would pair them.
     field = [replace(c, team_id=TeamId(f"tea_{n // 4}")) for n, c in enumerate(ladder(40))]
     teams = {str(c.entry_id): c.team_id for c in field}
@@ -274,7 +274,7 @@ def test_entries_of_one_team_meet_less_than_by_chance_where_they_may() -> None:
     assert own / pairs.total() < 3 / 39
 
 
-def test_a_slightly_different_rating_does_not_choose_the_opponents() -> None:
+def test_a_tiny_rating_difference_does_not_decide_the_opponents() -> None:
     def opponents(mu: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         field = [*ladder(20), candidate(99, mu=mu, sigma=60.0, weight=20.0)]
         load: Counter[str] = Counter()
@@ -289,7 +289,7 @@ def test_a_slightly_different_rating_does_not_choose_the_opponents() -> None:
     assert opponents(600.0).max() < 0.25
 
 
-def test_seats_even_out() -> None:
+def test_every_entry_plays_each_seat_about_equally_often() -> None:
     field = [candidate(n) for n in range(10)]
     had = {str(c.entry_id): [0] * 4 for c in field}
     for lineup in season(field, 200, at_once=5):
@@ -298,14 +298,14 @@ def test_seats_even_out() -> None:
     assert all(max(counts) - min(counts) <= 4 for counts in had.values())
 
 
-def test_a_large_field_is_paired_from_a_sample_of_it() -> None:
+def test_a_large_field_is_paired_from_a_sample() -> None:
     field = [candidate(n, mu=600.0 + n / 10) for n in range(10_000)]
     proposal = pair(field, 32)
     assert len(proposal.lineups) == 32
     assert max(counted(proposal).values()) <= 4
 
 
-def test_a_sample_draws_as_the_whole_field_would(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.MonkeyPatch) -> None:
     field = [
         candidate(n, mu=100.0 + n, sigma=20.0 + n % 7, weight=300.0 if n == 300 else 1 + n % 3)
         for n in range(1000)
@@ -320,5 +320,5 @@ def test_a_sample_draws_as_the_whole_field_would(monkeypatch: pytest.MonkeyPatch
         return share
 
     whole = opponents()
-    monkeypatch.setattr("ladder.matches.pairing.field.WHOLE", 100)
+    monkeypatch.setattr("ladder.matches.pairing.candidate_arrays.WHOLE", 100)
     assert np.abs(whole - opponents()).sum() / 2 < 0.08

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 from tests.unit.ladder.ratings.official.worlds import Floats, known, play, ranked, table
 
 POINT = 1.0 / 150.0
@@ -37,7 +37,7 @@ def spearman(one: Floats, two: Floats) -> float:
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(-2, 2), st.floats(-2, 2), st.floats(0.1, 1.5), st.floats(0.1, 1.5), st.booleans())
-def test_a_duel_is_rated_as_trueskill_rates_it(
+def test_a_duel_rating_matches_trueskill(
     one: float, two: float, sd_one: float, sd_two: float, tie: bool
 ) -> None:
     prior, ranks = known([one, two], [sd_one, sd_two]), [1, 1 if tie else 2]
@@ -48,7 +48,7 @@ def test_a_duel_is_rated_as_trueskill_rates_it(
 
 
 @pytest.mark.parametrize("ranks", [[1, 2, 3], [4, 1, 3, 2], [1, 2, 2, 4], [1, 1, 1, 4, 5, 5]])
-def test_a_game_of_many_is_rated_as_trueskill_rates_it(ranks: list[int]) -> None:
+def test_a_multiplayer_rating_matches_trueskill(ranks: list[int]) -> None:
     rng = np.random.default_rng(len(ranks))
     k = len(ranks)
     prior = known(list(rng.normal(0, 1, k)), list(rng.uniform(0.4, 1.3, k)))
@@ -60,7 +60,7 @@ def test_a_game_of_many_is_rated_as_trueskill_rates_it(ranks: list[int]) -> None
     assert result.sigma == pytest.approx(sigma, abs=2e-6)
 
 
-def test_known_skills_are_recovered_with_honest_intervals() -> None:
+def test_known_skills_are_recovered_with_calibrated_intervals() -> None:
     inside, n, seeds = 0, 60, range(6)
     for seed in seeds:
         truth = skills(seed, n)
@@ -73,11 +73,11 @@ def test_known_skills_are_recovered_with_honest_intervals() -> None:
     assert result.kappa < 0.15
 
 
-def test_ties_and_empty_seats_leave_the_skills_where_they_are() -> None:
+def test_ties_and_empty_seats_do_not_distort_the_skills() -> None:
     truth = skills(3, 60)
     games = play(3, truth, 1500, grain=0.3)
     rng = np.random.default_rng(0)
-    alone = Games(
+    alone = GameTable(
         np.where(rng.random(games.contenders.shape) < 0.2, -1, games.contenders).astype(np.int32),
         games.ranks,
         games.faults,
@@ -97,7 +97,7 @@ def same(one: Fit, two: Fit, tolerance: float = HALF) -> bool:
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32))
-def test_neither_the_order_of_games_nor_the_numbers_of_contenders_matter(seed: int) -> None:
+def test_game_order_does_not_change_the_fit(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 30
     games = play(seed, skills(seed, n), 300, grain=0.2, fault_rate=0.05)
@@ -109,20 +109,20 @@ def test_neither_the_order_of_games_nor_the_numbers_of_contenders_matter(seed: i
     parent = np.full(n, -1, np.int32)
     parent[number[7]], parent[number[8]] = number[3], number[7]
     other = fit(
-        Games(number[games.contenders], games.ranks, games.faults),
+        GameTable(number[games.contenders], games.ranks, games.faults),
         Prior(prior.mean, prior.sd, parent),
     )
     assert np.abs(other.mu[number] - first.mu).max() < 1e-6
 
 
-def test_the_same_games_give_the_same_bytes() -> None:
+def test_the_same_games_give_a_bitwise_equal_fit() -> None:
     games = play(5, skills(5, 40), 800, grain=0.2, fault_rate=0.05)
     one, two = (fit(games, Prior.unknown(40)) for _ in range(2))
     assert one.mu.tobytes() == two.mu.tobytes()
     assert one.shown_sigma.tobytes() == two.shown_sigma.tobytes()
 
 
-def test_a_warm_fit_says_what_a_cold_one_says() -> None:
+def test_a_warm_fit_equals_a_cold_fit() -> None:
     n = 50
     games = play(6, skills(6, n), 1000, grain=0.2, fault_rate=0.05)
     early = fit(games.take(slice(0, 900)), Prior.unknown(n))
@@ -132,19 +132,19 @@ def test_a_warm_fit_says_what_a_cold_one_says() -> None:
     assert warm.sweeps < cold.sweeps
 
 
-def test_groups_that_meet_after_a_fit_are_fitted_warm_as_cold() -> None:
+def test_a_warm_fit_of_newly_joined_groups_equals_a_cold_fit() -> None:
     truth = skills(15, 40)
     left, right = play(15, truth[:20], 400, fault_rate=0.1), play(16, truth[20:], 400)
     both = play(17, truth, 100)
-    right = Games((right.contenders + 20).astype(np.int32), right.ranks, right.faults)
+    right = GameTable((right.contenders + 20).astype(np.int32), right.ranks, right.faults)
     columns = zip(*((g.contenders, g.ranks, g.faults) for g in (left, right, both)), strict=True)
-    games = Games(*(np.concatenate(column) for column in columns))
+    games = GameTable(*(np.concatenate(column) for column in columns))
     apart = fit(games.take(slice(0, 800)), Prior.unknown(40)).messages
     warm = fit(games, Prior.unknown(40), warm=apart)
     assert same(warm, fit(games, Prior.unknown(40)))
 
 
-def test_a_log_that_was_changed_is_fitted_cold() -> None:
+def test_a_changed_log_is_fitted_cold() -> None:
     n = 20
     games = play(7, skills(7, n), 200)
     seen = fit(games, Prior.unknown(n)).messages
@@ -153,7 +153,7 @@ def test_a_log_that_was_changed_is_fitted_cold() -> None:
     assert fit(changed, Prior.unknown(n), warm=seen).mu.tobytes() == cold.mu.tobytes()
 
 
-def test_a_disqualified_contender_has_never_played() -> None:
+def test_a_disqualified_contender_does_not_affect_the_fit() -> None:
     n = 20
     games = play(8, skills(8, n), 300, fault_rate=0.1)
     out = np.arange(n) < 2
@@ -178,7 +178,7 @@ def test_a_disqualified_contender_has_never_played() -> None:
     assert result.sigma[out] == pytest.approx(result.spread)
 
 
-def test_a_seat_at_fault_is_last_for_itself_and_empty_for_the_others() -> None:
+def test_a_faulty_seat_lowers_only_the_faulty_agents_rating() -> None:
     prior = known([0.3, -0.2, 0.5, 0.1], [0.7, 0.6, 0.5, 0.8])
     faulty = table(([0, 1, 2, 3], [2, 1, 4, 3], [False, False, False, True]))
     without = table(([0, 1, 2, -1], [2, 1, 4, 3], [False, False, False, False]))
@@ -192,7 +192,7 @@ def test_a_seat_at_fault_is_last_for_itself_and_empty_for_the_others() -> None:
     assert result.mu[3] < prior.mean[3]
 
 
-def test_two_faults_do_not_rate_each_other_and_a_lone_survivor_gains_nothing() -> None:
+def test_faulty_seats_do_not_affect_other_ratings() -> None:
     prior = known([0.0, 0.1, 0.2], [0.7, 0.6, 0.5])
     result = fit(table(([0, 1, 2], [1, 2, 2], [False, True, True])), prior)
     assert result.mu[0] == pytest.approx(0.0, abs=1e-12)
@@ -206,7 +206,7 @@ def test_two_faults_do_not_rate_each_other_and_a_lone_survivor_gains_nothing() -
     assert everybody.mu == pytest.approx(prior.mean, abs=1e-12)
 
 
-def test_faults_do_not_carry_the_league_away_from_its_newcomers() -> None:
+def test_faults_do_not_shift_ratings_away_from_newcomers() -> None:
     truth = skills(9, 40)
     result = fit(play(9, truth, 2000, fault_rate=0.1), Prior.unknown(41))
     assert result.mu[:40].mean() == pytest.approx(result.mu[40], abs=0.1)
@@ -214,7 +214,7 @@ def test_faults_do_not_carry_the_league_away_from_its_newcomers() -> None:
     assert result.spread < 1.5
 
 
-def test_a_resubmission_starts_from_its_parent_and_changes_nothing_of_it() -> None:
+def test_a_resubmission_starts_at_the_rating_of_the_parent() -> None:
     n = 20
     games = play(10, skills(10, n), 400)
     prior = Prior.unknown(n + 1)
@@ -225,12 +225,12 @@ def test_a_resubmission_starts_from_its_parent_and_changes_nothing_of_it() -> No
     assert result.mu[:n] == pytest.approx(fit(games, Prior.unknown(n)).mu, abs=1e-3)
 
 
-def test_who_is_its_own_ancestor_is_refused() -> None:
+def test_a_cycle_of_ancestors_is_refused() -> None:
     with pytest.raises(ValueError, match="ancestor"):
         Prior(np.full(3, np.nan), np.full(3, np.nan), np.array([1, 2, 0], np.int32))
 
 
-def test_given_means_hold_the_scale_and_the_centre_is_learned() -> None:
+def test_given_means_fix_the_rating_scale() -> None:
     n = 30
     games = play(11, skills(11, n), 900)
     free = fit(games, Prior.unknown(n))
@@ -241,10 +241,10 @@ def test_given_means_hold_the_scale_and_the_centre_is_learned() -> None:
     assert held.centre == pytest.approx(5.0, abs=0.3)
 
 
-def test_groups_that_never_met_have_the_same_centre() -> None:
+def test_unconnected_groups_have_the_same_centre() -> None:
     truth = skills(12, 20)
     games = play(12, truth, 300)
-    apart = Games(
+    apart = GameTable(
         np.concatenate([games.contenders, games.contenders + 20]).astype(np.int32),
         np.concatenate([games.ranks, games.ranks]),
         np.concatenate([games.faults, games.faults]),
@@ -254,9 +254,9 @@ def test_groups_that_never_met_have_the_same_centre() -> None:
     assert result.mu.mean() == pytest.approx(0.0, abs=0.05)
 
 
-def test_a_league_without_games_or_of_one_is_as_the_prior_says() -> None:
+def test_without_games_the_fit_equals_the_prior() -> None:
     for n in (0, 1, 5):
-        result = fit(Games.none(4), Prior.unknown(n))
+        result = fit(GameTable.none(4), Prior.unknown(n))
         assert result.mu.tolist() == [0.0] * n
         assert result.sigma == pytest.approx(1.0)
         assert result.kappa == 0.0
@@ -265,7 +265,7 @@ def test_a_league_without_games_or_of_one_is_as_the_prior_says() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 50, 3000])
-def test_who_lost_all_games_is_last_and_finite(count: int) -> None:
+def test_a_contender_that_lost_every_game_has_a_finite_rating(count: int) -> None:
     rows = [([i % 5, 5], [1, 2], [False, False]) for i in range(count)]
     result = fit(table(*rows), Prior.unknown(6))
     assert np.isfinite(result.mu).all()
@@ -275,7 +275,7 @@ def test_who_lost_all_games_is_last_and_finite(count: int) -> None:
 
 @pytest.mark.parametrize("gap", [10.0, 60.0, 1000.0])
 @pytest.mark.parametrize("ranks", [[1, 2], [1, 1]])
-def test_an_upset_of_any_size_is_finite(gap: float, ranks: list[int]) -> None:
+def test_an_upset_of_any_size_gives_finite_ratings(gap: float, ranks: list[int]) -> None:
     rows = [([0, 1], ranks, [False, False])] * 3
     result = fit(table(*rows), known([0.0, gap], [0.5, 0.5]), draw_probability=0.05)
     assert np.isfinite(result.mu).all()
@@ -285,7 +285,7 @@ def test_an_upset_of_any_size_is_finite(gap: float, ranks: list[int]) -> None:
     assert result.mu[1] < gap
 
 
-def test_pairs_that_stray_from_one_number_are_seen_and_widen_the_intervals() -> None:
+def test_intransitive_pairs_widen_the_intervals() -> None:
     truth = skills(13, 40)
     for seats, games in ((2, 40_000), (4, 6_000)):
         plain = fit(play(13, truth, games, seats), Prior.unknown(40))
@@ -296,13 +296,13 @@ def test_pairs_that_stray_from_one_number_are_seen_and_widen_the_intervals() -> 
 
 
 @st.composite
-def seasons(draw: st.DrawFn) -> tuple[Games, Prior]:
+def seasons(draw: st.DrawFn) -> tuple[GameTable, Prior]:
     """Small leagues of every kind."""
     n, seats, count = draw(st.integers(1, 6)), draw(st.integers(1, 6)), draw(st.integers(0, 30))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     who = np.stack([rng.permutation(max(n, seats))[:seats] for _ in range(count)] or [np.arange(0)])
     who = who.reshape(count, seats)
-    games = Games(
+    games = GameTable(
         np.where(who < n, who, -1).astype(np.int32),
         rng.integers(1, 1 + draw(st.integers(1, 6)), who.shape).astype(np.int16),
         rng.random(who.shape) < draw(st.sampled_from([0.0, 0.2, 1.0])),
@@ -318,8 +318,8 @@ def seasons(draw: st.DrawFn) -> tuple[Games, Prior]:
 
 @settings(max_examples=150, deadline=None)
 @given(seasons(), st.sampled_from([None, 0.0, 0.05, 0.9]))
-def test_whatever_was_played_all_numbers_are_finite(
-    season: tuple[Games, Prior], draw_probability: float | None
+def test_every_season_gives_finite_numbers(
+    season: tuple[GameTable, Prior], draw_probability: float | None
 ) -> None:
     result = fit(*season, draw_probability=draw_probability)
     for values in (result.mu, result.sigma, result.shown_sigma):
@@ -331,7 +331,7 @@ def test_whatever_was_played_all_numbers_are_finite(
     assert np.isfinite(again.mu).all()
 
 
-def test_a_coarse_game_does_not_make_the_league_look_narrow() -> None:
+def test_frequent_ties_do_not_shrink_the_skill_spread() -> None:
     truth = skills(14, 60)
     games = play(14, truth, 2500, grain=1.0)
     result = fit(games, Prior.unknown(60))
@@ -340,8 +340,8 @@ def test_a_coarse_game_does_not_make_the_league_look_narrow() -> None:
     assert (abs(off) < 1.96 * result.sigma).mean() > 0.85
 
 
-def test_only_ties_leave_everybody_equal() -> None:
-    games = Games(
+def test_a_season_of_ties_gives_equal_ratings() -> None:
+    games = GameTable(
         np.tile(np.arange(4, dtype=np.int32), (50, 1)),
         ranked(np.zeros((50, 4))),
         np.zeros((50, 4), np.bool_),

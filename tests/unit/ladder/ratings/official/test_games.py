@@ -3,16 +3,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 
 
 def test_columns_of_different_shape_are_refused() -> None:
     with pytest.raises(ValueError, match="one row a game"):
-        Games(np.zeros((2, 4), np.int32), np.zeros((2, 3), np.int16), np.zeros((2, 4), np.bool_))
+        GameTable(
+            np.zeros((2, 4), np.int32), np.zeros((2, 3), np.int16), np.zeros((2, 4), np.bool_)
+        )
 
 
-def test_seats_of_those_who_are_out_are_empty() -> None:
-    games = Games(
+def test_seats_of_removed_contenders_are_empty() -> None:
+    games = GameTable(
         np.array([[0, 1, 2], [2, -1, 1]], np.int32),
         np.array([[1, 2, 3], [1, 1, 2]], np.int16),
         np.array([[False, True, False], [True, False, False]]),

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import EntryId, TeamId
-from ladder.leagues.medals import Kind, Rules
+from ladder.leagues.medals import MedalRuleKind, MedalRules
 from ladder.ratings.official.fit import Fit
-from ladder.ratings.official.standing import PARENT_SD, Entrant, Standing, draw_up
+from ladder.ratings.official.standing import PARENT_SD, Entrant, OfficialStanding, build_standing
 
-GEESE = Rules(Kind.LINES, 1210.0, 1080.0, 1050.0)
+GEESE = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
 
 
 def entrant(number: int, team: int | None = None, **changes: Any) -> Entrant:
@@ -25,15 +25,23 @@ def entrant(number: int, team: int | None = None, **changes: Any) -> Entrant:
     return Entrant(EntryId(f"ent_{number}"), TeamId(f"tea_{own}"), **terms)
 
 
-def drawn(mu: list[float], entrants: list[Entrant], sigma: float = 0.2, **terms: Any) -> Standing:
+def drawn(
+    mu: list[float], entrants: list[Entrant], sigma: float = 0.2, **terms: Any
+) -> OfficialStanding:
     fit = SimpleNamespace(
         mu=np.array(mu), shown_sigma=np.full(len(mu), sigma), centre=0.0, spread=1.0
     )
-    given_terms = {"mu0": 600.0, "beta": 150.0, "seed": 7, "boundary_weight": 1.0, "rules": Rules()}
-    return draw_up(cast(Fit, fit), entrants, **{**given_terms, **terms})
+    given_terms = {
+        "mu0": 600.0,
+        "beta": 150.0,
+        "seed": 7,
+        "boundary_weight": 1.0,
+        "rules": MedalRules(),
+    }
+    return build_standing(cast(Fit, fit), entrants, **{**given_terms, **terms})
 
 
-def test_a_team_stands_by_its_declared_entry_once_that_has_played() -> None:
+def test_a_team_ranks_by_the_declared_entry_after_the_first_game() -> None:
     field = [entrant(0, team=9), entrant(1, team=9), entrant(2)]
     assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
     field[1] = entrant(1, team=9, is_declared=True)
@@ -42,7 +50,7 @@ def test_a_team_stands_by_its_declared_entry_once_that_has_played() -> None:
     assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
 
 
-def test_by_lines_a_chance_is_that_of_a_score_above_the_line() -> None:
+def test_with_score_lines_a_chance_is_the_chance_above_the_line() -> None:
     on_silver = (1080.0 - 600.0) / 150.0
     standing = drawn([on_silver, on_silver - 5, 8.0], [entrant(n) for n in range(3)], rules=GEESE)
     gold, silver, bronze = standing.places[0].chances
@@ -54,38 +62,36 @@ def test_by_lines_a_chance_is_that_of_a_score_above_the_line() -> None:
     assert standing.places[2].rank == 1
 
 
-def test_by_lines_a_chance_does_not_depend_on_the_others() -> None:
+def test_with_score_lines_a_chance_ignores_other_teams() -> None:
     alone = drawn([3.3], [entrant(0)], rules=GEESE)
     among = drawn([3.3, 5.0, 5.0, 5.0], [entrant(n) for n in range(4)], rules=GEESE)
     assert among.places[0].chances == alone.places[0].chances
     assert alone.places[0].loss > drawn([30.0], [entrant(0)], rules=GEESE).places[0].loss
 
 
-@given(st.lists(st.floats(-3, 6), min_size=1, max_size=12), st.sampled_from([Rules(), GEESE]))
-def test_better_classes_are_never_likelier_and_doubt_is_no_more_than_a_medal_each(
-    mu: list[float], rules: Rules
-) -> None:
+@given(st.lists(st.floats(-3, 6), min_size=1, max_size=12), st.sampled_from([MedalRules(), GEESE]))
+def test_a_better_medal_class_is_never_more_likely(mu: list[float], rules: MedalRules) -> None:
     standing = drawn(mu, [entrant(n) for n in range(len(mu))], rules=rules)
     for place in standing.places:
         assert 0 <= place.chances[0] <= place.chances[1] <= place.chances[2] <= 1
     assert 0 <= standing.wrong_medals <= len(mu)
 
 
-def test_medals_go_by_the_number_of_teams_that_was_kept() -> None:
+def test_medal_chances_use_the_recorded_number_of_teams() -> None:
     field = [entrant(n) for n in range(8)]
     mu = [8.0 - n for n in range(8)]
     assert drawn(mu, field, 0.01).places[0].chances[0] == 0.0
     assert drawn(mu, field, 0.01, teams=10).places[0].chances[0] == 1.0
 
 
-def test_a_beta_is_as_many_points_as_the_season_says_and_the_centre_stands_at_its_start() -> None:
+def test_the_season_sets_the_points_per_beta() -> None:
     standing = drawn([1.0, 0.0, -2.0], [entrant(n) for n in range(3)])
     assert [place.score for place in standing.places] == [750.0, 600.0, 300.0]
     assert [place.sigma for place in standing.places] == pytest.approx([30.0] * 3)
     assert [place.rank for place in standing.places] == [1, 2, 3]
 
 
-def test_reference_agents_pin_the_scale_and_have_no_rank() -> None:
+def test_reference_agents_fix_the_score_scale() -> None:
     field = [entrant(0), entrant(1), entrant(2, is_anchor=True), entrant(3, is_anchor=True)]
     standing = drawn([1.0, 0.0, 2.0, -1.0], field)
     assert standing.reference == 0.5
@@ -93,7 +99,7 @@ def test_reference_agents_pin_the_scale_and_have_no_rank() -> None:
     assert [place.rank for place in standing.places] == [1, 2, None, None]
 
 
-def test_a_team_ranks_once_by_its_best_that_has_played() -> None:
+def test_a_team_ranks_once_by_the_best_played_entry() -> None:
     field = [
         entrant(0, team=9),
         entrant(1, team=9),
@@ -105,7 +111,7 @@ def test_a_team_ranks_once_by_its_best_that_has_played() -> None:
     assert [place.rank_high for place in standing.places][3] == 2  # of two teams, not of four
 
 
-def test_who_has_not_played_stands_where_its_parent_does_or_at_the_centre_less_sure() -> None:
+def test_an_unplayed_entry_starts_at_the_parent_or_the_centre() -> None:
     field = [entrant(0), entrant(1, contender=-1, parent=0), entrant(2, contender=-1)]
     parent, child, stranger = drawn([1.5], field).places
     assert child.score == parent.score
@@ -113,7 +119,7 @@ def test_who_has_not_played_stands_where_its_parent_does_or_at_the_centre_less_s
     assert (stranger.score, stranger.sigma) == (600.0, 150.0)
 
 
-def test_equal_bundles_share_everything() -> None:
+def test_equal_bundles_share_score_and_rank() -> None:
     field = [entrant(0), entrant(1, contender=0), entrant(2, contender=1)]
     one, two, _ = drawn([0.1, 0.0], field, 0.5).places
     assert (one.score, one.rank, one.rank_low, one.rank_high, one.chances, one.loss) == (
@@ -127,7 +133,7 @@ def test_equal_bundles_share_everything() -> None:
     assert one.rank == 1
 
 
-def test_equal_bundles_are_one_place_among_the_others_and_one_team_in_the_count() -> None:
+def test_equal_bundles_count_as_one_team() -> None:
     mu = [0.3 * n for n in range(10)]
     field = [entrant(n) for n in range(10)]
     copies = [entrant(20 + n, contender=8) for n in range(30)]
@@ -138,7 +144,7 @@ def test_equal_bundles_are_one_place_among_the_others_and_one_team_in_the_count(
     assert {place.rank for place in among.places[10:]} == {alone.places[8].rank} == {2}
 
 
-def test_clear_skills_leave_no_doubt_and_equal_ones_an_even_chance() -> None:
+def test_clear_skill_gaps_leave_no_doubt_about_medals() -> None:
     clear = drawn([float(n) for n in range(10)], [entrant(n) for n in range(10)], 0.01)
     assert [place.rank for place in clear.places] == list(range(10, 0, -1))
     assert all(place.rank_low == place.rank == place.rank_high for place in clear.places)
@@ -150,7 +156,7 @@ def test_clear_skills_leave_no_doubt_and_equal_ones_an_even_chance() -> None:
     assert even.places[0].chances[2] == pytest.approx(0.4, abs=0.12)
 
 
-def test_the_same_seed_draws_the_same_and_an_empty_field_is_no_trouble() -> None:
+def test_the_same_seed_draws_the_same_standing() -> None:
     mu, field = [0.3, 0.1, 0.0], [entrant(n) for n in range(3)]
     assert drawn(mu, field, 0.4) == drawn(mu, field, 0.4)
     assert drawn(mu, field, 0.4) != drawn(mu, field, 0.4, seed=8)

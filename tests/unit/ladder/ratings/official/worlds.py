@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ratings.official.fit import Prior
-from ladder.ratings.official.games import Games
+from ladder.ratings.official.games import GameTable
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def play(
     grain: float = 0.0,
     fault_rate: float = 0.0,
     kappa: float = 0.0,
-) -> Games:
+) -> GameTable:
     """Games of random lineups; performances closer than ``grain`` often tie.
 
     With ``kappa`` each pair of seats has an advantage of its own over each other, of that standard
@@ -49,13 +49,13 @@ def play(
     if grain:
         performances = np.floor(performances / grain)
     faults = rng.random(who.shape) < fault_rate
-    return Games(who.astype(np.int32), ranked(performances), faults)
+    return GameTable(who.astype(np.int32), ranked(performances), faults)
 
 
-def table(*rows: tuple[list[int], list[int], list[bool]]) -> Games:
+def table(*rows: tuple[list[int], list[int], list[bool]]) -> GameTable:
     """Games spelled out: contenders, ranks, faults."""
     who, ranks, faults = zip(*rows, strict=True)
-    return Games(np.array(who, np.int32), np.array(ranks, np.int16), np.array(faults, np.bool_))
+    return GameTable(np.array(who, np.int32), np.array(ranks, np.int16), np.array(faults, np.bool_))
 
 
 def known(means: list[float], sds: list[float]) -> Prior:

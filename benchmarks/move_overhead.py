@@ -1,0 +1,142 @@
+"""What one move costs through a box, over the same JSON work without one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import resource_usage
+from benchmarks.node_harness import (
+    CONFIGURATION,
+    SEATS,
+    Node,
+    observation,
+    seated,
+    timed,
+    write_agents,
+)
+from benchmarks.report_tables import Target
+from sandbox.match.clock import Clock
+from sandbox.match.loans import Loan
+from sandbox.match.seat_loans import borrow_seats
+
+GAPS_MS = (1, 10, 100)
+WARM_UP = 200
+
+
+@contextlib.contextmanager
+def awake() -> Iterator[None]:
+    """Every core has something to do that gives way to everything: what is measured inside holds
+    no waking of a core that has gone to sleep, which on a virtual machine costs tens of us."""
+    spinners = []
+    try:
+        for _ in os.sched_getaffinity(0):
+            pid = os.fork()
+            if pid == 0:
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+                while True:
+                    pass
+            spinners.append(pid)
+        yield
+    finally:
+        for pid in spinners:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def in_process(count: int) -> list[float]:
+    """The peer: the same packets written and read, the same agent called, in one process."""
+    seen = observation()
+    times = []
+    for number in range(count):
+        began = time.perf_counter()
+        told = json.loads(json.dumps({"k": "act", "n": number, "observation": seen}))
+        action = _east(told["observation"], CONFIGURATION)
+        answer = json.loads(json.dumps({"k": "reply", "n": number, "action": action}))
+        assert answer["action"] == "EAST"
+        times.append(time.perf_counter() - began)
+    return times
+
+
+def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
+    """Added time of a move, back to back and after gaps; a step of four; freezing."""
+    (bundle, *_), seen = write_agents(folder, _SOURCE), observation()
+    clock = Clock(load="own")
+    with seated(node, [bundle], clock) as table:
+        resource_usage.settle(node)
+        for _ in range(WARM_UP):
+            table.step(seen)
+        # In turns with the peer, so that both meet the same neighbours.
+        alone, boxed = [], []
+        for _ in range(10):
+            alone += in_process(count // 10)
+            boxed += [sum(table.step(seen)) for _ in range(count // 10)]
+        base = statistics.median(alone)
+        ratio = statistics.median(boxed) / base
+        yield Target("the same JSON work in process", _micro(alone), "us")
+        yield Target(
+            "one move, added to that",
+            [1e6 * (one - base) for one in boxed],
+            "us",
+            60,
+            300,
+            f"30 us: 2 switches, 4 JSON passes; x{ratio:.1f} of in process in all",
+        )
+        with awake():
+            for _ in range(WARM_UP):
+                table.step(seen)
+            times = [1e6 * (sum(table.step(seen)) - base) for _ in range(count)]
+        yield Target("the same while idle-priority work keeps the cores awake", times, "us")
+        for gap_ms in GAPS_MS:
+            times = []
+            for _ in range(max(20, min(count, 2000) // gap_ms)):
+                time.sleep(gap_ms / 1000)
+                times.append(1e6 * (sum(table.step(seen)) - base))
+            yield Target(f"the same after {gap_ms} ms of rest", times, "us")
+    with seated(node, write_agents(folder, _SOURCE), clock) as table:
+        resource_usage.settle(node)
+        for _ in range(WARM_UP):
+            table.step(seen)
+        steps = [sum(table.step(seen)) for _ in range(count)]
+        ratio = statistics.median(steps) / (SEATS * base)
+        yield Target(
+            f"step of {SEATS} seats asked at once",
+            _micro(steps),
+            "us",
+            250,
+            None,
+            f"4 x 45 us of cpu on 2 cores; x{ratio:.1f} of four in process",
+        )
+    yield _freezing(node, bundle, count)
+
+
+def _freezing(node: Node, bundle: Path, count: int) -> Target:
+    with borrow_seats(node.socket, [node.request(bundle)], 60) as (loan,):
+        assert isinstance(loan, Loan)
+        if not loan.meter.can_freeze:
+            return Target("freeze and thaw", "cannot be had here", "us", 60)
+        meter = loan.meter
+        times = []
+        for _ in range(min(count, 300)):
+            freezing = timed(meter.freeze)
+            time.sleep(0.002)  # until it stands still
+            times.append(freezing + timed(meter.thaw))
+            time.sleep(0.001)
+    return Target("freeze and thaw", _micro(times), "us", 60, None, "two file writes")
+
+
+_SOURCE = "def agent(observation, configuration):\n    return 'EAST'\n"
+
+
+def _east(observation: object, configuration: object) -> str:
+    return "EAST"
+
+
+def _micro(seconds: list[float]) -> list[float]:
+    return [1e6 * one for one in seconds]

@@ -1,0 +1,250 @@
+"""A node daemon of a benchmark's own, and what a worker does with the boxes it lends."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import socket as socketlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from games import GAMES
+from games.protocol import Verdict
+from sandbox import profiles
+from sandbox.errors import HostFault
+from sandbox.match import referee
+from sandbox.match.clock import Clock
+from sandbox.match.cpu_meter import OwnRunQueue
+from sandbox.match.loans import Loan, SeatRequest, node_hello
+from sandbox.match.match_record import PlayedMatch
+from sandbox.match.questions import ask_all
+from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.seat_loans import borrow_seats
+
+LAUNCHERS = ("docker", "bubblewrap")
+SEATS = 4
+STEPS = 100
+MEMORY_MB = 256
+BORROW_SECONDS = 120.0
+READY_SECONDS = 240.0
+CHECKOUT = Path(__file__).resolve().parents[1]
+STATE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
+"""Where bubblewrap boxes have their profiles' libraries, unless told: `peck run` has them there."""
+GEESE = GAMES["hungry_geese"]
+# Geese that all go east on a board of many rows never meet, and no hunger ends them.
+CONFIGURATION = GEESE.configure({"episodeSteps": STEPS + 1, "hunger_rate": 1000, "rows": 30})
+TRIVIAL = "def agent(observation, configuration):\n    return 'EAST'\n"
+SEED = bytes(range(16))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A daemon that lends boxes of one profile."""
+
+    socket: Path
+    pid: int
+    name: str
+    launcher: str
+    profile: str
+    memory_mb: int
+
+    def request(self, bundle: Path) -> SeatRequest:
+        """One seat for this bundle."""
+        return SeatRequest(self.profile, bundle, self.memory_mb)
+
+
+@contextlib.contextmanager
+def running(
+    launcher: str,
+    profile: str,
+    *options: str,
+    state: Path = STATE,
+    memory_mb: int = MEMORY_MB,
+) -> Iterator[Node | str]:
+    """A node of this kind, or in words why there is none here."""
+    if profile not in profiles.PROFILES:
+        yield "not built here"
+        return
+    with tempfile.TemporaryDirectory(prefix="peck-bench-") as folder:
+        os.chmod(folder, 0o711)
+        socket, log = Path(folder, "sock"), Path(folder, "log")
+        command = [sys.executable, "-m", "sandbox.node", "--launcher", launcher, *options]
+        command += ["--profile", profile, "--memory-mb", str(memory_mb)]
+        command += ["--socket", str(socket), "--run-dir", str(Path(folder, "run"))]
+        command += ["--state-dir", str(state), "--parent", str(os.getpid())]
+        with log.open("wb") as sink:
+            process = subprocess.Popen(command, stdout=sink, stderr=sink, cwd=CHECKOUT)
+        try:
+            if comes_up(socket, process):
+                name = node_hello(socket).node
+                yield Node(socket, _listener(socket), name, launcher, profile, memory_mb)
+            else:
+                yield f"not built here ({_last_line(log)})"
+        except HostFault:
+            print(log.read_text(errors="replace"), file=sys.stderr)
+            raise
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the daemon answers there; False once it has ended."""
+    give_up_at = time.monotonic() + READY_SECONDS
+    while process.poll() is None and time.monotonic() < give_up_at:
+        with contextlib.suppress(HostFault):
+            node_hello(socket)
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _listener(path: Path) -> int:
+    """The process that lends there, which is not the one that was started: that guards it."""
+    with socketlib.socket(socketlib.AF_UNIX) as connection:
+        connection.connect(str(path))
+        told = connection.getsockopt(socketlib.SOL_SOCKET, socketlib.SO_PEERCRED, 12)
+    return int(struct.unpack("=iII", told)[0])
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1][:60] if lines else "the node said nothing"
+
+
+def write_agents(folder: Path, source: str, count: int = SEATS) -> list[Path]:
+    """That many submissions that do the same and are not the same."""
+    paths = [folder / f"agent{number}.py" for number in range(count)]
+    for number, path in enumerate(paths):
+        path.write_text(f"{source}# {number}\n")
+    return paths
+
+
+@dataclass
+class Match:
+    """Where the time of one match went, in seconds."""
+
+    wall: float
+    borrowing: float
+    """From the request to all loans."""
+    steps: list[float] = field(default_factory=list)
+    """Each joint step but the first, which loads the agents."""
+    charges: list[float] = field(default_factory=list)
+    """Each move but a seat's first."""
+
+
+def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None = None) -> Match:
+    """One match of a hundred joint steps between these, refused if it was any other."""
+    marks: list[float] = []
+    began = time.perf_counter()
+    with borrow_seats(
+        node.socket, [node.request(path) for path in bundles], BORROW_SECONDS
+    ) as loans:
+        lent = time.perf_counter()
+        played = referee.play_episode(
+            GEESE,
+            CONFIGURATION,
+            Clock(),
+            SEED,
+            loans,
+            max_parallel_seats=SEATS,
+            stop_after_seconds=600.0,
+            on_step=lambda _: marks.append(time.perf_counter()),
+        )
+    wall = time.perf_counter() - began
+    if len(played.episode.steps) != STEPS or set(played.episode.verdicts) != {"DONE"}:
+        raise SystemExit(f"not the match that was to be measured: {played.seats}")
+    if memory is not None:
+        memory.append(played)
+    steps = [later - earlier for earlier, later in itertools.pairwise(marks)]
+    charges = [c or 0.0 for step in played.episode.steps[1:] for c in step.charged_seconds]
+    return Match(wall, lent - began, steps, charges)
+
+
+class Table:
+    """Seats as a referee has them, without the game: for asking them one by one."""
+
+    def __init__(self, loans: Sequence[Loan], clock: Clock) -> None:
+        self.own = OwnRunQueue()
+        timing = MatchTiming(clock, self.own, 150.0)
+        meters = [loan.meter for loan in loans]
+        self.seats = [
+            Seat(number, loan, timing, meters[:number] + meters[number + 1 :])
+            for number, loan in enumerate(loans)
+        ]
+        self._steps = 0
+
+    def start(self) -> None:
+        """Every agent is loaded and waits for its first move."""
+        questions = [seat.starting(CONFIGURATION, SEED) for seat in self.seats]
+        ask_all(questions, self.own, time.monotonic() + 60)
+        for seat, question in zip(self.seats, questions, strict=True):
+            seat.started(question)
+            if seat.fault is not None:
+                raise SystemExit(f"an agent did not load: {seat.fault.reason}")
+
+    def step(
+        self, observation: dict[str, object], parse: Callable[[object], object] | None = None
+    ) -> tuple[float, float, float]:
+        """One move of every seat: seconds until all were written down as questions, until all
+        answers had come, until all answers were read and found legal, by the geese's rules if not
+        by ``parse``."""
+        self._steps += 1
+        at = time.perf_counter()
+        questions = [seat.asking(self._steps, observation) for seat in self.seats]
+        asked = [question for question in questions if not isinstance(question, Verdict)]
+        asked_at = time.perf_counter()
+        ask_all(asked, self.own, time.monotonic() + 60)
+        answered_at = time.perf_counter()
+        for seat, question in zip(self.seats, asked, strict=True):
+            seat.moved(self._steps, question, parse or _parse)
+            if seat.fault is not None:
+                raise SystemExit(f"an agent failed: {seat.fault.reason}")
+        return asked_at - at, answered_at - asked_at, time.perf_counter() - answered_at
+
+    def close(self) -> None:
+        """Give back what the table itself opened; the loans are their borrower's."""
+        self.own.close()
+
+
+@contextlib.contextmanager
+def seated(node: Node, bundles: Sequence[Path], clock: Clock) -> Iterator[Table]:
+    """Started agents at a table; ``node`` may be a remote daemon."""
+    requests = [node.request(path) for path in bundles]
+    with borrow_seats(node.socket, requests, BORROW_SECONDS, node.socket) as lent:
+        loans = [loan for loan in lent if isinstance(loan, Loan)]
+        with contextlib.closing(Table(loans, clock)) as table:
+            table.start()
+            yield table
+
+
+def observation() -> dict[str, object]:
+    """What a seat is shown in the middle of a game."""
+    random = referee.game_random(SEED)
+    state, _ = GEESE.reset(CONFIGURATION, SEATS, random)
+    for _ in range(STEPS // 2):
+        state, _ = GEESE.step(state, dict.fromkeys(range(SEATS), "EAST"), random)
+    return dict(GEESE.observe(state, 0))
+
+
+def _parse(raw: object) -> object:
+    state, _ = _START
+    return GEESE.parse(state, 0, raw)
+
+
+_START = GEESE.reset(CONFIGURATION, SEATS, referee.game_random(SEED))
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Seconds that this took."""
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began

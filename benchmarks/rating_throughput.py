@@ -1,0 +1,164 @@
+"""What one rater does on one core, rows and commits included, beside the ``trueskill`` package.
+
+    python -m benchmarks.rating_throughput [--agents 1000] [--matches 100000]
+
+A season with a log of four-seat matches lies ready in a real Postgres. *Live* folds its beginning
+into ratings as the rater does, a stretch a transaction. *Official* fits the second half of the log
+whenever it has grown by a twentieth: loading what is new, drawing ranks and writing each version is
+in it, so its rate is that at which results can come in for ever. Then both are computed again from
+the log alone and compared to the bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import trueskill
+
+from benchmarks.api import postgres, seed
+from benchmarks.official_fit import league
+from benchmarks.report_tables import HEAD, Target, aligned, machine
+from ladder import ids
+from ladder.database import db
+from ladder.database.db import Connection
+from ladder.ids import EntryId, MatchId, SeasonId
+from ladder.ratings import fitting, online, ratings, standing_versions
+from ladder.ratings.online import RatedResult, RatingParameters
+
+FOLD = 200
+START = 0.5
+LIVE = 10_000
+PEER_GAMES = 1000
+
+
+def log_of(conn: Connection, season_id: SeasonId, matches: int) -> list[RatedResult]:
+    """Writes this many accepted matches of the season's entries; what is in them."""
+    entries = [row[0] for row in conn.execute("select id from entries order by id")]
+    games = league(1, len(entries), matches)
+    names = [MatchId(ids.new_id("mat")) for _ in range(len(games))]
+    submissions = dict(conn.execute("select id, submission_id from entries").fetchall())
+    results = [
+        RatedResult(name, tuple(EntryId(entries[c]) for c in who), tuple(ranks), tuple(faults))
+        for name, who, ranks, faults in zip(
+            names,
+            games.contenders.tolist(),
+            games.ranks.tolist(),
+            games.faults.tolist(),
+            strict=True,
+        )
+    ]
+    columns = "id, kind, season_id, state, queue, profiles, seed, max_attempts, lease_seconds"
+    with conn.cursor().copy(f"copy matches ({columns}, deadline_at) from stdin") as copy:
+        for name in names:
+            copy.write_row(
+                (name, "rated", season_id, "finished", "play.cpu", "{}", "\\x00", 3, 15, "now")
+            )
+    columns = "match_id, seat, entry_id, submission_id, agent_id, team_id, placement, verdict"
+    with conn.cursor().copy(f"copy seats ({columns}) from stdin") as copy:
+        for result in results:
+            for seat, entry in enumerate(result.entries):
+                verdict = "ERROR" if result.faults[seat] else "DONE"
+                placement = result.placements[seat]
+                copy.write_row(
+                    (result.match_id, seat, entry, submissions[entry], "", "", placement, verdict)
+                )
+    with conn.cursor().copy("copy acceptances (season_id, no, match_id) from stdin") as copy:
+        for no, name in enumerate(names, 1):
+            copy.write_row((season_id, no, name))
+    conn.execute("update entries set mu = 600, sigma = 200, games = 0")
+    conn.execute("update seasons set accepted_no = %s", (len(names),))
+    conn.commit()
+    conn.execute("analyze")
+    conn.commit()
+    return results
+
+
+def bare(results: Sequence[RatedResult]) -> float:
+    """Matches a second of the package alone."""
+    environment = trueskill.TrueSkill(600.0, 200.0, 150.0, 0.0, 0.05)
+    known: dict[EntryId, trueskill.Rating] = {}
+    began = time.perf_counter()
+    for result in results[:PEER_GAMES]:
+        before = [(known.get(entry) or environment.create_rating(),) for entry in result.entries]
+        after = environment.rate(before, ranks=list(result.placements))
+        known.update(zip(result.entries, (one for (one,) in after), strict=True))
+    return min(PEER_GAMES, len(results)) / (time.perf_counter() - began)
+
+
+def live(conn: Connection, season_id: SeasonId) -> float:
+    """Matches a second of the fold into ratings."""
+    folded, began = 0, time.perf_counter()
+    while folded < LIVE and (count := ratings.rate_season(conn, season_id, FOLD)):
+        conn.commit()
+        folded += count
+    return folded / (time.perf_counter() - began)
+
+
+def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, list[float]]:
+    """Matches a second of a log that is fitted as it grows, and the seconds of each version."""
+    fitter, seconds = fitting.OfficialFitter(), list[float]()
+    number = START * matches
+    while True:
+        until = min(matches, int(number))
+        conn.execute("update seasons set rated_no = %s where id = %s", (until, season_id))
+        conn.commit()
+        began = time.perf_counter()
+        fitter.refit(conn, season_id)
+        conn.commit()
+        seconds.append(time.perf_counter() - began)
+        if until == matches:
+            return (matches - START * matches) / sum(seconds[1:]), seconds
+        number *= fitting.GROWTH
+
+
+def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[RatedResult]) -> bool:
+    """Whether the log alone gives the same bits: the ratings, and the last official version."""
+    anew = online.rate_all(RatingParameters(), results[:LIVE])
+    rows = conn.execute("select id, mu, sigma from entries where games > 0")
+    same = all((anew[entry].mu, anew[entry].sigma) == (mu, sigma) for entry, mu, sigma in rows)
+    version = standing_versions.list_versions(conn, season_id, limit=1)[0]
+    return same and fitting.recompute_digest(conn, season_id, version.version) == version.digest
+
+
+def main() -> None:
+    """Fill a season, rate it, fit it, compare."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.rating_throughput", description=__doc__
+    )
+    parser.add_argument("--agents", type=int, default=1000)
+    parser.add_argument("--matches", type=int, default=100_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="peck-bench-", dir="/var/tmp") as made:
+        Path(made).chmod(0o711)  # Postgres is another user's where we are root
+        _measure(Path(made), options)
+
+
+def _measure(state: Path, options: argparse.Namespace) -> None:
+    with postgres(state) as url:
+        season_id = SeasonId(seed(url, options.agents))
+        with db.connect(url) as conn:
+            results = log_of(conn, season_id, options.matches)
+            peer = bare(results)
+            folded = live(conn, season_id)
+            grown, seconds = fits(conn, season_id, len(results))
+            same = is_replayed(conn, season_id, results)
+    few = f"{len(results):,} matches of 4 seats, {options.agents:,} agents"
+    print(f"\none rater, {few}: {machine()}, numpy {np.__version__}")
+    figures = [
+        Target("the trueskill package alone", [peer], "/s"),
+        Target("live: folded, written, committed", [folded], "/s", 0.6 * peer, better="more"),
+        Target("official: fitted at 5 % growth", [grown], "/s", 20_000, better="more"),
+        Target("  one version of it", [1e3 * each for each in seconds], "ms"),
+        Target("  of the package's rate", [grown / peer], "times"),
+        Target("computed again from the log", "the same bits" if same else "DIFFERENT", ""),
+    ]
+    print(aligned([HEAD, *(figure.cells() for figure in figures)]))
+
+
+if __name__ == "__main__":
+    main()

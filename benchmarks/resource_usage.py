@@ -1,0 +1,235 @@
+"""What a node and its boxes use of the machine: processor time, and memory of their own.
+
+Processor time is counted by the kernel in version 2 control groups: one of this benchmark's own,
+in which it runs with its node and everything the node starts (of a Docker box the zygote and the
+match's children), and the engine's group of every container (its init and supervisor). The shims
+that stand beside containers are added thread by thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.node_harness import Node
+from sandbox.launchers import cgroups
+
+SETTLE_SECONDS = 60.0
+RESTING_SECONDS = 0.004
+"""What the boxes of a node that rests use of the cores between two looks."""
+_UNIFIED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
+
+
+@contextlib.contextmanager
+def own_group() -> Iterator[Path | None]:
+    """This process, and all it starts inside the block, in a group of their own.
+
+    None where it may not make one.
+    """
+    root = next((path for path in _UNIFIED if (path / "cgroup.procs").exists()), None)
+    before = _own_path()
+    if root is None or before is None:
+        yield None
+        return
+    folder = root / f"peck-bench-{os.getpid()}"
+    try:
+        folder.mkdir()
+        (folder / "cgroup.procs").write_text("0")
+    except OSError:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        (root / before.lstrip("/") / "cgroup.procs").write_text("0")
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    for _ in range(100):
+        with contextlib.suppress(OSError):
+            for inner in [path for path in folder.iterdir() if path.is_dir()]:
+                inner.rmdir()
+            folder.rmdir()
+            return
+        time.sleep(0.05)
+
+
+def _own_path() -> str | None:
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        if line.startswith("0::"):
+            return line[3:]
+    return None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Processor seconds, in all and of whom; ``children`` are the matches' own."""
+
+    total: float
+    referee: float
+    node: float
+    supervisors: float
+    zygotes: float
+    shims: float
+
+    @property
+    def children(self) -> float:
+        """What nobody else used."""
+        known = self.referee + self.node + self.supervisors + self.zygotes + self.shims
+        return max(0.0, self.total - known)
+
+    def __sub__(self, earlier: Spent) -> Spent:
+        return Spent(
+            self.total - earlier.total,
+            self.referee - earlier.referee,
+            self.node - earlier.node,
+            self.supervisors - earlier.supervisors,
+            self.zygotes - earlier.zygotes,
+            self.shims - earlier.shims,
+        )
+
+
+def spent(group: Path, node: Node) -> Spent:
+    """What has been used until now; boxes that were removed meanwhile fall out of the parts."""
+    containers = containers_of(node)
+    total = group_seconds(group)
+    for container in containers:
+        folder = cgroups.container_folder(container)
+        if folder is not None:
+            total += group_seconds(folder)
+    kinds = _kinds(processes_of(node, containers))
+    shims = sum(_ran(pid) for pid in kinds["shim"])
+    own = os.times()
+    return Spent(
+        total=total + shims,
+        referee=own.user + own.system + own.children_user + own.children_system,
+        node=_process_seconds(node.pid),
+        supervisors=sum(_ran(pid) for pid in kinds["supervisor"]),
+        zygotes=sum(_ran(pid) for pid in kinds["zygote"]),
+        shims=shims,
+    )
+
+
+def containers_of(node: Node) -> list[str]:
+    """Ids of the containers that this node has now."""
+    if node.launcher != "docker":
+        return []
+    import docker
+
+    engine = docker.from_env()
+    with contextlib.closing(engine):
+        # Named by the run directory's key, which is not ours to know, and by the node.
+        found = engine.api.containers(quiet=True, filters={"name": f"-{node.name}-"})
+    return [str(entry["Id"]) for entry in found]
+
+
+def processes_of(node: Node, containers: list[str]) -> list[int]:
+    """Every process of this node's boxes on this host, and the shims beside them."""
+    parents, lines = _parents()
+    if node.launcher == "docker":
+        roots = {pid for pid, line in lines.items() if _is_shim(line, containers)}
+    else:
+        own = {pid for pid, parent in parents.items() if parent == node.pid}
+        roots = {pid for pid in own if "peckbox.supervisor" in lines[pid]}
+    found = set(roots)
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found)
+
+
+def settle(node: Node) -> None:
+    """Until no box of the node is being started, or forks its next child."""
+    give_up_at = time.monotonic() + SETTLE_SECONDS
+    containers, used = containers_of(node), -1.0
+    while time.monotonic() < give_up_at:
+        pids = processes_of(node, containers)
+        now = sum(map(_ran, pids))
+        again = containers_of(node)
+        if used >= 0 and abs(now - used) < RESTING_SECONDS and again == containers:
+            return
+        used, containers = now, again
+        time.sleep(0.4)
+
+
+def anonymous_mib(node: Node) -> float:
+    """Memory of the boxes that is no file's, shared pages by their share, in MiB."""
+    return sum(map(_anonymous_kib, processes_of(node, containers_of(node)))) / 1024
+
+
+def anonymous_by_kind(node: Node) -> Mapping[str, float]:
+    """The same by kind of process."""
+    kinds = _kinds(processes_of(node, containers_of(node)))
+    return {kind: sum(map(_anonymous_kib, pids)) / 1024 for kind, pids in kinds.items() if pids}
+
+
+def _kinds(pids: list[int]) -> dict[str, list[int]]:
+    parents, lines = _parents()
+    kinds: dict[str, list[int]] = {
+        kind: [] for kind in ("supervisor", "zygote", "child", "shim", "init")
+    }
+    for pid in pids:
+        line, above = lines.get(pid, ""), lines.get(parents.get(pid, 0), "")
+        if "containerd-shim" in line:
+            kind = "shim"
+        elif "peckbox.zygote" in line:
+            kind = "child" if "peckbox.zygote" in above else "zygote"
+        elif "peckbox.supervisor" in line and "bwrap" not in line and "-init" not in line:
+            kind = "supervisor"
+        else:
+            kind = "init"
+        kinds[kind].append(pid)
+    return kinds
+
+
+def _is_shim(line: str, containers: list[str]) -> bool:
+    return "containerd-shim" in line and any(one in line for one in containers)
+
+
+def _parents() -> tuple[dict[int, int], dict[int, str]]:
+    parents, lines = {}, {}
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            pid = int(name)
+            fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
+            lines[pid] = Path("/proc", name, "cmdline").read_text(errors="replace")
+            parents[pid] = int(fields[1])
+    return parents, lines
+
+
+def group_seconds(folder: Path) -> float:
+    """Processor seconds that a version 2 group and those below it have used."""
+    with contextlib.suppress(OSError):
+        return int((folder / "cpu.stat").read_text().split()[1]) / 1e6
+    return 0.0
+
+
+def _ran(pid: int) -> float:
+    """Processor seconds of the threads that a process has now."""
+    total = 0
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            total += int((thread / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
+def _process_seconds(pid: int) -> float:
+    """Of a process with the threads that have ended."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def _anonymous_kib(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss_Anon:"):
+                return int(line.split()[1])
+    return 0

@@ -1,0 +1,421 @@
+"""One random game looked at from all sides: each step done twice, all of it again, and replayed."""
+
+from __future__ import annotations
+
+import json
+import math
+import random as global_random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any, Final
+
+from games.episode import Episode, EpisodeError, Step, from_bytes, states, to_bytes
+from games.protocol import Game, InvalidMove, Json, Verdict, placements_from_scores
+
+MOST_PLACES: Final = 3
+"""Places told of one broken promise."""
+NO_MOVES: Final[tuple[Json, ...]] = (
+    *(None, True, False, 0, -1, 7, 10**30, 0.5, -1e308, "", " ", "\0", "é", "pass", "0", "null"),
+    *("x" * 5000, "1" * 5000, [], {}, [[]], [None], [0, 0], [1e308], ["a", {}], {"": None}),
+    *({"move": []}, {"move": {"move": 1}}, {"fault": "ERROR"}, [[[[[[[[0]]]]]]]], list(range(500))),
+)
+"""What an agent may answer that is rarely a move. NaN does not reach a game."""
+
+
+class GameUnplayable(Exception):
+    """The game at hand cannot go on; what is wrong has been told."""
+
+
+@dataclass
+class Findings:
+    """Collects what is broken; knows where the play stands."""
+
+    where: str = ""
+    broken: dict[str, list[str]] = field(default_factory=dict)
+
+    def tell(self, check: str, message: str) -> None:
+        places = self.broken.setdefault(check, [])
+        told = f"{self.where}: {message}" if self.where else message
+        if len(places) < MOST_PLACES and told not in places:
+            places.append(told)
+
+    def expect(self, holds: bool, check: str, message: str) -> None:
+        if not holds:
+            self.tell(check, message)
+
+    @contextmanager
+    def calling(self, what: str, check: str = "plays") -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.tell(check, f"{what} raised {error!r:.300}")
+            raise GameUnplayable from error
+
+
+@dataclass(frozen=True)
+class PlannedFault:
+    """A seat that fails at a step: once, or, as one whose process is gone, from then on."""
+
+    seat: int
+    verdict: Verdict
+    step: int
+    gone: bool
+
+
+class ConformancePlayer:
+    """Plays games and looks at everything on the way."""
+
+    def __init__(
+        self,
+        game: Game[Any],
+        found: Findings,
+        overrides: Mapping[str, Json],
+        seed: int,
+        on_game: Callable[[int], None] | None,
+    ) -> None:
+        self._game, self._found, self._overrides, self._seed = game, found, overrides, seed
+        self._on_game = on_game
+        self.games = self.steps = self.longest_game = 0
+
+    def play(
+        self,
+        configuration: Mapping[str, Json],
+        seats: int,
+        where: str,
+        faults: Sequence[PlannedFault],
+    ) -> None:
+        """One game, looked at from all sides."""
+        self._found.where = where
+        before = global_random.getstate()
+        try:
+            seen = self._through(configuration, seats, faults, where)
+            self._again(configuration, seats, seen, where)
+            self._replayed(configuration, seats, seen)
+        except GameUnplayable:
+            pass
+        self._found.expect(
+            global_random.getstate() == before,
+            "determinism",
+            "the module random's own generator was used; draw from the one that is passed in",
+        )
+        self._found.where = ""
+        self.games += 1
+        if self._on_game is not None:
+            self._on_game(self.games)
+
+    def _through(
+        self,
+        configuration: Mapping[str, Json],
+        seats: int,
+        faults: Sequence[PlannedFault],
+        where: str,
+    ) -> _GameRecord:
+        """The game from reset to end, each step done twice from the same state."""
+        game, found = self._game, self._found
+        chance, answers = random_generators(self._seed, where)
+        with found.calling("longest()"):
+            longest = game.longest(configuration)
+        with found.calling("reset()"):
+            state, event = game.reset(configuration, seats, chance)
+        self._is_json(event, "chance of reset()")
+        seen = _GameRecord(event)
+        told: dict[int, Verdict] = {}
+        for number in count(1):
+            found.where = f"{where}, step {number}"
+            to_move = self._turns(state, seats)
+            seen.add_view(self._view(state, to_move))
+            if not to_move:
+                break
+            if number > longest:
+                found.tell("ends", f"longest() says {longest} steps, and it is not over")
+                raise GameUnplayable
+            moves: dict[int, Json | Verdict] = {}
+            for seat in to_move:
+                fault = next(
+                    (one for one in faults if one.seat == seat and one.step <= number), None
+                )
+                if fault and (fault.gone or seat not in told):
+                    told[seat] = fault.verdict
+                    moves[seat] = fault.verdict
+                else:
+                    moves[seat] = self._answer(state, seat, answers)
+            position = chance.getstate()
+            with found.calling("step()"):
+                after, event = game.step(state, moves, chance)
+            self._is_json(event, "chance of step()")
+            self._is_pure(state, to_move, moves, position, seen.views[-1], after, event)
+            seen.moves.append(moves)
+            seen.events.append(event)
+            state = after
+            self.steps += 1
+        self.longest_game = max(self.longest_game, len(seen.moves))
+        found.where = where
+        self._outcome(state, seats, told)
+        with found.calling("outcome()"):
+            seen.result = repr(game.outcome(state))
+        return seen
+
+    def _answer(self, state: Any, seat: int, answers: Random) -> Json:
+        game, found = self._game, self._found
+        with found.calling("sample()"):
+            raw = game.sample(state, seat, answers)
+        self._is_json(raw, "what sample() gives")
+        with found.calling(f"parse() of {raw!r:.100}, which sample() gave,", "answers"):
+            move = game.parse(state, seat, raw)
+        self._is_json(move, "a move")
+        found.expect(
+            move is not None and not (isinstance(move, Mapping) and "fault" in move),
+            "answers",
+            f"a move should be neither null nor an object with 'fault': {move!r:.100}",
+        )
+        with found.calling(f"parse() of its own move {move!r:.100}", "answers"):
+            again = game.parse(state, seat, move)
+        found.expect(again == move, "answers", f"parse({move!r:.80}) gives {again!r:.80}")
+        if answers.random() < 0.2:
+            odd = answers.choice(NO_MOVES)
+            try:
+                taken = game.parse(state, seat, odd)
+            except InvalidMove:
+                pass
+            except Exception as error:
+                found.tell(
+                    "answers", f"parse({odd!r:.80}) should raise InvalidMove: {error!r:.200}"
+                )
+            else:
+                self._is_json(taken, f"parse({odd!r:.80})")
+        return move
+
+    def _turns(self, state: Any, seats: int) -> tuple[int, ...]:
+        game, found = self._game, self._found
+        with found.calling("to_move()"):
+            to_move = tuple(game.to_move(state))
+        with found.calling("outcome()"):
+            outcome = game.outcome(state)
+        found.expect(
+            len(set(to_move)) == len(to_move) and set(to_move) <= set(range(seats)),
+            "turns",
+            f"to_move() is {to_move!r:.100}",
+        )
+        found.expect(
+            (outcome is None) == bool(to_move),
+            "turns",
+            f"to_move() is {to_move!r:.100} while outcome() is {outcome!r:.200}",
+        )
+        return to_move
+
+    def _view(self, state: Any, to_move: Sequence[int]) -> _StateView:
+        """What anybody sees of a state, as text."""
+        game, found = self._game, self._found
+        with found.calling("frame()"):
+            frame = game.frame(state)
+        self._is_json(frame, "frame()")
+        views = {}
+        for seat in to_move:
+            with found.calling("observe()"):
+                observation = game.observe(state, seat)
+            self._is_json(observation, "observe()")
+            found.expect(
+                isinstance(observation, Mapping), "json", "observe() should give an object"
+            )
+            views[seat] = canonical_json(observation)
+        return _StateView(canonical_json(frame), views)
+
+    def _is_json(self, value: Json, what: str) -> None:
+        flaw = json_flaw(value)
+        if flaw is not None:
+            self._found.tell("json", f"{what} is not plain JSON: {flaw}")
+            raise GameUnplayable
+
+    def _is_pure(
+        self,
+        state: Any,
+        to_move: Sequence[int],
+        moves: Mapping[int, Json | Verdict],
+        position: Any,
+        view: _StateView,
+        after: Any,
+        event: Json,
+    ) -> None:
+        game, found = self._game, self._found
+        found.expect(
+            self._view(state, to_move) == view,
+            "pure",
+            "step() changed the state it was given, or observe() or frame() did",
+        )
+        chance = Random()  # noqa: S311
+        chance.setstate(position)
+        with found.calling("step() a second time", "pure"):
+            second, second_event = game.step(state, moves, chance)
+            same = game.frame(second) == game.frame(after) and second_event == event
+        found.expect(same, "pure", "step() a second time, from the same state, gives another one")
+
+    def _outcome(self, state: Any, seats: int, told: Mapping[int, Verdict]) -> None:
+        game, found = self._game, self._found
+        with found.calling("outcome()"):
+            outcome = game.outcome(state)
+        if outcome is None:
+            return
+        for name in ("placements", "rewards", "verdicts"):
+            if len(getattr(outcome, name)) != seats:
+                found.tell("outcome", f"{name} should have one for each of {seats} seats")
+                return
+        ranks = placements_from_scores([-place for place in outcome.placements])
+        found.expect(
+            outcome.placements == ranks,
+            "outcome",
+            f"placements should be ranks from 1, as {ranks}; they are {outcome.placements!r:.100}",
+        )
+        for seat, reward in enumerate(outcome.rewards):
+            is_number = isinstance(reward, int | float) and math.isfinite(reward)
+            found.expect(
+                is_number or (reward is None and seat in told),
+                "outcome",
+                f"seat {seat}: its reward should be a number, it is {reward!r:.100}",
+            )
+        for seat, verdict in enumerate(outcome.verdicts):
+            fault = told.get(seat)
+            if fault is None:
+                found.expect(
+                    verdict is Verdict.DONE,
+                    "outcome",
+                    f"seat {seat}: without a fault its verdict is DONE, not {verdict!r:.100}",
+                )
+            else:
+                right = {fault, Verdict.DONE} if fault in game.lenient else {fault}
+                found.expect(
+                    verdict in right,
+                    "faults",
+                    f"seat {seat}: after {fault} its verdict is {verdict!r:.100}",
+                )
+        statistics = outcome.statistics
+        measured = {measure.name for measure in game.measures if seats == 1}
+        missing = measured.difference(*statistics)
+        found.expect(
+            not missing, "outcome", f"statistics lack {', '.join(sorted(missing))} of measures"
+        )
+        found.expect(
+            len(statistics) in (0, seats)
+            and all(
+                isinstance(one, Mapping) and json_flaw(dict(one)) is None for one in statistics
+            ),
+            "outcome",
+            f"statistics should be empty or numbers for each seat: {statistics!r:.100}",
+        )
+
+    def _again(
+        self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord, where: str
+    ) -> None:
+        """The same seed and moves once more, while the global generator says other things."""
+        game, found = self._game, self._found
+        chance, _ = random_generators(self._seed, where)
+        kept = global_random.getstate()
+        global_random.seed(where)
+        try:
+            with found.calling("a second game of the same seed", "determinism"):
+                state, event = game.reset(configuration, seats, chance)
+                events, last = [event], game.frame(state)
+                for moves in seen.moves:
+                    state, event = game.step(state, moves, chance)
+                    events.append(event)
+                last = game.frame(state)
+        finally:
+            global_random.setstate(kept)
+        found.expect(
+            events == [seen.first, *seen.events] and canonical_json(last) == seen.views[-1].frame,
+            "determinism",
+            "a second game of the same seed and moves came out otherwise",
+        )
+
+    def _replayed(self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord) -> None:
+        """From the record, through its bytes, as a replay on the page is."""
+        game, found = self._game, self._found
+        steps = tuple(
+            Step(
+                moves=tuple(_move_json(moves.get(seat)) for seat in range(seats)),
+                chance=event,
+                charged_seconds=(None,) * seats,
+                bank_seconds=(None,) * seats,
+            )
+            for moves, event in zip(seen.moves, seen.events, strict=True)
+        )
+        episode = Episode(
+            game=game.name,
+            version=game.version,
+            configuration=dict(configuration),
+            clock={},
+            seats=seats,
+            chance=seen.first,
+            steps=steps,
+            placements=(1,) * seats,
+            rewards=(None,) * seats,
+            verdicts=(str(Verdict.DONE),) * seats,
+        )
+        number = 0
+        state = None
+        try:
+            for number, state in enumerate(states(game, from_bytes(to_bytes(episode)))):
+                view = self._view(state, game.to_move(state))
+                same = number < len(seen.views) and view == seen.views[number]
+                if not same:
+                    found.tell("replay", f"step {number}: the recorded game goes on otherwise")
+                    return
+        except EpisodeError as error:
+            found.tell("replay", f"the record does not play again: {error}")
+            return
+        with found.calling("outcome()", "replay"):
+            result = repr(game.outcome(state))
+        found.expect(result == seen.result, "replay", "the recorded game ends with another result")
+
+
+@dataclass(frozen=True)
+class _StateView:
+    """A state from outside: its frame, and the observations of the seats that are to move."""
+
+    frame: str
+    observations: Mapping[int, str]
+
+
+@dataclass
+class _GameRecord:
+    """One game as it went."""
+
+    first: Json
+    moves: list[dict[int, Json | Verdict]] = field(default_factory=list)
+    events: list[Json] = field(default_factory=list)
+    views: list[_StateView] = field(default_factory=list)
+    result: str = ""
+
+    def add_view(self, view: _StateView) -> None:
+        self.views.append(view)
+
+
+def random_generators(seed: int, where: str) -> tuple[Random, Random]:
+    """The episode's dice, and those that its random players throw."""
+    return Random(f"{seed} {where}"), Random(f"{seed} {where} answers")  # noqa: S311
+
+
+def _move_json(move: Json | Verdict | None) -> Json:
+    return {"fault": str(move)} if isinstance(move, Verdict) else move
+
+
+def canonical_json(value: Json) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+def json_flaw(value: Json) -> str | None:
+    """What of a value is no plain JSON; None if nothing is."""
+    if value is None or isinstance(value, bool | str):
+        return None
+    if type(value) in (int, float):
+        return None if math.isfinite(value) else f"{value!r} is no number"
+    if isinstance(value, list | tuple):
+        return next((flaw for flaw in map(json_flaw, value) if flaw), None)
+    if isinstance(value, dict):
+        odd = [key for key in value if not isinstance(key, str)]
+        if odd:
+            return f"the key {odd[0]!r:.100} is no text"
+        return next((flaw for flaw in map(json_flaw, value.values()) if flaw), None)
+    return f"{value!r:.100} is a {type(value).__name__}"

@@ -1,0 +1,32 @@
+"""What people ask for when they send an agent, with the bounds of each value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.field_types import Key, Line
+
+
+class NewRemote(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"url": "https://snake.example.org/k3J9"}]}
+    )
+    url: Annotated[
+        str,
+        Field(
+            max_length=2000,
+            description="where it answers Battlesnake's requests; put a secret into the path, since"
+            " whoever knows the address may submit it",
+        ),
+    ]
+    api: Literal["1", "2017"] = Field(
+        default="1", description="which version of Battlesnake's API it speaks"
+    )
+    message: Line = ""
+
+
+class Declaration(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    entry: Annotated[Key | None, Field(description="null: by the best again")]

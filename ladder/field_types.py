@@ -1,0 +1,43 @@
+"""Types of values that people send: keys, names and texts, all bounded."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, StringConstraints
+
+KEY: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+UNSEEN: Final = r"\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+"""Inside a class: controls of terminals, and what hides or turns the text around it."""
+LINE: Final = rf"^[^\x00-\x1f{UNSEEN}]*$"
+TEXT: Final = rf"^[^\x00-\x08\x0b-\x1f{UNSEEN}]*$"
+
+Slug = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$", min_length=1, max_length=40)
+]
+Name = Annotated[
+    str,
+    StringConstraints(
+        pattern=rf"^[^\x00-\x20{UNSEEN}]([^\x00-\x1f{UNSEEN}]*[^\x00-\x20{UNSEEN}])?$",
+        max_length=60,
+    ),
+]
+Line = Annotated[str, StringConstraints(pattern=LINE, max_length=200)]
+Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000)]
+
+
+def require_timezone(moment: datetime) -> datetime:
+    """A time that means the same everywhere, and that Postgres and every client can write down.
+    Raises ValueError with the remedy."""
+    if moment.tzinfo is None:
+        raise ValueError(
+            "it has no time zone; add Z for UTC or an offset, as in 2026-12-01T18:00:00+01:00"
+        )
+    if not 1970 <= moment.year < 9000:
+        raise ValueError("it must lie between the years 1970 and 8999")
+    return moment
+
+
+AwareDatetime = Annotated[datetime, AfterValidator(require_timezone)]
+Key = Annotated[str, StringConstraints(pattern=KEY)]

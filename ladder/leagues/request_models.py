@@ -1,0 +1,157 @@
+"""What people ask for when they make a league or a season, with the bounds of each value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ladder.enums import ReplayVisibility, Visibility
+from ladder.field_types import AwareDatetime, Line, Slug, Text
+from ladder.leagues.medals import FARTHEST, MOST_TEAMS
+
+LARGEST: Final = 10**9
+ANCHORS: Final = "names of this installation's reference agents, or ids of own submissions"
+AnchorNames = Annotated[list[Annotated[Line, Field(min_length=1)]], Field(max_length=20)]
+ScoreLine = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
+Count = Annotated[int, Field(ge=0, le=MOST_TEAMS)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Clock(BaseModel):
+    """How long agents may think; ``sandbox.match.clock`` has the same fields and keeps the time."""
+
+    model_config = ConfigDict(extra="forbid")
+    act_seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
+    """Free for each move."""
+    bank_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
+    """For a whole episode, drawn by what a move takes above that."""
+    increment_seconds: Annotated[float, Field(ge=0, le=60)] = 0.0
+    """Put back into the bank after each move, up to what it held at the start."""
+    load: Literal["first_move", "own"] = "first_move"
+    """Whether importing the agent is part of its first move, as on Kaggle, or timed alone."""
+    load_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
+
+
+class TableMedals(BaseModel):
+    """Kaggle's rank table, by the number of ranked teams."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["table"]
+
+
+class LineMedals(BaseModel):
+    """The least official score of each class."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["lines"]
+    gold: ScoreLine = Field(examples=[1210])
+    silver: ScoreLine = Field(examples=[1080])
+    bronze: ScoreLine = Field(examples=[1050])
+
+
+class CountMedals(BaseModel):
+    """So many teams in each class."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["counts"]
+    gold: Count = Field(examples=[1])
+    silver: Count = Field(examples=[2])
+    bronze: Count = Field(examples=[3])
+
+
+class ShareMedals(BaseModel):
+    """Such a part of the ranked teams in each class, rounded down cumulatively."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["shares"]
+    gold: Share = Field(examples=[0.1])
+    silver: Share = Field(examples=[0.1])
+    bronze: Share = Field(examples=[0.2])
+
+
+Medals = Annotated[
+    TableMedals | LineMedals | CountMedals | ShareMedals, Field(discriminator="kind")
+]
+
+
+def check_storable(configuration: dict[str, Any]) -> dict[str, Any]:
+    """The configuration, if games can count with its numbers and Postgres can keep its texts."""
+    for value in configuration.values():
+        if isinstance(value, int | float) and not abs(value) <= LARGEST:
+            raise ValueError(f"numbers must lie between {-LARGEST} and {LARGEST}")
+        if isinstance(value, str) and not value.isprintable():
+            raise ValueError("texts must be one line without control characters")
+        if not isinstance(value, int | float | str | None):
+            raise ValueError("values are numbers, texts, true, false or null")
+    return configuration
+
+
+class NewSeason(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seats": 4}]})
+    configuration: Annotated[
+        dict[Line, Any], Field(max_length=100), AfterValidator(check_storable)
+    ] = Field(default_factory=dict, description="what differs from the game's defaults")
+    clock: Clock | None = Field(default=None, description="what differs from the game's own")
+    seats: Annotated[int, Field(ge=1, le=16)] | None = Field(
+        default=None, description="4 when left out, or as many as the game has"
+    )
+    daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
+    max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
+    active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
+        default=None,
+        description="an agent's newest submissions that play on; all of them when left out",
+    )
+    medals: Medals = Field(
+        default_factory=lambda: TableMedals(kind="table"),
+        description="Kaggle's rank table, the least official score of each class, or so many teams "
+        "or such a share of them in each",
+    )
+    medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
+    stops_when_sealed: bool = Field(
+        default=False, description="end the finals once every medal is sealed, if not at ends_at"
+    )
+    remote_agents: bool = Field(
+        default=False,
+        description="whether agents at addresses of their owners may enter, which are asked in"
+        " Battlesnake's API; members of the league must have agreed to it",
+    )
+    closes_at: AwareDatetime | None = None
+    ends_at: AwareDatetime | None = None
+    opens_at: AwareDatetime | None = Field(default=None, description="at once when left out")
+
+
+class NewLeague(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"slug": "geese", "title": "Geese", "game": "hungry_geese"}]
+        },
+    )
+    slug: Slug
+    title: Annotated[Line, Field(min_length=1)]
+    game: Annotated[Line, Field(examples=["hungry_geese"])]
+    visibility: Visibility = Visibility.PUBLIC
+    replay_visibility: ReplayVisibility = ReplayVisibility.PUBLIC
+    description: Text = ""
+    same_team_lineups: bool = False
+    season: NewSeason | None = Field(default=None, description="its first season, made with it")
+    anchors: AnchorNames = Field(
+        default_factory=list,
+        description=f"reference agents that pin the season's scale: {ANCHORS}",
+        examples=[["greedy", "random-legal"]],
+    )
+    fill: bool = Field(
+        default=True,
+        description="enter more reference agents, until one agent can play",
+    )
+
+
+class LeagueChange(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "paused"}]})
+    title: Annotated[Line, Field(min_length=1)] | None = None
+    description: Text | None = None
+    visibility: Visibility | None = None
+    replay_visibility: ReplayVisibility | None = None
+    same_team_lineups: bool | None = None
+    state: Literal["open", "paused", "closed"] | None = None

@@ -1,0 +1,76 @@
+"""Reads the sealed medals of a season, and takes them back by an audited act.
+
+``ladder.ratings.medal_sealing`` seals them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection, atomic_function
+from ladder.ids import SeasonId, TeamId
+from ladder.leagues.medals import BEST_FIRST, Medal
+
+
+@dataclass(frozen=True, slots=True)
+class SealedMedal:
+    """One row of the record."""
+
+    team_id: TeamId
+    team_name: str
+    medal: Medal
+    chance: float
+    version: int
+    sealed_at: datetime
+    unsealed_at: datetime | None
+    audit_id: str | None
+    """Of the act that took it back."""
+
+
+def sealed_medals_of_season(conn: Connection, season_id: SeasonId) -> dict[TeamId, Medal]:
+    """The best class that stands sealed for each team that has one."""
+    rows = conn.execute(
+        "select s.team_id, s.medal from sealed_medals s where s.season_id = %s and not exists ("
+        "   select 1 from unsealed_medals u where u.season_id = s.season_id"
+        "   and u.team_id = s.team_id and u.version = s.version)",
+        (season_id,),
+    ).fetchall()
+    by_rank = sorted(rows, key=lambda row: BEST_FIRST.index(Medal(row[1])), reverse=True)
+    return {TeamId(team): Medal(medal) for team, medal in by_rank}
+
+
+def list_sealed_medals(conn: Connection, season_id: SeasonId) -> list[SealedMedal]:
+    """All that was ever sealed in a season, newest first."""
+    with conn.cursor(row_factory=class_row(SealedMedal)) as cur:
+        return cur.execute(
+            "select s.team_id, t.name as team_name, s.medal, s.chance, s.version, s.sealed_at,"
+            " u.unsealed_at, u.audit_id from sealed_medals s join teams t on t.id = s.team_id"
+            " left join unsealed_medals u on u.season_id = s.season_id and u.team_id = s.team_id"
+            " and u.version = s.version where s.season_id = %s"
+            " order by s.version desc, s.chance desc, s.team_id",
+            (season_id,),
+        ).fetchall()
+
+
+@atomic_function
+def unseal_medals(conn: Connection, season_id: SeasonId, team_id: TeamId, audit_id: str) -> int:
+    """Takes back what is sealed for a team, by an act of the audit log; returns how many seals.
+
+    The next standing seals anew what it is sure of; of a finished season it is made at once.
+    """
+    taken = conn.execute(
+        "insert into unsealed_medals (season_id, team_id, version, audit_id)"
+        " select season_id, team_id, version, %s from sealed_medals"
+        " where season_id = %s and team_id = %s on conflict do nothing",
+        (audit_id, season_id, team_id),
+    ).rowcount
+    if taken:
+        conn.execute(
+            "update seasons set official_is_stale = true, is_sealed = false, final_version = null,"
+            " revision = revision + 1 where id = %s",
+            (season_id,),
+        )
+    return taken

@@ -1,0 +1,198 @@
+"""The field while lineups are made: arrays by contender, in order of rating."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.matches.pairing import information_gain
+from ladder.matches.pairing.candidates import Candidate, free_anchors
+from ladder.matches.pairing.encounter_counts import EncounterCounts
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+PLACING_GAMES: Final = 5  # no weight counts against an entry before these: everybody is seen early
+NOVELTY: Final = 0.3
+REST: Final = 0.01  # of the mean value, for everybody: nobody is worth nothing
+WHOLE: Final = 1024  # fields up to this size are looked at whole for each lineup
+NEAR: Final = 256  # in larger ones: nearest by rating on either side
+DRAWS: Final = 96  # of those, and as many of the whole field
+EVEN: Final = np.arange(DRAWS) / DRAWS
+FRESH: Final = 8  # lineups for which one sample of the whole field serves
+
+
+class CandidateArrays:
+    """What each candidate's next game is worth, games in flight counted as if they were known.
+
+    A candidate is named by its place in order of rating.
+    """
+
+    def __init__(
+        self, candidates: Sequence[Candidate], seats: int, beta: float, met: EncounterCounts
+    ) -> None:
+        by_id = sorted(candidates, key=lambda c: c.entry_id)
+        mu = np.array([c.mu for c in by_id], np.float64)
+        order = np.argsort(mu, kind="stable")
+        sigma = np.array([c.sigma for c in by_id], np.float64)[order]
+        in_flight = np.array([c.in_flight for c in by_id], np.float64)[order]
+        games = np.array([c.games for c in by_id], np.float64)[order]
+        weight = np.array([c.weight for c in by_id], np.float64)[order]
+        loss = np.array([c.loss for c in by_id], np.float64)[order]  # None is NaN
+        self.who = [by_id[n] for n in order.tolist()]
+        self.turn: Indices = np.empty_like(order)
+        self.turn[order] = np.arange(len(order))
+        """Places in order of entry ids."""
+        self.free = free_anchors(candidates)
+        self._mu = mu[order] / beta
+        first = np.maximum(sigma / beta, 1e-3) ** 2
+        self._seats = seats
+        self._told = information_gain.fisher_information(seats)
+        self._variance = first / (1 + first * self._told * in_flight)
+        self._loss = _order_losses(self._mu, np.sqrt(first), loss) * self._variance / first
+        self._played = games + in_flight
+        self._weight = weight
+        value = self._gain(np.arange(len(mu)))
+        self._rest = float(value.mean()) * REST or 1.0
+        self.value: Floats = value + self._rest
+        self._met = met
+        self._number = met.numbers([c.entry_id for c in by_id])[order] if met else None
+        self._meets: dict[int, list[int]] = defaultdict(list)
+        self._looks = 0
+        self._total = float(self.value.sum())
+        self._sample: tuple[Indices, Floats] = np.zeros(0, np.intp), np.zeros(0)
+
+    def __len__(self) -> int:
+        return len(self.who)
+
+    def play(self, lineup: Sequence[int]) -> None:
+        """This lineup will be played: everybody in it is known better, and has met the others."""
+        places = np.array(lineup)
+        known = 1 + self._variance[places] * self._told
+        self._variance[places] /= known
+        self._loss[places] /= known
+        self._played[places] += 1
+        self.value[places] = self._gain(places) + self._rest
+        for place in lineup:
+            self._meets[place] += [other for other in lineup if other != place]
+
+    def around(self, lead: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
+        """Places to draw a partner from, and how likely each is by its value and nearness.
+
+        The whole field, or of a large one a sample (a place may be in it more than once).
+        """
+        if len(self) <= WHOLE:
+            places = np.arange(len(self))
+            return places, self.value * self._nearness(lead, places)
+        low = max(0, min(lead - NEAR, len(self) - 2 * NEAR))
+        near = self.value[low : low + 2 * NEAR].cumsum()
+        wide, chance = self._wide(rng)
+        places = np.concatenate((low + _spread_along_sums(near, rng), wide))
+        own = self.value[places]
+        drawn = np.concatenate((own[:DRAWS] / self._total, chance))
+        drawn += ((places >= low) & (places < low + 2 * NEAR)) * (own / near[-1])
+        return places, own / drawn * self._nearness(lead, places)
+
+    def likely(self, lead: int, places: Indices) -> Floats:
+        """The same for these places alone, each there once."""
+        return self.value[places] * self._nearness(lead, places)
+
+    def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
+        """Places of all that may join these in a lineup."""
+        fits = np.ones(len(self), np.bool_)
+        for member in lineup:
+            fits &= self._bundles != self._bundles[member]
+            if not same_team:
+                fits &= self._teams != self._teams[member]
+        fits[list(lineup)] = False
+        return np.flatnonzero(fits)
+
+    def novelty(self, member: int, places: Indices) -> Floats | float:
+        """How much less likely each is for having met this member already."""
+        meets = self._meets.get(member)
+        if self._number is None and meets is None:
+            return 1.0
+        counts = np.zeros(len(places))
+        if self._number is not None:
+            counts += self._met.between(int(self._number[member]), self._number[places])
+        if meets is not None:
+            counts += np.bincount(meets, minlength=len(self))[places]
+        novelty: Floats = 1 / (1 + NOVELTY * counts)
+        return novelty
+
+    @cached_property
+    def _teams(self) -> NDArray[np.intp]:
+        return _number_keys(
+            [each.entry_id if each.entry_id in self.free else each.team_id for each in self.who]
+        )
+
+    @cached_property
+    def _bundles(self) -> NDArray[np.intp]:
+        return _number_keys([(each.digest, each.profile) for each in self.who])
+
+    def _gain(self, places: Indices) -> Floats:
+        """What a game takes off each one's loss; as the loss falls with the square of the games,
+        the square of a weight makes games go by weight."""
+        told = self._variance[places] * self._told
+        weight = self._weight[places]
+        weight = np.where(self._played[places] < PLACING_GAMES, np.maximum(weight, 1.0), weight)
+        gain: Floats = self._loss[places] * told / (1 + told) * weight**2
+        return gain
+
+    def _nearness(self, lead: int, places: Indices) -> Floats:
+        """exp(-d^2 / (2 (1 + v + v'))), but for a factor: 1 for the nearest of them all.
+
+        The distance d counts from the nearest few on: one far ahead of the field meets more of it
+        than the next in rank.
+        """
+        few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1]
+        gap = np.sort(np.abs(few - self._mu[lead]))[min(self._seats, len(few)) - 1]
+        width = 1 + self._variance[lead] + self._variance[places]
+        away = np.maximum(np.abs(self._mu[places] - self._mu[lead]) - gap, 0.0) ** 2 / (2 * width)
+        away[places == lead] = np.inf
+        nearest = away.min()
+        if nearest == np.inf:
+            return np.zeros(len(places))
+        nearness: Floats = np.exp(nearest - away)
+        return nearness
+
+    def _wide(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
+        """Places of the whole field by value, and the chance that each had; kept for a while."""
+        if self._looks % FRESH == 0:
+            sums = self.value.cumsum()
+            self._total = float(sums[-1])
+            places = _spread_along_sums(sums, rng)
+            self._sample = places, self.value[places] / self._total
+        self._looks += 1
+        return self._sample
+
+
+def _number_keys(keys: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Equal numbers for equal keys."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
+
+
+def _order_losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
+    """Who has no loss yet is worth the most that any other is, or what the order loses by it."""
+    missing = np.isnan(given)
+    if not missing.any():
+        return given
+    if missing.all():
+        return information_gain.order_loss(mu, mu, sigma)
+    losses = given.copy()
+    own = information_gain.order_loss(mu, mu[missing], sigma[missing])
+    losses[missing] = np.maximum(own, np.nanmax(given))
+    return losses
+
+
+def _spread_along_sums(sums: Floats, rng: np.random.Generator) -> Indices:
+    """Places at even distances along these running sums."""
+    steps = (EVEN + rng.random() / DRAWS) * sums[-1]
+    places: Indices = np.minimum(sums.searchsorted(steps, side="right"), len(sums) - 1)
+    return places

@@ -1,0 +1,101 @@
+"""How often contenders have met. Pure; as large as the number of different pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ladder.ids import EntryId
+
+Indices = NDArray[np.intp]
+Counts = NDArray[np.int32]
+
+STEP: Final = 4  # a layer has at least this many times the pairs of the next
+
+
+class EncounterCounts:
+    """Games that two entries had together, an entry known by its number.
+
+    Entries of equal number (copies of one bundle) are one contender. A season's log only grows:
+    ``plus`` counts what is new without counting the rest again.
+    """
+
+    def __init__(self, numbers: Mapping[EntryId, int] | None = None, games: ArrayLike = ()) -> None:
+        """Counts ``games``: numbers by game and seat, -1 for an empty seat."""
+        self._numbers = numbers or {}
+        self._size = max(self._numbers.values(), default=-1) + 1
+        table = np.asarray(games, np.int64)
+        self._layers: tuple[_SparseTable, ...] = (_count_games(table),) if table.size else ()
+
+    def plus(self, numbers: Mapping[EntryId, int], games: ArrayLike) -> EncounterCounts:
+        """These and the meetings of more games; ``numbers`` may have grown too."""
+        more = EncounterCounts(numbers, games)
+        layers = [*self._layers, *more._layers]
+        while len(layers) > 1 and len(layers[-2].others) < STEP * len(layers[-1].others):
+            layers[-2:] = [_merge_tables(layers[-2], layers[-1])]
+        more._layers = tuple(layers)
+        return more
+
+    def numbers(self, entries: Sequence[EntryId]) -> Indices:
+        """Their numbers; one past the last for an entry that is not known."""
+        get, unknown = self._numbers.get, self._size
+        return np.array([get(entry, unknown) for entry in entries], np.intp)
+
+    def between(self, lead: int, others: Indices) -> Counts:
+        """Games that number ``lead`` had with each of these numbers."""
+        found: Counts = np.zeros(len(others), np.int32)
+        for layer in self._layers:
+            if lead + 1 < len(layer.starts):
+                held = slice(layer.starts[lead], layer.starts[lead + 1])
+                row = np.zeros(self._size + 1, np.int32)
+                row[layer.others[held]] = layer.counts[held]
+                found += row[others]
+        return found
+
+    def __bool__(self) -> bool:
+        return len(self._layers) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _SparseTable:
+    """Rows of a sparse, symmetric table: whom each number met, and how often."""
+
+    starts: NDArray[np.int64]
+    others: Indices  # narrower ones would be widened at every look
+    counts: Counts
+
+
+def _count_games(games: NDArray[np.int64]) -> _SparseTable:
+    keys = [
+        games[:, a][both] << 32 | games[:, b][both]
+        for a in range(games.shape[1])
+        for b in range(games.shape[1])
+        if a != b
+        for both in [(games[:, a] >= 0) & (games[:, b] >= 0)]
+    ]
+    pairs, counts = np.unique(np.concatenate(keys), return_counts=True)
+    return _table_from_pairs(pairs, counts)
+
+
+def _merge_tables(one: _SparseTable, two: _SparseTable) -> _SparseTable:
+    pairs = np.concatenate((_pair_keys(one), _pair_keys(two)))
+    order = np.argsort(pairs, kind="stable")  # two sorted runs: merged, not sorted
+    pairs = pairs[order]
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    counts = np.concatenate((one.counts, two.counts))[order]
+    return _table_from_pairs(pairs[first], np.add.reduceat(counts, first))
+
+
+def _table_from_pairs(pairs: NDArray[np.int64], counts: NDArray[np.generic]) -> _SparseTable:
+    size = int(pairs[-1] >> 32) + 1 if len(pairs) else 0
+    starts = np.searchsorted(pairs >> 32, np.arange(size + 1))
+    return _SparseTable(starts, (pairs & 0xFFFFFFFF).astype(np.intp), counts.astype(np.int32))
+
+
+def _pair_keys(layer: _SparseTable) -> NDArray[np.int64]:
+    rows = np.repeat(np.arange(len(layer.starts) - 1), np.diff(layer.starts))
+    return rows << 32 | layer.others

@@ -1,0 +1,402 @@
+"""Judging again: the matches that have something in common are played once more, as one act.
+
+First a preview: which matches, and what the official board would be without their results. Then
+the act itself: new matches with the lineups of the old ones, and their seeds unless a remote agent
+sits there, queued a few at a time by the scheduler. Each takes the place of the old one when it is
+accepted, in a finished season too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.database.db import Connection, atomic_function
+from ladder.enums import Json, MatchKind
+from ladder.errors import Conflict, NotFound
+from ladder.ids import EntryId, LeagueId, MatchId, RejudgementId, SeasonId, UserId
+from ladder.leagues import sealed_medals, seasons
+from ladder.leagues.measures import Estimate
+from ladder.leagues.medals import Medal
+from ladder.matches import matches, workers
+from ladder.moderation import suspects
+from ladder.moderation.suspects import Predicate, SuspectResult
+from ladder.people import audit_log
+from ladder.ratings import fitting as ratings_fitting
+from ladder.ratings import solo_seasons, standing_versions
+from ladder.standings import leaderboard
+from ladder.standings.standings import BoardRow
+
+AT_ONCE: Final = 32
+"""Of one act queued or running: the others wait, and rated play goes on beside them."""
+LEAST_SCORE_CHANGE: Final = 0.1
+"""Points; a score that moves by less has not moved."""
+UNDER_WAY: Final = (
+    "select 1 from matches m join rejudged d on d.match_id = m.rejudges and d.by_match_id = m.id"
+    " where d.rejudgement_id = r.id and m.season_id = r.season_id and m.kind = 'rated'"
+    " and m.state in ('queued', 'running')"
+)
+"""Matches of the act ``r`` that are queued or being played; reads no others."""
+CALLED_OFF: Final = "the rejudgement was called off"
+
+
+class RejudgementState(StrEnum):
+    """How far an act is, or how it ended."""
+
+    JUDGING = "judging"
+    """Matches of it wait or are under way; no medal is sealed meanwhile."""
+    DONE = "done"
+    """Whatever could be played has been, and its new results stand."""
+    VOID = "void"
+    """Not one match could be played again: every old result stands."""
+    CANCELLED = "cancelled"
+    """Called off; what had not been played again by then keeps its old result."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """What the board shows of a team."""
+
+    entry_id: EntryId
+    agent_name: str
+    score: float | None
+    """None where matches have one seat."""
+    rank: int | None
+    medal: Medal | None
+    estimates: tuple[Estimate, ...]
+    """What the rank goes by where matches have one seat."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChange:
+    """A team, or a reference agent, that would stand elsewhere."""
+
+    team_name: str
+    before: ComparedRow | None
+    after: ComparedRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class RejudgementPreview:
+    """What an act would be about, and what the results in question make of the board."""
+
+    suspects: tuple[SuspectResult, ...]
+    version: int | None
+    """Of the official standing that is compared; None before the first fit, and where matches have
+    one seat."""
+    changes: tuple[BoardChange, ...]
+    """If they were void; best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejudgement:
+    """One act, and how far it is."""
+
+    id: RejudgementId
+    season_id: SeasonId
+    league_id: LeagueId
+    predicate: dict[str, Json]
+    reason: str
+    created_at: datetime
+    state: RejudgementState
+    ended_at: datetime | None
+    total: int
+    waiting: int
+    """Not queued yet."""
+    under_way: int
+    done: int
+    """Accepted: the new result stands."""
+    void: int
+    """Could not be played: the old result stands."""
+    refused: int
+    """Never queued: judged again otherwise meanwhile, or called off."""
+
+
+def preview_rejudgement(
+    conn: Connection, season_id: SeasonId, predicate: Predicate
+) -> RejudgementPreview:
+    """The matches, and the board without their results. Nothing is written.
+
+    Raises NotFound, LadderError (nothing given; too many matches).
+    """
+    season = seasons.get_season(conn, season_id)
+    fitting = suspects.find_suspects(conn, season_id, predicate)
+    if season.measures:
+        now = leaderboard.read_board(conn, season_id).rows
+        totals = solo_seasons.totals_without_matches(
+            conn, season_id, {one.match_id for one in fitting}
+        )
+        without = leaderboard.read_board(conn, season_id, totals=totals).rows
+        return RejudgementPreview(tuple(fitting), None, tuple(_board_changes(now, without)))
+    found = standing_versions.latest_version(conn, season_id)
+    places = ratings_fitting.standing_without_matches(
+        conn, season_id, {one.match_id for one in fitting}
+    )
+    if found is None or places is None:
+        return RejudgementPreview(tuple(fitting), None, ())
+    before = leaderboard.read_board(conn, season_id).rows
+    after = leaderboard.read_board(
+        conn, season_id, places, suspects.teams_of_suspects(conn, fitting)
+    ).rows
+    return RejudgementPreview(
+        tuple(fitting), found[0].version, tuple(_board_changes(before, after))
+    )
+
+
+@atomic_function
+def create_rejudgement(
+    conn: Connection, season_id: SeasonId, predicate: Predicate, *, by: UserId | None, reason: str
+) -> Rejudgement:
+    """Has the matches judged again; the scheduler queues them.
+
+    What medals were sealed for those who sat in them no longer are, until the last one is judged.
+    Raises NotFound, LadderError (nothing given; too many), Conflict (no match fits).
+    """
+    season = seasons.get_season(conn, season_id)
+    # Of two acts at once the second sees what the first one took.
+    conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
+    fitting = suspects.find_suspects(conn, season_id, predicate)
+    if not fitting:
+        raise Conflict(
+            "it fits no result that stands and is not being judged again", field="predicate"
+        )
+    rejudgement_id = RejudgementId(ids.new_id("rej"))
+    conn.execute(
+        "insert into rejudgements (id, season_id, predicate, reason, by_user)"
+        " values (%s, %s, %s, %s, %s)",
+        (rejudgement_id, season_id, Jsonb(predicate.to_json()), reason, by),
+    )
+    conn.execute(
+        "insert into rejudged (rejudgement_id, match_id) select %s, unnest(%s::text[])",
+        (rejudgement_id, [one.match_id for one in fitting]),
+    )
+    audit_id = audit_log.record_audit(
+        conn,
+        season.league_id,
+        by=by,
+        act="rejudge",
+        subject=rejudgement_id,
+        reason=reason,
+        season_id=season_id,
+        details={"predicate": predicate.to_json(), "matches": len(fitting)},
+    )
+    for team in suspects.teams_of_suspects(conn, fitting):
+        sealed_medals.unseal_medals(conn, season_id, team, audit_id)
+    return get_rejudgement(conn, rejudgement_id)
+
+
+def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgement:
+    """An act and how far it is. Raises NotFound."""
+    with conn.cursor(row_factory=class_row(Rejudgement)) as cur:
+        found = cur.execute(
+            "select r.id, r.season_id, s.league_id, r.predicate, r.reason, r.created_at,"
+            " coalesce(r.outcome, %s) as state, r.ended_at, count(*) as total,"
+            " count(*) filter (where d.by_match_id is null and d.refusal is null) as waiting,"
+            " count(*) filter (where m.state in ('queued', 'running')) as under_way,"
+            " count(*) filter (where m.state = 'finished') as done,"
+            " count(*) filter (where m.state = 'void') as void,"
+            " count(*) filter (where d.refusal is not null) as refused"
+            " from rejudgements r join seasons s on s.id = r.season_id"
+            " join rejudged d on d.rejudgement_id = r.id"
+            " left join matches m on m.id = d.by_match_id"
+            " where r.id = %s group by r.id, s.league_id",
+            (RejudgementState.JUDGING, rejudgement_id),
+        ).fetchone()
+    if found is None:
+        raise NotFound.of("rejudgement")
+    return replace(found, state=RejudgementState(found.state))
+
+
+@atomic_function
+def cancel_rejudgement(
+    conn: Connection, rejudgement_id: RejudgementId, *, by: UserId | None, reason: str
+) -> Rejudgement:
+    """Calls an act off: what was not played again yet keeps its old result, a match under way too.
+
+    What was accepted stands. Medals can be sealed again. Raises NotFound, Conflict (it has ended).
+    """
+    conn.execute("select 1 from rejudgements where id = %s for update", (rejudgement_id,))
+    found = get_rejudgement(conn, rejudgement_id)
+    if found.waiting == found.under_way == 0 or found.state is not RejudgementState.JUDGING:
+        raise Conflict("rejudgement: it has ended, nothing of it is left to be called off")
+    conn.execute(
+        "update rejudged set refusal = %s where rejudgement_id = %s and by_match_id is null"
+        " and refusal is null",
+        (CALLED_OFF, rejudgement_id),
+    )
+    playing = conn.execute(
+        "select m.id from rejudged d join matches m on m.id = d.by_match_id"
+        " where d.rejudgement_id = %s and m.state in ('queued', 'running') order by m.id"
+        " for update of m",
+        (rejudgement_id,),
+    ).fetchall()
+    _write_end(
+        conn, found.season_id, rejudgement_id, RejudgementState.CANCELLED
+    )  # the season before its entries
+    voided = matches.void_matches(conn, [row[0] for row in playing], CALLED_OFF)
+    audit_log.record_audit(
+        conn,
+        found.league_id,
+        by=by,
+        act="cancel",
+        subject=rejudgement_id,
+        reason=reason,
+        season_id=found.season_id,
+        details={"done": found.done, "called_off": found.waiting + voided},
+    )
+    return get_rejudgement(conn, rejudgement_id)
+
+
+@atomic_function
+def end_finished_rejudgements(conn: Connection) -> list[Rejudgement]:
+    """Ends the acts of which nothing waits or is under way; returns them as they ended.
+
+    The next standing may seal again what it is sure of.
+    """
+    over = conn.execute(
+        "select r.id, r.season_id, exists (select 1 from rejudged d join matches m"  # noqa: S608
+        "   on m.id = d.by_match_id where d.rejudgement_id = r.id and m.state = 'finished')"
+        " from rejudgements r where r.ended_at is null and not exists ("
+        "   select 1 from rejudged d where d.rejudgement_id = r.id and d.by_match_id is null"
+        f"   and d.refusal is null) and not exists ({UNDER_WAY})"
+        " order by r.id for update of r skip locked"
+    ).fetchall()
+    for act, season_id, is_done in over:
+        _write_end(
+            conn, season_id, act, RejudgementState.DONE if is_done else RejudgementState.VOID
+        )
+    return [get_rejudgement(conn, act) for act, _, _ in over]
+
+
+def matches_to_queue(
+    conn: Connection, served: Collection[str], at_once: int = AT_ONCE
+) -> list[tuple[RejudgementId, MatchId]]:
+    """The next matches to be queued of each act, at most ``at_once`` of it being under way.
+
+    Those that need another profile than the ``served`` ones wait for a node that has it.
+    """
+    acts = conn.execute(
+        "select distinct rejudgement_id from rejudged"
+        " where by_match_id is null and refusal is null order by rejudgement_id"
+    ).fetchall()
+    found: list[tuple[RejudgementId, MatchId]] = []
+    for (act,) in acts:
+        under_way = conn.execute(
+            f"select count(*) from rejudgements r cross join lateral ({UNDER_WAY}) u"  # noqa: S608
+            " where r.id = %s",
+            (act,),
+        ).fetchone()
+        assert under_way is not None
+        room = at_once - under_way[0]
+        rows = conn.execute(
+            "select match_id from rejudged d where rejudgement_id = %s and by_match_id is null"
+            " and refusal is null and not exists (select 1 from seats s"
+            "   where s.match_id = d.match_id and s.profile <> all (%s))"
+            " order by match_id limit %s",
+            (act, list(served), max(0, room)),
+        )
+        found += [(act, MatchId(row[0])) for row in rows]
+    return found
+
+
+def queue_next(conn: Connection) -> int:
+    """Queues the next matches of all acts that a live worker can play; returns how many.
+
+    They go before all rated matches that wait. Each is queued in a transaction of its own.
+    """
+    served = {profile for worker in workers.live_workers(conn) for profile in worker.profiles}
+    front = matches.first_turn_of_queue(conn, "play.cpu") or 0
+    made = 0
+    for turn, (act, match_id) in enumerate(matches_to_queue(conn, served), front):
+        with conn.transaction():
+            made += queue_replacement_match(conn, act, match_id, turn) is not None
+    return made
+
+
+@atomic_function
+def queue_replacement_match(
+    conn: Connection, rejudgement_id: RejudgementId, match_id: MatchId, turn: int = 0
+) -> MatchId | None:
+    """Queues the match that is to replace this one; None where there will be none."""
+    waits = conn.execute(
+        "select r.season_id from rejudged d join rejudgements r on r.id = d.rejudgement_id"
+        " where r.id = %s and d.match_id = %s and d.by_match_id is null and d.refusal is null"
+        " for update of d",
+        (rejudgement_id, match_id),
+    ).fetchone()
+    if waits is None:
+        return None  # called off meanwhile
+    season = seasons.get_season(conn, SeasonId(waits[0]))
+    made, refusal = None, None
+    try:
+        made = matches.create_match(
+            conn,
+            season=season,
+            kind=MatchKind.RATED,
+            lineup=matches.lineup_of(conn, match_id),
+            rejudges=match_id,
+            turn=turn,
+        )
+    except Conflict as error:
+        refusal = str(error)
+    conn.execute(
+        "update rejudged set by_match_id = %s, refusal = %s"
+        " where rejudgement_id = %s and match_id = %s",
+        (made, refusal, rejudgement_id, match_id),
+    )
+    return made
+
+
+def _write_end(
+    conn: Connection, season_id: SeasonId, rejudgement_id: RejudgementId, state: RejudgementState
+) -> None:
+    """Writes how an act ended, and has its season fitted anew."""
+    conn.execute(
+        "update rejudgements set ended_at = now(), outcome = %s where id = %s",
+        (state, rejudgement_id),
+    )
+    conn.execute(
+        "update seasons set official_is_stale = true, revision = revision + 1 where id = %s",
+        (season_id,),
+    )
+
+
+def _board_changes(before: Iterable[BoardRow], after: Iterable[BoardRow]) -> list[BoardChange]:
+    """What differs between two boards, by team; reference agents each for themselves."""
+    old = {_row_key(row): row for row in before}
+    new = {_row_key(row): row for row in after}
+    changes = []
+    for key in dict.fromkeys((*new, *old)):
+        one, two = old.get(key), new.get(key)
+        known = one or two
+        if known is not None and _rows_differ(one, two):
+            changes.append(BoardChange(known.team_name, _board_row(one), _board_row(two)))
+    return changes
+
+
+def _row_key(row: BoardRow) -> str:
+    return row.entry_id if row.is_anchor else row.team_id
+
+
+def _rows_differ(one: BoardRow | None, two: BoardRow | None) -> bool:
+    if one is None or two is None:
+        return True
+    if one.estimates != two.estimates:
+        return True
+    return (one.entry_id, one.rank, one.medal) != (two.entry_id, two.rank, two.medal) or abs(
+        one.shown[0] - two.shown[0]
+    ) >= LEAST_SCORE_CHANGE
+
+
+def _board_row(row: BoardRow | None) -> ComparedRow | None:
+    if row is None:
+        return None
+    score = None if row.estimates else row.shown[0]
+    return ComparedRow(row.entry_id, row.agent_name, score, row.rank, row.medal, row.estimates)

@@ -1,0 +1,72 @@
+"""What hosts ask for when they repair a season, with the bounds of each value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.field_types import AwareDatetime, Key, Line
+from ladder.ids import AgentId
+from ladder.moderation import suspects
+
+Given = Annotated[Line, Field(min_length=1)]
+Reason = Annotated[Line, Field(min_length=1, description="one sentence, kept in the audit log")]
+
+
+class DisqualificationRequest(BaseModel):
+    """Who is meant, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"subject": "ent_01j8x6m3c2k4v9q0w7r5t1y8z3", "reason": "It colludes with another."}
+            ]
+        },
+    )
+    subject: Annotated[Key, Field(description="id of an entry, an agent or a team")]
+    reason: Reason
+
+
+class Predicate(BaseModel):
+    """What matches have in common: all that is given, and something must be."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"node": "node-7"}]})
+    worker: Annotated[Given | None, Field(description="that brought the result")] = None
+    node: Annotated[Given | None, Field(description="that it was played on")] = None
+    image_digest: Given | None = None
+    rules_digest: Given | None = None
+    since: Annotated[AwareDatetime | None, Field(description="finished then or later")] = None
+    until: Annotated[AwareDatetime | None, Field(description="finished before")] = None
+    agent: Annotated[Key | None, Field(description="id of one that sat in it")] = None
+    verdict: Annotated[
+        Literal["DONE", "ERROR", "INVALID", "TIMEOUT"] | None,
+        Field(description="of a seat; of the agent's, where one is given"),
+    ] = None
+    fault: Annotated[
+        Literal["agent", "worker", "host", "game"] | None,
+        Field(description="`agent`: a seat lost by its own; else whose an earlier attempt's was"),
+    ] = None
+
+    def meant(self) -> suspects.Predicate:
+        given = self.model_dump()
+        return suspects.Predicate(
+            **{**given, "agent": None if self.agent is None else AgentId(self.agent)}
+        )
+
+
+class PreviewRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    predicate: Predicate
+
+
+class NewRejudgement(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    predicate: Predicate
+    reason: Reason
+
+
+class Cancellation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    reason: Reason

@@ -1,0 +1,69 @@
+"""The audit log of a league: who changed something beyond the course of play, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.database.db import Connection
+from ladder.enums import Json
+from ladder.ids import LeagueId, SeasonId, UserId
+
+AUDIT: Final = (
+    "select a.id, a.league_id, a.season_id, a.by_user, u.name as by_name, a.act, a.subject,"
+    " a.reason, a.details, a.created_at from audits a left join users u on u.id = a.by_user"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    id: str
+    league_id: LeagueId
+    season_id: SeasonId | None
+    by_user: UserId | None
+    """None: the operator, at the machine itself."""
+    by_name: str | None
+    act: str
+    subject: str
+    reason: str
+    details: dict[str, Json]
+    created_at: datetime
+
+
+def record_audit(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    by: UserId | None,
+    act: str,
+    subject: str,
+    reason: str,
+    season_id: SeasonId | None = None,
+    details: Mapping[str, Json] | None = None,
+) -> str:
+    """Writes what is being done in the same transaction; the entry's id."""
+    audit_id = ids.new_id("aud")
+    conn.execute(
+        "insert into audits (id, league_id, season_id, by_user, act, subject, reason, details)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (audit_id, league_id, season_id, by, act, subject, reason, Jsonb(dict(details or {}))),
+    )
+    return audit_id
+
+
+def list_audits(
+    conn: Connection, league_id: LeagueId, *, after: str | None = None, limit: int = 50
+) -> list[AuditEntry]:
+    """A league's audit log, newest first, from behind ``after``."""
+    with conn.cursor(row_factory=class_row(AuditEntry)) as cur:
+        return cur.execute(
+            f"{AUDIT} where a.league_id = %s and (%s::text is null or a.id < %s)"
+            " order by a.id desc limit %s",
+            (league_id, after, after, limit),
+        ).fetchall()

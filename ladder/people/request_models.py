@@ -1,0 +1,24 @@
+"""What people ask for when they mint a token, with the bounds of each value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.field_types import AwareDatetime, Name
+
+Scope = Literal["read", "agents:write", "scrims:write", "leagues:write", "admin"]
+
+
+class NewToken(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"label": "laptop", "scopes": ["read", "agents:write"]}]},
+    )
+    label: Name
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
+    expires_at: Annotated[
+        AwareDatetime | None,
+        Field(description="never later than the end of the token that mints it"),
+    ] = None

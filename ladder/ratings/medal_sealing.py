@@ -1,0 +1,97 @@
+"""Seals medals: what is sealed a team keeps, whatever the games still to come say.
+
+Only an audited act takes a seal back (``ladder.leagues.sealed_medals``). A class is sealed for a
+team once uploads are locked and several looks at the season give it that class or a better one with
+the season's confidence (``ladder.ratings.medal_sealing_rule``). A better class may be sealed over
+it; a lower one never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ladder.database.db import Connection
+from ladder.ids import EntryId, SeasonId, TeamId
+from ladder.leagues.medals import BEST_FIRST, Medal, MedalRules
+from ladder.leagues.sealed_medals import sealed_medals_of_season
+from ladder.ratings import medal_sealing_rule
+from ladder.ratings.official.standing import Entrant, OfficialPlace, OfficialStanding
+
+
+def seal_medals(
+    conn: Connection,
+    season_id: SeasonId,
+    version: int,
+    entrants: Sequence[Entrant],
+    standing: OfficialStanding,
+    rules: MedalRules,
+    confidence: float,
+    earlier: Sequence[Mapping[EntryId, OfficialPlace]],
+) -> bool:
+    """Seals what this version and the ``earlier`` looks at the season are sure of; whether every
+    medal there is, is sealed now.
+
+    Nothing while games are judged again: what they will say is not in the standing.
+    """
+    rejudging = conn.execute(
+        "select 1 from matches where season_id = %(season)s and kind = 'rated'"
+        " and state in ('queued', 'running') and rejudges is not null"
+        " union all select 1 from rejudged d join rejudgements r on r.id = d.rejudgement_id"
+        " where d.by_match_id is null and d.refusal is null and r.season_id = %(season)s"
+        " union all select 1 from acceptances where season_id = %(season)s and act = 'withdraw'"
+        " and no > (select log_no from standings where season_id = %(season)s"
+        "   and version = %(version)s) limit 1",
+        {"season": season_id, "version": version},
+    ).fetchone()
+    if rejudging is not None:
+        return False
+    kept = sealed_medals_of_season(conn, season_id)
+    ranked = sorted(
+        (
+            (place.rank, place.score, each.team_id, place.chances)
+            for each, place in zip(entrants, standing.places, strict=True)
+            if place.rank is not None
+        ),
+        key=lambda row: row[0],
+    )
+    looks = [_chances_by_team(entrants, places) for places in earlier]
+    for _, _, team, chances in ranked:
+        if not all(team in look for look in looks):
+            continue
+        medal = medal_sealing_rule.sealed_medal(
+            [chances, *(look[team] for look in looks)], rules, confidence
+        )
+        if medal is None or _is_already_sealed(medal, kept.get(team)):
+            continue
+        conn.execute(
+            "insert into sealed_medals (season_id, team_id, version, medal, chance)"
+            " values (%s, %s, %s, %s, %s)",
+            (season_id, team, version, medal.value, chances[BEST_FIRST.index(medal)]),
+        )
+        kept[team] = medal
+    given = rules.award(
+        [(rank, score) for rank, score, _, _ in ranked],
+        standing.teams,
+        [kept.get(team) for _, _, team, _ in ranked],
+    )
+    held = {
+        team: medal
+        for (_, _, team, _), medal in zip(ranked, given, strict=True)
+        if medal is not None
+    }
+    return bool(held) and all(kept.get(team) is medal for team, medal in held.items())
+
+
+def _chances_by_team(
+    entrants: Sequence[Entrant], places: Mapping[EntryId, OfficialPlace]
+) -> dict[TeamId, medal_sealing_rule.Chances]:
+    """The chances that each team had by what it stood by."""
+    return {
+        each.team_id: place.chances
+        for each in entrants
+        if (place := places.get(each.entry_id)) is not None and place.rank is not None
+    }
+
+
+def _is_already_sealed(medal: Medal, kept: Medal | None) -> bool:
+    return kept is not None and BEST_FIRST.index(kept) <= BEST_FIRST.index(medal)

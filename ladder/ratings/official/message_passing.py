@@ -1,0 +1,269 @@
+"""Games as chains of finishing order, and one parallel round of messages over all of them.
+
+In a chain every performance is a skill plus luck of variance 1, and each neighbour is ahead of the
+next by more than the draw margin, or within it. Expectation propagation approximates each of these
+links by a Gaussian; what a game then tells a skill is a message. All messages are natural
+parameters: a precision, and a precision times a mean.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
+
+BLOCK = 8192
+"""Games taken at once: the working arrays of a block fit the cache."""
+SEAT_BITS = 8
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Chains:
+    """Games with as many seats to a chain, tied ones apart, and what each game last told."""
+
+    rows: NDArray[np.intp]
+    """The games' places in the log."""
+    who: NDArray[np.intp]
+    """Contenders, best first: [seats, games]."""
+    ties: NDArray[np.bool_] | None
+    """Which neighbours tie: [seats - 1, games]; None where nobody does."""
+    followed: bool
+    """Whether seats at fault come behind."""
+    told_precision: Floats
+    told_shift: Floats
+    """What a game told each skill: [seats, games]."""
+    link_precision: Floats
+    link_shift: Floats
+    """The links' Gaussians, on the difference of the better and the worse: [seats - 1, games]."""
+
+
+@dataclass
+class FaultyFollowers:
+    """Seats at fault, each behind the last of its game's chain."""
+
+    rows: NDArray[np.intp]
+    seats: NDArray[np.intp]
+    who: NDArray[np.intp]
+    last: NDArray[np.intp]
+    """The contender behind whom they come."""
+    told_precision: Floats
+    told_shift: Floats
+
+
+@dataclass
+class GameGraph:
+    """All games of a log, ready for rounds of messages."""
+
+    chains: list[Chains]
+    followers: FaultyFollowers
+    games: int
+
+
+def build_graph(games: GameTable) -> GameGraph:
+    """Games by the shape of their chain; all messages are empty."""
+    seats = games.seats
+    present = games.contenders >= 0
+    clean = present & ~games.faults
+    faulty = present & games.faults
+    counts = np.count_nonzero(clean, axis=1)
+    key = games.ranks.astype(np.int32) << SEAT_BITS
+    key += np.arange(seats, dtype=np.int32)
+    key[~clean] = np.iinfo(np.int32).max
+    key.sort(axis=1)
+    order = key & ((1 << SEAT_BITS) - 1)
+    ties = (key[:, 1:] >> SEAT_BITS == key[:, :-1] >> SEAT_BITS) & (
+        np.arange(1, seats) < counts[:, None]
+    )
+    followed = faulty.any(axis=1) & (counts > 0)
+    kinds = counts * 4 + ties.any(axis=1) * 2 + followed
+    kinds[(counts < 2) & ~followed] = 0
+    chains = []
+    for kind in np.unique(kinds[kinds > 0]).tolist():
+        rows = np.flatnonzero(kinds == kind)
+        length = kind // 4
+        who = np.take_along_axis(games.contenders[rows], order[rows, :length], axis=1)
+        chains.append(
+            Chains(
+                rows,
+                np.ascontiguousarray(who.T, dtype=np.intp),
+                np.ascontiguousarray(ties[rows, : length - 1].T) if kind & 2 else None,
+                bool(kind & 1),
+                *(np.zeros((length, len(rows))) for _ in range(2)),
+                *(np.zeros((length - 1, len(rows))) for _ in range(2)),
+            )
+        )
+    rows, at = np.nonzero(faulty & (counts > 0)[:, None])
+    followers = FaultyFollowers(
+        rows,
+        at,
+        games.contenders[rows, at].astype(np.intp),
+        games.contenders[rows, order[rows, counts[rows] - 1]].astype(np.intp),
+        np.zeros(len(rows)),
+        np.zeros(len(rows)),
+    )
+    return GameGraph(chains, followers, len(games))
+
+
+def connected_components(layout: GameGraph, n: int) -> NDArray[np.intp]:
+    """A number for each contender, the same for those whom a path of games connects."""
+    label = np.arange(n)
+    edges = [(layout.followers.last, layout.followers.who)]
+    for chains in layout.chains:
+        edges += list(itertools.pairwise(chains.who))
+    while True:
+        before = label
+        for one, other in edges:
+            for start in range(0, len(one), BLOCK):
+                left, right = label[one[start : start + BLOCK]], label[other[start : start + BLOCK]]
+                apart = np.flatnonzero(left != right)
+                if len(apart):
+                    left, right = left[apart], right[apart]
+                    label = label.copy()
+                    np.minimum.at(label, np.maximum(left, right), np.minimum(left, right))
+                    label = label[label]
+        while not np.array_equal(label, label[label]):
+            label = label[label]
+        if np.array_equal(before, label):
+            return np.unique(label, return_inverse=True)[1]
+
+
+def sum_by_contender(who: NDArray[np.intp], values: Floats, n: int) -> Floats:
+    """Sums of values by contender, in their order."""
+    return np.asarray(np.bincount(who, values, n), np.float64)
+
+
+def message_sums(layout: GameGraph, n: int) -> tuple[Floats, Floats]:
+    """What the messages as they are tell each contender: precisions and shifts."""
+    pi, tau = np.zeros(n), np.zeros(n)
+    everybody: list[Chains | FaultyFollowers] = [*layout.chains, layout.followers]
+    for told in everybody:
+        pi += sum_by_contender(told.who.ravel(), told.told_precision.ravel(), n)
+        tau += sum_by_contender(told.who.ravel(), told.told_shift.ravel(), n)
+    return pi, tau
+
+
+def pass_messages(
+    layout: GameGraph, precision: Floats, shift: Floats, margin: float, damping: float
+) -> tuple[Floats, Floats]:
+    """One parallel round: what all games tell each contender, given all marginals as they are."""
+    n = len(precision)
+    told_precision, told_shift = np.zeros(n), np.zeros(n)
+    last_precision, last_shift = np.zeros((2, layout.games if len(layout.followers.rows) else 0))
+    for chains in layout.chains:
+        for start in range(0, len(chains.rows), BLOCK):
+            block = slice(start, start + BLOCK)
+            last = _chain_messages(chains, block, precision, shift, margin, damping)
+            if chains.followed:
+                rows = chains.rows[block]
+                last_precision[rows], last_shift[rows] = last
+            who = chains.who[:, block].ravel()
+            told_precision += sum_by_contender(who, chains.told_precision[:, block].ravel(), n)
+            told_shift += sum_by_contender(who, chains.told_shift[:, block].ravel(), n)
+    followers = layout.followers
+    if len(followers.rows):
+        _follower_messages(followers, last_precision, last_shift, precision, shift, margin, damping)
+        told_precision += sum_by_contender(followers.who, followers.told_precision, n)
+        told_shift += sum_by_contender(followers.who, followers.told_shift, n)
+    return told_precision, told_shift
+
+
+def _chain_messages(
+    chains: Chains,
+    block: slice,
+    precision: Floats,
+    shift: Floats,
+    margin: float,
+    damping: float,
+) -> tuple[Floats, Floats]:
+    """New messages of these games; what their chains say of the last one's performance."""
+    who = chains.who[:, block]
+    told_pi, told_tau = chains.told_precision[:, block], chains.told_shift[:, block]
+    link_pi, link_tau = chains.link_precision[:, block], chains.link_shift[:, block]
+    seats = len(who)
+    # What is known of each performance from elsewhere: the skill without this game, plus luck.
+    own_pi = precision[who] - told_pi
+    own_tau = shift[who] - told_tau
+    scale = 1.0 / (1.0 + own_pi)
+    own_pi *= scale
+    own_tau *= scale
+    # From worst to best, with the links as they were.
+    below_pi, below_tau = own_pi.copy(), own_tau.copy()  # each with all that is behind it
+    for j in range(seats - 2, -1, -1):
+        pi, tau = _across_link(below_pi[j + 1], below_tau[j + 1], link_pi[j], link_tau[j])
+        below_pi[j] += pi
+        below_tau[j] += tau
+    # From best to worst, with new links.
+    above_pi, above_tau = own_pi[0], own_tau[0]  # with all that is ahead of it
+    from_above = [(np.zeros_like(above_pi), np.zeros_like(above_tau))]
+    for j in range(seats - 1):
+        right_pi, right_tau = below_pi[j + 1], below_tau[j + 1]
+        variance = 1.0 / above_pi + 1.0 / right_pi
+        mean = above_tau / above_pi - right_tau / right_pi
+        sd = np.sqrt(variance)
+        v, w = win_moments((mean - margin) / sd)
+        if chains.ties is not None:
+            tie = np.flatnonzero(chains.ties[j, block])
+            v[tie], w[tie] = tie_moments(mean[tie] / sd[tie], margin / sd[tie])
+        left = variance * (1.0 - w)
+        pi = w / left
+        tau = (mean * w + sd * v) / left
+        link_pi[j] += damping * (pi - link_pi[j])
+        link_tau[j] += damping * (tau - link_tau[j])
+        pi, tau = _across_link(above_pi, above_tau, link_pi[j], -link_tau[j])
+        from_above.append((pi, tau))
+        above_pi, above_tau = own_pi[j + 1] + pi, own_tau[j + 1] + tau
+    # From worst to best again, to tell the skills.
+    pi, tau = np.zeros_like(above_pi), np.zeros_like(above_tau)
+    for j in range(seats - 1, -1, -1):
+        all_pi = pi + from_above[j][0]
+        all_tau = tau + from_above[j][1]
+        scale = 1.0 / (1.0 + all_pi)
+        told_pi[j] += damping * (all_pi * scale - told_pi[j])
+        told_tau[j] += damping * (all_tau * scale - told_tau[j])
+        if j:
+            pi, tau = _across_link(
+                own_pi[j] + pi, own_tau[j] + tau, link_pi[j - 1], link_tau[j - 1]
+            )
+    return above_pi, above_tau
+
+
+def _follower_messages(
+    followers: FaultyFollowers,
+    last_precision: Floats,
+    last_shift: Floats,
+    precision: Floats,
+    shift: Floats,
+    margin: float,
+    damping: float,
+) -> None:
+    """New messages to the seats at fault; they send none."""
+    last_pi, last_tau = last_precision[followers.rows], last_shift[followers.rows]
+    own_pi = precision[followers.who] - followers.told_precision
+    own_tau = shift[followers.who] - followers.told_shift
+    scale = 1.0 / (1.0 + own_pi)
+    own_pi *= scale
+    own_tau *= scale
+    variance = 1.0 / last_pi + 1.0 / own_pi
+    mean = last_tau / last_pi - own_tau / own_pi
+    sd = np.sqrt(variance)
+    v, w = win_moments((mean - margin) / sd)
+    left = variance * (1.0 - w)
+    pi, tau = _across_link(last_pi, last_tau, w / left, -(mean * w + sd * v) / left)
+    scale = 1.0 / (1.0 + pi)
+    followers.told_precision += damping * (pi * scale - followers.told_precision)
+    followers.told_shift += damping * (tau * scale - followers.told_shift)
+
+
+def _across_link(
+    pi: Floats, tau: Floats, link_pi: Floats, link_tau: Floats
+) -> tuple[Floats, Floats]:
+    """A performance's belief carried over a link to its neighbour."""
+    scale = 1.0 / (pi + link_pi)
+    return pi * link_pi * scale, (tau * link_pi + link_tau * pi) * scale

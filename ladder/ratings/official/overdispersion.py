@@ -1,0 +1,146 @@
+"""How far pairs stray from one number each: kappa, and how much of it stays in a mean.
+
+Let the difference of i's and j's performances have the mean s_i - s_j + x_ij, with x of standard
+deviation kappa over pairs. Games of a pair then agree with each other more than the fit says:
+kappa^2 is read from the products of the residuals of different games of one pair, so that
+no single game's noise enters. Whoever meets many keeps kappa^2 H of it in the mean, H being the sum
+of the squared shares of meetings (Herfindahl).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ratings.official.message_passing import BLOCK, GameGraph, sum_by_contender
+from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
+
+Floats = NDArray[np.float64]
+
+LOW: Final = 0
+HIGH: Final = 1
+TIE: Final = 2
+"""Who came in better: the contender with the lower number, the other, or neither."""
+OUTCOME_BITS: Final = 2
+NUMBER_BITS: Final = 31
+LEAST_ROOM: Final = 1e-3
+"""With less than this to read kappa from (squared precisions of pairs) nothing is read."""
+MOST_KAPPA: Final = 2.0
+DOUBT: Final = 1.0
+"""Standard errors that kappa^2 must exceed before anything is made of it."""
+
+
+@dataclass(frozen=True)
+class MetPairs:
+    """Every pair that met in games without a fault of theirs."""
+
+    low: NDArray[np.intp]
+    high: NDArray[np.intp]
+    meetings: Floats
+    played: Floats
+    """Everybody's meetings, by contender."""
+    often: NDArray[np.intp]
+    """Those of the pairs that met more than once."""
+    outcomes: Floats
+    """How often each outcome was seen there: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
+
+
+def sorted_meetings(layout: GameGraph) -> NDArray[np.int64]:
+    """One number a meeting: the pair and who was ahead, sorted."""
+    keys = [np.zeros(0, np.int64)]
+    for chains in layout.chains:
+        who = chains.who.astype(np.int64)
+        for better in range(len(who) - 1):
+            level_so_far = None if chains.ties is None else np.ones(who.shape[1], np.bool_)
+            for worse in range(better + 1, len(who)):
+                first, second = who[better], who[worse]
+                low = np.minimum(first, second)
+                outcome = (first != low).astype(np.int64)
+                if level_so_far is not None and chains.ties is not None:
+                    level_so_far &= chains.ties[worse - 1]
+                    outcome[level_so_far] = TIE
+                pair = low << NUMBER_BITS | np.maximum(first, second)
+                keys.append(pair << OUTCOME_BITS | outcome)
+    return np.sort(np.concatenate(keys))
+
+
+def tie_share(keys: NDArray[np.int64]) -> float:
+    """The share of meetings that were ties."""
+    return float((keys & TIE > 0).mean()) if len(keys) else 0.0
+
+
+def count_pairs(keys: NDArray[np.int64], n: int) -> MetPairs:
+    """The pairs of sorted meetings of ``n`` contenders."""
+    pair = keys >> OUTCOME_BITS
+    last = np.empty(len(keys), np.bool_)
+    last[-1:] = True
+    np.not_equal(pair[1:], pair[:-1], out=last[:-1])
+    stop = np.flatnonzero(last) + 1
+    pair = pair[stop - 1]
+    number = np.diff(stop, prepend=0)
+    often = np.flatnonzero(number > 1)
+    stop, number_often = stop[often], number[often]
+    outcomes = np.zeros((3, len(often)))
+    outcome = (keys & ((1 << OUTCOME_BITS) - 1)).astype(np.int8)
+    for kind in (HIGH, TIE):
+        upto = np.zeros(len(keys) + 1, np.int32)
+        np.cumsum(outcome == kind, out=upto[1:])
+        outcomes[kind] = upto[stop] - upto[stop - number_often]
+    outcomes[LOW] = number_often - outcomes[HIGH] - outcomes[TIE]
+    low, high = pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1)
+    met = number.astype(np.float64)
+    played = sum_by_contender(low, met, n) + sum_by_contender(high, met, n)
+    return MetPairs(low, high, met, played, often, outcomes)
+
+
+def difference_deviation(pairs: MetPairs, mu: Floats, sigma: Floats) -> float:
+    """The standard deviation of the differences of performances, over all meetings."""
+    square = 0.0
+    for start in range(0, len(pairs.low), BLOCK):
+        block = slice(start, start + BLOCK)
+        apart = mu[pairs.low[block]] - mu[pairs.high[block]]
+        apart *= apart
+        square += float((apart * pairs.meetings[block]).sum())
+    square += float((pairs.played * sigma**2).sum())
+    return float(np.sqrt(2.0 + 2.0 * square / max(float(pairs.played.sum()), 1.0)))
+
+
+def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
+    """The standard deviation of a pair's own advantage, in beta; shrunk by what may be chance."""
+    low, high, outcomes = pairs.low[pairs.often], pairs.high[pairs.often], pairs.outcomes
+    if not len(low):
+        return 0.0
+    root2 = 2.0**0.5
+    t, m = (mu[low] - mu[high]) / root2, margin / root2
+    up, up_w = win_moments(t - m)
+    down, down_w = win_moments(-t - m)
+    residuals = np.stack([up, -down, np.zeros_like(t)]) / root2
+    weights = np.stack([up_w, down_w, np.zeros_like(t)]) / 2.0
+    if margin > 0:
+        even, even_w = tie_moments(t, np.full_like(t, m))
+        residuals[TIE], weights[TIE] = even / root2, even_w / 2.0
+    unsure = sigma[low] ** 2 + sigma[high] ** 2
+    # Sums over two different games of the pair: the square of the sum less the sum of the squares.
+    products = (outcomes * residuals).sum(0) ** 2 - (outcomes * residuals**2).sum(0)
+    weight = (outcomes * weights).sum(0)
+    room = weight**2 - (outcomes * weights**2).sum(0)
+    kept = np.clip(1.0 - weight * unsure, 0.0, 1.0)
+    explained = float((room * kept**2).sum())
+    if explained < LEAST_ROOM:
+        return 0.0
+    square = float((products + unsure * room).sum()) / explained
+    noise = float((2.0 * room).sum()) ** 0.5 / explained
+    if square <= DOUBT * noise:
+        return 0.0
+    return min(MOST_KAPPA, float(np.sqrt(square - (DOUBT * noise) ** 2 / square)))
+
+
+def opponent_concentration(pairs: MetPairs) -> Floats:
+    """The sum of the squared shares that each opponent has of one's meetings; 0 without any."""
+    n, square = len(pairs.played), pairs.meetings**2
+    squares = sum_by_contender(pairs.low, square, n) + sum_by_contender(pairs.high, square, n)
+    shares: Floats = squares / np.maximum(pairs.played, 1.0) ** 2
+    return shares

@@ -1,0 +1,237 @@
+"""Seasons for one seat in their rows: rounds with a seed of their own, and totals by measure.
+
+The seed of a round is hidden until its first match is over, and then known. That helps nobody: an
+entry's first round is one that nobody had begun when it became active (``lease_decide_entry``
+writes that down under the season's lock), its bundle never changes, and a box has no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg.types.json import Jsonb
+
+from ladder.database.db import Connection, atomic_function
+from ladder.entries import entries
+from ladder.enums import MatchKind
+from ladder.ids import EntryId, MatchId, SeasonId
+from ladder.leagues import seasons
+from ladder.leagues.measures import REWARD, WORST, Measure, Totals, add_game, worst_reward_so_far
+from ladder.leagues.records import Season
+from ladder.matches import matches
+from ladder.matches.pairing import Candidate, EntryRound
+
+MOST_TRIES: Final = 3
+"""Matches made of one round for one entry: what is void thrice would be void again."""
+
+
+def entry_rounds(conn: Connection, season: Season) -> tuple[list[EntryRound], int]:
+    """The season's active entries with the last round each has, and the last that was begun."""
+    rows = conn.execute(
+        "select e.id, e.round, s.round from seasons s left join entries e"
+        " on e.season_id = s.id and e.state = 'active' where s.id = %s",
+        (season.id,),
+    ).fetchall()
+    has = {entry: last for entry, last, _ in rows}
+    field = [
+        EntryRound(each, has[each.entry_id])
+        for each in entries.pairing_candidates(conn, season.id)
+        if each.entry_id in has
+    ]
+    return field, rows[0][2]
+
+
+@atomic_function
+def queue_round_match(
+    conn: Connection, season: Season, candidate: Candidate, number: int, turn: int
+) -> MatchId:
+    """The entry's match of this round, queued; the round has begun then.
+
+    Raises Conflict.
+    """
+    conn.execute(
+        "update seasons set round = %s where id = %s and round < %s", (number, season.id, number)
+    )
+    match_id = _create_round_match(conn, season, candidate, number, turn, tries=1)
+    conn.execute("update entries set round = %s where id = %s", (number, candidate.entry_id))
+    return match_id
+
+
+@dataclass(frozen=True, slots=True)
+class VoidRound:
+    """A round whose match came to nothing, by no fault of its entry."""
+
+    match_id: MatchId
+    entry_id: EntryId
+    round: int
+    tries: int
+
+
+def void_rounds(conn: Connection, season_id: SeasonId) -> list[VoidRound]:
+    """The season's void matches that are to be made again, oldest round first."""
+    rows = conn.execute(
+        "select r.match_id, r.entry_id, r.round, r.tries from round_matches r"
+        " join matches m on m.id = r.match_id join entries e on e.id = r.entry_id"
+        " where r.season_id = %s and m.state = 'void' and e.state = 'active' and r.tries < %s"
+        " order by r.round, r.entry_id",
+        (season_id, MOST_TRIES),
+    )
+    return [VoidRound(*row) for row in rows]
+
+
+@atomic_function
+def requeue_round_match(
+    conn: Connection, season: Season, candidate: Candidate, gap: VoidRound, turn: int
+) -> MatchId:
+    """The entry's match of that round once more, on the same seed. Raises Conflict."""
+    conn.execute("delete from round_matches where match_id = %s", (gap.match_id,))
+    return _create_round_match(conn, season, candidate, gap.round, turn, tries=gap.tries + 1)
+
+
+def delete_old_round_matches(conn: Connection, season_id: SeasonId) -> int:
+    """Drops what is known of round matches that were played, or are not made again."""
+    return conn.execute(
+        "delete from round_matches r using matches m, entries e where m.id = r.match_id"
+        " and e.id = r.entry_id and r.season_id = %s and (m.state = 'finished'"
+        "   or m.state = 'void' and (r.tries >= %s or e.state = 'retired'))",
+        (season_id, MOST_TRIES),
+    ).rowcount
+
+
+def _create_round_match(
+    conn: Connection, season: Season, candidate: Candidate, number: int, turn: int, *, tries: int
+) -> MatchId:
+    match_id = matches.create_match(
+        conn,
+        season=season,
+        kind=MatchKind.RATED,
+        lineup=[candidate.seat],
+        seed=round_seed(conn, season.id, number),
+        turn=turn,
+    )
+    conn.execute(
+        "insert into round_matches (match_id, season_id, entry_id, round, tries)"
+        " values (%s, %s, %s, %s, %s)",
+        (match_id, season.id, candidate.entry_id, number, tries),
+    )
+    return match_id
+
+
+def round_seed(conn: Connection, season_id: SeasonId, number: int) -> bytes:
+    """Of all matches of this round: 128 bits that tell nothing of another round's."""
+    row = conn.execute("select secret from seasons where id = %s", (season_id,)).fetchone()
+    assert row is not None
+    return hmac.new(row[0], b"round%d" % number, hashlib.sha256).digest()[:16]
+
+
+class MeasureTotals:
+    """Totals of the entries that a stretch of the log touches."""
+
+    def __init__(self, conn: Connection, season_id: SeasonId, measures: Sequence[Measure]) -> None:
+        self._conn, self._season_id, self._measures = conn, season_id, measures
+        self.totals: dict[EntryId, Totals] = {}
+
+    def load(self, entry_ids: Iterable[EntryId]) -> None:
+        """What these have by now."""
+        rows = self._conn.execute(
+            "select id, totals from entries where id = any (%s)", (sorted(set(entry_ids)),)
+        )
+        self.totals.update({EntryId(entry): totals_from_json(stored) for entry, stored in rows})
+
+    def add(self, match_id: MatchId) -> None:
+        """An accepted result."""
+        rows = self._conn.execute(
+            "select entry_id, statistics, reward from seats where match_id = %s order by seat",
+            (match_id,),
+        )
+        for entry, statistics, reward in rows:
+            self._add(entry, statistics, reward)
+
+    def add_anew(
+        self, entry_ids: Iterable[EntryId], until: int, void: Collection[MatchId] = ()
+    ) -> None:
+        """Adds up anew what stands of these entries in the log up to this number, so that totals
+        remain a pure function of its prefix; as if these matches had been ``void``."""
+        for entry in sorted(set(entry_ids)):
+            self.totals[entry] = {}
+            rows = self._conn.execute(
+                "select t.statistics, t.reward from seats t"
+                " join acceptances a on a.match_id = t.match_id and a.act = 'accept'"
+                " where t.entry_id = %s and a.season_id = %s and a.no <= %s and not exists ("
+                "   select 1 from acceptances w where w.match_id = a.match_id"
+                "   and w.act = 'withdraw' and w.no <= %s) and a.match_id <> all (%s)"
+                " order by a.no, t.seat",
+                (entry, self._season_id, until, until, sorted(void)),
+            )
+            for statistics, reward in rows:
+                self._add(entry, statistics, reward)
+
+    def write(self) -> None:
+        """Puts them into the entries' rows, in order."""
+        with self._conn.cursor() as cur:
+            cur.executemany(
+                "update entries set totals = %s where id = %s",
+                [(Jsonb(totals), entry) for entry, totals in sorted(self.totals.items())],
+            )
+
+    def _add(
+        self, entry: EntryId, statistics: Mapping[str, float] | None, reward: float | None
+    ) -> None:
+        told = {REWARD.name: reward, **(statistics or {})}
+        self.totals[entry] = add_game(self._measures, self.totals.get(entry, {}), told)
+
+
+def season_worst_reward(
+    conn: Connection,
+    season_id: SeasonId,
+    measures: Sequence[Measure],
+    supposed: Mapping[EntryId, Totals] | None = None,
+) -> float:
+    """What a game counts as that paid nothing, by all that the season's games have paid; were these
+    the totals of some."""
+    if all(each.name != REWARD.name for each in measures):
+        return 0.0
+    rows = conn.execute(
+        "select id, totals from entries where season_id = %s and totals ? %s", (season_id, WORST)
+    )
+    field = {EntryId(entry): totals_from_json(stored) for entry, stored in rows}
+    return worst_reward_so_far(measures, {**field, **(supposed or {})}.values())
+
+
+def totals_without_matches(
+    conn: Connection, season_id: SeasonId, void: Collection[MatchId]
+) -> dict[EntryId, Totals]:
+    """The totals of whoever sat in these matches, as if they had been void. Nothing is written."""
+    row = conn.execute(
+        "select rated_no, measures from seasons where id = %s", (season_id,)
+    ).fetchone()
+    assert row is not None
+    sat = conn.execute(
+        "select distinct entry_id from seats where match_id = any (%s)", (sorted(void),)
+    )
+    totals = MeasureTotals(conn, season_id, seasons.measures_of(row[1]))
+    totals.add_anew([EntryId(entry) for (entry,) in sat], row[0], void)
+    return totals.totals
+
+
+def totals_from_json(stored: Mapping[str, Any]) -> Totals:
+    """Totals as the rows keep them."""
+    return {name: (games, total, squares) for name, (games, total, squares) in stored.items()}
+
+
+@atomic_function
+def make_standing_final(conn: Connection, season_id: SeasonId) -> int:
+    """Marks what stands as final: the season is finished and its last game is counted. Returns the
+    number of the mark, which grows when only an audited act makes another."""
+    row = conn.execute(
+        "update seasons set official_version = official_version + 1, official_no = rated_no,"
+        " official_at = now(), official_is_stale = false, revision = revision + 1,"
+        " final_version = official_version + 1 where id = %s returning official_version",
+        (season_id,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])

@@ -1,0 +1,133 @@
+"""Versions of a season's official standing: read, listed, thinned out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection
+from ladder.errors import Conflict, NotFound
+from ladder.ids import EntryId, SeasonId
+from ladder.ratings.official.standing import OfficialPlace
+
+SEASONS_KEPT: Final = 16
+
+
+VERSION: Final = (
+    "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
+    " kappa, reference, wrong_medals, teams, digest, made_at from standings"
+)
+
+
+class RowsDropped(Conflict):
+    """This version of the standings has no rows any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingVersion:
+    """What is known of one official standing besides its rows."""
+
+    season_id: SeasonId
+    version: int
+    log_no: int
+    """It knows every result up to this number of the log."""
+    parent: int | None
+    """None: a cold fit."""
+    seed: int
+    fitted_by: int
+    boundary_weight: float
+    """Of the medals in what a game is worth."""
+    centre: float
+    spread: float
+    kappa: float
+    reference: float
+    wrong_medals: float
+    teams: int | None
+    """That its medals went by; None in old versions: those that were ranked."""
+    digest: str
+    made_at: datetime
+
+
+def latest_version(
+    conn: Connection, season_id: SeasonId
+) -> tuple[StandingVersion, dict[EntryId, OfficialPlace]] | None:
+    """The official standing now, with a place for each entry that was active; None before it."""
+    row = conn.execute(
+        "select version, content from standings where season_id = %s order by version desc limit 1",
+        (season_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    return get_version(conn, season_id, row[0]), places_of_content(row[1])
+
+
+def get_version(conn: Connection, season_id: SeasonId, version: int) -> StandingVersion:
+    """One version. Raises NotFound."""
+    found = _select_versions(conn, "season_id = %s and version = %s", (season_id, version))
+    if not found:
+        raise NotFound("there is no such version of the standings")
+    return found[0]
+
+
+def list_versions(
+    conn: Connection, season_id: SeasonId, *, before: int | None = None, limit: int = 50
+) -> list[StandingVersion]:
+    """Versions of a season, newest first."""
+    return _select_versions(
+        conn,
+        "season_id = %s and (%s::bigint is null or version < %s) order by version desc limit %s",
+        (season_id, before, before, limit),
+    )
+
+
+def places_of_content(content: str) -> dict[EntryId, OfficialPlace]:
+    """The rows of a version's content."""
+    return {
+        EntryId(entry): OfficialPlace(score, sigma, rank, low, high, (gold, silver, bronze), loss)
+        for entry, score, sigma, rank, low, high, (gold, silver, bronze), loss in json.loads(
+            content
+        )
+    }
+
+
+def why_dropped(conn: Connection, season_id: SeasonId, version: int) -> str:
+    """What to say of a version that has no rows any more: which have theirs."""
+    row = conn.execute(
+        "select min(version), min(version) filter (where version > %s) from standings"
+        " where season_id = %s and content is not null",
+        (version, season_id),
+    ).fetchone()
+    assert row is not None
+    return (
+        f"version: the rows of version {version} were dropped in time, so it cannot be computed"
+        f" again; the oldest version that can is {row[0]}, the next after this one {row[1]}"
+    )
+
+
+def drop_old_rows(conn: Connection) -> int:
+    """Drops the rows of versions nobody looks at: of those older than an hour one an hour stays, of
+    those older than a month one a day, each that sealed a medal, and each season's last. Returns
+    how many."""
+    return conn.execute(
+        "update standings s set content = null where content is not null"
+        " and made_at < now() - interval '1 hour' and version <> (select official_version"
+        "   from seasons where id = s.season_id) and not exists (select 1 from sealed_medals m"
+        "   where m.season_id = s.season_id and m.version = s.version)"
+        " and exists (select 1 from standings o"
+        "   where o.season_id = s.season_id and o.version < s.version and o.content is not null"
+        "   and date_trunc(case when s.made_at < now() - interval '30 days' then 'day'"
+        "     else 'hour' end, o.made_at at time zone 'utc')"
+        "   = date_trunc(case when s.made_at < now() - interval '30 days' then 'day'"
+        "     else 'hour' end, s.made_at at time zone 'utc'))"
+    ).rowcount
+
+
+def _select_versions(
+    conn: Connection, where: str, arguments: tuple[object, ...]
+) -> list[StandingVersion]:
+    with conn.cursor(row_factory=class_row(StandingVersion)) as cur:
+        return cur.execute(f"{VERSION} where {where}", arguments).fetchall()

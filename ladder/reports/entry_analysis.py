@@ -1,0 +1,298 @@
+"""What an entry's games tell its owner: against whom, from which seat, above or below what the
+ratings expect, and how many more games would settle it. Pure; scores and sigmas in points."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from math import ceil, erf, sqrt
+from statistics import fmean, median
+from typing import Final
+
+from ladder.confidence_intervals import Z95
+from ladder.ids import AgentId, EntryId, MatchId
+from ladder.matches.pairing.information_gain import fisher_information
+from ladder.ratings.online import Rating
+
+NEAR: Final = 0.5
+"""Beta: opponents within this are about as strong; one so far ahead wins 64 duels of 100."""
+SURPRISE: Final = 1 / 3
+"""A result that was given less of a chance than this is an upset."""
+DONE: Final = "DONE"
+
+
+class RelativeStrength(StrEnum):
+    """How an opponent compares by its score now."""
+
+    STRONGER = "stronger"
+    """Ahead by more than NEAR."""
+    NEAR = "near"
+    """Within NEAR."""
+    WEAKER = "weaker"
+    """Behind by more than NEAR."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSeat:
+    """Another seat of a match."""
+
+    entry_id: EntryId
+    agent_id: AgentId
+    placement: int
+    reward: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedMatch:
+    """A rated match as the entry played it."""
+
+    match_id: MatchId
+    at: datetime
+    seat: int
+    placement: int
+    reward: float | None
+    verdict: str
+    charged_seconds: float
+    max_move_seconds: float
+    rivals: tuple[OtherSeat, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A meeting with one opponent in which neither was at fault."""
+
+    game: PlayedMatch
+    rival: OtherSeat
+    apart: float
+    """By how many beta the opponent is ahead, by the scores now."""
+    expected: float
+    """The chance to be placed better, half of a tie included."""
+    won: float
+    """1, 0, or one half for a tie."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpponentRecord:
+    """All meetings with one opponent, by placement as it was given."""
+
+    agent_id: AgentId
+    games: int
+    better: int
+    tied: int
+    worse: int
+    reward_difference: float | None
+    """Mean of own reward less the opponent's; None where a game gives none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WinShare:
+    """Duels without a fault on either side, and the share of them that was won."""
+
+    duels: int
+    expected: float | None
+    """By the scores now; None without duels, like the next one."""
+    actual: float | None
+    """Duels placed better; a tie counts one half."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatWinShare:
+    """Results from one seat."""
+
+    seat: int
+    games: int
+    mean_placement: float
+    share: WinShare
+
+
+@dataclass(frozen=True, slots=True)
+class Upset:
+    """A duel that ended against the scores of now."""
+
+    match_id: MatchId
+    at: datetime
+    agent_id: AgentId
+    expected: float
+    """The chance that was given to what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSummary:
+    """Charged time over the matches."""
+
+    match_median_seconds: float
+    match_p99_seconds: float
+    slowest_move_median_seconds: float
+    """Half of the matches had no slower move."""
+    slowest_move_p99_seconds: float
+    slowest_move_max_seconds: float
+
+
+def expected_score(own: Rating, other: Rating, beta: float) -> float:
+    """The chance to be placed better than this one, half of a tie included."""
+    spread = sqrt(2 * beta**2 + own.sigma**2 + other.sigma**2)
+    return 0.5 * (1 + erf((own.mu - other.mu) / spread / sqrt(2)))
+
+
+def head_to_head(games: Iterable[PlayedMatch]) -> list[OpponentRecord]:
+    """One row an opponent, those met most often first."""
+    met: dict[AgentId, list[tuple[int, float | None]]] = defaultdict(list)
+    for game in games:
+        for rival in game.rivals:
+            met[rival.agent_id].append(
+                (
+                    _sign(rival.placement - game.placement),
+                    _score_difference(game.reward, rival.reward),
+                )
+            )
+    rows = []
+    for agent, duels in met.items():
+        apart = [difference for _, difference in duels if difference is not None]
+        signs = [sign for sign, _ in duels]
+        rows.append(
+            OpponentRecord(
+                agent_id=agent,
+                games=len(duels),
+                better=signs.count(1),
+                tied=signs.count(0),
+                worse=signs.count(-1),
+                reward_difference=fmean(apart) if apart else None,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.games, row.agent_id))
+
+
+def duels(
+    games: Iterable[PlayedMatch], own: Rating, scores: Mapping[EntryId, Rating], beta: float
+) -> list[Duel]:
+    """All meetings without a fault; ``scores`` are the opponents'."""
+    found = []
+    chances = {entry: expected_score(own, score, beta) for entry, score in scores.items()}
+    for game in games:
+        if game.verdict != DONE:
+            continue
+        for rival in game.rivals:
+            if rival.verdict == DONE and rival.entry_id in scores:
+                apart = (scores[rival.entry_id].mu - own.mu) / beta
+                won = (1 + _sign(rival.placement - game.placement)) / 2
+                found.append(Duel(game, rival, apart, chances[rival.entry_id], won))
+    return found
+
+
+def shares_by_strength(fought: Iterable[Duel]) -> dict[RelativeStrength, WinShare]:
+    """Expected and actual share against stronger, near and weaker opponents."""
+    kinds: dict[RelativeStrength, list[Duel]] = {kind: [] for kind in RelativeStrength}
+    for duel in fought:
+        kind = RelativeStrength.NEAR
+        if duel.apart > NEAR:
+            kind = RelativeStrength.STRONGER
+        elif duel.apart < -NEAR:
+            kind = RelativeStrength.WEAKER
+        kinds[kind].append(duel)
+    return {kind: _win_share(found) for kind, found in kinds.items()}
+
+
+def shares_by_seat(games: Iterable[PlayedMatch], fought: Iterable[Duel]) -> list[SeatWinShare]:
+    """One row a seat that was played."""
+    placements: dict[int, list[int]] = defaultdict(list)
+    here: dict[int, list[Duel]] = defaultdict(list)
+    for game in games:
+        placements[game.seat].append(game.placement)
+    for duel in fought:
+        here[duel.game.seat].append(duel)
+    return [
+        SeatWinShare(seat, len(placed), fmean(placed), _win_share(here[seat]))
+        for seat, placed in sorted(placements.items())
+    ]
+
+
+def upsets(fought: Iterable[Duel], most: int) -> tuple[list[Upset], list[Upset]]:
+    """Duels won and duels lost that hardly anybody expected, each most surprising first."""
+    won: list[Upset] = []
+    lost: list[Upset] = []
+    for duel in fought:
+        chance, found = (duel.expected, won) if duel.won == 1.0 else (1 - duel.expected, lost)
+        if duel.won != 0.5 and chance < SURPRISE:
+            game = duel.game
+            found.append(Upset(game.match_id, game.at, duel.rival.agent_id, chance))
+    won.sort(key=lambda upset: upset.expected)
+    lost.sort(key=lambda upset: upset.expected)
+    return won[:most], lost[:most]
+
+
+def time_summary(games: Sequence[PlayedMatch]) -> TimeSummary | None:
+    """Of matches and of their slowest moves; None without a match."""
+    if not games:
+        return None
+    matches = sorted(game.charged_seconds for game in games)
+    moves = sorted(game.max_move_seconds for game in games)
+    return TimeSummary(
+        match_median_seconds=median(matches),
+        match_p99_seconds=_percentile_99(matches),
+        slowest_move_median_seconds=median(moves),
+        slowest_move_p99_seconds=_percentile_99(moves),
+        slowest_move_max_seconds=moves[-1],
+    )
+
+
+def opponent_repetition(opponents: Iterable[OpponentRecord]) -> tuple[float, float]:
+    """The sum of the squared shares that each opponent has of the meetings: as it is, and as it
+    would be left by many more meetings of the same mixture."""
+    counts = [met.games for met in opponents]
+    total, squares = sum(counts), sum(count * count for count in counts)
+    if total < 2:
+        return float(total), 0.0
+    return squares / total**2, (squares - total) / (total * (total - 1))
+
+
+def games_left(
+    sigma: float,
+    within: float,
+    *,
+    beta: float,
+    seats: int,
+    strays: float = 0.0,
+    repeated: tuple[float, float] = (0.0, 0.0),
+) -> int | None:
+    """Games until the score is expected to be known to +-``within`` points, at 95 %.
+
+    Each game adds its information to the precision. ``strays`` is the variance (in beta squared)
+    of a pair's own advantage, which is within sigma's as far as opponents are ``repeated``, and
+    which games do not remove. None: never.
+    """
+    now, lasting = (strays * share for share in repeated)
+    variance, wanted = (sigma / beta) ** 2, (within / Z95 / beta) ** 2
+    if variance <= wanted:
+        return 0
+    has, wanted = variance - now, wanted - lasting
+    per_game = fisher_information(seats)
+    if wanted <= 0 or per_game <= 0:
+        return None
+    if has <= wanted:
+        return 1
+    return ceil((1 / wanted - 1 / has) / per_game)
+
+
+def _win_share(fought: Sequence[Duel]) -> WinShare:
+    if not fought:
+        return WinShare(0, None, None)
+    return WinShare(
+        len(fought), fmean(duel.expected for duel in fought), fmean(duel.won for duel in fought)
+    )
+
+
+def _sign(difference: int) -> int:
+    return (difference > 0) - (difference < 0)
+
+
+def _score_difference(own: float | None, other: float | None) -> float | None:
+    return None if own is None or other is None else own - other
+
+
+def _percentile_99(ordered: Sequence[float]) -> float:
+    """The least value that 99 of 100 do not exceed."""
+    return ordered[ceil(0.99 * len(ordered)) - 1]

@@ -1,0 +1,282 @@
+"""The agent's own program: a child of the match's child, under the same uid, group, limits, filter.
+
+It dies with its parent, so that ending a match stays one kill. A Python program is not executed
+anew but forked from the parent, which has the profile's libraries imported: it finds itself as
+``python FILE`` would start it, within a millisecond. Everything it writes is hostile and bounded.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+import types
+from typing import NoReturn
+
+from . import harden, missing_modules, socket_patch
+from .contract import Manifest
+
+MOST_LINE_BYTES = 12 << 10
+"""Of one answer; what carries it to the referee is a little longer."""
+MOST_HEARD_BYTES = 1 << 20
+"""Of what it says while nobody asks, in one match."""
+_PR_SET_PDEATHSIG = 1
+_ENDING_SECONDS = 0.2
+_LOOK_MS = 20
+_CHUNK = 1 << 16
+
+
+class ContractBroken(Exception):
+    """The program did not keep its contract; the text is for its owner and names the remedy."""
+
+    def __init__(
+        self, why: str, *, is_gone: bool = False, is_invalid: bool = False, is_late: bool = False
+    ) -> None:
+        super().__init__(why)
+        self.why = why
+        self.is_gone = is_gone
+        """Nothing will answer any more."""
+        self.is_invalid = is_invalid
+        """It answered, and the answer is none."""
+        self.is_late = is_late
+        """Its time passed without an answer."""
+
+
+class AgentProgram:
+    """The running program; its standard streams are ours where it ``talks``."""
+
+    def __init__(
+        self, manifest: Manifest, agent_dir: str, environment: dict[str, str], *, talks: bool
+    ) -> None:
+        """Start it; Broken where it cannot be."""
+        self._name = manifest.program
+        self._heard = bytearray()
+        self._unasked_bytes = 0
+        self._status: int | None = None
+        trouble, told = os.pipe2(os.O_CLOEXEC)
+        null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+        files = [null, 1, 2, told]
+        if talks:
+            files[0], self._to = os.pipe2(os.O_CLOEXEC)
+            self._from, files[1] = os.pipe2(os.O_CLOEXEC)
+        parent = os.getpid()
+        try:
+            self.pid = os.fork()
+        except OSError as error:
+            raise ContractBroken(f"{self._name} cannot be started: {error.strerror}") from None
+        if self.pid == 0:
+            _become_program(parent, manifest, agent_dir, environment, files)
+        for fd in {null, told, *([files[0], files[1]] if talks else [])}:
+            os.close(fd)
+        why = os.read(trouble, 200).decode("utf-8", "replace")
+        os.close(trouble)
+        if why:
+            raise ContractBroken(f"{self._name} cannot be started: {why}", is_gone=True)
+        if talks:
+            os.set_blocking(self._to, False)
+            os.set_blocking(self._from, False)
+            self._both = select.poll()
+            self._both.register(self._to, select.POLLOUT)
+            self._both.register(self._from, select.POLLIN)
+            self._saying = select.poll()
+            self._saying.register(self._from, select.POLLIN)
+
+    def say(self, text: str) -> None:
+        """Write this to its standard input, as fast as it reads."""
+        data = memoryview(text.encode("utf-8", "replace"))
+        while data:
+            try:
+                data = data[os.write(self._to, data) :]
+            except BlockingIOError:
+                for fd, _ in self._both.poll():
+                    if fd == self._from:
+                        self._hear()
+            except BrokenPipeError:
+                raise self.gone("closed its standard input") from None
+
+    def unasked(self) -> bytes:
+        """What it has said and nobody asked for, up to a bound."""
+        while self._saying.poll(0) and len(self._heard) <= MOST_LINE_BYTES:
+            self._hear()
+        said = bytes(self._heard)
+        self._heard.clear()
+        self._unasked_bytes += len(said)
+        if self._unasked_bytes > MOST_HEARD_BYTES:
+            raise ContractBroken(
+                f"{self._name} wrote more than {MOST_HEARD_BYTES} bytes while it was not asked; "
+                "write one line for each question, and what is for the log to standard error",
+                is_gone=True,
+            )
+        return said
+
+    def line(self) -> bytes:
+        """Its next line without the end; waits for it as long as the referee does."""
+        while True:
+            end = self._heard.find(b"\n")
+            if 0 <= end <= MOST_LINE_BYTES:
+                line = bytes(self._heard[:end])
+                del self._heard[: end + 1]
+                return line.removesuffix(b"\r")
+            if len(self._heard) > MOST_LINE_BYTES:
+                self._heard.clear()
+                raise ContractBroken(
+                    f"{self._name} wrote more than the {MOST_LINE_BYTES} bytes of a line; write "
+                    "one line for each question, and what is for the log to standard error"
+                )
+            if self._saying.poll(_LOOK_MS):
+                self._hear()
+            elif self.ending() is not None and not self._saying.poll(0):
+                raise self.gone("")  # what it left behind may keep its output open
+
+    def ending(self, seconds: float = 0.0) -> str | None:
+        """How it ended, in words; None while it runs."""
+        until = time.monotonic() + seconds
+        while self._status is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                return "is gone"
+            if pid:
+                self._status = status
+            elif time.monotonic() >= until:
+                return None
+            else:
+                time.sleep(0.001)
+        code = os.waitstatus_to_exitcode(self._status)
+        return f"exited with code {code}" if code >= 0 else f"ended by signal {_signal_name(-code)}"
+
+    def waited_seconds(self) -> float:
+        """Run queue time of its threads, of those of the processes it started, and of the calling
+        thread; 0 where the kernel does not report it."""
+        waited, families = _queue_and_children_of("/proc/thread-self")[0], [self.pid]
+        while families:
+            tasks = f"/proc/{families.pop()}/task"
+            try:
+                threads = os.listdir(tasks)
+            except OSError:
+                continue  # the process has ended
+            for thread in threads:
+                seconds, children = _queue_and_children_of(f"{tasks}/{thread}")
+                waited += seconds
+                families += children
+        return waited
+
+    def gone(self, otherwise: str) -> ContractBroken:
+        """That nothing will answer any more: how it ended, or what it did instead."""
+        how = self.ending(_ENDING_SECONDS) or otherwise
+        return ContractBroken(
+            f"{self._name} {how}; it must run, and answer, until it is ended (what it wrote to "
+            "standard error is in the log)",
+            is_gone=True,
+        )
+
+    def _hear(self) -> None:
+        try:
+            said = os.read(self._from, _CHUNK)
+        except BlockingIOError:
+            return
+        if not said:
+            raise self.gone("closed its standard output")
+        self._heard += said
+        if len(self._heard) > MOST_HEARD_BYTES:
+            raise ContractBroken(f"{self._name} writes and does not read", is_gone=True)
+
+
+def _queue_and_children_of(thread: str) -> tuple[float, list[int]]:
+    """A thread's time in the run queue, and the pids of the processes that it started."""
+    seconds, children = 0.0, []
+    try:
+        with open(f"{thread}/schedstat", "rb") as file:
+            seconds = int(file.read(64).split()[1]) * 1e-9
+        with open(f"{thread}/children", "rb") as file:
+            children = [int(pid) for pid in file.read(4096).split()]
+    except (OSError, ValueError, IndexError):
+        pass  # the thread has ended, or the kernel does not report it
+    return seconds, children
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _become_program(
+    parent: int,
+    manifest: Manifest,
+    agent_dir: str,
+    environment: dict[str, str],
+    files: list[int],
+) -> NoReturn:
+    """In the forked process: becomes the program. ``files``: its three streams, and where to say
+    why it did not come up."""
+    code, trouble = 70, files[3]
+    try:
+        try:
+            harden.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(code)
+            harden.keep_files(files)
+            trouble = 3
+            path = os.path.join(agent_dir, manifest.program)
+            if not manifest.is_python:
+                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+                os.execve(path, [path, *manifest.entry[1:]], environment)  # noqa: S606
+        except OSError as error:
+            os.write(trouble, (error.strerror or repr(error)).encode()[:200])
+            os._exit(code)
+        os.close(trouble)
+        code = _run_script(path, [path, *manifest.entry[2:]], environment)
+    finally:
+        os._exit(code & 0xFF)
+
+
+def _run_script(path: str, words: list[str], environment: dict[str, str]) -> int:
+    """Execute a Python file as ``python FILE`` does; its exit code."""
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = words
+    sys.path.insert(0, os.path.dirname(path))
+    sys.stdin = open(0, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    # By lines, whatever is at the other end: an answer must not lie in a buffer.
+    sys.stdout, sys.stderr = (
+        open(fd, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        for fd in (1, 2)
+    )
+    if socket_patch.SOCKET_NAME_VARIABLE in environment:
+        socket_patch.patch_sockets(environment[socket_patch.SOCKET_NAME_VARIABLE])
+        del os.environ[socket_patch.SOCKET_NAME_VARIABLE]
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=path, __builtins__=__builtins__)
+    sys.modules["__main__"] = module
+    code = 0
+    try:
+        with open(path, "rb") as file:
+            source = compile(file.read(), path, "exec", dont_inherit=True)
+        exec(source, module.__dict__)  # noqa: S102  this is what the whole box is for
+    except SystemExit as stop:
+        if isinstance(stop.code, str):
+            print(stop.code, file=sys.stderr)
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        traceback.print_exception(type(error), error, trace)
+        remedy = missing_modules.import_remedy(error)
+        if remedy:
+            print(remedy, file=sys.stderr)
+        code = 1
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()  # a server may live in a thread
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    return code

@@ -1,0 +1,148 @@
+"""The conversation of Battlesnake's HTTP API, whoever calls and wherever the server is.
+
+``POST /start`` before its first move, ``POST /move`` for each, ``POST /end`` when the match is
+over. Version 1 is the observation as it is; the API of 2017 is made of it: y grows downwards,
+bodies are ``coords``, health is ``health_points``. What comes before, the server's start and its
+``GET /``, is the caller's.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .agent_program import ContractBroken
+from .lines_contract import json_line, printable
+
+NEEDED = frozenset({"game", "turn", "board", "you"})
+_LATER_SECONDS = 0.1
+"""What the referee does not charge may come on top of a server's time; after a request that it
+hangs in, it has that much less for the next."""
+
+
+class BattlesnakeConversation:
+    """One match with one server."""
+
+    def __init__(
+        self, api: str, call: Callable[[str, str, str, float | None], tuple[int, bytes]]
+    ) -> None:
+        """``call`` takes method, path, body and the seconds it may last, where they are limited;
+        it gives status and body, and raises Broken for an answer that is none."""
+        self._is_old = api == "2017"
+        self._call = call
+        self._act_seconds = 0.0
+        self._is_started = False
+        self._behind_seconds = 0.0
+        """At most how much later than the referee's clock the next request begins."""
+        self._latency_ms = 0
+        """How long its last answer took."""
+        self._seen: dict[str, dict[str, Any]] = {}
+        """Each snake as last seen on the board, by id."""
+        self._alive: set[str] = set()
+
+    def open(self, told: dict[str, Any]) -> None:
+        """Take the clock from the referee's start message."""
+        self._act_seconds = told["clock"]["act_seconds"]
+
+    def move(self, observation: dict[str, Any]) -> Any:
+        """The JSON value that it answers POST /move with."""
+        if not observation.keys() >= NEEDED:
+            raise ContractBroken(
+                "contract http is for Battlesnake; for this game take callable or lines",
+                is_gone=True,
+            )
+        bank_seconds = observation.pop("remainingOverageTime")
+        self._look_at(observation)
+        # The referee comes first; this is for a request that nobody will answer any more. By the
+        # clock, as everybody's: what the game tells of its timeout may be less.
+        seconds = self._act_seconds + bank_seconds + _LATER_SECONDS - self._behind_seconds
+        started_at = time.monotonic()
+        try:
+            status, text = self._ask(observation, started_at + seconds)
+        except ContractBroken as broken:
+            self._latency_ms = observation["game"].get("timeout", 0) if broken.is_late else 0
+            # The referee's next question waited for this one: its clock runs already.
+            self._behind_seconds = _LATER_SECONDS if broken.is_late else 0.0
+            raise
+        self._behind_seconds = 0.0
+        self._latency_ms = round(1000 * (time.monotonic() - started_at))
+        if status != 200:
+            raise ContractBroken(
+                f"POST /move was answered with status {status}; answer 200 and a JSON text, for "
+                'example {"move": "up"} (why it failed may be in the log)'
+            )
+        try:
+            answer = json.loads(text)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise ContractBroken(
+                f"POST /move was answered with {printable(text)}, which is no JSON object like "
+                '{"move": "up"}',
+                is_invalid=True,
+            )
+        return answer
+
+    def _look_at(self, observation: dict[str, Any]) -> None:
+        """Write the last answer's latency into the server's own snake; remember all snakes."""
+        own, snakes = observation["you"], observation["board"].get("snakes", ())
+        own["latency"] = str(self._latency_ms)
+        for snake in snakes:
+            if snake["id"] == own.get("id"):
+                snake["latency"] = own["latency"]
+        self._alive = {snake["id"] for snake in snakes}
+        self._seen.update((snake["id"], snake) for snake in snakes)
+
+    def _ask(self, observation: dict[str, Any], until: float) -> tuple[int, bytes]:
+        if not self._is_started:
+            self._is_started = True
+            start = json_line(start_body_2017(observation) if self._is_old else observation)
+            self._call("POST", "/start", start, _seconds_left(until))
+        dead = [snake for name, snake in self._seen.items() if name not in self._alive]
+        body = json_line(move_body_2017(observation, dead) if self._is_old else observation)
+        return self._call("POST", "/move", body, _seconds_left(until))
+
+    def end(self, observation: dict[str, Any]) -> None:
+        """Tell it that the match is over."""
+        observation.pop("remainingOverageTime", None)
+        body = {"game_id": observation["game"]["id"]} if self._is_old else observation
+        self._call("POST", "/end", json_line(body), None)
+
+
+def _seconds_left(until: float) -> float:
+    return max(1e-3, until - time.monotonic())
+
+
+def start_body_2017(seen: dict[str, Any]) -> dict[str, Any]:
+    """The body of POST /start in 2017."""
+    board = seen["board"]
+    return {"game_id": seen["game"]["id"], "width": board["width"], "height": board["height"]}
+
+
+def move_body_2017(seen: dict[str, Any], dead: list[dict[str, Any]]) -> dict[str, Any]:
+    """The body of POST /move in 2017; ``dead`` holds dead snakes as last seen on the board."""
+    board = seen["board"]
+    top = board["height"] - 1
+
+    def cells(points: list[dict[str, int]]) -> list[list[int]]:
+        return [[point["x"], top - point["y"]] for point in points]
+
+    def snake_of(snake: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "id": snake["id"],
+            "name": snake["name"],
+            "taunt": snake.get("shout", ""),
+            "health_points": snake["health"],
+            "coords": cells(snake["body"]),
+        }
+
+    return {
+        **start_body_2017(seen),
+        "turn": seen["turn"],
+        "you": seen["you"]["id"],
+        "food": cells(board["food"]),
+        "snakes": [snake_of(one) for one in board["snakes"]],
+        "dead_snakes": [snake_of(one) for one in dead],
+    }

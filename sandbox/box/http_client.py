@@ -1,0 +1,318 @@
+"""A caller of HTTP, as small as the answers it takes are bounded.
+
+How a connection is made it is told: in a box to a unix socket, for a remote agent outward. It
+speaks HTTP/1.1, keeps a connection that the server keeps, and reads answers with a length, in
+chunks, or to the end of the connection. Whatever else comes is Broken.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable, Iterable
+
+from .agent_program import ContractBroken
+
+MOST_HEAD_BYTES = 16 << 10
+MOST_BODY_BYTES = 12 << 10
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?", re.DOTALL)
+"""The size of a chunk, and its extensions, which nobody has."""
+_LOSES_REQUESTS = b"thin"
+"""The name in the header Server of Thin. With threads, as Sinatra starts it, it sends an answer
+before it can read the connection's next request, and drops a request that comes at once."""
+_REMEDY = "answer each request once, with a status, a Content-Length and a JSON text"
+
+
+Connect = Callable[[float | None], socket.socket]
+"""A fresh connection, before the moment of ``time.monotonic`` where one is given; or OSError."""
+
+
+Address = str | tuple[str, int]
+"""The path of a unix socket, or the host and number of a port of this machine."""
+
+
+def connect_local(addresses: Callable[[], Iterable[Address]]) -> Connect:
+    """Connections to the first of these addresses that takes one, and to no other after it."""
+    chosen: list[Address] = []
+
+    def connect(_: float | None) -> socket.socket:
+        refusal: OSError = ConnectionRefusedError("nothing listens")
+        for address in chosen or addresses():
+            try:
+                line = _open_connection(address)
+            except OSError as error:
+                refusal = error
+                continue
+            chosen[:] = [address]
+            return line
+        raise refusal
+
+    return connect
+
+
+def _open_connection(address: Address) -> socket.socket:
+    """A connection to this address; OSError when no server accepts it."""
+    if isinstance(address, str):
+        family = socket.AF_UNIX
+    else:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    line = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        line.connect(address)
+        if family != socket.AF_UNIX:
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except OSError:
+        line.close()
+        raise
+    return line
+
+
+class HttpClient:
+    """Calls one server."""
+
+    def __init__(
+        self,
+        connect: Connect,
+        waited: Callable[[], float] = lambda: 0.0,
+        *,
+        host: str = "localhost",
+        more_head: str = "",
+        nothing_yet: tuple[type[OSError], ...] = (BlockingIOError,),
+        given_up: tuple[type[OSError], ...] = (ConnectionError,),
+    ) -> None:
+        """``waited`` tells how long the server has stood waiting for a core so far: that much more
+        it has for its answer, which the referee does not charge it either. ``more_head`` are whole
+        lines of each request; ``nothing_yet`` is what a connection raises that would have to wait
+        for bytes, ``given_up`` what one raises that the server has given up."""
+        self._connect, self._waited = connect, waited
+        self._head = f"Host: {host}\r\n{more_head}"
+        self._nothing_yet, self._given_up = nothing_yet, given_up
+        self._kept: socket.socket | None = None
+        self._is_used = False
+        """Whether the server has answered on the connection that is kept."""
+        self.fields: dict[bytes, bytes] = {}
+        """The headers of the last answer, their names in lower case."""
+
+    def listens(self) -> bool:
+        """Whether somebody takes a connection now; it is kept for the first call."""
+        try:
+            self._kept = self._connect(None)
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Give up the connection that was kept."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
+        """Status and body of the answer; within ``seconds``, where given.
+
+        Broken for an answer that breaks the framing, and for none; ConnectionError where nobody
+        listens or the connection ends before the answer does.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        data = body.encode("utf-8", "replace")
+        length = (
+            f"Content-Length: {len(data)}\r\nContent-Type: application/json\r\n" if data else ""
+        )
+        head = f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n"
+        is_used, line = self._is_used, self._line(until)
+        reading = _AnswerReader(line, until, self._waited)
+        try:
+            with reading:
+                line.sendall(head.encode() + data)
+                status, answer, stays = reading.answer()
+                self.fields = reading.fields
+        except BaseException as error:
+            line.close()
+            if is_used and isinstance(error, self._given_up) and not reading.has_heard:
+                # It gave the idle connection up while the request was on its way, as it may.
+                self._is_used = False
+                left = None if until is None else max(0.0, until - time.monotonic())
+                return self.call(method, path, body, left)
+            if isinstance(error, TimeoutError):
+                raise ContractBroken(
+                    f"{method} {path} had no answer within {seconds:.3g} s; answer sooner, or "
+                    "answer other requests meanwhile",
+                    is_late=True,
+                ) from None
+            raise
+        self._is_used = stays
+        if stays:
+            self._kept = line
+        else:
+            line.close()
+        return status, answer
+
+    def _line(self, until: float | None) -> socket.socket:
+        line, self._kept = self._kept, None
+        if line is not None:
+            line.settimeout(0.0)
+            try:
+                said = line.recv(64)
+            except self._nothing_yet:
+                line.settimeout(None)
+                return line
+            except OSError:
+                said = b""
+            line.close()
+            if said:
+                raise ContractBroken(
+                    f"the server wrote {said[:40]!r} before it was asked; {_REMEDY}"
+                )
+        try:
+            return self._connect(until)
+        except BlockingIOError:
+            raise ContractBroken("the server takes no more connections; accept each one") from None
+
+
+class _AnswerReader:
+    """Reads one answer off a connection before a deadline."""
+
+    def __init__(
+        self, line: socket.socket, until: float | None, waited: Callable[[], float]
+    ) -> None:
+        self._line, self._until = line, until
+        self._waited = waited
+        self._waited_before = 0.0 if until is None else waited()
+        self._data = b""
+        self.has_heard = False
+        self.fields: dict[bytes, bytes] = {}
+
+    def __enter__(self) -> _AnswerReader:
+        self._wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.settimeout(None)
+
+    def answer(self) -> tuple[int, bytes, bool]:
+        """Status, body, and whether the connection may be used again."""
+        for _ in range(4):
+            version, status, fields = self._head()
+            self.fields = fields
+            if status >= 200:
+                break
+        else:
+            raise ContractBroken(f"the server answers {status} again and again; {_REMEDY}")
+        stays = version == b"HTTP/1.1" and fields.get(b"connection", b"").lower() != b"close"
+        stays = stays and not fields.get(b"server", b"").lower().startswith(_LOSES_REQUESTS)
+        if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
+            body = self._chunks()
+        elif b"content-length" in fields:
+            text = fields[b"content-length"]
+            if not text.isdigit() or len(text) > 9 or int(text) > MOST_BODY_BYTES:
+                raise _broken_answer(
+                    f"its Content-Length is {text[:40]!r}, at most {MOST_BODY_BYTES}"
+                )
+            body = self._bytes(int(text))
+        elif status in (204, 304):
+            body = b""
+        else:
+            body, stays = self._rest(), False
+        if self._data:
+            raise _broken_answer(f"it wrote {self._data[:40]!r} after its answer")
+        return status, body, stays
+
+    def _head(self) -> tuple[bytes, int, dict[bytes, bytes]]:
+        while (end := self._data.find(b"\r\n\r\n")) < 0:
+            if len(self._data) > MOST_HEAD_BYTES:
+                raise _broken_answer(f"its headers are longer than {MOST_HEAD_BYTES} bytes")
+            if self._data and not b"HTTP/1.".startswith(self._data[:7]):
+                break
+            self._more()
+        first, *rest = self._data[: max(0, end)].split(b"\r\n")
+        self._data, said = self._data[end + 4 :], self._data
+        words = first.split(b" ", 2)
+        if (
+            len(words) < 2
+            or words[0] not in (b"HTTP/1.0", b"HTTP/1.1")
+            or not words[1].isdigit()
+            or len(words[1]) != 3
+        ):
+            raise _broken_answer(f"{said[:40]!r} is no answer of HTTP/1.1")
+        fields: dict[bytes, bytes] = {}
+        for line in rest:
+            name, _, value = line.partition(b":")
+            name, value = name.strip().lower(), value.strip()
+            if name == b"content-length" and fields.get(name, value) != value:
+                raise _broken_answer("it has two different Content-Lengths")
+            fields[name] = value
+        return words[0], int(words[1]), fields
+
+    def _chunks(self) -> bytes:
+        body = b""
+        while True:
+            while (end := self._data.find(b"\r\n")) < 0 and len(self._data) < 100:
+                self._more()
+            head = _CHUNK.fullmatch(self._data[: max(0, end)])
+            if not head or (size := int(head[1], 16)) > MOST_BODY_BYTES - len(body):
+                raise _broken_answer("its chunks are broken, or too long together")
+            self._data = self._data[end + 2 :]
+            if size == 0:
+                self._drop_trailers()
+                return body
+            body += self._bytes(size)
+            if self._bytes(2) != b"\r\n":
+                raise _broken_answer("its chunks are broken")
+
+    def _drop_trailers(self) -> None:
+        """The fields behind the last chunk (RFC 9112, section 7.1.2), to their empty line."""
+        dropped = 0
+        while True:
+            while (end := self._data.find(b"\r\n")) < 0:
+                if dropped + len(self._data) > MOST_HEAD_BYTES:
+                    raise _broken_answer(f"its trailers are longer than {MOST_HEAD_BYTES} bytes")
+                self._more()
+            line, self._data = self._data[:end], self._data[end + 2 :]
+            if not line:
+                return
+            dropped += len(line)
+            if b":" not in line or dropped > MOST_HEAD_BYTES:
+                raise _broken_answer("its chunks are broken, or what stands behind them")
+
+    def _bytes(self, count: int) -> bytes:
+        while len(self._data) < count:
+            self._more()
+        taken, self._data = self._data[:count], self._data[count:]
+        return taken
+
+    def _rest(self) -> bytes:
+        try:
+            while len(self._data) <= MOST_BODY_BYTES:
+                self._more()
+        except ConnectionError:
+            body, self._data = self._data, b""
+            return body
+        raise _broken_answer(f"it is longer than {MOST_BODY_BYTES} bytes")
+
+    def _more(self) -> None:
+        while True:
+            self._wait()
+            try:
+                data = self._line.recv(1 << 16)
+                break
+            except TimeoutError:
+                pass  # it may have waited for a core
+        if not data:
+            raise ConnectionResetError("the connection ended inside an answer")
+        self.has_heard = True
+        self._data += data
+
+    def _wait(self) -> None:
+        if self._until is None:
+            return
+        left = self._until - time.monotonic()
+        if left <= 0:
+            left += self._waited() - self._waited_before
+        if left <= 0:
+            raise TimeoutError
+        self._line.settimeout(left)
+
+
+def _broken_answer(what: str) -> ContractBroken:
+    return ContractBroken(f"the server's answer is not understood: {what}; {_REMEDY}")

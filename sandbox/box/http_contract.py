@@ -1,0 +1,79 @@
+"""The contract *http*, the child's side: Battlesnake's API over a unix socket of the box.
+
+``GET /`` once the program listens, then the ``BattlesnakeConversation`` that such servers meet
+everywhere (``battlesnake``).
+
+A Python program may listen on any port (``listening``). Other programs listen on a port of the
+box's own loopback interface, preferably the one in ``$PORT``, or bind the unix socket whose path is
+in ``$PECK_SOCKET``.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from . import loopback, socket_patch
+from .agent_program import AgentProgram, ContractBroken
+from .battlesnake_api import BattlesnakeConversation
+from .contract import Manifest
+from .http_client import HttpClient, connect_local
+from .lines_contract import program_environment
+
+_STEP_SECONDS = 0.002
+_PORT = 8000
+
+
+class HttpAgent:
+    """An agent whose program is a server."""
+
+    def __init__(self, manifest: Manifest, agent_dir: str) -> None:
+        self._manifest, self._agent_dir = manifest, agent_dir
+        self._program: AgentProgram | None = None
+        # A name without a file leaves nothing to wipe; a path is for those who cannot bind such.
+        name, path = f"peck-{os.getpid()}", f"/tmp/peck-{os.getpid()}.sock"  # noqa: S108
+        self._environment = program_environment() | {"PORT": str(_PORT), "PECK_SOCKET": path}
+        if manifest.is_python:
+            self._environment[socket_patch.SOCKET_NAME_VARIABLE] = name
+            connect = connect_local(lambda: (f"\0{name}", path))
+        else:
+            connect = connect_local(lambda: (*loopback.listening_addresses(first=_PORT), path))
+        self._caller = HttpClient(connect, self._waited_seconds)
+        self._conversation = BattlesnakeConversation(manifest.api, self._call)
+
+    def open(self, told: dict[str, Any]) -> None:
+        """Start the program, and wait until it listens and answers."""
+        program = AgentProgram(self._manifest, self._agent_dir, self._environment, talks=False)
+        self._program = program
+        self._conversation.open(told)
+        while not self._caller.listens():
+            if program.ending() is not None:
+                raise program.gone("")
+            time.sleep(_STEP_SECONDS)
+        if self._manifest.api == "1":
+            self._call("GET", "/", "", None)
+
+    def move(self, observation: dict[str, Any]) -> Any:
+        """The JSON value that it answers POST /move with."""
+        return self._conversation.move(observation)
+
+    def end(self, observation: dict[str, Any]) -> None:
+        """Tell it that the match is over."""
+        self._conversation.end(observation)
+        self._caller.close()
+
+    def _waited_seconds(self) -> float:
+        return 0.0 if self._program is None else self._program.waited_seconds()
+
+    def _call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
+        try:
+            return self._caller.call(method, path, body, seconds)
+        except OSError:
+            assert self._program is not None
+            if self._program.ending(0.05) is not None:
+                raise self._program.gone("") from None
+            raise ContractBroken(
+                f"{method} {path}: the server closed the connection, or listens no more; answer "
+                "each request"
+            ) from None

@@ -1,0 +1,76 @@
+"""The contract *lines*, the child's side: a JSON text a line to the program, and one back.
+
+To it: ``{"type": "start", "configuration": ..., "seed": ...}``, which it does not answer, then
+``{"type": "move", "observation": ...}`` for each move. Whatever it says before a question is out is
+an answer too early, and whatever it says behind the answer a second one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from .agent_program import AgentProgram, ContractBroken
+from .contract import Manifest
+
+
+class LinesAgent:
+    """An agent whose program reads and writes lines."""
+
+    def __init__(self, manifest: Manifest, agent_dir: str) -> None:
+        self._manifest, self._agent_dir = manifest, agent_dir
+        self._program: AgentProgram | None = None
+
+    def open(self, told: dict[str, Any]) -> None:
+        """Start the program, and tell it what it plays."""
+        self._program = AgentProgram(
+            self._manifest, self._agent_dir, program_environment(), talks=True
+        )
+        start = {"type": "start", "configuration": told["configuration"], "seed": told["seed"]}
+        self._program.say(json_line(start) + "\n")
+
+    def move(self, observation: dict[str, Any]) -> Any:
+        """What it answers."""
+        program = self._program
+        assert program is not None
+        said = program.unasked()
+        if said:
+            raise ContractBroken(
+                f"it wrote {printable(said)} before it was asked; write one line for each line of "
+                'type "move", and nothing after type "start"'
+            )
+        program.say(json_line({"type": "move", "observation": observation}) + "\n")
+        line = program.line()
+        said = program.unasked()
+        if said:
+            raise ContractBroken(
+                f"it wrote {printable(said)} after its answer; write one line a question"
+            )
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError):
+            raise ContractBroken(
+                f"the line {printable(line)} is no JSON text; write the move as JSON, for example "
+                '"NORTH" with its quotes',
+                is_invalid=True,
+            ) from None
+
+    def end(self, observation: dict[str, Any]) -> None:
+        """It is not told."""
+
+
+def program_environment() -> dict[str, str]:
+    """The environment of a program: a copy of the child's own."""
+    return dict(os.environ)
+
+
+def json_line(value: Any) -> str:
+    """JSON in one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def printable(said: bytes) -> str:
+    """Bytes of the program's fit for a message."""
+    text = said[:61].decode("utf-8", "replace")
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,130 @@
+"""Copies of the shared libraries of this machine that a bubblewrap box needs.
+
+These are the libraries that the interpreter and its standard library load, as the loader finds
+them, and those that wheels and compiled programs expect of any machine. An agent sees nothing else
+of ``/usr/lib``. Boxes use copies so that they share no pages of memory with the host's programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sandbox.errors import HostFault
+
+MOUNTED = "/peck/system"
+"""The folder of the copies in a box; the usual paths are links to them."""
+SHELL = "/bin/sh"
+_EXPECTED = (
+    *("libanl.so.1", "libatomic.so.1", "libcrypt.so.1", "libdl.so.2", "libexpat.so.1"),
+    *("libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6", "libmvec.so.1"),
+    *("libnsl.so.1", "libnss_files.so.2", "libpthread.so.0", "libquadmath.so.0"),
+    *("libresolv.so.2", "librt.so.1", "libstdc++.so.6", "libutil.so.1", "libz.so.1"),
+)
+"""What wheels (the manylinux policy) and compiled programs load, where this machine has it."""
+_LOCALE = "/usr/lib/locale/C.utf8"
+_FOUND = re.compile(r"^\t(?:(\S+) => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+_LIBC = re.compile(r"libc\.so\.\d+")
+
+
+def copy_libraries(state_dir: Path, program: str, stdlib: str) -> Path:
+    """The folder with the copies, each at its path below it; made if it is missing.
+
+    Raises HostFault if the libraries cannot be found.
+    """
+    home = state_dir / "systems" / _cache_key(program, stdlib)
+    if home.is_dir():
+        return home
+    home.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=".new-", dir=home.parent))
+    try:
+        for target, source in _library_sources(program, stdlib).items():
+            file = made / target.lstrip("/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, file)
+        if os.path.isdir(_LOCALE):
+            shutil.copytree(_LOCALE, made / _LOCALE.lstrip("/"))
+        for path in (made, *made.rglob("*")):
+            path.chmod(0o755)
+        with contextlib.suppress(OSError):  # another node has made it
+            os.rename(made, home)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return home
+
+
+def library_links(home: Path) -> Iterator[tuple[str, str]]:
+    """(target, path) of each link that gives the copies their usual paths in a box."""
+    for path in sorted(home.rglob("*")):
+        if path.is_file():
+            name = path.relative_to(home)
+            yield f"{MOUNTED}/{name}", f"/{name}"
+
+
+def link_folders(home: Path) -> list[str]:
+    """The folders that hold these links, outer folders first."""
+    inside = sorted(path.relative_to(home) for path in home.rglob("*") if path.is_dir())
+    return [f"/{name}" for name in inside]
+
+
+def _cache_key(program: str, stdlib: str) -> str:
+    """A name that changes with the interpreter, its modules and the machine's libraries."""
+    digest = hashlib.sha256(repr((sys.version, _EXPECTED, program)).encode())
+    for path in (program, f"{stdlib}/lib-dynload", SHELL, "/etc/ld.so.cache"):
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            digest.update(repr((path, status.st_size, status.st_mtime_ns)).encode())
+    return digest.hexdigest()[:16]
+
+
+def _library_sources(program: str, stdlib: str) -> Mapping[str, str]:
+    """Sources by target. All targets are in the C library's folder, which every loader searches."""
+    found = dict(_needed_libraries(program, f"{stdlib}/lib-dynload"))
+    if os.path.exists(SHELL):
+        found = {**dict(_needed_libraries(SHELL, os.devnull)), **found}
+    libc = next((path for name, path in found.items() if _LIBC.fullmatch(name)), None)
+    if libc is None:
+        raise HostFault(
+            f"the loader finds no C library for {program}; run the node with an interpreter that "
+            "is linked dynamically against glibc"
+        )
+    folder = os.path.dirname(libc)
+    for name in _EXPECTED:
+        if os.path.exists(f"{folder}/{name}"):
+            found.setdefault(name, f"{folder}/{name}")
+    inside = os.path.realpath(folder)
+    # This includes the interpreter's own shared library, which no searched folder holds.
+    targets = {f"{inside}/{name}": path for name, path in found.items() if "/" not in name}
+    for name, path in found.items():
+        if "/" in name:  # the loader, which programs name by its path
+            targets[f"{os.path.realpath(os.path.dirname(name))}/{os.path.basename(name)}"] = path
+    return targets
+
+
+def _needed_libraries(program: str, folder: str) -> Iterator[tuple[str, str]]:
+    """Name and path of all that the loader loads for a program and for the modules in a folder.
+
+    Does what the command ldd does, for all of them in one process. A box has no screen, so this
+    leaves out Tk's module and the dozens of libraries that it loads.
+    """
+    found = sorted(path.name for path in Path(folder).glob("*.so"))
+    modules = " ".join(f"./{name}" for name in found if not name.startswith("_tkinter"))
+    told = subprocess.run(
+        [program, "-c", ""],
+        env={"LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": modules},
+        cwd=folder if modules else None,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name, path in _FOUND.findall(told.stdout):
+        yield name or path, path

@@ -1,0 +1,56 @@
+"""Whether this node was late: a thread that sleeps short steps and writes down how late it woke.
+
+For nodes whose kernel does not tell who waited for a core. It says nothing about one process, only
+that in some interval even a thread that wanted a core for microseconds had to wait for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from time import monotonic
+from types import TracebackType
+from typing import Final
+
+STEP_SECONDS: Final = 0.005
+_NOTED_SECONDS: Final = 0.002
+_KEPT: Final = 4096
+
+
+class DelayMonitor:
+    """Runs within a ``with`` block, in the process whose node is in doubt."""
+
+    def __init__(self) -> None:
+        self._late: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._due_at = monotonic() + STEP_SECONDS
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="canary", daemon=True)
+
+    def lag_seconds(self, since: float) -> float:
+        """The worst lateness seen after ``since`` (of the monotonic clock), a step that is overdue
+        right now included. What happened more than some thousand late steps ago is forgotten."""
+        overdue = monotonic() - self._due_at
+        lags = [lag for at, lag in tuple(self._late) if at >= since]
+        return max(0.0, overdue, *lags)
+
+    def __enter__(self) -> DelayMonitor:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._due_at = monotonic() + STEP_SECONDS
+            if self._stop.wait(STEP_SECONDS):
+                return
+            now = monotonic()
+            if now - self._due_at > _NOTED_SECONDS:
+                self._late.append((now, now - self._due_at))

@@ -1,0 +1,277 @@
+"""Matches on one's own machine: the same referee, clock and boxes as the ladder's, no ladder.
+
+Seats rotate over the games of a batch. The first game uses the batch's seed itself, so the seed of
+any match played elsewhere gives that match again; the others use seeds derived from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from games.episode import to_bytes
+from games.kaggle import GAME_NAMES, episode_json, log_json
+from games.protocol import Game, Json
+from sandbox.match import mirrored_pairs, referee
+from sandbox.match.bundle import prepare_bundle
+from sandbox.match.clock import Clock
+from sandbox.match.loans import SeatRequest
+from sandbox.match.match_record import PlayedMatch, read_log
+from sandbox.match.seat_loans import borrow_seats
+
+BORROW_SECONDS: Final = 120.0
+"""How long a box may take to come; a cold engine is slow, a warm one needs milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlan:
+    """A batch of games between the same agents."""
+
+    game: Game[Any]
+    configuration: Mapping[str, Json]
+    clock: Clock
+    agents: tuple[Path, ...]
+    games: int
+    seed: bytes
+    max_parallel_seats: int = max(1, (os.cpu_count() or 2) - 1)
+    """Agents that think at a time."""
+    profile: str = "numpy"
+    memory_mb: int = 1024
+    """Of each agent's box."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A short name for each agent, different from the others'."""
+        short = [_short_name(path) for path in self.agents]
+        return tuple(
+            name if short.count(name) == 1 else f"{name}#{short[: index + 1].count(name)}"
+            for index, name in enumerate(short)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LocalResult:
+    """One finished game of a batch."""
+
+    number: int
+    """1 for the first."""
+    seed: bytes
+    lineup: tuple[int, ...]
+    """Index of the agent in each seat."""
+    played: PlayedMatch
+    wall_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSummary:
+    """One agent over a batch; a shared first place counts as its share of a win."""
+
+    agent: str
+    games: int
+    wins: float
+    win_rate: float
+    win_rate_low: float
+    """Wilson's interval at 95 %."""
+    win_rate_high: float
+    mean_placement: float
+    faults: int
+    max_move_seconds: float
+
+
+def prepare_bundles(plan: LocalPlan, scratch: Path) -> list[Path]:
+    """The file to lend for each agent, written under ``scratch`` where it was a folder.
+
+    Raises BundleError for a path that is no agent.
+    """
+    return [prepare_bundle(path, scratch) for path in plan.agents]
+
+
+def play_games(
+    plan: LocalPlan,
+    bundles: Sequence[Path],
+    node_socket: Path,
+    on_step: Callable[[int, int], None] | None = None,
+) -> Iterator[LocalResult]:
+    """The games of the plan one after another; ``on_step`` gets the game's number and the step.
+
+    ``bundles`` are the files that ``prepare_bundles`` gave. Raises HostFault when the node fails.
+    """
+    for number in range(1, plan.games + 1):
+        seed = seed_of_game(plan.seed, number)
+        lineup = rotated_seats(len(bundles), number)
+        requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in lineup]
+        started = monotonic()
+        episode = _episode_player(
+            plan, requests, seed, node_socket, _step_callback(on_step, number)
+        )
+        played = mirrored_pairs.play_match(plan.game, len(lineup), episode)
+        yield LocalResult(number, seed, lineup, played, monotonic() - started)
+
+
+def _episode_player(
+    plan: LocalPlan,
+    requests: Sequence[SeatRequest],
+    seed: bytes,
+    node_socket: Path,
+    on_step: Callable[[int], None] | None,
+) -> Callable[[tuple[int, ...]], PlayedMatch]:
+    """What plays one episode of a game, with these of the ``requests`` in its seats."""
+
+    def play(seated: tuple[int, ...]) -> PlayedMatch:
+        asked = [requests[member] for member in seated]
+        with borrow_seats(node_socket, asked, BORROW_SECONDS) as loans:
+            return referee.play_episode(
+                plan.game,
+                plan.configuration,
+                plan.clock,
+                seed,
+                loans,
+                max_parallel_seats=plan.max_parallel_seats,
+                stop_after_seconds=longest_episode_seconds(plan),
+                on_step=on_step,
+            )
+
+    return play
+
+
+def seed_of_game(seed: bytes, number: int) -> bytes:
+    """The seed of a batch's game: its own for the first, derived for the others."""
+    if number == 1:
+        return seed
+    return hmac.new(seed, b"episode%d" % number, hashlib.sha256).digest()[: referee.SEED_BYTES]
+
+
+def rotated_seats(agents: int, number: int) -> tuple[int, ...]:
+    """Which agent sits where: in order of the command line first, then moved on by one a game."""
+    return tuple((seat + number - 1) % agents for seat in range(agents))
+
+
+def longest_episode_seconds(plan: LocalPlan) -> float:
+    """After this time an episode has hung for a reason that is no agent's."""
+    steps = plan.game.longest(plan.configuration)
+    waiting = len(plan.agents) * referee.WAITING_SECONDS
+    return plan.clock.longest_seconds(steps, len(plan.agents), plan.max_parallel_seats) + waiting
+
+
+def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, Any]:
+    """Write replay and logs, ours and as Kaggle has them; gives the paths by what they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"episode-{result.number:04d}"
+    replay = folder / f"{stem}.peck-replay.gz"
+    replay.write_bytes(to_bytes(result.played.episode))
+    files: dict[str, Any] = {"replay": str(replay)}
+    if result.played.mirror is not None:
+        mirror = folder / f"{stem}-mirrored.peck-replay.gz"
+        mirror.write_bytes(to_bytes(result.played.mirror))
+        files["mirrored_replay"] = str(mirror)
+    if plan.game.name in GAME_NAMES:
+        names = [plan.names[agent] for agent in result.lineup]
+        document = episode_json(result.played.episode, episode_id=result.number, team_names=names)
+        kaggle = folder / f"{stem}-replay.json"
+        kaggle.write_text(json.dumps(document))
+        files["kaggle_replay"] = str(kaggle)
+    logs, kaggle_logs = [], []
+    for seat, report in enumerate(result.played.seats):
+        log = folder / f"{stem}-agent-{seat}.peck-log.gz"
+        log.write_bytes(report.log)
+        kaggle_log = folder / f"{stem}-agent-{seat}-logs.json"
+        kaggle_log.write_text(json.dumps(log_json(read_log(report.log)["moves"])))
+        logs.append(str(log))
+        kaggle_logs.append(str(kaggle_log))
+    return {**files, "logs": logs, "kaggle_logs": kaggle_logs}
+
+
+def result_json(result: LocalResult, plan: LocalPlan, files: Mapping[str, Any]) -> dict[str, Any]:
+    """One game as ``peck run --json`` prints it; seats in order."""
+    return {
+        "kind": "game",
+        "game": plan.game.name,
+        "number": result.number,
+        "seed": result.seed.hex(),
+        "steps": sum(len(one.steps) for one in result.played.episodes),
+        "wall_seconds": round(result.wall_seconds, 3),
+        "seats": [
+            {
+                "agent": plan.names[agent],
+                "placement": report.placement,
+                "verdict": str(report.verdict),
+                "reason": report.reason,
+                "failed_step": report.failed_step,
+                "reward": report.reward,
+                "charged_seconds": report.charged_seconds,
+                "max_move_seconds": report.max_move_seconds,
+            }
+            for agent, report in zip(result.lineup, result.played.seats, strict=True)
+        ],
+        "files": dict(files),
+    }
+
+
+def summarize_agents(plan: LocalPlan, results: Sequence[LocalResult]) -> tuple[AgentSummary, ...]:
+    """How each agent did over the games played, in order of the command line."""
+    return tuple(_summarize_agent(name, agent, results) for agent, name in enumerate(plan.names))
+
+
+def summary_json(summaries: Sequence[AgentSummary]) -> dict[str, Any]:
+    """The last line of ``peck run --json`` for a batch."""
+    return {"kind": "summary", "agents": [asdict(one) for one in summaries]}
+
+
+def wilson_interval(wins: float, games: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a rate; (0, 1) when nothing was played."""
+    if games == 0:
+        return 0.0, 1.0
+    z = 1.959964
+    rate = wins / games
+    scale = 1 + z * z / games
+    middle = (rate + z * z / (2 * games)) / scale
+    half = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games)) / scale
+    # The rate itself bounds both ends, against the last bit of rounding.
+    return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
+
+
+def _summarize_agent(name: str, agent: int, results: Sequence[LocalResult]) -> AgentSummary:
+    wins, places, faults, longest = 0.0, 0, 0, 0.0
+    for result in results:
+        placements = [seat.placement for seat in result.played.seats]
+        report = result.played.seats[result.lineup.index(agent)]
+        places += report.placement
+        faults += report.verdict.is_fault
+        longest = max(longest, report.max_move_seconds)
+        if report.placement == 1:
+            wins += 1 / placements.count(1)
+    games = len(results)
+    low, high = wilson_interval(wins, games)
+    return AgentSummary(
+        agent=name,
+        games=games,
+        wins=round(wins, 3),
+        win_rate=round(wins / games, 4) if games else 0.0,
+        win_rate_low=round(low, 4),
+        win_rate_high=round(high, 4),
+        mean_placement=round(places / games, 3) if games else 0.0,
+        faults=faults,
+        max_move_seconds=longest,
+    )
+
+
+def _step_callback(
+    on_step: Callable[[int, int], None] | None, number: int
+) -> Callable[[int], None] | None:
+    return None if on_step is None else lambda step: on_step(number, step)
+
+
+def _short_name(path: Path) -> str:
+    name = path.resolve()
+    if name.name == "main.py":
+        return name.parent.name or name.name
+    return re.sub(r"\.(tar\.gz|tar|zip|py)$", "", name.name)

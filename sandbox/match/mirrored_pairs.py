@@ -1,0 +1,89 @@
+"""A match as its game wants it: one episode, or a mirrored pair of two from one start.
+
+In the second episode of a pair everybody sits the other way round, in a process of its own that
+knows nothing of the first. The pair is one result: by the sum of the rewards over both.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from games.protocol import Game, Verdict, placements_from_scores
+from sandbox.match.match_record import PlayedMatch, SeatReport, read_log
+
+
+def episodes_per_match(game: Game[Any]) -> int:
+    """How many a match has."""
+    return 2 if game.mirrored else 1
+
+
+def seat_order(seats: int, position: int) -> tuple[int, ...]:
+    """Who of the lineup sits in each seat of the match's episode at this position."""
+    lineup = tuple(range(seats))
+    return lineup[::-1] if position % 2 else lineup
+
+
+def play_match(
+    game: Game[Any], seats: int, episode: Callable[[tuple[int, ...]], PlayedMatch]
+) -> PlayedMatch:
+    """The match; ``episode`` plays one with these members of the lineup in its seats."""
+    first, *second = (episode(seat_order(seats, n)) for n in range(episodes_per_match(game)))
+    return merge_pair(first, second[0]) if second else first
+
+
+def merge_pair(first: PlayedMatch, second: PlayedMatch) -> PlayedMatch:
+    """Both as one, with the seats of the first. A fault in either is the seat's, the first one
+    counts; an episode that paid a seat nothing for its fault counts as the worst that either paid
+    to anybody, and as 0 where nothing was worse."""
+    seats = len(first.seats)
+    mirrored = [second.seats[seat] for seat in seat_order(seats, 1)]
+    worst = min(0.0, *(seat.reward or 0.0 for seat in (*first.seats, *mirrored)))
+    sums = [
+        (worst if one.reward is None else one.reward)
+        + (worst if two.reward is None else two.reward)
+        for one, two in zip(first.seats, mirrored, strict=True)
+    ]
+    placements = placements_from_scores(sums)
+    reports = tuple(
+        _merge_seats(one, two, reward, place)
+        for one, two, reward, place in zip(first.seats, mirrored, sums, placements, strict=True)
+    )
+    return PlayedMatch(first.episode, reports, second.episode)
+
+
+def _merge_seats(one: SeatReport, two: SeatReport, reward: float, placement: int) -> SeatReport:
+    told = two if two.verdict.is_fault and not one.verdict.is_fault else one
+    reason = told.reason
+    if told is two and reason is not None:
+        reason = f"in the second episode: {reason}"
+    return replace(
+        one,
+        placement=placement,
+        reward=reward,
+        verdict=told.verdict,
+        reason=reason,
+        failed_step=told.failed_step,
+        charged_seconds=round(one.charged_seconds + two.charged_seconds, 6),
+        max_move_seconds=max(one.max_move_seconds, two.max_move_seconds),
+        pardoned=Counter(one.pardoned) + Counter(two.pardoned),
+        answered=one.answered or two.answered,
+        log=_merge_logs(one.log, two.log, told.verdict, is_second=told is two),
+    )
+
+
+def _merge_logs(one: bytes, two: bytes, verdict: Verdict, *, is_second: bool) -> bytes:
+    """One log: the moves of the second episode say so, as does what ended in it."""
+    first, second = read_log(one), read_log(two)
+    moves = [*first["moves"], *({**move, "episode": 1} for move in second["moves"])]
+    told = {**second, "failed_episode": 1} if is_second else first
+    pardons = dict(first["pardoned"])
+    for kind, found in second["pardoned"].items():
+        known = pardons.get(kind)
+        pardons[kind] = {**known, "times": known["times"] + found["times"]} if known else found
+    document = {**told, "moves": moves, "verdict": str(verdict), "pardoned": pardons}
+    return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0)

@@ -1,0 +1,50 @@
+"""Loans for all seats of a match at once, given back together.
+
+Boxes are lent by the node, callers of remote agents by the remote daemon; a match may have both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+
+from sandbox.errors import BundleRefused, HostFault
+from sandbox.match.loans import Loan, SeatRequest, borrow_all, end_all
+from sandbox.profiles import REMOTE
+
+
+@contextlib.contextmanager
+def borrow_seats(
+    node_socket: Path,
+    requests: Sequence[SeatRequest],
+    timeout_seconds: float,
+    remote_socket: Path | None = None,
+) -> Iterator[tuple[Loan | BundleRefused, ...]]:
+    """A loan for each request, or the refusal of its bundle; all are ended on the way out.
+
+    Raises HostFault when one could not be had, and for a remote agent without a ``remote_socket``.
+    """
+    deadline = monotonic() + timeout_seconds
+    remote = {n: one for n, one in enumerate(requests) if one.profile == REMOTE}
+    boxes = {n: one for n, one in enumerate(requests) if n not in remote}
+    if remote and remote_socket is None:
+        raise HostFault("no remote agents are played here; PECK_REMOTE_SOCKET names the daemon")
+    lent: dict[int, Loan | BundleRefused] = {}
+    try:
+        # Callers first, which may be kept waiting for seconds: nobody's box waits beside them.
+        for socket, wanted in ((remote_socket, remote), (node_socket, boxes)):
+            if wanted and socket is not None:
+                lent.update(_borrow_from(socket, wanted, max(0.1, deadline - monotonic())))
+        yield tuple(lent[number] for number in range(len(requests)))
+    finally:
+        end_all([loan for loan in lent.values() if isinstance(loan, Loan)])
+
+
+def _borrow_from(
+    socket: Path, wanted: Mapping[int, SeatRequest], timeout_seconds: float
+) -> Mapping[int, Loan | BundleRefused]:
+    return dict(
+        zip(wanted, borrow_all(socket, list(wanted.values()), timeout_seconds), strict=True)
+    )

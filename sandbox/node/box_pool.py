@@ -1,0 +1,394 @@
+"""The node's boxes: a few generic ones kept warm, those bound to a submission kept for its next.
+
+A box is bound to one submission's digest at its first loan and to no other ever; eviction means
+removal. Boxes are started (``starts``) and removed by threads of the pool, so that no loan waits
+for another's box.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
+from functools import partial
+
+from sandbox import profiles
+from sandbox.errors import BoxLate, EngineAway, HostFault
+from sandbox.launchers import supervisor_client
+from sandbox.launchers.base import SLOTS, Box, BoxSpec, Launcher
+from sandbox.launchers.gpu import Gpu, GpuPool
+from sandbox.node.start_queue import StartPause, StartQueue
+
+MOST_MATCHES = 200
+MOST_AGE_SECONDS = 3600.0
+CLOSE_SECONDS = 15.0
+"""Time for the removal of all boxes when the node ends."""
+TEND_SECONDS = 0.5
+
+BoxKey = tuple[str, int]
+"""Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
+
+
+@dataclass(eq=False)
+class PooledBox:
+    """One box and what the pool knows of it."""
+
+    box: Box
+    key: BoxKey
+    digest: str | None = None
+    unpacked_bytes: int = 0
+    """Of memory that its bundle holds for the box's life."""
+    takes_one_match: bool = False
+    matches: int = 0
+    started_at: float = field(default_factory=time.monotonic)
+    used_at: float = field(default_factory=time.monotonic)
+    is_leaving: bool = False
+    """Set when its last match ends: it forks no other child ahead, and is not kept."""
+
+    @property
+    def has_served_long_enough(self) -> bool:
+        """Whether it has served long enough with the match that it plays now."""
+        if self.takes_one_match:
+            return True
+        age_seconds = time.monotonic() - self.started_at
+        return self.matches + 1 >= MOST_MATCHES or age_seconds > MOST_AGE_SECONDS
+
+
+class BoxPool:
+    """Lends boxes. ``warm`` says how many generic boxes of a profile wait ready."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        node: str,
+        *,
+        warm: Mapping[str, int],
+        devices: GpuPool,
+        memory_mb: int,
+        keep: int,
+        keep_bytes: int,
+        most: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self._launcher = launcher
+        self._node = node
+        self._warm = warm
+        self._devices = devices
+        self._keep, self._keep_bytes = keep, keep_bytes
+        self._most = most
+        self._say = say
+        self._changed = threading.Condition()
+        self._idle: list[PooledBox] = []
+        self._busy: set[PooledBox] = set()
+        self._starting: Counter[BoxKey] = Counter()
+        self._held_seats = self._held_gpus = 0
+        self._slots: set[int] = set()
+        self._read: set[str] = set()
+        self._closed = False
+        self._pauses: dict[BoxKey, StartPause] = {}
+        self._memory_mb = memory_mb
+        self._takers: Counter[BoxKey] = Counter()
+        self._coming: dict[str, Box] = {}
+        self._starts = StartQueue()
+        self._removals = set[Future[None]]()
+        self._threads = ThreadPoolExecutor(6, thread_name_prefix="removals")
+        with self._changed:
+            for name in warm:
+                self._refill((name, memory_mb))
+        threading.Thread(target=self._tend, name="tend", daemon=True).start()
+
+    def serve(self, profile: str, warm: int) -> None:
+        """Lend boxes of one more profile, and keep ``warm`` of them ready."""
+        with self._changed:
+            self._warm = {**self._warm, profile: warm}
+            self._refill((profile, self._memory_mb))
+
+    @contextlib.contextmanager
+    def room_for(self, keys: Sequence[BoxKey], deadline: float) -> Iterator[None]:
+        """Hold room for a match's boxes while it lasts; HostFault when there is none in time.
+
+        For all at once: matches that took boxes one by one could each wait for what the others
+        hold.
+        """
+        seats, gpus = len(keys), sum(profiles.get_profile(name).gpu for name, _ in keys)
+        if seats > self._most or gpus > len(self._devices):
+            raise HostFault(
+                f"{seats} boxes with {gpus} GPUs are more than this node has in all:"
+                f" {self._most} and {len(self._devices)}"
+            )
+        with self._changed:
+            if not self._changed.wait_for(
+                lambda: (
+                    self._closed
+                    or (
+                        self._held_seats + seats <= self._most
+                        and self._held_gpus + gpus <= len(self._devices)
+                    )
+                ),
+                max(0.0, deadline - time.monotonic()),
+            ):
+                raise BoxLate("no box was free in time")
+            self._held_seats += seats
+            self._held_gpus += gpus
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held_seats -= seats
+                self._held_gpus -= gpus
+                self._changed.notify_all()
+
+    def take_bound(self, key: BoxKey, digest: str) -> PooledBox | None:
+        """A waiting box that is bound to this digest, if there is one."""
+        with self._changed:
+            bound = [
+                p
+                for p in self._idle
+                if p.key == key and p.digest == digest and self._launcher.usable(p.box)
+            ]
+            place = max(bound, key=lambda p: p.used_at, default=None)
+            if place is not None:
+                self._idle.remove(place)
+                self._busy.add(place)
+            return place
+
+    def take(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
+        """A box bound to this digest, or else a generic one that the caller must bind."""
+        with self._changed:
+            self._takers[key] += 1
+            try:
+                return self._taken(key, digest, deadline)
+            finally:
+                self._takers[key] -= 1
+
+    def _taken(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
+        asked: Future[None] | None = None
+        while True:
+            if self._closed:
+                raise HostFault("the node is closing down")
+            place = self._find(key, digest)
+            if place is not None:
+                self._idle.remove(place)
+                self._busy.add(place)
+                if key[1] == self._memory_mb:  # boxes of odd sizes would wait for nobody
+                    self._refill(key)
+                return place
+            if asked is not None and asked.done():
+                error = asked.exception()
+                # While the engine is away a match loses nothing by waiting for it.
+                if error is not None and not isinstance(error, EngineAway):
+                    raise HostFault(f"no box could be started: {error}")
+                asked = None
+            now = time.monotonic()
+            if asked is None and self._starting[key] >= self._takers[key]:
+                self._starts.hasten(key[0])  # enough boxes are starting already
+            elif asked is None and self._may_start(key):
+                asked = self._start(key, is_asked=True)
+            if now >= deadline:
+                coming = self._starting[key]
+                raise BoxLate(f"no box of {key[0]} was ready in time; {coming} are being started")
+            self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
+
+    def give_back(self, place: PooledBox) -> None:
+        """A box proven clean goes back to wait for its submission's next match."""
+        with self._changed:
+            self._busy.discard(place)
+            place.matches += 1
+            place.used_at = time.monotonic()
+            if place.is_leaving or self._closed or not self._launcher.usable(place.box):
+                self._discard(place)
+            else:
+                self._idle.append(place)
+                for old in self._too_many():
+                    self._idle.remove(old)
+                    self._discard(old)
+            self._changed.notify_all()
+
+    def discard(self, place: PooledBox, *, wait: bool = False) -> None:
+        """A box that is not proven clean, or takes one match only, is removed."""
+        with self._changed:
+            self._busy.discard(place)
+            gone = self._discard(place)
+            self._changed.notify_all()
+        if wait and gone is not None:
+            gone.result()
+
+    def close(self) -> bool:
+        """Remove every box and lend none any more; returns whether all are gone in time.
+
+        Starts that have not begun are cancelled, those under way are given up. Current loans first
+        get half of the time to end, so that no thread loses its box in use.
+        """
+        deadline = time.monotonic() + CLOSE_SECONDS
+        with self._changed:
+            self._closed = True
+            for place in self._idle:
+                self._discard(place)
+            self._idle.clear()
+            for box in self._coming.values():
+                box.disconnect()
+            self._changed.notify_all()
+        self._starts.close()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy, CLOSE_SECONDS / 2)
+            for place in self._busy:
+                self._discard(place)
+        has_ended = self._starts.ended(max(0.0, deadline - time.monotonic()))
+        self._threads.shutdown(wait=False)
+        removals = wait_for(tuple(self._removals), max(0.0, deadline - time.monotonic()))
+        return has_ended and not removals.not_done
+
+    def _tend(self) -> None:
+        """Now and then: boxes of an engine that is gone go too, and missing ones are started."""
+        while not self._closed:
+            time.sleep(TEND_SECONDS)
+            with self._changed:
+                for place in [p for p in self._idle if not self._launcher.usable(p.box)]:
+                    self._idle.remove(place)
+                    self._discard(place)
+                for key in [(name, self._memory_mb) for name in self._warm]:
+                    if not self._closed and self._may_start(key):
+                        self._refill(key)
+
+    def _too_many(self) -> list[PooledBox]:
+        """Bound boxes beyond what is kept, the longest unused first.
+
+        Their bundles count too: a few kilobytes of an upload can unpack to a quarter of a gigabyte.
+        """
+        bound = sorted((p for p in self._idle if p.digest is not None), key=lambda p: p.used_at)
+        count, held = len(bound), sum(p.unpacked_bytes for p in bound)
+        going = []
+        for place in bound:
+            if count <= self._keep and held <= self._keep_bytes:
+                break
+            going.append(place)
+            count, held = count - 1, held - place.unpacked_bytes
+        return going
+
+    def _find(self, key: BoxKey, digest: str) -> PooledBox | None:
+        fitting = [
+            p
+            for p in self._idle
+            if p.key == key and p.digest in (digest, None) and self._launcher.usable(p.box)
+        ]
+        return max(fitting, key=lambda p: (p.digest is not None, p.used_at), default=None)
+
+    def _may_start(self, key: BoxKey) -> bool:
+        pause = self._pauses.get(key)
+        return pause is None or time.monotonic() >= pause.over_at
+
+    def _refill(self, key: BoxKey) -> None:
+        waiting = sum(1 for p in self._idle if p.key == key and p.digest is None)
+        for _ in range(self._warm.get(key[0], 0) - waiting - self._starting[key]):
+            if self._count() >= self._most:
+                return
+            self._start(key)
+
+    def _count(self) -> int:
+        return len(self._idle) + len(self._busy) + self._starting.total()
+
+    def _start(self, key: BoxKey, *, is_asked: bool = False) -> Future[None] | None:
+        """Begin a box of this key; None when the node is full and nothing can make room."""
+        if self._count() >= self._most:
+            others = [p for p in self._idle if p.digest is not None or p.key != key]
+            if not others:
+                return None
+            old = min(others, key=lambda p: p.used_at)
+            self._idle.remove(old)
+            self._discard(old)
+        gpu = None
+        if profiles.get_profile(key[0]).gpu:
+            gpu = self._devices.take()
+            if gpu is None:
+                self._free_a_device()
+                return None
+        slot = random.choice(range(SLOTS))  # noqa: S311  only to differ from other nodes here
+        while slot in self._slots:
+            slot = (slot + 1) % SLOTS
+        self._slots.add(slot)
+        self._starting[key] += 1
+        work = partial(self._started, key, slot, gpu)
+        future = self._starts.add(key[0], work, is_asked=is_asked)
+        future.add_done_callback(self._wake)
+        return future
+
+    def _wake(self, _: Future[None]) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _free_a_device(self) -> None:
+        """Let the longest unused box of a GPU profile go; its device is free when it has gone."""
+        holders = [p for p in self._idle if p.box.spec.gpu is not None]
+        if holders:
+            old = min(holders, key=lambda p: p.used_at)
+            self._idle.remove(old)
+            self._discard(old)
+
+    def _started(self, key: BoxKey, slot: int, gpu: Gpu | None) -> None:
+        profile, memory_mb = key
+        name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
+        box: Box | None = None
+        first = profile not in self._read
+        self._read.add(profile)
+        try:
+            spec = BoxSpec(name, profiles.get_profile(profile), memory_mb, slot, first, gpu)
+            box = self._launcher.start(spec)
+            with self._changed:
+                self._coming[name] = box
+            if self._closed:
+                raise HostFault("the node is closing down")
+            supervisor_client.set_up_box(box)
+        except BaseException as error:
+            with self._changed:
+                self._coming.pop(name, None)
+            if not self._closed:
+                self._say(f"box {name} could not be started: {error}")
+            if box is not None:
+                self._stop(PooledBox(box, key))  # never raises: the count below would stay wrong
+            elif gpu is not None:
+                self._devices.give_back(gpu)
+            with self._changed:
+                self._starting[key] -= 1
+                self._slots.discard(slot)
+                self._pauses.setdefault(key, StartPause()).grow()
+                if first:
+                    self._read.discard(profile)
+            if box is not None and not self._launcher.usable(box):
+                raise EngineAway(str(error)) from None
+            raise
+        place = PooledBox(box, key)
+        with self._changed:
+            self._coming.pop(name, None)
+            self._starting[key] -= 1
+            self._pauses.pop(key, None)
+            if not self._closed:
+                self._idle.append(place)
+                return
+        self._stop(place)
+
+    def _discard(self, place: PooledBox) -> Future[None] | None:
+        try:
+            gone = self._threads.submit(self._stop, place)
+            self._removals.add(gone)
+            gone.add_done_callback(self._removals.discard)
+            return gone
+        except RuntimeError:  # the pool is closed, and this loan's thread came late
+            self._stop(place)
+            return None
+
+    def _stop(self, place: PooledBox) -> None:
+        try:
+            self._launcher.stop(place.box)
+        except Exception as error:
+            self._say(f"box {place.box.spec.name} could not be removed: {error!r}")
+        with self._changed:
+            self._slots.discard(place.box.spec.slot)
+            if place.box.spec.gpu is not None:
+                self._devices.give_back(place.box.spec.gpu)
+            self._changed.notify_all()

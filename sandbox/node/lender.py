@@ -1,0 +1,418 @@
+"""One conversation with a worker: boxes for all seats of a match, until each has ended.
+
+A worker asks once for every seat of its match and gets one answer with all descriptors. Seats end
+one by one or together, at the worker's word; when its connection closes, whatever still runs is
+ended at once. Either way a box is swept and proven before anybody else can have it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.box import wire
+from sandbox.errors import BundleRefused, HostFault
+from sandbox.launchers import supervisor_client
+from sandbox.launchers.base import CPUS, Launcher
+from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
+from sandbox.listener import MOST_SEATS
+from sandbox.match.steal_monitor import StealMonitor
+from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
+
+MOST_BUNDLE_BYTES = 1 << 30
+"""Seasons allow less; the box's memory bounds it too."""
+MEMORY_MB = (64, 65_536)
+BIND_SECONDS = 90.0
+PREFORK_SECONDS = 10.0
+SEND_SECONDS = 5.0
+END_SECONDS = 12.0
+ANSWERED_SECONDS = 1.0
+"""For a report that is read late because of another: it came in the meantime."""
+_DIGESTS_KEPT = 4096
+
+
+@dataclass(frozen=True)
+class _RequestedSeat:
+    """One seat of a request, checked."""
+
+    key: BoxKey
+    digest: str
+    size: int
+    bundle: int
+    deadline: float
+
+
+@dataclass(frozen=True)
+class _LentBox:
+    """A box with its waiting child."""
+
+    place: PooledBox
+    preforked: PreforkedChild
+
+
+class BoxLender:
+    """Lends the pool's boxes; one for the whole node, used by a thread per conversation."""
+
+    def __init__(
+        self,
+        name: str,
+        launcher: Launcher,
+        pool: BoxPool,
+        image_digests: Mapping[str, str],
+        steal_monitor: StealMonitor | None = None,
+    ) -> None:
+        self._name = name
+        self._launcher = launcher
+        self._pool = pool
+        self._image_digests = image_digests
+        self._steal_monitor = steal_monitor
+        self._digests = _DigestCache()
+
+    def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
+        """Lend what the message asks for and end it; returns when the conversation is over.
+
+        Raises HostFault when nothing could be lent; the worker has been told nothing then.
+        """
+        wanted = self._checked(message, bundles)
+        seats = [seat for seat in wanted if isinstance(seat, _RequestedSeat)]
+        deadline = min((seat.deadline for seat in seats), default=0.0)
+        with self._pool.room_for([seat.key for seat in seats], deadline), self._watched():
+            self._converse(connection, self._lend(wanted))
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        if self._steal_monitor is not None:
+            self._steal_monitor.begins()
+        try:
+            yield
+        finally:
+            if self._steal_monitor is not None:
+                self._steal_monitor.ends()
+
+    def _converse(
+        self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]
+    ) -> None:
+        open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _LentBox)}
+        try:
+            self._answer(connection, lent)
+            while open_seats:
+                end, _ = wire.receive_frame(connection, cap=1 << 12)
+                asked = _parse_seats(end, open_seats)
+                for number, report in self._end({n: open_seats.pop(n) for n in asked}, end):
+                    wire.send_frame(connection, {"seat": number, **report})
+        finally:
+            if open_seats:
+                self._end(open_seats, {})
+
+    def _checked(
+        self, message: dict[str, Any], bundles: list[int]
+    ) -> list[_RequestedSeat | BundleRefused]:
+        seats = message.get("seats")
+        if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
+            raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
+        if len(bundles) != len(seats):
+            raise HostFault(f"{len(bundles)} descriptors of bundles came for {len(seats)} seats")
+        seconds = message.get("timeout_seconds")
+        if type(seconds) not in (int, float) or not 0 < seconds <= 600:  # type: ignore[operator]
+            raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
+        deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
+        return [
+            self._checked_seat(seat, bundle, deadline)
+            for seat, bundle in zip(seats, bundles, strict=True)
+        ]
+
+    def _checked_seat(
+        self, seat: object, bundle: int, deadline: float
+    ) -> _RequestedSeat | BundleRefused:
+        if not isinstance(seat, dict):
+            raise HostFault("seats: each must be an object")
+        profile, memory_mb = seat.get("profile"), seat.get("memory_mb")
+        if not isinstance(profile, str) or profile not in self._image_digests:
+            offered = ", ".join(sorted(self._image_digests))
+            raise HostFault(f"profile: {profile!r} is not served here; served are {offered}")
+        low, high = MEMORY_MB
+        if type(memory_mb) is not int or not low <= memory_mb <= high:
+            raise HostFault(f"memory_mb: {memory_mb!r} is not a number from {low} to {high}")
+        try:
+            digest, size = self._digests.of(bundle)
+            if size > memory_mb << 19:  # half of the box's memory, where it lies when unpacked
+                raise BundleRefused(f"the archive is larger than half of {memory_mb} MB of memory")
+        except BundleRefused as refused:
+            return refused
+        return _RequestedSeat((profile, memory_mb), digest, size, bundle, deadline)
+
+    def _lend(
+        self, wanted: Sequence[_RequestedSeat | BundleRefused]
+    ) -> list[_LentBox | BundleRefused]:
+        """A child for each seat; the quick ones first, the others side by side."""
+        found: dict[int, _LentBox | BundleRefused | HostFault] = {}
+        slow: dict[int, _RequestedSeat] = {}
+        for number, seat in enumerate(wanted):
+            ready = self._ready(seat) if isinstance(seat, _RequestedSeat) else seat
+            if ready is not None:
+                found[number] = ready
+            elif isinstance(seat, _RequestedSeat):
+                slow[number] = seat
+        if slow:
+            # Side by side: a cold box takes most of a second.
+            with ThreadPoolExecutor(len(slow)) as threads:
+                found.update(zip(slow, threads.map(self._opened, slow.values()), strict=True))
+        faults = [one for one in found.values() if isinstance(one, HostFault)]
+        if faults:
+            for one in found.values():
+                if isinstance(one, _LentBox):
+                    self._drop(one)
+            raise faults[0]
+        return [one for _, one in sorted(found.items()) if not isinstance(one, HostFault)]
+
+    def _ready(self, seat: _RequestedSeat) -> _LentBox | None:
+        """A child that waits in a box of this bundle; None where there is none."""
+        place = self._pool.take_bound(seat.key, seat.digest)
+        if place is None:
+            return None
+        try:
+            preforked = supervisor_client.take_preforked_child(
+                place.box, time.monotonic() + PREFORK_SECONDS
+            )
+        except HostFault as fault:
+            _print_line(f"box {place.box.spec.name} is replaced: {fault}")
+            self._pool.discard(place)
+            return None
+        lent = _LentBox(place, preforked)
+        if not preforked.is_alive:
+            self._drop(lent)
+            return None
+        try:
+            return self._played(lent)
+        except HostFault as fault:  # it died between the two; those found before it stay lent
+            _print_line(f"box {place.box.spec.name} is replaced: {fault}")
+            return None
+
+    def _opened(self, seat: _RequestedSeat) -> _LentBox | BundleRefused | HostFault:
+        """A box of this bundle made from a generic one; a box that fails is replaced once."""
+        fault = HostFault("unreachable")
+        for _ in range(2):
+            try:
+                return self._bound(seat)
+            except BundleRefused as refused:
+                return refused
+            except HostFault as error:
+                fault = error
+            except OSError as error:  # of reading the bundle
+                fault = HostFault(f"a seat cannot be lent: {error}")
+        return fault
+
+    def _bound(self, seat: _RequestedSeat) -> _LentBox:
+        place = self._pool.take(seat.key, seat.digest, seat.deadline)
+        try:
+            if place.digest is None:
+                place.digest = seat.digest
+                until = time.monotonic() + BIND_SECONDS
+                bound = supervisor_client.bind_submission(place.box, seat.bundle, seat.size, until)
+                place.unpacked_bytes = bound.unpacked_bytes
+                place.takes_one_match = bound.takes_one_match
+                if digest_and_size(seat.bundle) != (seat.digest, seat.size):
+                    raise HostFault("the bundle changed while it was read")
+            preforked = supervisor_client.take_preforked_child(
+                place.box, time.monotonic() + PREFORK_SECONDS
+            )
+        except BaseException:
+            self._pool.discard(place)
+            raise
+        return self._played(_LentBox(place, preforked))
+
+    def _played(self, lent: _LentBox) -> _LentBox:
+        try:
+            supervisor_client.announce_match(lent.place.box, time.monotonic() + SEND_SECONDS)
+        except BaseException:
+            self._drop(lent)
+            raise
+        return lent
+
+    def _drop(self, lent: _LentBox) -> None:
+        lent.preforked.close()
+        self._pool.discard(lent.place)
+
+    def _answer(self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]) -> None:
+        """One frame for all seats; the descriptors of each in the order of its ``fds``."""
+        seats: list[dict[str, Any]] = []
+        fds: list[int] = []
+        for one in lent:
+            if isinstance(one, BundleRefused):
+                seats.append({"op": "refused", "entry": one.entry, "reason": one.reason})
+                continue
+            box = one.place.box
+            named = {"agent": one.preforked.agent.fileno()}
+            if one.preforked.schedstat is not None:
+                named["schedstat"] = one.preforked.schedstat
+            if box.group is not None:
+                named.update(box.group.powers)
+            if self._steal_monitor is not None:
+                named["lost"] = self._steal_monitor.descriptor
+            fds += named.values()
+            seats.append(
+                {
+                    "op": "lent",
+                    "image_digest": self._image_digests[box.spec.profile.name],
+                    "cpus": CPUS,
+                    "by_wall": box.spec.profile.gpu,
+                    "fds": list(named),
+                }
+            )
+        try:
+            wire.send_frame(
+                connection, {"op": "lent", "node": self._name, "seats": seats}, tuple(fds)
+            )
+        finally:
+            for one in lent:
+                if isinstance(one, _LentBox):
+                    one.preforked.close()
+
+    def _end(
+        self, places: Mapping[int, PooledBox], end: Mapping[str, Any]
+    ) -> list[tuple[int, dict[str, Any]]]:
+        """End these seats side by side: every box is asked before the first answer is read."""
+        closed = end.get("closed")
+        gone = {n for n in closed if type(n) is int} if isinstance(closed, list) else set()
+        asked: dict[int, HostFault | None] = {}
+        for number, place in places.items():
+            asked[number] = None
+            deadline = time.monotonic() + SEND_SECONDS
+            try:
+                place.is_leaving = not self._launcher.reusable or place.has_served_long_enough
+                supervisor_client.request_end(
+                    place.box, number in gone, not place.is_leaving, deadline
+                )
+            except HostFault as fault:
+                asked[number] = fault
+        # One deadline for all: each could be held up, and the worker does not wait for the sum.
+        until = time.monotonic() + END_SECONDS
+        found = {n: self._ended(place, asked[n], until) for n, place in places.items()}
+        lost = {n: fault for n, fault in found.items() if isinstance(fault, HostFault)}
+        if lost:
+            with ThreadPoolExecutor(len(lost)) as threads:
+                reports = threads.map(self._lost, map(places.__getitem__, lost), lost.values())
+                found.update(zip(lost, reports, strict=True))
+        return [(n, report) for n, report in found.items() if not isinstance(report, HostFault)]
+
+    def _ended(
+        self, place: PooledBox, trouble: HostFault | None, until: float
+    ) -> dict[str, Any] | HostFault:
+        """The report of a seat whose box answers in time, or why there is none."""
+        try:
+            if trouble is not None:
+                raise trouble
+            ended = supervisor_client.receive_end(
+                place.box, max(until, time.monotonic() + ANSWERED_SECONDS)
+            )
+        except HostFault as fault:
+            return fault
+        out_of_memory = ended.out_of_memory or self._out_of_memory(place)
+        if not self._launcher.reusable:
+            self._pool.discard(place, wait=True)
+            return _end_report(ended, out_of_memory, clean=True)
+        if ended.clean and not out_of_memory:
+            self._pool.give_back(place)
+        else:
+            _print_line(f"box {place.box.spec.name} is thrown away after a match")
+            self._pool.discard(place)
+        return _end_report(ended, out_of_memory, clean=ended.clean)
+
+    def _lost(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
+        """The report of a seat whose box does not answer any more."""
+        hosts = self._launcher.lost_by_host(place.box)
+        out_of_memory = self._out_of_memory(place)
+        self._pool.discard(place)
+        if hosts is not None:
+            _print_line(f"box {place.box.spec.name} was lost: {hosts}")
+            return {"op": "fault", "reason": f"{hosts} ({fault})"}
+        # Otherwise the agent can have done this to its box, so it is not the host's fault.
+        _print_line(f"box {place.box.spec.name} was lost in a match: {fault}")
+        return _end_report(
+            MatchEnd(None, None, out_of_memory, [], False), out_of_memory, clean=False
+        )
+
+    def _out_of_memory(self, place: PooledBox) -> bool:
+        # A box is thrown away after its first such kill, so any count is this match's.
+        return self._launcher.oom_kills(place.box) > 0
+
+
+class _DigestCache:
+    """Digests of bundles, by what the kernel says of their files: unchanged ones are read once.
+
+    A file's change time cannot be set by its owner, so equal numbers mean equal bytes. Whatever a
+    box is bound to is read again all the same.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], str] = {}
+        self._lock = threading.Lock()
+
+    def of(self, bundle: int) -> tuple[str, int]:
+        """Digest and size; BundleRefused when it is too large."""
+        status = os.fstat(bundle)
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        identity = (status.st_dev, status.st_ino, status.st_size, *times)
+        with self._lock:
+            known = self._known.get(identity)
+        if known is not None:
+            return known, status.st_size
+        digest, size = digest_and_size(bundle)
+        # One written to this very moment may change again within the clock's last tick.
+        if size == status.st_size and time.time_ns() - status.st_ctime_ns > 1_000_000_000:
+            with self._lock:
+                if len(self._known) >= _DIGESTS_KEPT:
+                    self._known.clear()
+                self._known[identity] = digest
+        return digest, size
+
+
+def digest_and_size(bundle: int) -> tuple[str, int]:
+    """Digest and size of the bundle's bytes; BundleRefused when it is too large."""
+    status = os.fstat(bundle)
+    if not stat.S_ISREG(status.st_mode):
+        raise HostFault("bundle: the descriptor is not of a regular file")
+    if status.st_size > MOST_BUNDLE_BYTES:
+        raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
+    digest, offset = hashlib.sha256(), 0
+    while chunk := os.pread(bundle, 1 << 20, offset):
+        digest.update(chunk)
+        offset += len(chunk)
+        if offset > MOST_BUNDLE_BYTES:
+            raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
+    return digest.hexdigest(), offset
+
+
+def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
+    seats = end.get("seats")
+    if end.get("op") != "end" or not isinstance(seats, list):
+        raise wire.WireError("only the end of seats is expected now")
+    if any(type(number) is not int or number not in open_seats for number in seats):
+        raise wire.WireError("a seat was ended that is not open")
+    return list(dict.fromkeys(seats))
+
+
+def _end_report(ended: MatchEnd, out_of_memory: bool, *, clean: bool) -> dict[str, Any]:
+    return {
+        "op": "ended",
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+        "out_of_memory": out_of_memory,
+        "log": ended.log,
+        "clean": clean,
+    }
+
+
+def _print_line(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"node: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,245 @@
+"""The process that makes callers, and the daemon's hand on it.
+
+A caller is forked from a process that has everything imported, the authorities of TLS among it, and
+one thread: so it starts in milliseconds, needs no file any more, and dies with its parent. That
+process dies with the daemon. Whatever it is asked goes one after another and is short.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import encodings.idna  # noqa: F401  TLS asks for it at its first name: too late to be found
+import gc
+import os
+import secrets
+import signal
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from egress import guard
+from sandbox.box import harden, seccomp, wire, zygote
+from sandbox.box.output_capture import MATCH_BYTES, OutputCapture
+from sandbox.errors import HostFault
+from sandbox.remote import caller, syscall_filter
+from sandbox.remote.manifest import read_manifest
+
+ASK_SECONDS: Final = 10.0
+ENDING_SECONDS: Final = 0.2
+"""For a caller that seems to be ending by itself, so that it can be told how."""
+MEMORY_BYTES: Final = 1 << 30
+COMPLAINT_BYTES: Final = 4000
+LIMITS: Final = {
+    "CORE": 1,
+    "CPU": 120,  # s; a request takes some milliseconds of it, and a match has some thousands
+    "FSIZE": MATCH_BYTES,
+    "NOFILE": 64,
+    "AS": MEMORY_BYTES,
+    "MEMLOCK": 64 << 10,
+    "MSGQUEUE": 0,
+    "NICE": 0,
+    "RTPRIO": 0,
+}
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_NO_NEW_PRIVS: Final = 38
+
+
+@dataclass(frozen=True)
+class CallerProcess:
+    """A caller at work, and what the daemon has of it."""
+
+    pid: int
+    agent: socket.socket
+    """The referee's end."""
+    report: socket.socket
+    """Where it says whether its agent is there, and behind that what failed in it."""
+    log: OutputCapture
+
+    def complaint(self) -> str:
+        """What it left behind of a failure of its own, if it ended by one; in one line, quoted."""
+        with contextlib.suppress(OSError):
+            if said := self.report.recv(COMPLAINT_BYTES, socket.MSG_DONTWAIT):
+                return repr(said.decode("utf-8", "replace"))
+        return ""
+
+    def close(self) -> None:
+        """Give up its connections; the log stays."""
+        self.agent.close()
+        self.report.close()
+
+
+class CallerSpawner:
+    """Makes and ends callers; for all threads of the daemon."""
+
+    def __init__(
+        self, rules: guard.Rules, lost: Callable[[], None], say: Callable[[str], None]
+    ) -> None:
+        """To be made while the daemon has one thread; ``lost`` is called if the maker dies,
+        ``say`` with what failed in a caller. OSError where callers cannot be confined."""
+        code = syscall_filter.compile_filter()
+        self._say = say
+        self._control, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        self._lost = lost
+        daemon = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._control.close()
+            _run_maker(theirs, rules, daemon, code)
+        theirs.close()
+
+    def begin(self, manifest: bytes) -> CallerProcess:
+        """A caller for the agent of this remote submission, which reads well."""
+        mark = secrets.token_hex(16)
+        with contextlib.ExitStack() as undo:
+            theirs: list[int] = []
+            undo.callback(wire.close_all, theirs)
+            log = os.memfd_create("log", os.MFD_CLOEXEC)
+            undo.callback(os.close, log)
+            agent, its_agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            theirs.append(its_agent.detach())
+            undo.enter_context(agent)
+            report, its_report = socket.socketpair()
+            theirs.append(its_report.detach())
+            undo.enter_context(report)
+            message = {"op": "begin", "manifest": manifest.decode("ascii"), "mark": mark}
+            answer = self._ask(message, (log, *theirs))
+            undo.pop_all()
+        wire.close_all(theirs)
+        captured = OutputCapture(log, mark.encode() + b":", [MATCH_BYTES])
+        return CallerProcess(int(answer["pid"]), agent, report, captured)
+
+    def end(
+        self, begun: CallerProcess, *, is_ending: bool
+    ) -> tuple[int | None, list[tuple[int, str, str]]]:
+        """Kill it; its exit code (negative: a signal) if it ended by itself, and its log."""
+        begun.agent.close()
+        try:
+            seconds = ENDING_SECONDS if is_ending else 0.0
+            status = self._ask({"op": "end", "pid": begun.pid, "seconds": seconds})["status"]
+            os.lseek(begun.log.fd, 0, os.SEEK_SET)
+            while begun.log.drain():
+                pass
+            log = [(step, text, "") for step, text in sorted(begun.log.texts().items())]
+            if complaint := begun.complaint():
+                self._say(f"a caller failed: {complaint}")
+        finally:
+            begun.close()
+            begun.log.close()
+        return None if status is None else os.waitstatus_to_exitcode(status), log
+
+    def close(self) -> None:
+        """End the maker, and with it all callers."""
+        self._control.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+    def _ask(self, message: dict[str, Any], fds: tuple[int, ...] = ()) -> dict[str, Any]:
+        with self._lock:
+            try:
+                deadline = time.monotonic() + ASK_SECONDS
+                wire.send_frame(self._control, message, fds, deadline=deadline)
+                answer, _ = wire.receive_frame(self._control, deadline=deadline)
+            except (wire.WireError, OSError) as error:
+                self._lost()
+                raise HostFault(f"the maker of callers is gone: {error}") from None
+        if "fault" in answer:
+            raise HostFault(str(answer["fault"]))
+        return answer
+
+
+def _run_maker(control: socket.socket, rules: guard.Rules, daemon: int, code: bytes) -> NoReturn:
+    """The maker's life; never returns into the daemon's code."""
+    try:
+        os.setsid()  # Ctrl-C is for the daemon
+        _die_with_parent(daemon)
+        harden.drop_capabilities()
+        harden.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+        harden.forbid_tracing()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        harden.keep_files([_open_null(), 1, 2, control.detach()])
+        with contextlib.suppress(OSError):  # without authorities https fails, and says so
+            guard.tls_context()
+        _forget_environment()
+        gc.freeze()
+        _serve_spawn_requests(socket.socket(fileno=3), rules, code)
+    except (wire.ConnectionClosed, wire.WireError):
+        os._exit(0)  # the daemon has gone
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(70)
+
+
+def _serve_spawn_requests(control: socket.socket, rules: guard.Rules, code: bytes) -> None:
+    maker = os.getpid()
+    while True:
+        message, fds = wire.receive_frame(control, max_fds=3)
+        if message["op"] == "begin":
+            try:
+                pid = os.fork()
+            except OSError as error:
+                wire.close_all(fds)
+                wire.send_frame(control, {"fault": f"no caller can be started: {error.strerror}"})
+                continue
+            if pid == 0:
+                _become_caller(maker, message, fds, rules, code)
+            wire.close_all(fds)
+            wire.send_frame(control, {"pid": pid})
+        else:
+            wire.send_frame(control, zygote.end_and_reap(message["pid"], message["seconds"]))
+
+
+def _become_caller(
+    maker: int, message: dict[str, Any], fds: list[int], rules: guard.Rules, filter_code: bytes
+) -> NoReturn:
+    """``fds``: log, the referee's connection, the report's, to which our errors go too."""
+    code, complaints = 70, fds[-1]
+    try:
+        _die_with_parent(maker)
+        log, agent, report = fds
+        harden.keep_files([_open_null(), log, _open_null(), agent, report])
+        complaints = caller.REPORT_FD
+        os.setsid()
+        harden.set_limits(LIMITS)
+        harden.empty_capability_sets()
+        harden.forbid_tracing()
+        seccomp.install_filter(filter_code)
+        address, api = read_manifest(message["manifest"].encode("ascii"))
+        caller.run_caller(address, api, rules, message["mark"].encode() + b":")
+        code = 0
+    except ConnectionError:
+        code = 0  # the referee has gone
+    except BaseException:
+        trace = traceback.format_exc().encode("utf-8", "replace")[-COMPLAINT_BYTES:]
+        with contextlib.suppress(OSError):
+            os.write(complaints, trace)
+    finally:
+        os._exit(code)
+
+
+def _forget_environment() -> None:
+    """The first bytes of it too, which stay where they were and which /proc shows."""
+    os.environ.clear()
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = int(fields[47]), int(fields[48])  # proc(5): the fields 50 and 51 of all
+    ctypes.memset(start, 0, end - start)
+
+
+def _die_with_parent(parent: int) -> None:
+    harden.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def _open_null() -> int:
+    return os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)

@@ -1,0 +1,52 @@
+"""Which entry a team stands by: the one its owner declared, else its best."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from ladder.entries import declared_entry
+from ladder.entries.request_models import Declaration
+from ladder.ids import EntryId
+from services.http import permissions
+from services.http.app_state import Db
+from services.http.auth import Anyone, Writer
+from services.http.path_parameters import SeasonKey, TeamKey
+from services.http.problems import problem_responses
+
+router = APIRouter(prefix="/v1", tags=["seasons"])
+PATH = "/seasons/{season}/teams/{team}/entry"
+
+
+class DeclaredOut(BaseModel):
+    season_id: str
+    team_id: str
+    entry_id: str | None = Field(description="null: the team stands by its best entry")
+
+
+@router.get(PATH, summary="Read what a team stands by", responses=problem_responses(404))
+def read_declared(season: SeasonKey, team: TeamKey, conn: Db, who: Anyone) -> DeclaredOut:
+    """The entry its owner declared, if any."""
+    found, playing = (
+        permissions.visible_season(conn, who, season),
+        permissions.visible_team(conn, who, team),
+    )
+    entry_id = declared_entry.declared_entry_of_team(conn, found.id, playing.id)
+    return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=entry_id)
+
+
+@router.put(
+    PATH, summary="Declare what a team stands by", responses=problem_responses(403, 404, 409)
+)
+def declare_entry(
+    season: SeasonKey, team: TeamKey, body: Declaration, conn: Db, who: Writer
+) -> DeclaredOut:
+    """Until uploads lock, for the team's own people: rank and medal go by this entry alone, from
+    its first rated match on."""
+    found, playing = (
+        permissions.visible_season(conn, who, season),
+        permissions.owned_team(conn, who, team),
+    )
+    chosen = None if body.entry is None else EntryId(body.entry)
+    declared_entry.declare_entry(conn, found.id, playing.id, chosen, who.user_id)
+    return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=chosen)

@@ -1,0 +1,266 @@
+"""Repair of a season by its hosts, and the log of all that was done beyond the course of play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.ids import RejudgementId
+from ladder.leagues.medals import Medal
+from ladder.moderation import disqualifications, rejudgements
+from ladder.moderation.request_models import (
+    Cancellation,
+    DisqualificationRequest,
+    NewRejudgement,
+    PreviewRequest,
+)
+from ladder.people import audit_log
+from services.api.leaderboard import EstimateOut
+from services.api.seasons import MeasureOut
+from services.http import permissions
+from services.http.app_state import Db
+from services.http.auth import Host, Known
+from services.http.idempotency import Idempotent
+from services.http.paging import Page, Paging
+from services.http.path_parameters import LeagueKey, RejudgementKey, SeasonKey
+from services.http.problems import problem_responses
+
+router = APIRouter(prefix="/v1", tags=["repair"])
+MATCHES_SHOWN: Final = 200
+
+
+class DisqualificationOut(BaseModel):
+    """What was done to whom."""
+
+    model_config = ConfigDict(from_attributes=True)
+    audit_id: str = Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    subject: str
+    entries: list[str] = Field(description="those that it changed")
+
+
+class SuspectResultOut(BaseModel):
+    """A result that stands, and where it came from."""
+
+    model_config = ConfigDict(from_attributes=True)
+    match_id: str = Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    no: int = Field(description="in the season's log")
+    finished_at: datetime
+    worker: str
+    node: str
+    image_digest: str
+    rules_digest: str
+
+
+class BoardRowOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    entry_id: str
+    agent_name: str
+    score: float | None = Field(description="null where a match has one seat")
+    rank: int | None
+    medal: Medal | None
+    estimates: list[EstimateOut] = Field(description="empty where entries are rated")
+
+
+class BoardChangeOut(BaseModel):
+    """A team, or a reference agent, that would stand elsewhere."""
+
+    model_config = ConfigDict(from_attributes=True)
+    team_name: str
+    before: BoardRowOut | None
+    after: BoardRowOut | None
+
+
+class RejudgementPreviewOut(BaseModel):
+    """What would be judged again, and what these results make of the official standing."""
+
+    total: int = Field(description="matches")
+    matches: list[SuspectResultOut] = Field(description=f"the first {MATCHES_SHOWN} of them")
+    version: int | None = Field(
+        description="of the official standing that is compared; null before the first, and where a "
+        "match has one seat"
+    )
+    measures: list[MeasureOut] = Field(
+        description="what is compared where a match has one seat; else empty"
+    )
+    changes: list[BoardChangeOut] = Field(description="if these results were void, best first")
+
+
+class RejudgementOut(BaseModel):
+    """Matches that are judged again as one act, and how far that is."""
+
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["rej_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    season_id: str
+    predicate: dict[str, Any]
+    reason: str
+    created_at: datetime
+    state: rejudgements.RejudgementState = Field(
+        description="`judging` until it has ended; `done`; `void`: nothing could be played again;"
+        " `cancelled`"
+    )
+    ended_at: datetime | None
+    total: int
+    waiting: int = Field(description="not queued yet")
+    under_way: int
+    done: int = Field(description="the new result stands")
+    void: int = Field(description="could not be played; the old result stands")
+    refused: int = Field(
+        description="never queued: judged again otherwise meanwhile, or called off"
+    )
+
+
+class AuditEntryOut(BaseModel):
+    """One act beyond the course of play."""
+
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    season_id: str | None
+    by_user: str | None = Field(description="null: the operator, at the machine itself")
+    by_name: str | None
+    act: str = Field(examples=["disqualify"])
+    subject: str
+    reason: str
+    details: dict[str, Any]
+    created_at: datetime
+
+
+@router.get(
+    "/leagues/{league}/audits", summary="List audited acts", responses=problem_responses(403, 404)
+)
+def list_audits(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[AuditEntryOut]:
+    """Hosts and administrators only: who changed what beyond the course of play, and why. Newest
+    first."""
+    found = permissions.hosted_league(conn, who, league)
+    rows = audit_log.list_audits(conn, found.id, after=span.after, limit=span.limit)
+    return span.page(rows, lambda row: row.id, AuditEntryOut.model_validate)
+
+
+@router.post(
+    "/seasons/{season}/disqualifications",
+    status_code=201,
+    summary="Disqualify",
+    response_model=DisqualificationOut,
+    responses=problem_responses(403, 404, 409),
+)
+def disqualify(
+    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Idempotent
+) -> Response:
+    """Hosts and administrators only. Takes an entry, or all of an agent or a team, out of the
+    season: the official standing is fitted as if it had never played. Matches and the live ratings
+    of others stay as they are. An agent or team enters nothing more in the season."""
+    return _change_disqualification(disqualifications.disqualify, season, body, conn, who, once)
+
+
+@router.post(
+    "/seasons/{season}/reinstatements",
+    status_code=201,
+    summary="Undo a disqualification",
+    response_model=DisqualificationOut,
+    responses=problem_responses(403, 404, 409),
+)
+def reinstate(
+    season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Idempotent
+) -> Response:
+    """Hosts and administrators only. The results count again, and what was active plays again; what
+    another disqualification covers stays out."""
+    return _change_disqualification(disqualifications.reinstate, season, body, conn, who, once)
+
+
+@router.post(
+    "/seasons/{season}/rejudgements/preview",
+    summary="Preview a rejudgement",
+    responses=problem_responses(403, 404),
+)
+def preview_rejudgement(
+    season: SeasonKey, body: PreviewRequest, conn: Db, who: Host
+) -> RejudgementPreviewOut:
+    """Hosts and administrators only. Which results the predicate fits, and how the official scores,
+    ranks and medals would differ if they were void. Nothing is changed."""
+    found = permissions.hosted_season(conn, who, season)[0]
+    seen = rejudgements.preview_rejudgement(conn, found.id, body.predicate.meant())
+    return RejudgementPreviewOut(
+        total=len(seen.suspects),
+        matches=[SuspectResultOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],
+        version=seen.version,
+        measures=[MeasureOut.model_validate(each) for each in found.measures],
+        changes=[BoardChangeOut.model_validate(one) for one in seen.changes],
+    )
+
+
+@router.post(
+    "/seasons/{season}/rejudgements",
+    status_code=201,
+    summary="Judge matches again",
+    response_model=RejudgementOut,
+    responses=problem_responses(403, 404, 409),
+)
+def create_rejudgement(
+    season: SeasonKey, body: NewRejudgement, conn: Db, who: Host, once: Idempotent
+) -> Response:
+    """Hosts and administrators only. The matches are played once more with their lineups and seeds,
+    a few at a time; each new result takes the place of the old one. A finished season plays these
+    alone, and its final standing is fitted anew."""
+    found = permissions.hosted_season(conn, who, season)[0]
+
+    def create() -> RejudgementOut:
+        made = rejudgements.create_rejudgement(
+            conn, found.id, body.predicate.meant(), by=who.user_id, reason=body.reason
+        )
+        return RejudgementOut.model_validate(made)
+
+    return once.run(create)
+
+
+@router.get(
+    "/rejudgements/{rejudgement}",
+    summary="Read a rejudgement",
+    responses=problem_responses(403, 404),
+)
+def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> RejudgementOut:
+    """Hosts and administrators only: how many are done of how many."""
+    found = rejudgements.get_rejudgement(conn, RejudgementId(rejudgement))
+    permissions.hosted_league(conn, who, found.league_id)
+    return RejudgementOut.model_validate(found)
+
+
+@router.post(
+    "/rejudgements/{rejudgement}/cancellations",
+    status_code=201,
+    summary="Call a rejudgement off",
+    response_model=RejudgementOut,
+    responses=problem_responses(403, 404, 409),
+)
+def cancel_rejudgement(
+    rejudgement: RejudgementKey, body: Cancellation, conn: Db, who: Host, once: Idempotent
+) -> Response:
+    """Hosts and administrators only. What was not played again yet keeps its old result, matches
+    under way too; what was accepted stands, and medals can be sealed again."""
+    found = rejudgements.get_rejudgement(conn, RejudgementId(rejudgement))
+    permissions.hosted_league(conn, who, found.league_id)
+
+    def create() -> RejudgementOut:
+        ended = rejudgements.cancel_rejudgement(conn, found.id, by=who.user_id, reason=body.reason)
+        return RejudgementOut.model_validate(ended)
+
+    return once.run(create)
+
+
+def _change_disqualification(
+    act: Callable[..., disqualifications.DisqualificationAct],
+    season: str,
+    body: DisqualificationRequest,
+    conn: Db,
+    who: Host,
+    once: Idempotent,
+) -> Response:
+    found = permissions.hosted_season(conn, who, season)[0]
+
+    def create() -> DisqualificationOut:
+        done = act(conn, found.id, body.subject, by=who.user_id, reason=body.reason)
+        return DisqualificationOut.model_validate(done)
+
+    return once.run(create)

@@ -1,0 +1,54 @@
+"""Remote agents: submissions that are an address of their owner's instead of a bundle."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from ladder.entries.request_models import NewRemote
+from services.api.submissions import UploadOut, upload_out
+from services.http import remote_agents
+from services.http.app_state import AppState, Db
+from services.http.auth import Writer
+from services.http.body_limits import seconds_since_arrival
+from services.http.idempotency import Idempotent
+from services.http.path_parameters import AgentKey, Filter
+from services.http.problems import problem_responses
+
+router = APIRouter(prefix="/v1", tags=["submissions"])
+
+
+@router.post(
+    "/agents/{agent}/remotes",
+    status_code=201,
+    summary="Submit a remote agent",
+    response_model=UploadOut,
+    responses={
+        200: {"model": UploadOut, "description": "The same address was here before"},
+        **problem_responses(403, 404, 409, 429),
+    },
+)
+def submit_remote(
+    agent: AgentKey,
+    body: NewRemote,
+    request: Request,
+    conn: Db,
+    who: Writer,
+    app_state: AppState,
+    once: Idempotent,
+    season: Filter = None,
+) -> Response:
+    """An address of yours in the place of a bundle, for a season that takes remote agents.
+
+    Repeating it gives the same submission and costs nothing. With `season` it also enters that
+    season and takes one of the team's uploads of the day, as a bundle does; one that was rejected
+    there is validated again.
+    """
+    agent_id, into = remote_agents.agent_and_season(
+        conn, who, agent, season, seconds_since_arrival(request)
+    )
+
+    def create() -> tuple[UploadOut, int]:
+        sent = remote_agents.submit_remote_agent(conn, app_state, who, body, agent_id, into)
+        return upload_out(conn, who, sent), 201 if sent.is_new else 200
+
+    return once.run(create)

@@ -1,0 +1,111 @@
+"""Child processes that never outlive us and stop when asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
+SERVICE_NICE: Final = -10
+"""Of a site, its databases and its workers: boxes weigh as much as ten processes on each core, and
+a page must not wait for them."""
+
+
+@dataclass
+class Child:
+    """A running child: its name for people, its process, and the signal that ends it in order."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    stop_signal: signal.Signals = signal.SIGTERM
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def ask_to_stop(self) -> None:
+        """Send the stop signal and return at once."""
+        if self.alive():
+            self.process.send_signal(self.stop_signal)
+
+    def stop(self, grace_seconds: float = 10.0) -> int:
+        """Stop and reap; SIGKILL when the grace is over. Idempotent; returns the exit status."""
+        self.ask_to_stop()
+        try:
+            return self.process.wait(grace_seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+def spawn(
+    name: str,
+    command: Sequence[str],
+    *,
+    log: Path,
+    uid: int | None = None,
+    nice: int = SERVICE_NICE,
+    stop_signal: signal.Signals = signal.SIGTERM,
+    death_signal: signal.Signals | None = None,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    inherit: Sequence[int] = (),
+) -> Child:
+    """Start ``command`` tied to this process: when we die, it gets ``death_signal``.
+
+    Call it from a thread that lives as long as the child should: the kernel looks at the thread.
+    The child has its own session, so that Ctrl-C in a terminal reaches us alone. Output is
+    appended to ``log``, which only its owner can read. It gets the descriptors in ``inherit``.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    tie = death_signal or stop_signal
+    tethered = [
+        *(sys.executable, "-I", "-S", str(DIE_WITH_PARENT)),
+        *(str(int(tie)), str(os.getpid()), str(-1 if uid is None else uid), str(nice)),
+        *command,
+    ]
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as sink:
+        os.fchmod(sink.fileno(), 0o600)  # an earlier version let others read it
+        process = subprocess.Popen(
+            tethered,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env=None if environment is None else dict(environment),
+            cwd=cwd,
+            pass_fds=inherit,
+            start_new_session=True,
+        )
+    return Child(name, process, stop_signal)
+
+
+def log_tail(log: Path, lines: int = 5) -> str:
+    """The last lines of a log, for an error message; empty when there is none."""
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+class Follower:
+    """Reads the lines that are appended to a log from now on."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._at = log.stat().st_size if log.exists() else 0
+
+    def lines(self) -> list[str]:
+        """Complete lines since the last call."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._at)
+                new, end, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._at += len(new) + len(end)
+        return new.decode("utf-8", "replace").splitlines()

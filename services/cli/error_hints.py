@@ -1,0 +1,83 @@
+"""Says what to type after the service refused a request, by the problem's type."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.cli.display import timestamp_text
+from services.cli.saved_login import (
+    Login,
+    MissingInput,
+    connect,
+    find_login,
+    renew_login_hint,
+    use_running_instance_hint,
+)
+from services.client import ApiError, Unreachable
+
+LISTED: Final = 20
+"""Most leagues that are listed after a wrong name."""
+LISTS: Final = {
+    "league": "peck league list",
+    "season": "peck league list",
+    "agent": "peck agent list",
+    "submission": "peck submissions",
+    "entry": "peck entries",
+    "match": "peck episodes --help",
+    "episode": "peck episodes --help",
+    "scrim": "peck scrim --help",
+    "team": "peck whoami",
+    "user": "peck whoami",
+    "token": "peck token list",
+    "invitation": "peck league invitations LEAGUE",
+    "rejudgement": "peck audits LEAGUE",
+}
+"""The command that lists what exists, by the kind of the thing that was not found."""
+AGAIN: Final = ("idempotency-mismatch", "digest-mismatch")
+
+
+def hints_after(error: ApiError, verb: str) -> list[str]:
+    """Lines to print after the message of a refusal (4xx); the last says what to type next.
+
+    ``verb`` is the refused command, such as ``peck league create``. Other errors get no lines.
+    """
+    if not 400 <= error.status < 500:
+        return []
+    login = find_login()
+    lines = (
+        [f"asked {login.address} (peck login); {use_running_instance_hint(login)}"]
+        if login.unused
+        else []
+    )
+    if error.problem.get("what") == "league":
+        lines += _league_list()
+    return [*lines, f"next: {_next_command(error, verb, login)}"]
+
+
+def _next_command(error: ApiError, verb: str, login: Login) -> str:
+    problem, kind = error.problem, error.slug
+    if kind == "unauthorized":
+        return renew_login_hint(login)
+    if kind == "forbidden":
+        scope = problem.get("scope")
+        return "peck whoami" + (f" (the token needs the scope {scope})" if scope else "")
+    if kind == "not-found" and problem.get("what") in LISTS:
+        return LISTS[str(problem["what"])]
+    if kind == "limit-reached" and problem.get("resets_at"):
+        return f"the same command after {timestamp_text(str(problem['resets_at']))} UTC"
+    if kind == "too-large":
+        return "peck league show LEAGUE (it says how large an upload may be)"
+    if kind in AGAIN:
+        return "the same command again"
+    return f"{verb} --help"
+
+
+def _league_list() -> list[str]:
+    """The leagues that the caller may see, on one line."""
+    try:
+        with connect(needs_token=False) as ladder:
+            slugs = [row["slug"] for row in ladder.leagues()]
+    except (ApiError, Unreachable, MissingInput):
+        return []
+    more = f" and {len(slugs) - LISTED} more" if len(slugs) > LISTED else ""
+    return [f"leagues here: {', '.join(slugs[:LISTED]) or 'none'}{more}"]

@@ -1,0 +1,253 @@
+"""Verbs that look: watch, insights, feed."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from services.cli.display import AsJson, duration_text, print_json, stdout, table, timestamp_text
+from services.cli.leaderboards import estimate_text
+from services.cli.name_lookup import own_agent, own_agents, season_key
+from services.cli.saved_login import MissingInput, connect
+from services.client import Client, Json
+
+
+def watch(
+    league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell whether a league goes on: its last match, how often one is expected, what is wrong.
+
+    Exits with 1 while there is an alarm, or while too few take part to fill a match.
+    """
+    with connect(needs_token=False) as ladder:
+        pulse = ladder.season_health(season_key(ladder, league, "(peck watch LEAGUE)"))
+    alarm, lacking = pulse["alarm"], pulse["lacking"]
+    if as_json:
+        print_json(pulse)
+    else:
+        last = "no match yet"
+        if pulse["last_match_at"]:
+            ago = duration_text(pulse["silent_seconds"])
+            last = f"last match {timestamp_text(pulse['last_match_at'])}, {ago} ago"
+        stdout.print(f"{last}; one is expected every {duration_text(pulse['expected_seconds'])}")
+        if alarm is not None:
+            stdout.print(f"alarm ({alarm['cause']}): {alarm['reason']}")
+        if alarm is not None and alarm["detail"]:
+            stdout.print(f"to do: {alarm['detail']}")
+        if lacking is not None:
+            stdout.print(f"cannot play: {lacking}")
+    if alarm is not None or lacking is not None:
+        raise typer.Exit(1)
+
+
+def insights(
+    agent: Annotated[
+        str | None, typer.Argument(help="Entry id, or an agent of yours; the only one if none.")
+    ] = None,
+    within: Annotated[
+        float, typer.Option(min=1, max=1000, help="Points to which the score is to be known.")
+    ] = 25.0,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an entry's games say: standing, prospects, opponents, seats, upsets, times.
+
+    Of an agent its newest entry that plays is shown. Expected shares are by the scores now.
+    """
+    with connect(needs_token=agent is None or not agent.startswith("ent_")) as ladder:
+        entry = ladder.entry(_find_entry_id(ladder, agent))
+        found = ladder.insights(entry["id"], within=within)
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(
+        f"{entry['agent_name']}, submission {entry['submission_number']}, {entry['state']}"
+    )
+    for line in _prospect_sentences(found):
+        stdout.print(line)
+    if not found["games"] or found["estimates"]:
+        return  # alone there is nobody to tell of
+    stdout.print()
+    table(["against", "duels", "expected", "actual"], map(_share_row, found["strengths"].items()))
+    stdout.print()
+    table(
+        ["seat", "games", "mean place", "expected", "actual"],
+        [
+            (row["seat"], row["games"], row["mean_placement"], *_share_row(("", row["share"]))[2:])
+            for row in found["seats"]
+        ],
+    )
+    stdout.print()
+    table(
+        ["opponent", "team", "games", "better", "tied", "worse", "reward"],
+        [
+            (
+                *(row["agent_name"], row["team_name"], row["games"]),
+                *(row["better"], row["tied"], row["worse"], row["reward_difference"]),
+            )
+            for row in found["opponents"]
+        ],
+    )
+    upsets = [("won", row) for row in found["upsets_won"]]
+    upsets += [("lost", row) for row in found["upsets_lost"]]
+    if upsets:
+        stdout.print()
+        table(
+            ["upset", "against", "chance", "match"],
+            [
+                (which, row["agent_name"], _percent(row["expected"]), row["match_id"])
+                for which, row in upsets
+            ],
+        )
+
+
+def _find_entry_id(ladder: Client, name: str | None) -> str:
+    """The entry meant: as given, else the newest one of an own agent that plays."""
+    if name is not None and name.startswith("ent_"):
+        return name
+    agents = own_agents(ladder)
+    if name is None and len(agents) != 1:
+        raise MissingInput(
+            f"name an agent: {', '.join(row['slug'] for row in agents) or 'none yet'}"
+        )
+    agent = agents[0] if name is None else own_agent(ladder, name)
+    rows = list(ladder.entries(agent=agent["id"]))
+    if not rows:
+        raise MissingInput(f"{agent['name']} is in no league yet; `peck submit` enters it")
+    order = ("active", "paused", "pending", "retired", "rejected")
+    return str(min(rows, key=lambda row: order.index(row["state"]))["id"])
+
+
+def _games_left_text(found: Json) -> str:
+    """How far the score is from being known."""
+    left, within = found["games_left"], f"{found['within']:g}"
+    if left is None:
+        return f"games alone will not make the score known to +-{within}"
+    if not left:
+        return f"the score is known to +-{within}"
+    hours = "" if found["hours_left"] is None else f", about {found['hours_left']:.1f} h"
+    return f"{left} games until the score is known to +-{within}{hours}"
+
+
+def _prospect_sentences(found: Json) -> list[str]:
+    """Standing, chances, games left, pace and times, a sentence each."""
+    lines = []
+    place = found["official"]
+    if place is not None:
+        gold, silver, bronze = (_percent(chance) for chance in place["chances"])
+        lines.append(
+            f"official score {place['score']:.0f} +- {1.96 * place['sigma']:.0f}, rank "
+            f"{place['rank_low']} to {place['rank_high']} (95 %); gold {gold}, silver or better "
+            f"{silver}, any medal {bronze}"
+        )
+    if found["first_match_seconds"] is not None:
+        lines.append(
+            f"first rated match over in about {duration_text(found['first_match_seconds'])}"
+        )
+    lines += [
+        f"{one['title'].lower()}: {estimate_text(one) or 'not yet'}" for one in found["estimates"]
+    ]
+    if not found["estimates"]:
+        lines.append(_games_left_text(found))
+    pace = found["pace"]
+    each = "" if pace["games_an_hour"] is None else f", {pace['games_an_hour']:.1f} an agent"
+    lines.append(f"pace: {pace['matches_an_hour']:.0f} matches an hour{each}")
+    verdicts = ", ".join(f"{count} {name}" for name, count in sorted(found["verdicts"].items()))
+    lines.append(f"last {found['games']} games: {verdicts or 'none'}")
+    times = found["times"]
+    if times is not None:
+        slowest = times["slowest_move_max_seconds"]
+        lines.append(
+            f"charged a match: median {times['match_median_seconds']:.2f} s, 99 in 100 below "
+            f"{times['match_p99_seconds']:.2f} s; slowest move: median "
+            f"{times['slowest_move_median_seconds']:.3f} s, 99 in 100 below "
+            f"{times['slowest_move_p99_seconds']:.3f} s, ever "
+            f"{slowest:.3f} s of {times['act_seconds']:g} s"
+        )
+    return lines
+
+
+def _share_row(row: tuple[str, Json]) -> tuple[str, int, str | None, str | None]:
+    name, share = row
+    if not share["duels"]:
+        return name, 0, None, None
+    return name, share["duels"], _percent(share["expected"]), _percent(share["actual"])
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def feed(
+    show: Annotated[int, typer.Option("-n", "--show", min=1, help="Items to show.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens from now on.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happened to your teams: validations, rated results, corrections, scrims, medals.
+
+    Newest last. With --follow and --json each item is a line of its own.
+    """
+    with connect() as ladder:
+        items = list(ladder.feed(most=show))
+        items.reverse()
+        if as_json and not follow:
+            print_json(items)
+            return
+        for item in items:
+            _print_item(item, as_json)
+        if not items and not follow:
+            stdout.print("(nothing)")
+        if follow:
+            try:
+                for item in ladder.follow(items[-1]["key"] if items else None):
+                    _print_item(item, as_json)
+            except KeyboardInterrupt:
+                pass
+
+
+def _print_item(item: Json, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(item), flush=True)
+    else:
+        stdout.print(f"{timestamp_text(item['at'])}  {item['league']}  {_item_sentence(item)}")
+
+
+def _item_sentence(item: Json) -> str:
+    """An item as a sentence."""
+    kind, name = item["kind"], item["agent_name"]
+    if kind == "passed":
+        return f"{name} passed its validation ({item['entry_id']})"
+    if kind == "failed":
+        return f"{name} failed its validation: {item['reason']}"
+    if kind == "paused":
+        return f"{name} is paused, its address is away: {item['reason']} ({item['entry_id']})"
+    if kind == "resumed":
+        return f"{name} answers, and plays again ({item['entry_id']})"
+    if kind == "given_up":
+        return f"{name} is retired: {item['reason']} ({item['entry_id']})"
+    if kind == "scrim":
+        done = f"{item['finished_games']} of {item['games']} games"
+        return f"a scrim is over, {done} played ({item['scrim_id']})"
+    if kind in ("sealed", "unsealed", "awarded"):
+        told = {"sealed": "is sealed", "unsealed": "is no longer sealed", "awarded": "is awarded"}
+        return f"{item['team_name']}: a {item['medal']} medal {told[kind]}"
+    change = ""
+    if item["mu_after"] is not None:
+        change = f" {item['mu_after'] - item['mu_before']:+.0f}"
+    if kind == "corrected":
+        return f"a result was taken back: {name}{change} ({item['match_id']})"
+    fault = "" if item["verdict"] == "DONE" else f", {item['verdict']}"
+    if item["seats"] == 1:
+        return f"{name} played{fault} ({item['match_id']})"
+    place = f"placed {item['placement']} of {item['seats']}{fault}"
+    return f"{name} {place},{change} ({item['match_id']})"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(watch)
+    app.command()(insights)
+    app.command()(feed)

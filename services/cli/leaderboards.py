@@ -1,0 +1,208 @@
+"""Verbs on the ladder: leaderboard, seals, declare; and medal rules as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.name_lookup import season_key
+from services.cli.saved_login import MissingInput, connect
+from services.client import Client, Json
+
+MEDALS_HELP: Final = (
+    "Who earns one: table (Kaggle's), lines:1210,1080,1050 (least score of gold, silver, bronze), "
+    "counts:1,2,3 (teams of each) or shares:0.1,0.1,0.2 (of the teams)."
+)
+
+
+def leaderboard(
+    league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
+    show: Annotated[int, typer.Option("-n", "--show", min=1, help="Rows to show.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show the leaderboard of a league's current season.
+
+    Rank, score and medal are official: fitted to all results of the season. "live" moves with each
+    match. Behind a medal stands whether it is likely, sealed or awarded at the end, and the
+    probability that it, or a better one, is deserved. Where matches have one seat, rank and medal
+    go by the game's own measures, each with its 95 % interval.
+    """
+    with connect(needs_token=False) as ladder:
+        rows = list(ladder.leaderboard(_season_key(ladder, league, "leaderboard"), most=show))
+    if as_json:
+        print_json(rows)
+        return
+    if rows and rows[0]["estimates"]:
+        _show_solo_board(rows)
+        return
+    table(
+        ["rank", "95 %", "team", "agent", "score", "+-", "live", "games", "last match", "medal"],
+        [
+            (
+                row["rank"],
+                _rank_interval(row),
+                row["team_name"],
+                _agent_text(row),
+                (row["official"] or row)["score"],
+                (row["official"] or row)["sigma"],
+                row["score"],
+                row["games"],
+                timestamp_text(row["last_match_at"]),
+                _medal_text(row),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _season_key(ladder: Client, league: str | None, verb: str) -> str:
+    return season_key(ladder, league, f"(peck {verb} LEAGUE)")
+
+
+def _agent_text(row: Mapping[str, Any]) -> str:
+    """Its name, and whether it runs elsewhere, or should."""
+    told = ["remote"] * row["remote"] + ["paused"] * row["paused"]
+    return f"{row['agent_name']} ({', '.join(told)})" if told else str(row["agent_name"])
+
+
+def _show_solo_board(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The board of a season with one seat."""
+    titles = [one["title"].lower() for one in rows[0]["estimates"]]
+    table(
+        ["rank", "team", "agent", *titles, "games", "last match", "medal"],
+        [
+            (
+                row["rank"],
+                row["team_name"],
+                row["agent_name"],
+                *(estimate_text(one) for one in row["estimates"]),
+                row["games"],
+                timestamp_text(row["last_match_at"]),
+                _medal_text(row),
+            )
+            for row in rows
+        ],
+    )
+
+
+def seals(
+    league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the medals that were sealed in a league's current season, newest first."""
+    with connect(needs_token=False) as ladder:
+        rows = ladder.seals(_season_key(ladder, league, "seals"))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["team", "medal", "probability", "standing", "sealed", "taken back", "by act"],
+        [
+            (
+                row["team_name"],
+                row["medal"],
+                f"{row['chance']:.1%}",
+                row["version"],
+                timestamp_text(row["sealed_at"]),
+                timestamp_text(row["unsealed_at"]),
+                row["audit_id"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def declare(
+    entry: Annotated[
+        str | None, typer.Argument(help="Entry id (ent_...), as `peck entries` lists it.")
+    ] = None,
+    best: Annotated[bool, typer.Option("--best", help="By the best one again.")] = False,
+    league: Annotated[
+        str | None, typer.Option("--league", "--season", help="With --best: slug, or season id.")
+    ] = None,
+    team: Annotated[str | None, typer.Option(help="With --best, if you have several.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Declare by which entry your team stands in a season, until uploads lock."""
+    if (entry is None) is not best:
+        raise MissingInput("name one entry (see `peck entries`), or say --best")
+    with connect() as ladder:
+        if entry is not None:
+            found = ladder.entry(entry)
+            season, whose = found["season_id"], found["team_id"]
+        else:
+            season, whose = season_key(ladder, league), team or _own_team(ladder)
+        said = ladder.declare(season, whose, entry)
+    if as_json:
+        print_json(said)
+    else:
+        stdout.print(f"your team stands by {said['entry_id'] or 'its best entry'}")
+
+
+def _own_team(ladder: Client) -> str:
+    """The only team there is. Raises Unset naming those there are."""
+    teams = ladder.me()["teams"]
+    if len(teams) != 1:
+        raise MissingInput(f"--team: name one of yours: {', '.join(row['slug'] for row in teams)}")
+    only: str = teams[0]["id"]
+    return only
+
+
+def _rank_interval(row: Mapping[str, Any]) -> str | None:
+    """The interval of the rank, where it has one."""
+    if row["rank"] is None or row["official"] is None:
+        return None
+    low, high = row["official"]["rank_low"], row["official"]["rank_high"]
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def estimate_text(one: Mapping[str, Any]) -> str | None:
+    """A measure and its interval: ``87.5% (79.1-92.9)``."""
+    if one["value"] is None:
+        return None
+    by, unit = (100, "%") if one["kind"] == "share" else (1, "")
+    shown = f"{by * one['value']:.1f}{unit}"
+    if one["low"] is None:
+        return shown
+    return f"{shown} ({by * one['low']:.1f}-{by * one['high']:.1f})"
+
+
+def _medal_text(row: Mapping[str, Any]) -> str | None:
+    if row["medal"] is None:
+        return "anchor" if row["is_anchor"] else None
+    if row["status"] == "sealed":
+        return f"{row['medal']} (sealed)"
+    odds = "" if row["chance"] is None else f" {row['chance']:.0%}"
+    return f"{row['medal']} ({row['status']}{odds})"
+
+
+def parse_medal_rules(text: str) -> Json:
+    """Rules as the API takes them. Raises Unset where the text has another form."""
+    kind, _, numbers = text.partition(":")
+    if text == "table":
+        return {"kind": kind}
+    try:
+        gold, silver, bronze = (float(number) for number in numbers.split(","))
+    except ValueError:
+        raise MissingInput(
+            f"--medals {text!r}: write table, or lines, counts or shares with three "
+            "numbers, as in lines:1210,1080,1050"
+        ) from None
+    return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
+
+
+def medal_rules_text(rules: Mapping[str, Any]) -> str:
+    """Rules as ``parse_medal_rules`` reads them."""
+    if rules["kind"] == "table":
+        return "table"
+    numbers = ",".join(f"{rules[name]:g}" for name in ("gold", "silver", "bronze"))
+    return f"{rules['kind']}:{numbers}"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(leaderboard)
+    app.command()(seals)
+    app.command()(declare)

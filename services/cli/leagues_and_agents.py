@@ -1,0 +1,248 @@
+"""Verbs of hosts and owners: league and agent."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from ladder.leagues import terms
+from services.cli.display import AsJson, print_json, stdout, table
+from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
+from services.cli.name_lookup import own_agent
+from services.cli.saved_login import MissingInput, connect
+from services.client import Json
+
+leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
+agents = typer.Typer(help="List own agents and open them for scrims.", no_args_is_help=True)
+
+
+@leagues.command("list")
+def list_leagues(as_json: AsJson = False) -> None:
+    """List the leagues you may see."""
+    with connect(needs_token=False) as ladder:
+        rows = list(ladder.leagues())
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["slug", "title", "game", "visibility", "state", "your role"],
+        [
+            (row["slug"], row["title"], row["game"], row["visibility"], row["state"], row["role"])
+            for row in rows
+        ],
+    )
+
+
+@leagues.command("show")
+def show_league(
+    league: Annotated[str, typer.Argument(help="Slug or id.")], as_json: AsJson = False
+) -> None:
+    """Show a league and its current season."""
+    with connect(needs_token=False) as ladder:
+        found = ladder.league(league)
+        season = ladder.season(found["current_season"]) if found["current_season"] else None
+    if as_json:
+        print_json({"league": found, "season": season})
+        return
+    print_league(found, season)
+
+
+def print_league(league: Json, season: Json | None) -> None:
+    stdout.print(f"{league['title']} ({league['slug']}), {league['game']}")
+    stdout.print(
+        f"{league['visibility']}, replays {league['replay_visibility']}, {league['state']}"
+    )
+    if season is None:
+        stdout.print("no season yet")
+        return
+    clock = season["clock"]
+    stdout.print(
+        f"season {season['number']} {season['state']}: {season['id']}, {season['seats']} seats, "
+        f"{season['daily_limit']} uploads a day, {clock['act_seconds']} s a move and "
+        f"{clock['bank_seconds']} s in the bank"
+    )
+    stdout.print(
+        f"medals {medal_rules_text(season['medals'])}, "
+        f"sealed from {season['medal_confidence']:.0%} on"
+        + (", and the season stops when all are" if season["stops_when_sealed"] else "")
+    )
+    if season["remote_agents"]:
+        stdout.print(terms.REMOTE)
+
+
+@leagues.command("create")
+def create_league(
+    slug: Annotated[str, typer.Argument(help="Name in addresses: a-z, 0-9 and -.")],
+    title: Annotated[str | None, typer.Option(help="Title; the slug if none.")] = None,
+    game: Annotated[str, typer.Option(help="One of the games of GET /v1/games.")] = "hungry_geese",
+    visibility: Annotated[str, typer.Option(help="public, invitation or private.")] = "public",
+    private: Annotated[bool, typer.Option("--private", help="Members only.")] = False,
+    replays: Annotated[
+        str, typer.Option(help="Who sees replays: public, members, own or after_close.")
+    ] = "public",
+    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    seats: Annotated[
+        int | None, typer.Option(min=1, max=16, help="4 if none, or what the game has.")
+    ] = None,
+    daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
+    active: Annotated[
+        int | None, typer.Option(min=1, help="An agent's newest uploads that play; all if none.")
+    ] = None,
+    max_bundle_mb: Annotated[int, typer.Option(min=1, max=512, help="Of one upload.")] = 100,
+    configuration: Annotated[
+        list[str] | None, typer.Option("--set", help="Of the game, as rows=9; repeatable.")
+    ] = None,
+    act_seconds: Annotated[
+        float | None, typer.Option(help="Free for each move; the game's own when left out.")
+    ] = None,
+    bank_seconds: Annotated[
+        float | None, typer.Option(help="Above that, for a whole episode; the game's own.")
+    ] = None,
+    opens: Annotated[
+        str | None, typer.Option(help="With a time zone: 2026-12-01T18:00+01:00; now if none.")
+    ] = None,
+    closes: Annotated[str | None, typer.Option(help="When uploads lock; never if none.")] = None,
+    ends: Annotated[str | None, typer.Option(help="When the last match is made.")] = None,
+    medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
+    ] = 0.95,
+    stop_when_sealed: Annotated[
+        bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
+    ] = False,
+    remote_agents: Annotated[
+        bool,
+        typer.Option(
+            "--remote-agents", help="Agents may run at addresses of their owners (Battlesnake)."
+        ),
+    ] = False,
+    anchor: Annotated[
+        list[str] | None,
+        typer.Option(help="Reference agent by name, or own submission's id; repeatable."),
+    ] = None,
+    fill: Annotated[
+        bool, typer.Option(help="Fill seats that competitors leave empty with reference agents.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Create a league with its first season, in one request. You become its host."""
+    dates = {"opens_at": opens, "closes_at": closes, "ends_at": ends}
+    clock = {"act_seconds": act_seconds, "bank_seconds": bank_seconds}
+    season: Json = {
+        "seats": seats,
+        "daily_limit": daily_limit,
+        "active_limit": active,
+        "max_bundle_bytes": max_bundle_mb << 20,
+        "configuration": dict(parse_setting(each) for each in configuration or ()),
+        "clock": {name: seconds for name, seconds in clock.items() if seconds is not None},
+        "medals": parse_medal_rules(medals),
+        "medal_confidence": confidence,
+        "stops_when_sealed": stop_when_sealed,
+        "remote_agents": remote_agents,
+        **{name: date for name, date in dates.items() if date is not None},
+    }
+    with connect() as ladder:
+        made = ladder.create_league(
+            slug,
+            title or slug,
+            game,
+            visibility="private" if private else visibility,
+            replay_visibility=replays,
+            description=description,
+            season=season,
+            anchors=anchor or [],
+            fill=fill,
+        )
+    first, entered, lacking = made.pop("season"), made.pop("anchors"), made.pop("lacking")
+    if as_json:
+        print_json({"league": made, "season": first, "anchors": entered, "lacking": lacking})
+        return
+    print_league(made, first)
+    print_anchors(slug, entered, lacking)
+
+
+@leagues.command("fill")
+def fill_league(
+    league: Annotated[str, typer.Argument(help="League slug, or season id.")],
+    anchor: Annotated[
+        list[str] | None,
+        typer.Option(help="Add this reference agent or own submission instead; repeatable."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add reference agents to a season until one agent can play."""
+    with connect() as ladder:
+        made = ladder.add_anchors(league, anchor or [], fill=not anchor)
+    if as_json:
+        print_json(made)
+    else:
+        print_anchors(league, made["anchors"], made["lacking"])
+
+
+def print_anchors(league: str, entered: list[Json], lacking: str | None) -> None:
+    """Prints which anchors entered and, if the season cannot play yet, why and what to type."""
+    if entered:
+        stdout.print(f"anchors: {', '.join(row['agent_name'] for row in entered)}")
+    if lacking:
+        stdout.print(f"cannot play yet: {lacking}")
+        stdout.print(f"peck submit main.py --agent NAME --league {league}")
+
+
+def parse_setting(text: str) -> tuple[str, object]:
+    """``rows=9`` as a name and a value. Raises Unset for what has no ``=``."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise MissingInput(f"--set: {text!r} is not NAME=VALUE, as in rows=9")
+    try:
+        return name, json.loads(value, parse_constant=str)
+    except ValueError:
+        return name, value
+
+
+@agents.command("list")
+def list_agents(as_json: AsJson = False) -> None:
+    """List the agents of your teams."""
+    with connect() as ladder:
+        rows = [row for team in ladder.me()["teams"] for row in ladder.agents(team["id"])]
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["slug", "name", "team", "scrims", "id"],
+        [
+            (
+                row["slug"],
+                row["name"],
+                row["team_name"],
+                "open" if row["open_for_scrims"] else "own team only",
+                row["id"],
+            )
+            for row in rows
+        ],
+    )
+
+
+@agents.command("open")
+def open_agent(
+    agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
+    close: Annotated[bool, typer.Option("--close", help="Close it again.")] = False,
+    daily: Annotated[int | None, typer.Option(min=0, help="Games per requester and day.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let other teams scrim against an agent."""
+    change: Json = {"open_for_scrims": not close}
+    if daily is not None:
+        change["scrims_per_requester_daily"] = daily
+    with connect() as ladder:
+        changed = ladder.change_agent(own_agent(ladder, agent)["id"], **change)
+    if as_json:
+        print_json(changed)
+    else:
+        stdout.print(f"{changed['name']} is {'closed' if close else 'open'} for scrims")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(leagues, name="league")
+    app.add_typer(agents, name="agent")

@@ -1,0 +1,118 @@
+"""Verbs on what was played: episodes, replay, logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from games import kaggle
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.saved_login import MissingInput, connect
+from services.client import Client
+
+Where = Annotated[
+    Path | None, typer.Option("-p", "--path", help="Folder to write to; stdout if '-'.")
+]
+
+
+def episodes(
+    submission: Annotated[str, typer.Argument(help="Submission id or number.")],
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List the matches a submission played, newest first."""
+    with connect() as ladder:
+        found = ladder.submission(submission)
+        entries = ladder.submission_entries(found["id"])
+        rows = [
+            match for entry in entries for match in ladder.matches(entry=entry["id"], most=limit)
+        ]
+    rows.sort(key=lambda match: match["id"], reverse=True)
+    if as_json:
+        print_json(rows[:limit])
+        return
+    table(
+        ["episode", "match", "kind", "state", "made", "place", "verdict", "against"],
+        [
+            (
+                match["episodes"][0]["number"] if match["episodes"] else None,
+                match["id"],
+                match["kind"],
+                match["state"],
+                timestamp_text(match["created_at"]),
+                mine["placement"],
+                mine["verdict"],
+                ", ".join(seat["agent_name"] for seat in match["seats"] if seat is not mine),
+            )
+            for match in rows[:limit]
+            for mine in [
+                next(seat for seat in match["seats"] if seat["submission_id"] == found["id"])
+            ]
+        ],
+    )
+
+
+def match_of(ladder: Client, key: str) -> tuple[str, int, str]:
+    """Match id, position, and the name for files: of a match id, or of an episode number."""
+    if key.isdigit():
+        found = ladder.match_of_episode(int(key))
+        return found["match_id"], found["position"], key
+    match = ladder.match(key)
+    if not match["episodes"]:
+        raise MissingInput(f"match {key} is {match['state']}: there is nothing to show yet")
+    return match["id"], 0, str(match["episodes"][0]["number"])
+
+
+def write_json(value: Any, folder: Path | None, name: str) -> None:
+    """JSON to a file of this name, or to stdout."""
+    if folder == Path("-"):
+        print(json.dumps(value))
+        return
+    target = (folder or Path()) / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(value))
+    stdout.print(str(target))
+
+
+def replay(
+    match: Annotated[str, typer.Argument(help="Match id or episode number.")],
+    path: Where = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="kaggle: loads in kaggle_environments; or peck. Kaggle's where the game has one.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Download a replay as episode-NUMBER-replay.json."""
+    with connect(needs_token=False) as ladder:
+        match_id, position, number = match_of(ladder, match)
+        if form is None:
+            form = "kaggle" if ladder.match(match_id)["game"] in kaggle.GAME_NAMES else "peck"
+        content = ladder.replay(match_id, form=form, episode=position)
+    write_json(content, Path("-") if as_json else path, f"episode-{number}-replay.json")
+
+
+def logs(
+    episode: Annotated[str, typer.Argument(help="Episode number or match id.")],
+    seat: Annotated[int, typer.Argument(min=0, help="Seat, from 0.")],
+    path: Where = None,
+    form: Annotated[str, typer.Option("--format", help="kaggle or raw.")] = "kaggle",
+    as_json: AsJson = False,
+) -> None:
+    """Download what an own agent printed, as episode-NUMBER-agent-SEAT-logs.json."""
+    with connect() as ladder:
+        match_id, _, number = match_of(ladder, episode)
+        content = ladder.seat_log(match_id, seat, form=form)
+    write_json(content, Path("-") if as_json else path, f"episode-{number}-agent-{seat}-logs.json")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(episodes)
+    app.command()(replay)
+    app.command()(logs)

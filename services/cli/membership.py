@@ -1,0 +1,153 @@
+"""Verbs of membership: join and agree, and for hosts the codes of a league."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.leagues_and_agents import leagues
+from services.cli.saved_login import MissingInput, connect
+from services.client import Json
+
+League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Agree to the terms without being asked.")]
+
+
+def join(
+    code: Annotated[str, typer.Argument(help="The invitation code, join_...")],
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Join a league by its invitation code, after reading what that means."""
+    with connect() as ladder:
+        invited = ladder.invited(code)
+        if not as_json:
+            stdout.print(f"{invited['title']} ({invited['slug']}), as {invited['role']}")
+        ask_for_agreement(invited["terms"], yes, quiet=as_json)
+        joined = ladder.join(code, invited["terms"]["digest"])
+    if as_json:
+        print_json(joined)
+        return
+    stdout.print(f"you are {joined['role']} of {joined['title']}")
+    if joined["role"] != "viewer":
+        stdout.print(f"peck submit main.py --agent NAME --league {joined['slug']}")
+
+
+def ask_for_agreement(terms: Json, yes: bool, *, quiet: bool) -> None:
+    """Shows the terms and asks; returns when they are agreed to."""
+    if not quiet:
+        stdout.print(terms["text"])
+    if yes:
+        return
+    if quiet or not sys.stdin.isatty():
+        raise MissingInput("read the terms (without --json), then say --yes to agree to them")
+    typer.confirm("Do you agree?", abort=True)
+
+
+@leagues.command("invite")
+def create_invitation(
+    league: League,
+    role: Annotated[str, typer.Option(help="competitor or viewer.")] = "competitor",
+    uses: Annotated[int | None, typer.Option(min=1, help="People it admits; any if none.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="When it ends, with a time zone: 2026-12-01T12:00+01:00.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="What it is for; for hosts only.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make an invitation code. It is shown this once."""
+    with connect() as ladder:
+        made = ladder.invite(league, role=role, max_uses=uses, expires_at=expires, label=label)
+    if as_json:
+        print_json(made)
+    else:
+        stdout.print(made["code"])
+
+
+@leagues.command("invitations")
+def list_invitations(league: League, as_json: AsJson = False) -> None:
+    """List a league's invitation codes, for its hosts."""
+    with connect() as ladder:
+        rows = list(ladder.invitations(league))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "label", "role", "used", "of", "expires", "revoked"],
+        [
+            (
+                row["id"],
+                row["label"],
+                row["role"],
+                row["uses"],
+                row["max_uses"],
+                timestamp_text(row["expires_at"]),
+                timestamp_text(row["revoked_at"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+@leagues.command("revoke")
+def revoke_invitation(
+    league: League,
+    invitation: Annotated[str, typer.Argument(help="Id from `peck league invitations`.")],
+    as_json: AsJson = False,
+) -> None:
+    """End an invitation code, at once and for good. Who joined by it stays."""
+    with connect() as ladder:
+        revoked = ladder.revoke_invitation(league, invitation)
+    if as_json:
+        print_json(revoked)
+    else:
+        stdout.print(f"revoked {invitation}; {revoked['uses']} joined by it")
+
+
+@leagues.command("terms")
+def read_terms(league: League, as_json: AsJson = False) -> None:
+    """Show what joining a league means, and whether you agreed."""
+    with connect(needs_token=False) as ladder:
+        terms = ladder.terms(league)
+    if as_json:
+        print_json(terms)
+        return
+    stdout.print(terms["text"])
+    if terms["agreed"]:
+        stdout.print(f"you agreed to this on {timestamp_text(terms['agreed_at'])}")
+
+
+@leagues.command("consent")
+def consent(
+    league: League,
+    visibility: Annotated[
+        str | None, typer.Option(help="As a host asks for; else today's.")
+    ] = None,
+    replays: Annotated[str | None, typer.Option(help="As a host asks for; else today's.")] = None,
+    remote_agents: Annotated[
+        bool, typer.Option("--remote-agents", help="As a host asks for: seasons that take them.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Agree to a league's terms, or to wider ones that its host asks for."""
+    with connect() as ladder:
+        terms = ladder.terms(
+            league,
+            visibility=visibility,
+            replay_visibility=replays,
+            remote_agents="true" if remote_agents else None,
+        )
+        ask_for_agreement(terms, yes, quiet=as_json)
+        agreed = ladder.consent(league, terms["digest"])
+    if as_json:
+        print_json(agreed)
+    else:
+        stdout.print(f"agreed on {timestamp_text(agreed['agreed_at'])}")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(join)

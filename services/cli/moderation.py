@@ -1,0 +1,231 @@
+"""Verbs of hosts when a season went wrong: disqualify, reinstate, rejudge, audits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.leaderboards import estimate_text
+from services.cli.name_lookup import season_key, slug_of
+from services.cli.saved_login import MissingInput, connect
+from services.client import Client, Json
+
+ENDS: Final = {
+    "void": "; none could be played, every old result stands",
+    "cancelled": "; called off, the rest keep their old results",
+}
+Subject = Annotated[
+    str, typer.Argument(help="Agent by name; or the id of an entry, an agent or a team.")
+]
+Reason = Annotated[str, typer.Option(help="One sentence, kept in the audit log.")]
+League = Annotated[str | None, typer.Option(help="League slug, or season id.")]
+
+
+def disqualify(
+    subject: Subject, reason: Reason, league: League = None, as_json: AsJson = False
+) -> None:
+    """Take an entry, or all of an agent or a team, out of a season.
+
+    The official standing is fitted as if it had never played; matches stay, and so do the live
+    ratings of others. An agent or team enters nothing more in the season.
+    """
+    with connect() as ladder:
+        season = season_key(ladder, league)
+        done = ladder.disqualify(season, subject_id(ladder, season, subject), reason)
+    print_done(done, "disqualified", as_json)
+
+
+def reinstate(
+    subject: Subject, reason: Reason, league: League = None, as_json: AsJson = False
+) -> None:
+    """Undo a disqualification: the results count again, and what was active plays again.
+
+    What another disqualification covers, of the entry, its agent or its team, stays out.
+    """
+    with connect() as ladder:
+        season = season_key(ladder, league)
+        done = ladder.reinstate(season, subject_id(ladder, season, subject), reason)
+    print_done(done, "reinstated", as_json)
+
+
+def rejudge(
+    league: League = None,
+    worker: Annotated[str | None, typer.Option(help="That brought the result.")] = None,
+    node: Annotated[str | None, typer.Option(help="That it was played on.")] = None,
+    image: Annotated[str | None, typer.Option(help="Digest of the box image.")] = None,
+    rules: Annotated[str | None, typer.Option(help="Digest of the game's rules.")] = None,
+    since: Annotated[str | None, typer.Option(help="Finished then or later, with a zone.")] = None,
+    until: Annotated[str | None, typer.Option(help="Finished before.")] = None,
+    agent: Annotated[str | None, typer.Option(help="That sat in it: name or id.")] = None,
+    verdict: Annotated[str | None, typer.Option(help="DONE, ERROR, INVALID or TIMEOUT.")] = None,
+    fault: Annotated[str | None, typer.Option(help="agent, worker, host or game.")] = None,
+    reason: Annotated[str | None, typer.Option(help="With --apply: one sentence.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Judge them again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge matches again that have something in common; without --apply show what it would be.
+
+    Shown are the matches, and how official scores, ranks and medals would differ if their results
+    were void. Applied, they are played once more with their lineups and seeds, a few at a time, and
+    each new result takes the place of the old one.
+    """
+    if apply and reason is None:
+        raise MissingInput("say why with --reason: it is kept in the audit log")
+    with connect() as ladder:
+        season = season_key(ladder, league)
+        predicate = {
+            "worker": worker,
+            "node": node,
+            "image_digest": image,
+            "rules_digest": rules,
+            "since": since,
+            "until": until,
+            "agent": None if agent is None else subject_id(ladder, season, agent),
+            "verdict": verdict,
+            "fault": fault,
+        }
+        if reason is not None and apply:
+            made = ladder.rejudge(season, reason, **predicate)
+        else:
+            made = ladder.preview_rejudgement(season, **predicate)
+    if as_json:
+        print_json(made)
+    elif apply:
+        print_progress(made)
+    else:
+        print_preview(made)
+
+
+def rejudgement(
+    key: Annotated[str, typer.Argument(help="Its id (rej_...), as `peck rejudge` printed it.")],
+    cancel: Annotated[bool, typer.Option("--cancel", help="Call it off.")] = False,
+    reason: Annotated[str | None, typer.Option(help="With --cancel: one sentence.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a rejudgement is; with --cancel call it off.
+
+    What was not played again by then keeps its old result, and medals can be sealed again.
+    """
+    if cancel and reason is None:
+        raise MissingInput("say why with --reason: it is kept in the audit log")
+    with connect() as ladder:
+        if reason is not None and cancel:
+            found = ladder.cancel_rejudgement(key, reason)
+        else:
+            found = ladder.rejudgement(key)
+    if as_json:
+        print_json(found)
+    else:
+        print_progress(found)
+
+
+def audits(
+    league: Annotated[str, typer.Argument(help="League slug or id.")],
+    show: Annotated[int, typer.Option("-n", "--show", min=1, help="Rows to show.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show what hosts did to a league beyond the course of play, and why; newest first."""
+    with connect() as ladder:
+        rows = list(ladder.audits(league, most=show))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["when", "who", "act", "subject", "reason"],
+        [
+            (
+                timestamp_text(row["created_at"]),
+                row["by_name"] or "operator",
+                row["act"],
+                row["subject"],
+                row["reason"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def subject_id(ladder: Client, season: str, name: str) -> str:
+    """The id as given, or of the agent of this name in the season. Raises Unset."""
+    if name.startswith(("ent_", "age_", "tea_")):
+        return name
+    wanted = slug_of(name)
+    found = {
+        row["agent_id"]
+        for row in ladder.entries(season=season)
+        if slug_of(row["agent_name"]) == wanted
+    }
+    if len(found) == 1:
+        return str(found.pop())
+    several = "several teams have" if found else "the season has no"
+    raise MissingInput(f"{several} agent {name!r}; give an id (ent_, age_ or tea_)")
+
+
+def print_preview(seen: Json) -> None:
+    table(
+        ["match", "finished", "node", "worker"],
+        [
+            (row["match_id"], timestamp_text(row["finished_at"]), row["node"], row["worker"])
+            for row in seen["matches"]
+        ],
+    )
+    stdout.print(f"{seen['total']} to be judged again")
+    titles = [one["title"].lower() for one in seen["measures"]]
+    if not titles and seen["version"] is None:
+        stdout.print("No official standing yet to compare with.")
+        return
+    standing = "the board" if titles else f"version {seen['version']} of the official standing"
+    stdout.print(f"If they were void, against {standing}:")
+    compared = [name for title in titles or ["score"] for name in (title, "without")]
+    table(
+        ["team", "agent", "rank", "without", *compared, "medal", "without"],
+        [change_line(row, len(titles)) for row in seen["changes"]],
+    )
+    stdout.print("Nothing was changed; --apply with --reason judges them again.")
+
+
+def change_line(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
+    """One line of the comparison."""
+    sides = row["before"] or {}, row["after"] or {}
+    name = (row["after"] or row["before"])["agent_name"]
+
+    def said(side: Mapping[str, Any]) -> list[object]:
+        if not measures:
+            return [side.get("score")]
+        return [estimate_text(one) for one in side["estimates"]] if side else [None] * measures
+
+    told = [[side.get("rank"), *said(side), side.get("medal")] for side in sides]
+    return (row["team_name"], name, *(value for pair in zip(*told, strict=True) for value in pair))
+
+
+def print_progress(found: Json) -> None:
+    counts = ", ".join(
+        f"{found[what]} {word}"
+        for what, word in (
+            ("under_way", "under way"),
+            ("waiting", "waiting"),
+            ("void", "void"),
+            ("refused", "not queued"),
+        )
+        if found[what]
+    )
+    rest = f" ({counts})" if counts else ""
+    end = ENDS.get(found["state"], "")
+    stdout.print(f"{found['id']}: {found['done']} of {found['total']} judged again{rest}{end}")
+
+
+def print_done(done: Json, what: str, as_json: bool) -> None:
+    if as_json:
+        print_json(done)
+        return
+    count = len(done["entries"])
+    stdout.print(f"{what}: {done['subject']}, {count} {'entry' if count == 1 else 'entries'}")
+    stdout.print("The official standing is fitted anew within seconds.")
+
+
+def register(app: typer.Typer) -> None:
+    for verb in (disqualify, reinstate, rejudge, rejudgement, audits):
+        app.command()(verb)

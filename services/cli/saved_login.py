@@ -1,0 +1,153 @@
+"""Finds the service and the login to use: environment, `peck login`, a running `peck up`."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from services.cli.display import stderr
+from services.client import ApiError, Client
+from services.environment import Environment
+
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
+
+
+class MissingInput(Exception):
+    """Something the command needs was not given; the message says how to give it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """An address, the token to use there, and where both were found."""
+
+    address: str
+    token: str | None
+    source: str
+    unused: str | None = None
+    """Address of a running `peck up` of this checkout, if the login names another service."""
+
+
+def config_file() -> Path:
+    """Where `peck login` keeps what it was given."""
+    return Path(typer.get_app_dir("peck")) / "login.json"
+
+
+def state_dir() -> Path:
+    """Where a `peck up` of this checkout leaves its address and token."""
+    return Path(Environment.read().state or CHECKOUT / ".state")
+
+
+def find_login() -> Login:
+    """The first that exists of PECK_URL, `peck login` and a running `peck up`.
+
+    PECK_TOKEN wins over the token found there. For the address in PECK_URL the token saved for that
+    address is used, if there is one.
+    """
+    given = Environment.read()
+    address, token = given.url, given.token or None
+    known = [login for login in (read_saved_login(), running_instance_login()) if login is not None]
+    if address:
+        kept = [login.token for login in known if login.address == address.rstrip("/")]
+        return Login(address, token or next(iter(kept), None), "PECK_URL")
+    if not known:
+        return Login(DEFAULT_ADDRESS, token, "default")
+    chosen, *others = known
+    unused = [login.address for login in others if login.address != chosen.address]
+    return replace(chosen, token=token or chosen.token, unused=next(iter(unused), None))
+
+
+def read_saved_login() -> Login | None:
+    """The login that `peck login` saved."""
+    file = config_file()
+    if not file.is_file():
+        return None
+    kept = json.loads(file.read_text())
+    return Login(kept["address"].rstrip("/"), kept.get("token"), str(file))
+
+
+def running_instance_login() -> Login | None:
+    """The login of a running `peck up` of this checkout."""
+    address = first_line(state_dir() / "address")
+    if address is None:
+        return None
+    return Login(address.rstrip("/"), first_line(state_dir() / "token"), str(state_dir()))
+
+
+def first_line(path: Path) -> str | None:
+    try:
+        return path.read_text().strip() or None
+    except OSError:
+        return None
+
+
+def connect(*, needs_token: bool = True) -> Client:
+    """A client for the service found. Raises Unset when a token is needed and there is none.
+
+    If `peck login` and a running `peck up` name different services, the client prints the account
+    and the address on stderr before the first request that changes something.
+    """
+    login = find_login()
+    if needs_token and not login.token:
+        raise MissingInput(
+            f"no token for {login.address}: run 'peck login', set PECK_TOKEN, or start 'peck up' "
+            "here"
+        )
+    client = Client(login.address, login.token)
+    if login.unused is not None:
+        client.before_change = partial(_announce_login, login)
+    return client
+
+
+def _announce_login(login: Login, client: Client) -> None:
+    try:
+        name = client.me()["user"]["name"]
+    except ApiError:
+        name = "an unknown user"
+    stderr.print(f"as {name} at {login.address} (peck login); {use_running_instance_hint(login)}")
+
+
+def use_running_instance_hint(login: Login) -> str:
+    """How to use the running `peck up` instead of the login."""
+    return (
+        f"peck up of this checkout is at {login.unused}: "
+        f"PECK_URL={login.unused} or `peck logout` uses that"
+    )
+
+
+def renew_login_hint(login: Login) -> str:
+    """What to type when the service does not know the login's token."""
+    if Environment.read().token:
+        return f"set PECK_TOKEN to a token of {login.address}, or unset it"
+    here = running_instance_login()
+    if here is not None and here.address == login.address.rstrip("/") and here.token != login.token:
+        command = _login_command(login)
+        return f"peck logout (the token of the running peck up is used then), or {command}"
+    return _login_command(login)
+
+
+def _login_command(login: Login) -> str:
+    return f"peck login {login.address}"
+
+
+def save_login(address: str, token: str) -> Path:
+    """Keeps a login in the user's own configuration, readable by nobody else."""
+    path = config_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump({"address": address, "token": token}, file)
+    path.chmod(0o600)
+    return path
+
+
+def delete_saved_login() -> bool:
+    """Removes the login that `peck login` saved; returns whether there was one."""
+    there = config_file().is_file()
+    config_file().unlink(missing_ok=True)
+    return there

@@ -1,0 +1,99 @@
+"""Verb to try ideas in private: scrim."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Annotated
+
+import typer
+
+from services.cli.display import AsJson, print_json, stderr, stdout, table
+from services.cli.name_lookup import opponent_id, own_agents, season_key
+from services.cli.saved_login import connect
+from services.client import Client, Json
+
+POLL_SECONDS = 1.0
+
+
+def scrim(
+    agent: Annotated[str, typer.Argument(help="Your agent (name, slug, id) or submission id.")],
+    opponents: Annotated[
+        list[str],
+        typer.Argument(
+            help="Own agents, or agents their owners opened; repeated until all seats are taken."
+        ),
+    ],
+    games: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    seed: Annotated[
+        str | None, typer.Option(help="Any text: the same games again. Drawn if none.")
+    ] = None,
+    league: Annotated[
+        str | None, typer.Option("--league", "--season", help="Whose game and clock to use.")
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Play unrated matches in private and show who wins how often."""
+    with connect() as ladder:
+        season = ladder.season(season_key(ladder, league))
+        mine = own_agents(ladder)
+        keys = [opponent_id(ladder, season["id"], mine, name) for name in (agent, *opponents)]
+        rest = [keys[1 + place % (len(keys) - 1)] for place in range(season["seats"] - 1)]
+        lineup = [keys[0], *rest] if len(keys) <= season["seats"] else keys
+        made = ladder.request_scrim(
+            season["id"], lineup, games=games, seeds=seeds_from_text(seed, games) if seed else None
+        )
+        found = wait_for_scrim(ladder, made["id"]) if wait else ladder.scrim(made["id"])
+        names = submission_names(ladder, found)
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{found['id']}: {found['finished_games']} of {found['games']} games")
+    table(
+        ["agent", "submission", "games", "wins", "win rate", "95 %", "mean place"],
+        [
+            (
+                names.get(score["submission_id"], ""),
+                score["submission_id"],
+                score["games"],
+                score["wins"],
+                percent_text(score["win_rate"]),
+                f"{percent_text(score['low'])} to {percent_text(score['high'])}",
+                score["mean_placement"],
+            )
+            for score in found["summary"]
+        ],
+    )
+
+
+def seeds_from_text(text: str, games: int) -> list[str]:
+    """One seed a game, drawn from a text: the same text gives the same seeds."""
+    return [hashlib.sha256(f"{text}:{game}".encode()).hexdigest()[:32] for game in range(games)]
+
+
+def wait_for_scrim(ladder: Client, scrim_id: str) -> Json:
+    """The scrim once it is over, with progress on stderr."""
+    with stderr.status("waiting for the first game") as status:
+        while True:
+            found = ladder.scrim(scrim_id)
+            if found["state"] != "running":
+                return found
+            done = found["finished_games"] + found["void_games"]
+            status.update(f"{done} of {found['games']} games played")
+            time.sleep(POLL_SECONDS)
+
+
+def submission_names(ladder: Client, scrim: Json) -> dict[str, str]:
+    """Agent names by submission, as the matches tell them."""
+    first = next(ladder.matches(scrim=scrim["id"], most=1), None)
+    seats = first["seats"] if first else []
+    return {seat["submission_id"]: seat["agent_name"] for seat in seats}
+
+
+def percent_text(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(scrim)

@@ -1,0 +1,315 @@
+"""Verbs on uploads: submit, submissions, entries (and status)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from services.cli.bundles import pack
+from services.cli.display import (
+    AsJson,
+    duration_text,
+    print_json,
+    stderr,
+    stdout,
+    table,
+    timestamp_text,
+)
+from services.cli.name_lookup import find_agent, own_agent, own_agents, season_key
+from services.cli.saved_login import MissingInput, connect
+from services.client import ApiError, Client, Json
+
+POLL_SECONDS = 0.5
+OPTIONS = {f"body.{name}": f"--{name}" for name in ("url", "api", "message")}
+
+
+def submit(
+    bundle: Annotated[
+        Path | None, typer.Argument(help="main.py, a .tar.gz, .tar or .zip, or a folder.")
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a bundle: where the agent answers Battlesnake's requests. Put a secret"
+            " into the path."
+        ),
+    ] = None,
+    api: Annotated[str, typer.Option(help="With --url: Battlesnake's API, 1 or 2017.")] = "1",
+    agent: Annotated[str | None, typer.Option(help="Your agent; made if it is new.")] = None,
+    league: Annotated[
+        str | None, typer.Option("--league", "--season", help="Slug, or season id.")
+    ] = None,
+    team: Annotated[str | None, typer.Option(help="Slug; needed if you have several.")] = None,
+    message: Annotated[str, typer.Option("-m", "--message", help="A note to yourself.")] = "",
+    profile: Annotated[
+        str, typer.Option(help="Libraries in the box; see `peck profiles`.")
+    ] = "numpy",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the validation.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Upload an agent, or name the address it runs at, and enter it into a league's current
+    season."""
+    if (bundle is None) is (url is None):
+        raise MissingInput(
+            "give a bundle, or --url with the address of an agent that runs elsewhere"
+        )
+    with contextlib.ExitStack() as stack:
+        # What cannot be an agent is refused before the service hears of it.
+        upload = stack.enter_context(pack(bundle)) if bundle is not None else None
+        ladder = stack.enter_context(connect())
+        season = season_key(ladder, league)
+        chosen, is_new = choose_agent(ladder, agent, team, bundle)
+        try:
+            if upload is not None:
+                name, content = upload
+                made = ladder.upload(
+                    chosen["id"],
+                    content,
+                    filename=name,
+                    season=season,
+                    message=message,
+                    profile=profile,
+                )
+            else:
+                made = ladder.submit_remote(
+                    chosen["id"], url or "", api=api, season=season, message=message
+                )
+        except ApiError as error:
+            if is_new:
+                with contextlib.suppress(ApiError):  # the reason of the refusal is what counts
+                    ladder.delete_agent(chosen["id"])
+                stderr.print(f"removed agent {chosen['name']} again: its submission was refused")
+            if url is not None:
+                raise ApiError(with_option_names(error.problem), error.status) from None
+            raise
+        if wait:
+            made["entry"] = wait_for_validation(ladder, made["entry"])
+    if as_json:
+        print_json(made)
+    else:
+        print_upload(made, chosen)
+    if made["entry"]["state"] == "rejected":
+        raise typer.Exit(1)
+
+
+def with_option_names(problem: Json) -> Json:
+    """The API's problem with the names that its places have here."""
+    places = [
+        {**place, "where": OPTIONS.get(place["where"], place["where"])}
+        for place in problem.get("errors") or ()
+    ]
+    if not places:
+        return problem
+    more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    detail = f"{places[0]['where']}: {places[0]['message']}{more}"
+    return {**problem, "detail": detail, "errors": places}
+
+
+def choose_agent(
+    ladder: Client, name: str | None, team: str | None, bundle: Path | None
+) -> tuple[Json, bool]:
+    """The agent meant, and whether it was made now: the one named, else the only one there is."""
+    agents = own_agents(ladder)
+    if name is None and len(agents) == 1:
+        return agents[0], False
+    if name is None and agents:
+        raise MissingInput(f"name one with --agent: {', '.join(row['slug'] for row in agents)}")
+    if name is None and bundle is None:
+        raise MissingInput("name one with --agent; it is made if it is new")
+    if name is None:
+        assert bundle is not None
+        name = bundle.resolve().name if bundle.is_dir() else bundle.resolve().parent.name
+    found = find_agent(agents, name)
+    if found is not None:
+        return found, False
+    made = ladder.create_agent(name, team=team)
+    stderr.print(f"made agent {made['name']} ({made['id']})")
+    return made, True
+
+
+def wait_for_validation(ladder: Client, entry: Json) -> Json:
+    """The entry once its validation is over, with progress on stderr."""
+    with stderr.status("waiting for validation") as status:
+        while entry["state"] == "pending" or is_being_retried(entry):
+            queue = entry.get("queue")
+            if entry["state"] == "pending" and entry["reason"]:
+                status.update(f"validation: {entry['reason']}")
+            elif queue is not None:
+                wait = duration_text(queue["eta_seconds"])
+                status.update(f"validation: place {queue['position']} in the queue, about {wait}")
+            time.sleep(POLL_SECONDS)
+            entry = ladder.entry(entry["id"])
+    return entry
+
+
+def is_being_retried(entry: Json) -> bool:
+    """Whether a paused entry is in its validation match, or waits for it: no next try is set."""
+    return entry["state"] == "paused" and entry["next_try_at"] is None
+
+
+def print_upload(made: Json, agent: Json) -> None:
+    submission, entry, limits = made["submission"], made["entry"], made["limits"]
+    stdout.print(f"submission {submission['number']} of {agent['name']}: {submission['id']}")
+    stdout.print(f"entry {entry['id']}: {state_text(entry)}")
+    stdout.print(
+        f"uploads today: {limits['used']} used, {limits['left']} left, "
+        f"reset at {timestamp_text(limits['resets_at'])} UTC"
+    )
+
+
+def state_text(entry: Json) -> str:
+    """State, and the reason, the place in the queue, or when it is tried again."""
+    if entry["state"] == "paused" and entry["reason"]:
+        when = "being tried now"
+        if entry["next_try_at"]:
+            when = f"tried again at {timestamp_text(entry['next_try_at'])} UTC, or by `peck resume`"
+        return f"paused: {entry['reason']}; {when}"
+    if entry["reason"]:
+        return f"{entry['state']}: {entry['reason']}"
+    queue = entry.get("queue")
+    if queue is not None:
+        wait = duration_text(queue["eta_seconds"])
+        return f"{entry['state']}, place {queue['position']} in the queue, about {wait}"
+    return str(entry["state"])
+
+
+def submissions(
+    agent: Annotated[str | None, typer.Option(help="Only of this agent.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your submissions, newest first."""
+    with connect() as ladder:
+        chosen = [own_agent(ladder, agent)] if agent else own_agents(ladder)
+        rows = [(row, one) for one in chosen for row in ladder.submissions(one["id"])]
+        entries = {
+            entry["submission_id"]: entry
+            for one in reversed(chosen)
+            for entry in ladder.entries(agent=one["id"])
+        }
+    rows.sort(key=lambda pair: pair[0]["id"], reverse=True)
+    if as_json:
+        print_json([{**row, "entry": entries.get(row["id"])} for row, _ in rows])
+        return
+    table(
+        ["ref", "id", "agent", "file", "date", "message", "status", "score"],
+        [
+            (
+                row["number"],
+                row["id"],
+                one["name"],
+                row["url"] or row["filename"],
+                timestamp_text(row["created_at"]),
+                row["message"],
+                state_text(entries[row["id"]]) if row["id"] in entries else "not entered",
+                entries[row["id"]]["mu"] if row["id"] in entries else None,
+            )
+            for row, one in rows
+        ],
+    )
+
+
+def entries(
+    entry: Annotated[str | None, typer.Argument(help="One entry; all of yours if none.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show where your entries stand: state, reason, place in the queue, games."""
+    with connect() as ladder:
+        if entry is not None:
+            rows = [ladder.entry(entry)]
+        else:
+            rows = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
+        where = {} if as_json else league_names_by_season(ladder, rows)
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["entry", "league", "agent", "submission", "state", "rating", "games", "last match"],
+        [
+            (
+                row["id"],
+                where[row["season_id"]],
+                row["agent_name"] + " (remote)" * row["remote"],
+                row["submission_number"],
+                state_text(row),
+                row["mu"],
+                row["games"],
+                timestamp_text(row["last_match_at"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:
+    """By season id: its league's slug, and its number where the rows have several of a league."""
+    slugs = {row["id"]: row["slug"] for row in ladder.leagues()} if rows else {}
+    leagues = {row["season_id"]: row["league_id"] for row in rows}
+    of_league = Counter(leagues.values())
+    found = {}
+    for season, league in leagues.items():
+        number = f", season {ladder.season(season)['number']}" if of_league[league] > 1 else ""
+        found[season] = slugs.get(league, league) + number
+    return found
+
+
+def resume(
+    entry: Annotated[
+        str | None, typer.Argument(help="Entry id (ent_...); the paused one if you have one.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end of the try.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Try a paused entry now: a remote agent that was away and answers again."""
+    with connect() as ladder:
+        if entry is None:
+            own = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
+            paused = [row["id"] for row in own if row["state"] == "paused"]
+            if len(paused) != 1:
+                raise MissingInput(f"name the entry; paused are {', '.join(paused) or 'none'}")
+            (entry,) = paused
+        found = ladder.resume(entry)
+        if wait:
+            found = wait_for_validation(ladder, found)
+    if as_json:
+        print_json(found)
+    else:
+        stdout.print(f"entry {found['id']}: {state_text(found)}")
+    if wait and found["state"] == "paused":
+        raise typer.Exit(1)
+
+
+def profiles(as_json: AsJson = False) -> None:
+    """List runtime profiles: libraries, versions, and whether a node serves them now."""
+    with connect(needs_token=False) as ladder:
+        rows = ladder.profiles()
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["profile", "for", "python", "gpu", "served now", "libraries"],
+        [
+            (
+                row["name"],
+                row["purpose"],
+                row["python"],
+                "yes" if row["gpu"] else "no",
+                "yes" if row["served"] else "no",
+                ", ".join(f"{name} {version}" for name, version in row["libraries"].items()),
+            )
+            for row in rows
+        ],
+    )
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(submit)
+    app.command()(resume)
+    app.command()(profiles)
+    app.command()(submissions)
+    app.command("entries")(entries)
+    app.command("status", hidden=True)(entries)

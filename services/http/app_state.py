@@ -1,0 +1,107 @@
+"""What one API process holds, and the dependencies that hand it to routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Final, TypeVar
+
+import psycopg
+from fastapi import Depends, Request
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from ladder.database import db
+from ladder.database.blobs import Blobs
+from ladder.database.db import Connection
+from ladder.settings import Settings
+from services.http.leaderboard_cache import LeaderboardCache
+from services.http.metrics import ApiMetrics
+from services.http.notifications import NotificationListener
+from services.http.replay_cache import ReplayCache
+from services.http.stream_limits import StreamLimits
+from services.http.uploads import UploadSlots
+
+T = TypeVar("T")
+POOL_SIZE: Final = 20
+READS_AT_A_TIME: Final = 4
+NEWS_AT_A_TIME: Final = 2
+WAIT_SECONDS: Final = 5.0  # for a connection; after that the answer is 503
+AT_A_TIME: Final = 16
+"""Routes that hold a connection. Fewer than the pool has, and those above it wait without a
+thread: else waiting requests could take every thread from those that hold what they wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Opened when the application starts, closed when it stops; lies at ``app.state.peck``."""
+
+    settings: Settings
+    pool: ConnectionPool[Connection]
+    reads: ConnectionPool[Connection]
+    """Autocommit and unchecked: one round trip a query, for `read_rows`."""
+    news: ConnectionPool[Connection]
+    """The same for event streams, so that however many there are no page waits for them."""
+    blobs: Blobs
+    boards: LeaderboardCache
+    intake: UploadSlots
+    measures: ApiMetrics
+    listener: NotificationListener = field(default_factory=NotificationListener)
+    streams: StreamLimits = field(default_factory=StreamLimits)
+    replays: ReplayCache = field(default_factory=ReplayCache)
+
+
+def app_state_of(request: Request) -> State:
+    found: State = request.app.state.peck
+    return found
+
+
+async def app_state(request: Request) -> State:
+    """The same, without the thread that FastAPI gives to a dependency that may block."""
+    return app_state_of(request)
+
+
+def read_rows(pool: ConnectionPool[Connection], work: Callable[[Connection], T]) -> T:
+    """What ``work`` reads, outside a transaction and in as few round trips as it has queries.
+
+    Connections are not checked before; after a restart of the server it is done a second time.
+    """
+    try:
+        with pool.connection(WAIT_SECONDS) as conn:
+            return work(conn)
+    except PoolTimeout:
+        raise
+    except psycopg.OperationalError:
+        pool.check()
+        with pool.connection(WAIT_SECONDS) as conn:
+            return work(conn)
+
+
+def read_pool(url: str, size: int) -> ConnectionPool[Connection]:
+    """A closed pool for `read_rows`."""
+    return ConnectionPool(
+        url,
+        min_size=1,
+        max_size=size,
+        open=False,
+        kwargs={"connect_timeout": db.CONNECT_SECONDS, "autocommit": True},
+    )
+
+
+def connection(request: Request) -> Iterator[Connection]:
+    """One transaction around the route: committed before the answer leaves, rolled back on any
+    error, a problem included."""
+    with transaction(app_state_of(request)) as conn:
+        yield conn
+
+
+@contextmanager
+def transaction(found: State) -> Iterator[Connection]:
+    """One transaction. It is opened at once: on an idle connection the savepoints of ``ladder``
+    would be transactions, and commit."""
+    with found.pool.connection(WAIT_SECONDS) as conn, conn.transaction():
+        yield conn
+
+
+AppState = Annotated[State, Depends(app_state)]
+Db = Annotated[Connection, Depends(connection, scope="function", max_concurrency=AT_A_TIME)]

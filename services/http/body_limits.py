@@ -1,0 +1,97 @@
+"""How much body a request may bring and how long it may take, held before anything reads it.
+
+Uploads count for themselves, against the season's limit; everything else is small JSON. Both a
+declared length and a chunked body that grows past the limit are answered with the same problem.
+Every answer tells browsers to take its media type as it stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.http.problems import problem_response
+
+JSON_LIMIT_BYTES: Final = 256 * 1024
+JSON_SECONDS: Final = 30.0
+NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
+UPLOADS: Final = re.compile(r"^/v1/agents/[^/]+/submissions$")
+
+
+class BodyLimit:
+    """ASGI wrapper around the application."""
+
+    def __init__(
+        self, app: ASGIApp, limit_bytes: int = JSON_LIMIT_BYTES, seconds: float = JSON_SECONDS
+    ) -> None:
+        self.app = app
+        self.limit_bytes = limit_bytes
+        self.seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        scope.setdefault("state", {})["began"] = time.monotonic()
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message.setdefault("headers", [])
+                if all(name != NO_SNIFF[0] for name, _ in headers):
+                    message["headers"] = [*headers, NO_SNIFF]
+            await send(message)
+
+        if scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None:
+            await self.app(scope, receive, marked)
+        else:
+            await self.hold(scope, receive, marked)
+
+    async def hold(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Everything but uploads."""
+        headers = dict(scope["headers"])
+        declared = headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > self.limit_bytes:
+            detail = f"This address takes at most {self.limit_bytes} bytes."
+            refusal = problem_response("too-large", detail, limit_bytes=self.limit_bytes)
+            await refusal(scope, receive, send)
+            return
+        if scope["path"].startswith("/v1/") and not is_json_or_empty(headers):
+            await problem_response("unsupported-media-type")(scope, receive, send)
+            return
+        seen, whole = 0, False
+        until = asyncio.get_running_loop().time() + self.seconds
+
+        async def counted() -> Message:
+            nonlocal seen, whole
+            try:
+                async with asyncio.timeout_at(None if whole else until):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(400) from None
+            whole = whole or not message.get("more_body", False)
+            seen += len(message.get("body", b""))
+            if seen > self.limit_bytes:
+                raise HTTPException(413)  # passes through FastAPI's reading of the body
+            return message
+
+        await self.app(scope, counted, send)
+
+
+def seconds_since_arrival(request: Request) -> float:
+    """How long ago the request began to arrive: a deadline is held against that, not its end."""
+    began: float = request.state.began
+    return time.monotonic() - began
+
+
+def is_json_or_empty(headers: dict[bytes, bytes]) -> bool:
+    """Whether the request has no body or one that says it is JSON."""
+    has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+    media_type = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+    return not has_body or media_type == b"application/json"

@@ -1,0 +1,59 @@
+"""Leaderboards ready to send: one serialised page per (season, revision, part), kept in memory.
+
+A board changes at most once per accepted match and is read by everybody, so rows are read and
+serialised once per revision; a reader costs one look at the season's row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from cachetools import LRUCache
+
+from ladder.ids import SeasonId
+from ladder.standings.standings import Board
+
+SEASONS: Final = 32
+PAGES_BYTES: Final = 64 << 20
+
+
+class LeaderboardCache:
+    """Boards and pages of this process, least recently used ones dropped. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reading: dict[SeasonId, threading.Lock] = {}
+        self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
+        self._pages: LRUCache[tuple[SeasonId, int, str, bool], bytes] = LRUCache(PAGES_BYTES, len)
+
+    def page(self, season_id: SeasonId, revision: int, part: str, packed: bool) -> bytes | None:
+        """The page kept under this name, plain or gzipped, if it is of this revision."""
+        with self._lock:
+            return self._pages.get((season_id, revision, part, packed))
+
+    def keep(
+        self, season_id: SeasonId, revision: int, part: str, packed: bool, plain: bytes
+    ) -> bytes:
+        """Keeps a page, gzipped if ``packed``, and returns it as it is to be sent."""
+        content = gzip.compress(plain, compresslevel=6) if packed else plain
+        with self._lock, contextlib.suppress(ValueError):  # one larger than all is not kept
+            self._pages[season_id, revision, part, packed] = content
+        return content
+
+    def board(self, season_id: SeasonId, revision: int, read: Callable[[], Board]) -> Board:
+        """The board at this revision or a later one; ``read`` runs once for all who wait."""
+        with self._lock:
+            reading = self._reading.setdefault(season_id, threading.Lock())
+        with reading:
+            with self._lock:
+                kept = self._boards.get(season_id)
+            if kept is not None and kept.revision >= revision:
+                return kept
+            board = read()
+            with self._lock:
+                self._boards[season_id] = board
+            return board

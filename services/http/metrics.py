@@ -1,0 +1,99 @@
+"""What one API process measures: how long its answers take, and how long matches waited and took.
+
+Workers are processes without an address, on any machine, so nobody could scrape them. Matches are
+therefore read from the seasons' logs, each accepted match once, when a monitor scrapes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from prometheus_client import Histogram, disable_created_metrics
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ladder.database.db import Connection
+from ladder.ids import SeasonId
+from ladder.leagues.records import League, Season
+from ladder.matches import durations
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # nobody reads these series
+ANSWER_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+MATCH_BUCKETS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600, 7200)
+SEASON: Final = ("league", "season")
+
+
+class ApiMetrics:
+    """Histograms of one process; they begin at zero when it starts. Safe for threads."""
+
+    def __init__(self) -> None:
+        self.answers = Histogram(
+            "peck_api_request_seconds",
+            "From a request to the start of its answer, by route and class of status.",
+            ("method", "route", "status"),
+            buckets=ANSWER_BUCKETS,
+            registry=None,
+        )
+        self.waited = Histogram(
+            "peck_match_wait_seconds",
+            "Rated matches accepted since this process first saw the season: time in the queue.",
+            SEASON,
+            buckets=MATCH_BUCKETS,
+            registry=None,
+        )
+        self.played = Histogram(
+            "peck_match_play_seconds",
+            "Rated matches accepted since this process first saw the season: time of the attempt.",
+            SEASON,
+            buckets=MATCH_BUCKETS,
+            registry=None,
+        )
+        self._read_to: dict[SeasonId, int] = {}
+        self._reading = threading.Lock()
+
+    def read(self, conn: Connection, seasons: Sequence[tuple[Season, League]]) -> None:
+        """Observe what these seasons accepted since the last call."""
+        labels = {season.id: (league.slug, str(season.number)) for season, league in seasons}
+        with self._reading:
+            cursors = {
+                season.id: self._read_to.setdefault(season.id, season.accepted_no)
+                for season, _ in seasons
+            }
+            for match in durations.durations_since(conn, cursors):
+                self.waited.labels(*labels[match.season_id]).observe(match.waited_seconds)
+                self.played.labels(*labels[match.season_id]).observe(match.played_seconds)
+                self._read_to[match.season_id] = match.no
+
+
+class TimingMiddleware:
+    """ASGI wrapper around the application that observes each answer in its ``ApiMetrics``."""
+
+    def __init__(self, app: ASGIApp, measures: ApiMetrics) -> None:
+        self.app = app
+        self.measures = measures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.monotonic()
+
+        def observe(status: int) -> None:
+            # No route: what strangers type must not make series without end.
+            route = getattr(scope.get("route"), "path", "none")
+            method = scope["method"] if route != "none" else "any"
+            series = self.measures.answers.labels(method, route, f"{status // 100}xx")
+            series.observe(time.monotonic() - began)
+
+        async def observed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                observe(message["status"])
+            await send(message)
+
+        try:
+            await self.app(scope, receive, observed)
+        except Exception:  # answered with 500 outside of here
+            observe(500)
+            raise

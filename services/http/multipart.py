@@ -1,0 +1,121 @@
+"""The form around an upload that a browser or ``curl -F file=@main.py`` sends.
+
+Only the bytes of its one file count. A form with anything else is refused, because the values of
+an upload stand in the address and would be lost here without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from services.http.problems import ProblemError
+
+FORM: Final = b"multipart/form-data"
+OVERHEAD_BYTES: Final = 16 << 10
+"""What a form may hold beside the file."""
+REMEDY: Final = "send one file as curl -F file=@main.py does, or its bytes with --data-binary"
+FILENAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,120}")
+
+
+class MultipartForm:
+    """Takes a form as it arrives and gives the bytes of its file."""
+
+    def __init__(self, boundary: bytes) -> None:
+        self.filename: str | None = None
+        """Of the file, without folders; None until it begins, or where the form gives no usable
+        one."""
+        self._files = 0
+        self._is_complete = False
+        self._pieces: list[bytes] = []
+        self._name = self._value = b""
+        self._disposition = b""
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._part_begin,
+                "on_header_field": self._header_field,
+                "on_header_value": self._header_value,
+                "on_header_end": self._header_end,
+                "on_headers_finished": self._headers_finished,
+                "on_part_data": self._part_data,
+                "on_end": self._end,
+            },
+        )
+
+    def take(self, chunk: bytes) -> bytes:
+        """The bytes of the file in this piece of the body. Raises ProblemError for a form that is
+        broken or holds something else."""
+        self._pieces.clear()
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise ProblemError(
+                "malformed", f"the form is broken ({error}); {REMEDY}.", where="body"
+            ) from None
+        return b"".join(self._pieces)
+
+    def close(self) -> None:
+        """The body is over. Raises ProblemError where the form is not, or holds no file."""
+        if not self._is_complete:
+            raise ProblemError("malformed", f"the form has no end; {REMEDY}.", where="body")
+        if not self._files:
+            raise ProblemError("invalid", f"the form holds no file; {REMEDY}.", where="body")
+
+    def _part_begin(self) -> None:
+        self._disposition = b""
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _header_end(self) -> None:
+        if self._name.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._name = self._value = b""
+
+    def _headers_finished(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        name = options.get(b"name", b"").decode("utf-8", "replace")
+        if b"filename" not in options:
+            raise ProblemError(
+                "invalid",
+                f"the form holds a field {name!r:.60} that is no file; give values in the"
+                f" address, such as ?season=..., and {REMEDY}.",
+                where="body",
+            )
+        self._files += 1
+        if self._files > 1:
+            raise ProblemError(
+                "invalid", f"the form holds more than one file; {REMEDY}.", where="body"
+            )
+        given = options[b"filename"].decode("utf-8", "replace").replace("\\", "/")
+        found = FILENAME.fullmatch(given.rpartition("/")[2])
+        self.filename = found.group() if found else None
+
+    def _part_data(self, data: bytes, start: int, end: int) -> None:
+        self._pieces.append(data[start:end])
+
+    def _end(self) -> None:
+        self._is_complete = True
+
+
+def multipart_form_of(content_type: str) -> MultipartForm | None:
+    """The envelope that this Content-Type announces; None for a body that is the bundle itself.
+    Raises ProblemError for a form of another kind."""
+    kind, options = parse_options_header(content_type)
+    if not kind.startswith(b"multipart/"):
+        return None
+    boundary = options.get(b"boundary", b"")
+    if kind != FORM or not 1 <= len(boundary) <= 70:
+        raise ProblemError(
+            "invalid",
+            f"only multipart/form-data with a boundary is read; {REMEDY}.",
+            where="Content-Type",
+        )
+    return MultipartForm(boundary)

@@ -1,0 +1,56 @@
+"""The API process listens for notifications, so streams read the rows only when there is news."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+import psycopg
+
+from ladder.database import db
+
+CHANNEL: Final = "peck_news"
+AGAIN_SECONDS: Final = 1.0
+
+
+class NotificationListener:
+    """One connection of this process that listens, and when it heard something last."""
+
+    def __init__(self) -> None:
+        self._heard_at = -math.inf
+        self._listens = False
+
+    def quiet_seconds(self) -> float:
+        """How long nothing was heard; 0 while it cannot listen."""
+        return time.monotonic() - self._heard_at if self._listens else 0.0
+
+    @asynccontextmanager
+    async def listening(self, url: str) -> AsyncIterator[None]:
+        """Listen in the background meanwhile; outlives restarts of Postgres."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run, url)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _run(self, url: str) -> None:
+        while True:
+            try:
+                await self._listen(url)
+            except psycopg.Error:
+                await anyio.sleep(AGAIN_SECONDS)
+            finally:
+                self._listens = False
+
+    async def _listen(self, url: str) -> None:
+        connecting = psycopg.AsyncConnection.connect(
+            url, autocommit=True, connect_timeout=db.CONNECT_SECONDS
+        )
+        async with await connecting as conn:
+            await conn.execute(f"listen {CHANNEL}")
+            self._heard_at, self._listens = time.monotonic(), True
+            async for _ in conn.notifies():
+                self._heard_at = time.monotonic()

@@ -1,0 +1,29 @@
+"""Keys in addresses: ids and slugs, as each route calls them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from ladder.field_types import KEY
+
+
+def path_key(description: str) -> object:
+    """A path parameter that is an id or a slug."""
+    return Path(pattern=KEY, description=description)
+
+
+UserKey = Annotated[str, path_key("user id, or `me`")]
+TeamKey = Annotated[str, path_key("team id or slug")]
+TokenKey = Annotated[str, path_key("token id")]
+LeagueKey = Annotated[str, path_key("league id or slug")]
+SeasonKey = Annotated[str, path_key("season id, or a league's slug for its current season")]
+AgentKey = Annotated[str, path_key("agent id")]
+SubmissionKey = Annotated[str, path_key("submission id")]
+EntryKey = Annotated[str, path_key("entry id")]
+MatchKey = Annotated[str, path_key("match id")]
+RejudgementKey = Annotated[str, path_key("rejudgement id")]
+ScrimKey = Annotated[str, path_key("scrim id")]
+InvitationKey = Annotated[str, path_key("invitation id")]
+Filter = Annotated[str | None, Query(pattern=KEY)]

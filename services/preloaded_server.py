@@ -1,0 +1,50 @@
+"""Serves the site from a process that holds the libraries imported; for developers.
+
+``python -m services.preloaded_server ARGUMENTS`` forks a child that becomes uvicorn with these
+arguments. When that child is killed, the next one serves the changed source and imports our own
+modules alone. When it ends otherwise, as after an error in the source, so does this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+OWN_PACKAGES: Final = ("egress", "games", "ladder", "sandbox", "services", "workers")
+"""Our packages; a change in one of their files restarts the parts."""
+
+
+def main() -> None:
+    with contextlib.suppress(Exception):  # the child says what is wrong
+        importlib.import_module("services.app")
+    import uvicorn
+
+    for name in [name for name in sys.modules if name.partition(".")[0] in OWN_PACKAGES]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    while True:
+        parent, child = os.getpid(), os.fork()
+        if child == 0:
+            from services.die_with_parent import tie_to_parent
+
+            tie_to_parent(signal.SIGKILL, parent)
+            uvicorn.main()
+        _, status = os.waitpid(child, 0)
+        if os.waitstatus_to_exitcode(status) != -signal.SIGKILL:
+            sys.exit(1)
+
+
+def restart_worker(pid: int) -> None:
+    """Kill what the process ``pid`` forked, so that it forks again."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(child), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Programs of the system that we need: found, installed when we may, or named with the one line.
+
+``python -m services.system_packages bubblewrap chromium`` sees to each; exit status 1 only under
+CI=true.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from glob import glob
+
+MANAGERS = {
+    "apt-get": ("apt-get", "install", "-y", "--no-install-recommends"),
+    "dnf": ("dnf", "install", "-y"),
+    "apk": ("apk", "add"),
+    "pacman": ("pacman", "-S", "--noconfirm"),
+    "zypper": ("zypper", "--non-interactive", "install"),
+}
+# Playwright's driver is linked to libatomic, which a small Debian lacks.
+ALONGSIDE = {("apt-get", "chromium"): ("libatomic1", "/usr/lib/*/libatomic.so.1")}
+PROGRAMS = {"bubblewrap": ("bwrap",), "chromium": ("chromium", "chromium-browser", "google-chrome")}
+
+
+class PackageError(Exception):
+    """A program is missing and was not installed; the message holds the line to type."""
+
+
+@dataclass(frozen=True)
+class PackageManager:
+    """The system's package manager: its install command without the package."""
+
+    command: tuple[str, ...]
+
+    def packages(self, package: str) -> tuple[str, ...]:
+        """What to install for it under this manager."""
+        return (package, *ALONGSIDE.get((self.command[0], package), ())[:1])
+
+    def line(self, package: str) -> str:
+        words = " ".join((*self.command, *self.packages(package)))
+        return words if os.geteuid() == 0 else f"sudo {words}"
+
+
+def package_manager() -> PackageManager | None:
+    """The first package manager that is here."""
+    for program, command in MANAGERS.items():
+        if shutil.which(program):
+            return PackageManager(command)
+    return None
+
+
+def is_installed(package: str) -> bool:
+    """Whether one of the package's programs is on PATH, with the library that goes alongside."""
+    found = package_manager()
+    alongside = ALONGSIDE.get((found.command[0], package)) if found else None
+    if alongside is not None and not glob(alongside[1]):
+        return False
+    return any(shutil.which(program) for program in PROGRAMS[package])
+
+
+def install_package(package: str, *, allowed: bool, say: Callable[[str], None]) -> None:
+    """See that ``package`` is here. Prints the package manager's line before it runs it.
+
+    Raises PackageError with that line when we are not root, are not allowed, or it fails.
+    """
+    if is_installed(package):
+        return
+    found = package_manager()
+    if found is None:
+        raise PackageError(f"{package} is missing; install it with your package manager")
+    line = found.line(package)
+    if not allowed or os.geteuid() != 0:
+        raise PackageError(f"{package} is missing; type: {line}")
+    say(f"running: {line}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    if found.command[0] == "apt-get":
+        subprocess.run(("apt-get", "update", "-qq"), env=environment, check=False)
+    result = subprocess.run(
+        (*found.command, *found.packages(package)),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not is_installed(package):
+        raise PackageError(f"could not install {package}: {result.stderr.strip()[-500:]}")
+
+
+def main() -> int:
+    missing = 0
+    for package in sys.argv[1:]:
+        try:
+            install_package(
+                package, allowed=True, say=lambda text: print(f"peck: {text}", flush=True)
+            )
+        except PackageError as error:
+            print(f"peck: {error}", file=sys.stderr)
+            missing += 1
+    return 1 if missing and os.environ.get("CI") == "true" else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

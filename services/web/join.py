@@ -1,0 +1,71 @@
+"""Joining a league by its invitation code: the code, then the terms, then the league."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+
+from ladder.errors import LadderError
+from ladder.leagues import invitations, terms
+from services.http.app_state import Db
+from services.web import session
+from services.web.account import redirect
+from services.web.pages import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+Field = Annotated[str, Form(max_length=200)]
+
+
+@router.get("/join")
+def show_form(request: Request, who: Visitor) -> Response:
+    """The form for the code; who is not signed in does that first."""
+    if who.user_id is None:
+        return redirect("/sign-in?next=/join")
+    return render(request, "join.html", wrong=None, league=None)
+
+
+@router.post("/join")
+def read_code(
+    request: Request, conn: Db, who: Visitor, code: Field = "", form_token: Field = ""
+) -> Response:
+    """What the code admits to, with the terms to agree to."""
+    session.check_form(request, form_token)
+    if who.user_id is None:
+        return redirect("/sign-in?next=/join")
+    try:
+        invitation, league = invitations.read_code(conn, who.user_id, code)
+    except LadderError as error:
+        return render(request, "join.html", status=422, wrong=str(error), league=None)
+    settings = terms.settings_of_league(league)
+    return render(
+        request,
+        "join.html",
+        wrong=None,
+        league=league,
+        role=invitation.role,
+        code=code.strip(),
+        terms=terms.terms_text(*settings),
+        digest=terms.terms_digest(*settings),
+    )
+
+
+@router.post("/join/agree")
+def join_league(
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    code: Field = "",
+    digest: Field = "",
+    form_token: Field = "",
+) -> Response:
+    """Makes the visitor a member and shows the league."""
+    session.check_form(request, form_token)
+    if who.user_id is None:
+        return redirect("/sign-in?next=/join")
+    try:
+        _, league, _ = invitations.join_league(conn, who.user_id, code, digest)
+    except LadderError as error:
+        return render(request, "join.html", status=422, wrong=str(error), league=None)
+    return redirect(f"/leagues/{league.slug}")

@@ -1,0 +1,72 @@
+"""One page of a leaderboard, with what the table needs to be drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.leagues.medals import Medal, MedalStatus
+from ladder.leagues.records import Season
+from ladder.standings import leaderboard
+from ladder.standings.standings import Board, BoardRow, MedalTerms, OfficialVersion
+from services.http.app_state import State
+
+PAGE_ROWS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPage:
+    """Rows of one page; ``low`` and ``high`` span the likely ranges drawn on it."""
+
+    rows: tuple[BoardRow, ...]
+    page: int
+    pages: int
+    first: int
+    last: int
+    total: int
+    ranked: int
+    low: float
+    high: float
+    accepted_no: int
+    fitted: OfficialVersion | None
+    medals: list[tuple[str, int]]
+    """Teams with each medal on the whole board, best kind first."""
+    sealed: int
+    """Medals that no game changes any more."""
+    terms: MedalTerms
+
+
+def read_board(app_state: State, conn: Connection, season: Season) -> Board:
+    """The season's board, from memory while its revision stands."""
+    return app_state.boards.board(
+        season.id, season.revision, lambda: leaderboard.read_board(conn, season.id)
+    )
+
+
+def cut_page(board: Board, page: int) -> BoardPage:
+    """The page with this number, or the nearest one that exists."""
+    pages = max(1, -(-len(board.rows) // PAGE_ROWS))
+    number = min(max(1, page), pages)
+    start = (number - 1) * PAGE_ROWS
+    rows = board.rows[start : start + PAGE_ROWS]
+    played = [row for row in rows if row.games > 0] or list(rows)
+    spans = [row.shown for row in played]
+    counted = Counter(row.medal for row in board.rows if row.medal is not None)
+    return BoardPage(
+        rows=rows,
+        page=number,
+        pages=pages,
+        first=start + 1,
+        last=start + len(rows),
+        total=len(board.rows),
+        ranked=sum(1 for row in board.rows if row.rank is not None),
+        low=min((score - 2 * sigma for score, sigma in spans), default=0.0),
+        high=max((score + 2 * sigma for score, sigma in spans), default=1.0),
+        accepted_no=board.accepted_no,
+        fitted=board.fitted,
+        medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
+        sealed=sum(1 for row in board.rows if row.status is MedalStatus.SEALED),
+        terms=board.terms,
+    )

@@ -1,0 +1,229 @@
+"""A host's page of repair: who is out, what is judged again, and the log of all such acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.errors import LadderError
+from ladder.field_types import KEY
+from ladder.ids import RejudgementId
+from ladder.leagues import seasons
+from ladder.leagues.records import League, Season
+from ladder.moderation import disqualifications, rejudgements
+from ladder.moderation.request_models import (
+    DisqualificationRequest,
+    NewRejudgement,
+    Predicate,
+    PreviewRequest,
+)
+from ladder.people import audit_log
+from ladder.people.audit_log import AuditEntry
+from ladder.people.records import Viewer
+from services.http import auth, permissions
+from services.http.app_state import Db
+from services.http.path_parameters import LeagueKey
+from services.http.problems import ProblemError
+from services.web import form_dates, forms
+from services.web.account import redirect
+from services.web.forms import Form
+from services.web.leagues import SeasonNumber, pick_season, require_season
+from services.web.pages import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+PATH: Final = "/leagues/{league}/moderation"
+SCOPES: Final = ("leagues:write",)
+ACTS_SHOWN: Final = 25
+NAMES_SHOWN: Final = 200
+PREDICATE: Final = tuple(f"predicate.{name}" for name in Predicate.model_fields)
+VERDICT: Final = {"season": "", "subject": "", "reason": ""}
+QUESTION: Final = {
+    "season": "",
+    "zone": form_dates.UTC_NAME,
+    **dict.fromkeys(PREDICATE, ""),
+}
+REFUSED: Final = (ValidationError, ProblemError, LadderError)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A line of the log; of a rejudgement, how far it is."""
+
+    audit: AuditEntry
+    rejudgement: rejudgements.Rejudgement | None
+
+
+@router.get(PATH)
+def show_moderation(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    who: Visitor,
+    season: SeasonNumber = None,
+    subject: Annotated[str, Query(max_length=64)] = "",
+    after: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """The forms and the log, for hosts."""
+    found = permissions.hosted_league(conn, who, league)
+    chosen = require_season(pick_season(conn, found, season))
+    verdict = Form({**VERDICT, "subject": subject})
+    return render_page(request, conn, who, found, chosen, verdict=verdict, after=after)
+
+
+@router.post(f"{PATH}/{{act}}")
+def post_act(
+    request: Request, league: LeagueKey, act: str, conn: Db, who: Visitor, given: forms.Sent
+) -> Response:
+    """What the button says, as the API does it; then the page with the log. What finishes after a
+    preview is no part of what is agreed to."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.check_scopes(who, SCOPES)
+    season = permissions.visible_season(conn, who, forms.parse_key(given, "season"))
+    if season.league_id != found.id:
+        raise ProblemError("invalid", "This form is of another league. Load the page again.")
+    if act in ("disqualify", "reinstate"):
+        form = Form.of(given, VERDICT)
+        done = change_disqualification(request, conn, who, season, form, act)
+        if not done:
+            return render_page(request, conn, who, found, season, verdict=form)
+    elif act in ("preview", "rejudge"):
+        form, began_at = Form.of(given, {**QUESTION, "reason": ""}), datetime.now(UTC)
+        seen = preview_rejudgement(conn, who, season, form)
+        if seen is None:
+            return render_page(request, conn, who, found, season, question=form)
+        form.values["predicate.until"] = form.values["predicate.until"] or began_at.isoformat()
+        if act == "preview" or not start_rejudgement(request, conn, who, season, form):
+            return render(
+                request,
+                "rejudgement_preview.html",
+                status=422 if form.wrong else 200,
+                league=found,
+                season=season,
+                form=form,
+                seen=seen,
+                given=predicate_of_form(form),
+            )
+    else:
+        raise ProblemError("not-found")
+    return redirect(f"/leagues/{found.slug}/moderation?season={season.number}")
+
+
+def change_disqualification(
+    request: Request, conn: Db, who: Viewer, season: Season, form: Form, act: str
+) -> bool:
+    """Disqualifies or reinstates; False when it was refused, and the form says why."""
+    do_it = disqualifications.disqualify if act == "disqualify" else disqualifications.reinstate
+    try:
+        body = DisqualificationRequest.model_validate(
+            {name: form.values[name] for name in ("subject", "reason")}
+        )
+        form.act(
+            request,
+            conn,
+            who,
+            lambda: do_it(conn, season.id, body.subject, by=who.user_id, reason=body.reason),
+        )
+    except REFUSED as error:
+        form.refuse(error)
+    return not form.wrong
+
+
+def preview_rejudgement(
+    conn: Db, who: Viewer, season: Season, form: Form
+) -> rejudgements.RejudgementPreview | None:
+    """What the question fits; None when it was refused, and the form says why."""
+    try:
+        body = PreviewRequest.model_validate({"predicate": predicate_of_form(form)})
+        return rejudgements.preview_rejudgement(conn, season.id, body.predicate.meant())
+    except REFUSED as error:
+        form.refuse(error)
+    return None
+
+
+def start_rejudgement(request: Request, conn: Db, who: Viewer, season: Season, form: Form) -> bool:
+    """Has them judged again; False when it was refused, and the form says why."""
+    try:
+        body = NewRejudgement.model_validate(
+            {"predicate": predicate_of_form(form), "reason": form.values["reason"]}
+        )
+        meant = body.predicate.meant()
+        form.act(
+            request,
+            conn,
+            who,
+            lambda: rejudgements.create_rejudgement(
+                conn, season.id, meant, by=who.user_id, reason=body.reason
+            ),
+        )
+    except REFUSED as error:
+        form.refuse(error)
+    return not form.wrong
+
+
+def predicate_of_form(form: Form) -> dict[str, Any]:
+    """The predicate; what is left empty is left out. Raises ProblemError."""
+    zone = form_dates.parse_zone(form.values["zone"] or form_dates.UTC_NAME)
+    found = {
+        name.removeprefix("predicate."): form.values[name]
+        for name in PREDICATE
+        if form.values[name]
+    }
+    for name in ("since", "until"):
+        if name in found:
+            found[name] = form_dates.parse_moment(found[name], zone)
+    return found
+
+
+def render_page(
+    request: Request,
+    conn: Connection,
+    who: Viewer,
+    league: League,
+    season: Season,
+    *,
+    verdict: Form | None = None,
+    question: Form | None = None,
+    after: str | None = None,
+) -> Response:
+    """The page; a form that was refused says so."""
+    rows = audit_log.list_audits(conn, league.id, after=after, limit=ACTS_SHOWN)
+    return render(
+        request,
+        "moderation.html",
+        status=422 if any(form and form.wrong for form in (verdict, question)) else 200,
+        league=league,
+        season=season,
+        seasons=seasons.list_seasons(conn, league.id),
+        verdict=verdict or Form(dict(VERDICT)),
+        question=question or Form(dict(QUESTION)),
+        is_fresh=question is None,
+        names=names_in_season(conn, season),
+        zones=form_dates.time_zones(),
+        acts=[AuditRow(row, rejudgement_progress(conn, row)) for row in rows],
+        older=rows[-1].id if len(rows) == ACTS_SHOWN else None,
+        may="leagues:write" in who.scopes or who.is_admin,
+    )
+
+
+def names_in_season(conn: Connection, season: Season) -> dict[str, str]:
+    """Ids of the newest entries, their agents and teams, each with what people call it."""
+    found: dict[str, str] = {}
+    for row in entries.list_entries(conn, season_id=season.id, limit=NAMES_SHOWN):
+        found.setdefault(row.team_id, f"team {row.team_name}")
+        found.setdefault(row.agent_id, f"agent {row.agent_name} of {row.team_name}")
+        found[row.id] = f"submission {row.submission_number} of {row.agent_name}"
+    return found
+
+
+def rejudgement_progress(conn: Connection, audit: AuditEntry) -> rejudgements.Rejudgement | None:
+    """How far the rejudgement is that this line is about."""
+    if audit.act != "rejudge":
+        return None
+    return rejudgements.get_rejudgement(conn, RejudgementId(audit.subject))

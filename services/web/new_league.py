@@ -1,0 +1,148 @@
+"""Making a league from a form: the same request as ``POST /v1/leagues``, by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from games import GAMES
+from games.protocol import Game, clock_fields
+from ladder.entries import reference_agents
+from ladder.entries.league_setup import open_league
+from ladder.enums import ReplayVisibility, Visibility
+from ladder.errors import LadderError
+from ladder.leagues.request_models import Clock, NewLeague, NewSeason
+from ladder.leagues.season_creation import supports_remote
+from ladder.people.records import Viewer
+from services.http import auth
+from services.http.app_state import AppState, Db
+from services.http.problems import ProblemError
+from services.web import form_dates, forms
+from services.web.account import redirect
+from services.web.forms import Form
+from services.web.pages import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+ADDRESS: Final = "/new-league"
+SCOPES: Final = ("leagues:write",)
+DATES: Final = ("season.opens_at", "season.closes_at", "season.ends_at")
+CLASSES: Final = ("season.medals.gold", "season.medals.silver", "season.medals.bronze")
+CONFIGURATION: Final = "season.configuration."
+NUMBERS: Final = ("daily_limit", "active_limit", "max_bundle_bytes", "medal_confidence")
+
+
+@router.get(ADDRESS)
+def show_form(
+    request: Request, who: Visitor, game: Annotated[str, Query(max_length=60)] = ""
+) -> Response:
+    """The form with the defaults of a game; who is not signed in does that first."""
+    if who.user_id is None:
+        return redirect(f"/sign-in?next={ADDRESS}")
+    chosen = GAMES.get(game) or next(iter(GAMES.values()))
+    return render_form(request, who, chosen, Form(default_values(chosen), {"anchors": []}))
+
+
+@router.post(ADDRESS)
+def create_league(
+    request: Request, conn: Db, app_state: AppState, who: Visitor, given: forms.Sent
+) -> Response:
+    """Makes the league with its first season and shows it; else the form with what is wrong."""
+    if who.user_id is None:
+        return redirect(f"/sign-in?next={ADDRESS}")
+    auth.check_scopes(who, SCOPES)
+    game = GAMES.get(str(given.get("game", "")))
+    if game is None:
+        raise ProblemError("invalid", "There is no such game. Load the page again.")
+    form = Form.of(given, default_values(game), ["anchors"])
+    try:
+        body = NewLeague.model_validate(request_of_form(form, game))
+        form.act(request, conn, who, lambda: open_league(conn, app_state.blobs, body, game, who))
+    except (ValidationError, ProblemError, LadderError) as error:
+        form.refuse(error)
+    if form.wrong:
+        return render_form(request, who, game, form, status=422)
+    return redirect(f"/leagues/{body.slug}")
+
+
+def render_form(
+    request: Request, who: Viewer, game: Game[Any], form: Form, status: int = 200
+) -> Response:
+    return render(
+        request,
+        "new_league.html",
+        status=status,
+        form=form,
+        game=game,
+        games=GAMES.values(),
+        zones=form_dates.time_zones(),
+        configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
+        anchors=reference_agents.agent_names(game.name),
+        supports_remote=supports_remote(game),
+        may="leagues:write" in who.scopes or who.is_admin,
+    )
+
+
+def default_values(game: Game[Any]) -> dict[str, str]:
+    """Every field as it stands at first: the defaults of the API and of the game."""
+    season = NewSeason().model_dump()
+    clock = Clock.model_validate(dict(game.clock)).model_dump()
+    set_by_clock = clock_fields(game)
+    full = game.configure({})
+    configuration = {name: each for name, each in full.items() if name not in set_by_clock}
+    return {
+        "title": "",
+        "slug": "",
+        "description": "",
+        "visibility": Visibility.PUBLIC,
+        "replay_visibility": ReplayVisibility.PUBLIC,
+        "same_team_lineups": "",
+        "zone": form_dates.UTC_NAME,
+        **dict.fromkeys(DATES, ""),
+        "season.seats": str(min(4, game.seats.stop - 1)),
+        **{f"season.{name}": field_text(season[name]) for name in NUMBERS},
+        **{f"season.clock.{name}": field_text(value) for name, value in clock.items()},
+        "season.medals.kind": season["medals"]["kind"],
+        **dict.fromkeys(CLASSES, ""),
+        "season.stops_when_sealed": "",
+        "season.remote_agents": "",
+        "fill": "true",
+        **{f"{CONFIGURATION}{name}": field_text(value) for name, value in configuration.items()},
+    }
+
+
+def field_text(value: object) -> str:
+    """A default as it stands in a field: nothing for none, whole numbers without a point."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value == int(value):
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def request_of_form(form: Form, game: Game[Any]) -> dict[str, Any]:
+    """The request that the form stands for; what is left empty is left out. Raises ProblemError."""
+    values: dict[str, Any] = {name: value for name, value in form.values.items() if value}
+    zone = form_dates.parse_zone(values.pop("zone", form_dates.UTC_NAME))
+    for name in list(values):
+        if name in DATES:
+            values[name] = form_dates.parse_moment(values[name], zone)
+        elif name.startswith(CONFIGURATION):
+            values[name] = parse_value(values[name])
+        elif name in CLASSES and values.get("season.medals.kind") == "table":
+            del values[name]
+    values["description"] = form.values["description"].replace("\r\n", "\n")
+    tree = forms.nest_names({"season.seats": "", **values})
+    fill = bool(form.values["fill"])
+    return {**tree, "game": game.name, "anchors": form.lists["anchors"], "fill": fill}
+
+
+def parse_value(text: str) -> object:
+    """A number or a word of a configuration."""
+    try:
+        return json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text

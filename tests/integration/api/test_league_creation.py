@@ -1,0 +1,180 @@
+"""A league with its first season in one request, and in one command."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from services.client import ApiError
+from tests.integration.api.test_cli import Peck, read
+from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.world import World
+
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
+
+
+def test_one_request_makes_a_league_its_season_and_its_anchors(world: World) -> None:
+    host, mine = world.client("host"), world.submissions["public.host"]
+    made = host.create_league(
+        "course",
+        "The course",
+        "hungry_geese",
+        visibility="invitation",
+        season={
+            "seats": 2,
+            "configuration": {"rows": 9},
+            "clock": {"act_seconds": 0.5},
+            "opens_at": TOMORROW.isoformat(),
+            "closes_at": "2999-12-01T18:00:00+01:00",
+        },
+        anchors=["greedy", mine, "greedy"],
+    )
+    assert (made["role"], made["current_season"]) == ("host", None)
+    season = made["season"]
+    assert season["configuration"]["rows"] == 9
+    assert season["closes_at"] == "2999-12-01T17:00:00Z"
+    assert [row["agent_name"] for row in made["anchors"]] == ["Greedy", "Flood public.host"]
+    assert all(row["is_anchor"] for row in made["anchors"])
+    assert host.season(season["id"])["seats"] == 2
+
+
+def test_a_reference_agent_is_one_submission_in_all_leagues(world: World) -> None:
+    host = world.client("host")
+    one, other = (
+        host.create_league(f"l{n}", "L", "hungry_geese", season={"seats": 2}, anchors=["greedy"])
+        for n in range(2)
+    )
+    first, second = one["anchors"][0], other["anchors"][0]
+    assert first["submission_id"] == second["submission_id"]
+    assert first["validation_match_id"] is None  # its owner's eyes only
+    with pytest.raises(ApiError) as hidden:
+        host.submission(first["submission_id"])
+    assert hidden.value.status == 404
+
+
+def test_a_season_with_too_many_seats_for_its_board_is_refused(world: World) -> None:
+    crowded = {"seats": 12, "configuration": {"width": 5, "height": 5}}
+    with pytest.raises(ApiError) as refused:
+        world.client("host").create_league("crowd", "L", "battlesnake", season=crowded)
+    assert refused.value.status == 422
+    assert "seats: a board of 5x5 is for at most 8 snakes" in str(refused.value)
+
+
+def test_an_invalid_request_makes_no_league(world: World) -> None:
+    host = world.client("host")
+    naive = {"seats": 2, "closes_at": "2999-12-01T18:00:00"}
+    early = {"seats": 2, "closes_at": "2999-12-01T18:00Z", "ends_at": "2999-12-01T18:00+01:00"}
+    for season, anchors, word in (
+        (naive, [], "body.season.closes_at: .* no time zone; add Z for UTC or an offset"),
+        (
+            early,
+            [],
+            "body.season.ends_at: it lies before closes_at, 2999-12-01T18:00.*; make it later",
+        ),
+        ({"seats": 99}, [], "body.season.seats"),
+        ({"seats": 9}, [], "body.season.seats: Hungry Geese takes"),
+        ({"seats": 2}, ["grim"], "no reference agent 'grim'; choose from bank-spender, convol"),
+        ({"seats": 2}, ["sub_01j8x6m3c2k4v9q0w7r5t1y8z3"], "no such submission"),
+        (None, ["greedy"], "body.anchors: anchors enter a season"),
+    ):
+        with pytest.raises(ApiError, match=word):
+            host.create_league("broken", "B", "hungry_geese", season=season, anchors=anchors)
+    with pytest.raises(ApiError, match="no such league"):
+        host.league("broken")
+
+
+def test_one_command_makes_a_whole_league(peck: Peck) -> None:
+    seats = ("--seats", "2", "--active", "2")
+    create = ("league", "create", "night", *seats, "--set", "rows=9", "--anchor", "greedy")
+    dates = ("--closes", "2999-12-01T18:00+01:00", "--ends", "2999-12-02T18:00+01:00")
+    made = read(peck(*create, *dates, "--visibility", "invitation", "--replays", "own", "--json"))
+    assert made["season"]["active_limit"] == 2
+    assert (made["league"]["visibility"], made["league"]["replay_visibility"]) == (
+        "invitation",
+        "own",
+    )
+    assert made["season"]["configuration"]["rows"] == 9
+    assert [row["agent_name"] for row in made["anchors"]] == ["Greedy", "Random Legal"]
+    refused = peck("league", "create", "day", "--closes", "2999-12-01 18:00")
+    assert "add Z for UTC" in refused.stderr
+    assert "not NAME=VALUE" in peck("league", "create", "day", "--set", "rows").stderr
+    dawn = peck("league", "create", "dawn", "--anchor", "greedy").stdout
+    assert "anchors: Greedy, Random Legal, Survivor, Numpy Heuristic" in dawn
+    assert "cannot play yet: 4 of 4 seats can be filled, by anchors alone: add an agent" in dawn
+    assert "peck submit main.py --agent NAME --league dawn" in dawn
+
+
+def test_a_league_without_fill_reports_its_empty_seats(peck: Peck) -> None:
+    anchors = ("--anchor", "greedy", "--anchor", "survivor", "--no-fill")
+    made = peck("league", "create", "autumn", *anchors)
+    assert "cannot play yet: 2 of 4 seats can be filled: add an agent or an anchor" in made.stdout
+    watched = peck("watch", "autumn")
+    assert watched.returncode == 1
+    assert "cannot play: 2 of 4 seats can be filled: add an agent or an anchor" in watched.stdout
+    assert "scheduler" not in watched.stdout
+    stranger = peck("watch", "autumn", PECK_TOKEN="").stdout
+    assert "cannot play: Too few different agents take part" in stranger
+
+
+def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> None:
+    made = read(peck("league", "create", "autumn", "--no-fill", "--json"))
+    assert (made["anchors"], made["lacking"][:20]) == ([], "0 of 4 seats can be ")
+    named = read(peck("league", "fill", "autumn", "--anchor", "greedy", "--json"))
+    assert [row["agent_name"] for row in named["anchors"]] == ["Greedy"]
+    filled = read(peck("league", "fill", "autumn", "--json"))
+    assert len(filled["anchors"]) == 3
+    assert all(row["is_anchor"] for row in filled["anchors"])
+    assert read(peck("league", "fill", "autumn", "--json"))["anchors"] == []
+    member = world.client("member")
+    agent = member.create_agent("Newcomer")
+    sent = member.upload(agent["id"], b"agent = 1", season=made["season"]["id"])
+    assert sent["entry"]["state"] == "pending"
+    assert member.season_health("autumn")["lacking"] is None
+    world.client("host").create_league("none", "N", "battlesnake", season={"seats": 8})
+    assert (
+        "of 8 seats can be filled: add an agent"
+        in world.client("host").season_health("none")["lacking"]
+    )
+
+
+def test_competing_or_medal_moving_anchors_are_refused(world: World) -> None:
+    host = world.client("host")
+    with pytest.raises(ApiError, match="competes in this season"):
+        host.add_anchors("public", [world.submissions["public.host"]])
+    with world.connect() as conn:
+        conn.execute(
+            "update seasons set medals = %s where id = %s",
+            ('{"kind": "lines", "gold": 3, "silver": 2, "bronze": 1}', world.seasons["public"]),
+        )
+    with pytest.raises(ApiError, match="before its first match"):
+        host.add_anchors("public", fill=True)
+    host.patch(f"/v1/seasons/{world.seasons['private']}", {"state": "locked"})
+    with pytest.raises(ApiError, match="uploads are locked"):
+        host.add_anchors("private", fill=True)
+
+
+def test_anchors_of_a_league_are_open_for_scrims(world: World) -> None:
+    host, member = world.client("host"), world.client("member")
+    mine = world.submissions["public.host"]
+    host.patch(f"/v1/agents/{world.agents['public.host']}", {"open_for_scrims": False})
+    made = host.create_league(
+        "course", "C", "hungry_geese", season={"seats": 2}, anchors=[mine, "random-legal"]
+    )
+    season = made["season"]["id"]
+    with world.connect() as conn:
+        conn.execute("update entries set state = 'active' where season_id = %s", (season,))
+    for anchor in made["anchors"]:
+        lineup = [world.submissions["public.member"], anchor["submission_id"]]
+        assert member.request_scrim(season, lineup, games=1)["state"] == "running"
+    with pytest.raises(ApiError, match="not open for scrims"):  # where it is no anchor
+        member.request_scrim(world.seasons["public"], [lineup[0], mine])
+
+
+def test_a_reference_agent_is_named_with_hyphens_or_underscores(world: World) -> None:
+    host = world.client("host")
+    made = [
+        host.create_league(f"l{n}", "L", "hungry_geese", season={"seats": 2}, anchors=[name])
+        for n, name in enumerate(("random-legal", "random_legal", "Random Legal"))
+    ]
+    assert len({one["anchors"][0]["submission_id"] for one in made}) == 1

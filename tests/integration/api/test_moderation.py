@@ -1,0 +1,139 @@
+"""Repair by a host over HTTP and by `peck`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ladder.ids import SeasonId
+from ladder.moderation import rejudgements
+from ladder.ratings import ratings
+from ladder.ratings.fitting import OfficialFitter
+from services.client import ApiError
+from tests.integration.api.test_cli import Peck, peck, read  # noqa: F401 - a fixture
+from tests.integration.api.world import World, finish
+
+
+def test_only_the_owner_reads_why_an_entry_is_disqualified(world: World) -> None:
+    host, entry = world.client("host"), world.entries["public.member"]
+    done = host.disqualify(world.seasons["public"], world.agents["public.member"], "It colludes.")
+    assert done["entries"] == [entry]
+    seen = {person: world.client(person).entry(entry) for person in ("stranger", "member")}
+    assert all(one["disqualified_at"] and one["state"] == "retired" for one in seen.values())
+    assert seen["stranger"]["reason"] is None
+    assert seen["member"]["reason"] == "disqualified: It colludes."
+    board = host.leaderboard(world.seasons["public"])
+    assert entry not in {row["entry_id"] for row in board}
+    page = world.http.get(f"/agents/{world.agents['public.member']}").text
+    assert "disqualified" in page
+    assert "It colludes" not in page
+    with pytest.raises(ApiError) as refused:
+        world.client("member").upload(
+            world.agents["public.member"], b"new", season=world.seasons["public"]
+        )
+    assert (refused.value.slug, "disqualified" in str(refused.value)) == ("conflict", True)
+
+
+def test_a_repeated_disqualification_request_is_recorded_once(world: World) -> None:
+    host = world.client("host")
+    address = f"/v1/seasons/{world.seasons['public']}/disqualifications"
+    options = {
+        "headers": {"Idempotency-Key": "once"},
+        "json": {"subject": world.entries["public.member"], "reason": "It colludes."},
+    }
+    first, again = (host.send("POST", address, **options) for _ in range(2))
+    assert first.json() == again.json()
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert len(list(host.audits("public"))) == 1
+
+
+def test_the_audit_log_is_paged_newest_first(world: World) -> None:
+    host, season, entry = world.client("host"), world.seasons["public"], "public.member"
+    for n in range(2):
+        host.disqualify(season, world.entries[entry], f"reason {n}")
+        host.reinstate(season, world.entries[entry], f"undone {n}")
+    listed = list(host.pages("/v1/leagues/public/audits", limit=3))
+    assert [row["reason"] for row in listed] == ["undone 1", "reason 1", "undone 0", "reason 0"]
+    assert {(row["by_name"], row["season_id"]) for row in listed} == {("host", season)}
+
+
+def test_an_invalid_subject_is_refused_with_the_field_named(world: World) -> None:
+    host, season = world.client("host"), world.seasons["public"]
+    for subject, slug in (("flood", "invalid"), (world.entries["private.member"], "not-found")):
+        with pytest.raises(ApiError, match="subject: ") as refused:
+            host.disqualify(season, subject, "because")
+        assert refused.value.slug == slug
+
+
+def test_a_host_disqualifies_and_reinstates_by_name(peck: Peck, world: World) -> None:  # noqa: F811
+    token = {"PECK_TOKEN": world.tokens["host"]}
+    common = ("Flood public.member", "--league", "public", "--reason", "a test")
+    done = read(peck("disqualify", *common, "--json", **token))
+    assert done["entries"] == [world.entries["public.member"]]
+    assert "reinstated" in peck("reinstate", *common, **token).stdout
+    listed = json.loads(peck("audits", "public", "--json", **token).stdout)
+    assert [row["act"] for row in listed] == ["reinstate", "disqualify"]
+    assert "a test" in peck("audits", "public", **token).stdout
+    refused = peck("disqualify", "nobody", "--league", "public", "--reason", "x", **token)
+    assert (refused.returncode, "no agent 'nobody'" in refused.stderr) == (1, True)
+
+
+def judge_all(world: World) -> None:
+    """What the scheduler, the workers, the rater and the fit do meanwhile."""
+    with world.connect() as conn:
+        for act, match_id in rejudgements.matches_to_queue(conn, ["numpy"]):
+            made = rejudgements.queue_replacement_match(conn, act, match_id)
+            conn.commit()
+            assert made is not None
+            finish(conn, world.blobs, made)
+        ratings.rate_season(conn, SeasonId(world.seasons["public"]))
+
+
+def test_a_rejudgement_is_previewed_applied_and_followed(peck: Peck, world: World) -> None:  # noqa: F811
+    season, token = world.seasons["public"], {"PECK_TOKEN": world.tokens["host"]}
+    with world.connect() as conn:
+        OfficialFitter().refit(conn, SeasonId(season))
+    asked = ("rejudge", "--league", "public", "--node", "node")
+    seen = read(peck(*asked, "--json", **token))
+    assert (seen["total"], seen["version"]) == (1, 1)
+    assert [row["match_id"] for row in seen["matches"]] == [world.matches["public.rated"]]
+    assert {row["team_name"] for row in seen["changes"]} == {"Team member", "Team host"}
+    shown = peck(*asked, **token).stdout
+    assert "1 to be judged again" in shown
+    assert "Nothing was changed" in shown
+    assert list(world.client("host").audits("public")) == []
+    assert "say why with --reason" in peck(*asked, "--apply", **token).stderr
+
+    made = read(peck(*asked, "--apply", "--reason", "a bad node", "--json", **token))
+    assert (made["waiting"], made["predicate"]) == (1, {"node": "node"})
+    judge_all(world)
+    assert "1 of 1 judged again" in peck("rejudgement", made["id"], **token).stdout
+    (audit,) = world.client("host").audits("public")
+    assert (audit["act"], audit["subject"]) == ("rejudge", made["id"])
+
+
+def test_a_rejudgement_is_called_off(peck: Peck, world: World) -> None:  # noqa: F811
+    host, token = world.client("host"), {"PECK_TOKEN": world.tokens["host"]}
+    made = host.rejudge(world.seasons["public"], "a bad node", node="node")
+    assert (made["state"], made["ended_at"]) == ("judging", None)
+    asked = ("rejudgement", made["id"], "--cancel")
+    assert "say why with --reason" in peck(*asked, **token).stderr
+    told = peck(*asked, "--reason", "it is fine", **token).stdout
+    assert "0 of 1 judged again (1 not queued); called off" in told
+    ended = read(peck("rejudgement", made["id"], "--json", **token))
+    assert (ended["state"], ended["refused"]) == ("cancelled", 1)
+    assert [audit["act"] for audit in host.audits("public")] == ["cancel", "rejudge"]
+    with pytest.raises(ApiError, match="it has ended") as refused:
+        host.cancel_rejudgement(made["id"], "again")
+    assert refused.value.slug == "conflict"
+
+
+def test_an_empty_or_unmatched_predicate_is_refused(world: World) -> None:
+    host, season = world.client("host"), world.seasons["public"]
+    with pytest.raises(ApiError, match="say what the matches have in common"):
+        host.preview_rejudgement(season)
+    assert host.preview_rejudgement(season, agent=world.agents["public.rival"])["total"] == 0
+    with pytest.raises(ApiError, match="fits no result") as refused:
+        host.rejudge(season, "because", verdict="TIMEOUT")
+    assert refused.value.slug == "conflict"

@@ -1,0 +1,172 @@
+"""Remote agents in API, pages and command line: submitted, seen by others, resumed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ladder.entries import entries, remote_agents
+from ladder.enums import MatchKind
+from ladder.ids import EntryId
+from ladder.leagues import seasons
+from ladder.leagues.season_creation import REMOTE_KEYS
+from ladder.matches import lease, matches, workers
+from ladder.matches.records import LineupSeat
+from sandbox.box import battlesnake_api
+from services.client import ApiError
+from tests.integration.api.world import World, finish
+
+URL = "https://snake.example.org/k3J9"
+
+
+def refused(status: int, text: str) -> Any:
+    return pytest.raises(ApiError, match=rf"(?s){text}.*")
+
+
+def snakes(world: World, slug: str = "snakes") -> str:
+    """A public league of Battlesnake whose season takes remote agents."""
+    made = world.client("host").create_league(
+        slug, "Snakes", "battlesnake", season={"seats": 2, "remote_agents": True, "daily_limit": 3}
+    )
+    season: str = made["season"]["id"]
+    assert made["season"]["remote_agents"]
+    return season
+
+
+def agent(world: World, person: str) -> str:
+    made: str = world.client(person).create_agent(f"far away {person}")["id"]
+    return made
+
+
+def play(world: World, entry: str, *, failed_seat: int | None = None) -> None:
+    """The validation match that the entry waits for."""
+    with world.connect() as conn:
+        workers.register_worker(
+            conn, workers.WorkerHello("far", "h", "n", matches.QUEUES, 1, ("remote",))
+        )
+        found = entries.get_entry(conn, EntryId(entry)).validation_match_id
+        assert found is not None
+        finish(conn, world.blobs, found, failed_seat=failed_seat, worker="far")
+
+
+def be_away(world: World, season: str, entry_ids: list[str]) -> None:
+    """The first of these two is away three times, each after it has rested."""
+    with world.connect() as conn:
+        found = [entries.get_entry(conn, EntryId(one)) for one in entry_ids]
+        played_in = seasons.get_season(conn, found[0].season_id)
+        for _ in range(3):
+            match_id = matches.create_match(
+                conn,
+                season=played_in,
+                kind=MatchKind.RATED,
+                lineup=[
+                    LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id, e.profile)
+                    for e in found
+                ],
+            )
+            order = lease.claim_match(conn, match_id, "far")
+            assert order is not None
+            assert remote_agents.void_for_unreachable_agents(
+                conn, match_id, order.attempt, "far", {0: "no connection"}
+            )
+            conn.execute("update entries set struck_at = struck_at - interval '1 minute'")
+        conn.commit()
+
+
+def test_an_address_is_submitted_like_a_bundle(world: World) -> None:
+    season, member, mine = snakes(world), world.client("member"), agent(world, "member")
+    made = member.submit_remote(mine, "HTTPS://Snake.Example.org:443/k3J9/", season="snakes")
+    assert made["submission"]["url"] == URL
+    entry = made["entry"]
+    assert (entry["profile"], entry["remote"], entry["state"]) == ("remote", True, "pending")
+    assert made["limits"]["used"] == 1
+    again = member.submit_remote(mine, URL, season="snakes")
+    assert again["entry"]["id"] == entry["id"]
+    assert again["limits"]["used"] == 1
+    assert "no node serves profile remote" in again["entry"]["reason"]
+    old = member.submit_remote(mine, URL, api="2017", season="snakes")  # another conversation
+    assert old["submission"]["id"] != made["submission"]["id"]
+    order_bytes = b"".join(world.blobs.open(made["submission"]["digest"]))
+    assert order_bytes == b'{"api":"1","contract":"http","url":"https://snake.example.org/k3J9"}'
+    member.submit_remote(mine, URL + "/3", season="snakes")
+    with refused(429, "3 of 3 used"):
+        member.submit_remote(mine, URL + "/4", season="snakes")
+    with refused(409, "Hungry Geese is not played by remote agents: .*; upload a bundle"):
+        member.submit_remote(mine, URL, season="public")
+    world.client("host").create_league("boxed", "B", "battlesnake", season={"seats": 2})
+    with refused(409, "takes no remote agents: upload a bundle, or ask the host"):
+        member.submit_remote(mine, URL, season="boxed")
+    with refused(422, r"body\.url: begin with http"):
+        member.submit_remote(mine, "ftp://snake.example.org")
+    assert world.client("stranger").season(season)["remote_agents"]
+    # Its team alone reads the address: not administrators either.
+    listed = {
+        person: [row["url"] for row in world.client(person).submissions(mine)]
+        for person in ("member", "admin")
+    }
+    assert len(listed["member"]) == 3
+    assert URL in listed["member"]
+    assert listed["admin"] == [None] * 3
+
+
+def test_the_owner_resumes_a_paused_remote_entry(world: World) -> None:
+    season = snakes(world)
+    made = {}
+    for person in ("member", "rival"):
+        entered = world.client(person).submit_remote(agent(world, person), URL, season=season)
+        made[person] = entered["entry"]["id"]
+        play(world, made[person])
+    be_away(world, season, [made["member"], made["rival"]])
+    mine = world.client("member").entry(made["member"])
+    assert (mine["state"], mine["strikes"]) == ("paused", 3)
+    assert mine["reason"] == "three strikes; the last: no connection"
+    assert mine["next_try_at"] > mine["paused_at"]
+    theirs = world.client("rival").entry(made["member"])
+    assert (theirs["state"], theirs["paused_at"]) == ("paused", mine["paused_at"])
+    assert [theirs[name] for name in ("strikes", "reason", "next_try_at")] == [None] * 3
+    board = {row["entry_id"]: row for row in world.client("stranger").leaderboard(season)}
+    assert [board[made[who]]["paused"] for who in ("member", "rival")] == [True, False]
+    assert all(row["remote"] for row in board.values())
+    (void, *_) = world.client("stranger").matches(season=season)
+    assert void["void_reason"] == "a remote agent was away, in seat 0"
+    assert [seat["remote"] for seat in void["seats"]] == [True, True]
+    away = mine["agent_id"]
+    with refused(409, "is paused: its address was away"):
+        world.client("member").request_scrim(season, [away, away])
+    with refused(403, "Only the owner"):
+        world.client("rival").resume(made["member"])
+    tried = world.client("member").resume(made["member"])
+    assert (tried["state"], tried["next_try_at"]) == ("paused", None)
+    assert tried["queue"]["position"] >= 0  # other tests' validations may stand before it
+    with refused(409, "being tried"):
+        world.client("member").resume(made["member"])
+    play(world, made["member"])
+    back = world.client("member").entry(made["member"])
+    assert (back["state"], back["strikes"], back["reason"]) == ("active", 0, None)
+    kinds = [item["kind"] for item in world.client("member").feed()]
+    assert kinds[:2] == ["resumed", "paused"]
+
+
+def test_a_season_takes_remote_agents_only_with_consent(
+    world: World,
+) -> None:
+    host = world.client("host")
+    assert REMOTE_KEYS == battlesnake_api.NEEDED
+    with refused(422, r"body\.season\.remote_agents: they are asked in Battlesnake's API"):
+        host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
+    with refused(422, r"body\.season\.remote_agents: with one seat"):
+        host.create_league("one", "O", "battlesnake", season={"seats": 1, "remote_agents": True})
+    host.create_league("club", "Club", "battlesnake", season={"seats": 2})
+    plain = host.terms("club")
+    member = world.client("member")
+    member.consent("club", plain["digest"])
+    asked = {"seats": 2, "remote_agents": True}
+    with refused(409, "remote_agents: 1 members .* --remote-agents"):
+        host.create_season("club", **asked)
+    wider = member.get("/v1/leagues/club/terms", remote_agents="true")
+    assert "may run at addresses of their owners" in wider["text"]
+    assert "addresses" not in plain["text"]
+    member.consent("club", wider["digest"])
+    assert host.create_season("club", **asked)["remote_agents"]
+    assert member.terms("club")["agreed"]

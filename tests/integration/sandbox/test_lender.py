@@ -1,0 +1,203 @@
+"""Boxes that fail around a match: what the lender does, seen from a worker's end of its socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sandbox.box import wire
+from sandbox.errors import HostFault
+from sandbox.launchers import choose
+from sandbox.launchers.gpu import GpuPool
+from sandbox.listener import Listener
+from sandbox.match import loans
+from sandbox.node import lender
+from sandbox.node.box_pool import BoxPool, PooledBox
+from sandbox.node.lender import BoxLender
+from tests.integration.sandbox.census import wait_until
+from tests.integration.sandbox.conftest import require
+from tests.integration.sandbox.nodes import HONEST, MEMORY_MB, STATE, Player
+
+pytestmark = pytest.mark.bubblewrap
+MOST = 4
+
+
+class Watched(BoxPool):
+    """A pool whose places at work can be seen."""
+
+    @property
+    def busy(self) -> list[PooledBox]:
+        return list(self._busy)
+
+    @property
+    def idle(self) -> list[PooledBox]:
+        return list(self._idle)
+
+
+@dataclass
+class LendingNode:
+    """A node in this process."""
+
+    pool: Watched
+    socket: Path
+
+    def request(self, name: str) -> loans.SeatRequest:
+        path = self.socket.parent / f"{name}.py"
+        path.write_text(f"{HONEST}# {name}\n")
+        return loans.SeatRequest("python", path, MEMORY_MB)
+
+    def borrow(self, *names: str, seconds: float = 30.0) -> list[loans.Loan]:
+        lent = loans.borrow_all(self.socket, [self.request(name) for name in names], seconds)
+        return [one for one in lent if isinstance(one, loans.Loan)]
+
+    def settle(self) -> None:
+        """Until no box is at work any more, which a conversation's end brings about."""
+        with self.pool._changed:
+            assert self.pool._changed.wait_for(lambda: not self.pool.busy, 20)
+
+
+@pytest.fixture
+def lending_node(short_folder: Callable[[], Path]) -> Iterator[LendingNode]:
+    require("bubblewrap")
+    if os.geteuid() != 0:
+        pytest.skip("boxes of an ordinary user take one match only")
+    folder = short_folder()
+    kind, digests = choose.choose_launcher("bubblewrap", ["python"], folder, STATE, print)
+    pool = Watched(
+        kind,
+        "node-test",
+        warm={"python": 0},
+        devices=GpuPool(()),
+        memory_mb=MEMORY_MB,
+        keep=MOST,
+        keep_bytes=1 << 30,
+        most=MOST,
+        say=print,
+    )
+    connections = Listener(BoxLender("node-test", kind, pool, digests).serve, {}, frozenset({0}))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "node.sock"))
+        listener.listen()
+        connections.open(listener)
+        yield LendingNode(pool, folder / "node.sock")
+        listener.shutdown(socket.SHUT_RDWR)
+    connections.hang_up()
+    pool.close()
+    kind.sweep()
+
+
+def reaper_and_supervisor(place: PooledBox) -> tuple[int, int]:
+    """Pids of a box's process 1 and of its supervisor."""
+    reaper = _only_child(place.box.handle.process.pid)
+    return reaper, _only_child(reaper)
+
+
+def _only_child(pid: int) -> int:
+    # A helper of the supervisor's may still be ending beside it.
+    wait_until(lambda: len(_children(pid)) == 1, lambda: f"children {_children(pid)}")
+    (child,) = _children(pid)
+    return child
+
+
+def _children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True  # its reaper was quicker than the signal that stops it
+
+
+def test_a_dead_idle_supervisor_costs_no_match(lending_node: LendingNode) -> None:
+    loans.end_all(lending_node.borrow("one", "two"))
+    lending_node.settle()
+    # Stopped, its process 1 keeps the waiting child alive, as in the moment of a box's death.
+    bound = next(place for place in lending_node.pool.idle if place.digest is not None)
+    reaper, supervisor = reaper_and_supervisor(bound)
+    zygote = _only_child(supervisor)
+    wait_until(lambda: bool(_children(zygote)), lambda: "no pre-forked child")
+    os.kill(reaper, signal.SIGSTOP)
+    os.kill(supervisor, signal.SIGKILL)
+    try:
+        wait_until(lambda: _is_dead(supervisor), lambda: "its supervisor")
+        lent = lending_node.borrow("one", "two")
+    finally:
+        os.kill(reaper, signal.SIGCONT)
+    assert [Player(loan).start() for loan in lent] == [{"k": "ready"}] * 2
+    loans.end_all(lent)
+    lending_node.settle()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_hanging_boxes_are_ended_in_parallel(
+    lending_node: LendingNode, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(lender, "END_SECONDS", 3.0)
+    monkeypatch.setattr(loans, "END_SECONDS", 7.0)
+    lent = lending_node.borrow("one", "two", "three", "four")
+    hung = [reaper_and_supervisor(place)[1] for place in lending_node.pool.busy]
+    for pid in hung[:count]:
+        os.kill(pid, signal.SIGSTOP)
+    loans.end_all(lent)  # nobody's fault but their agents'
+    assert sorted(loan.end().clean for loan in lent) == sorted(
+        [False] * count + [True] * (4 - count)
+    )
+
+
+def test_descriptors_queued_in_host_sockets_stop_no_box(
+    lending_node: LendingNode,
+) -> None:
+    """The kernel counts them by uid: those of every box at rest, of other nodes, of anybody."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        socket.send_fds(ours, [b"x"], [null] * 200)
+        lent = lending_node.borrow("one")
+        assert Player(lent[0]).start() == {"k": "ready"}
+        loans.end_all(lent)
+        lending_node.settle()
+    os.close(null)
+
+
+def test_a_malformed_end_request_keeps_no_box(lending_node: LendingNode) -> None:
+    request = lending_node.request("one")
+    assert isinstance(request.bundle, Path)
+    with socket.socket(socket.AF_UNIX) as door, request.bundle.open("rb") as bundle:
+        door.connect(str(lending_node.socket))
+        seat = {"profile": "python", "memory_mb": MEMORY_MB}
+        wire.send_frame(
+            door, {"op": "borrow", "seats": [seat], "timeout_seconds": 30}, (bundle.fileno(),)
+        )
+        answer, fds = wire.receive_frame(door, max_fds=8)
+        wire.close_all(fds)
+        assert answer["op"] == "lent"
+        wire.send_frame(door, {"op": "end", "seats": [0], "closed": [[]]})
+        ended, _ = wire.receive_frame(door)
+        assert ended["op"] == "ended"
+    lending_node.settle()
+
+
+def test_matches_too_large_to_run_together_run_in_turn(
+    lending_node: LendingNode,
+) -> None:
+    def match(number: int) -> int:
+        lent = lending_node.borrow(*(f"{number}-{seat}" for seat in range(3)))
+        loans.end_all(lent)
+        return len(lent)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert [*threads.map(match, range(4))] == [3] * 4
+
+
+def test_a_match_larger_than_the_node_is_refused_at_once(lending_node: LendingNode) -> None:
+    with pytest.raises(HostFault, match="5 boxes with 0 GPUs are more than this node has"):
+        lending_node.borrow(*map(str, range(MOST + 1)))

@@ -1,0 +1,48 @@
+"""A real worker whose pool no longer answers ends itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from redis import Redis
+
+from workers.broker import make_celery_app
+from workers.liveness import STALLED_SECONDS, STALLED_STATUS
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -> None:
+    Redis.from_url(redis_url).flushall()
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("PECK_")},
+        "PYTHONPATH": str(CHECKOUT),
+        "PECK_DATABASE_URL": database_url,
+        "PECK_REDIS_URL": redis_url,
+    }
+    command = [sys.executable, "-P", "-m", "workers.main", "--queues", "rate", "--slots", "1"]
+    worker = subprocess.Popen(command, env=environment, cwd=CHECKOUT)
+    try:
+        deadline = time.monotonic() + 30
+        while not (pool := children(worker.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        for child in pool:
+            os.kill(child, signal.SIGSTOP)
+        with make_celery_app(redis_url) as app:
+            for number in range(3):
+                app.send_task("peck.rate", args=(str(number),), queue="rate", retry=False)
+        assert worker.wait(60 + STALLED_SECONDS) == STALLED_STATUS
+    finally:
+        worker.kill()
+        worker.wait()
+        Redis.from_url(redis_url).flushall()

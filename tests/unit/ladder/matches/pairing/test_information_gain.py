@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ladder.matches.pairing.information_gain import fisher_information, order_loss
+
+
+@pytest.mark.parametrize(("seats", "told"), [(2, 0.41), (3, 0.64), (4, 0.79), (6, 0.97), (8, 1.09)])
+def test_the_information_of_a_game_is_fishers_information(seats: int, told: float) -> None:
+    assert fisher_information(seats) == pytest.approx(told, abs=0.01)
+
+
+def test_the_order_loss_is_the_posterior_variance_of_the_rank() -> None:
+    draw = np.random.default_rng(1)
+    field = draw.standard_normal(2000)
+    mu = np.array([0.0, 0.0, 0.0, 1.0, 2.5])
+    sigma = np.array([0.05, 0.2, 1.0, 0.2, 0.2])
+    skills = mu + sigma * draw.standard_normal((4000, 5))
+    ranks = np.searchsorted(np.sort(field), skills)
+    expected = 6 * ranks.var(axis=0) / 2000**3
+    assert order_loss(field, mu, sigma) == pytest.approx(expected, rel=0.3)
+
+
+def test_the_order_loss_is_finite_for_equals_and_outliers() -> None:
+    for field in (np.zeros(50), np.array([0.0, 1e9, -1e9]), np.zeros(1)):
+        loss = order_loss(field, field, np.ones(len(field)))
+        assert np.isfinite(loss).all()
+        assert (loss >= 0).all()

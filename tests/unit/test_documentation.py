@@ -1,0 +1,147 @@
+"""The pages of the documentation, compared with the files and the code that they name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.main import get_group
+
+from games.hungry_geese import HungryGeese
+from ladder.settings import SetupSettings
+from sandbox.box.contract import Contract, parse_manifest
+from sandbox.settings import Settings as NodeSettings
+from services.cli.__main__ import full_app
+from services.environment import Environment
+
+CHECKOUT = Path(__file__).parents[2]
+PAGES = sorted(
+    path for pattern in ("*.md", "deploy/*.md", "docs/**/*.md") for path in CHECKOUT.glob(pattern)
+)
+HOW_TO = CHECKOUT / "docs" / "how-to"
+REFERENCE = CHECKOUT / "docs" / "reference"
+SCHEMA = CHECKOUT / "ladder" / "database" / "migrations" / "0001_schema.sql"
+EGRESS = {f"PECK_EGRESS_{name}" for name in ("ALLOW", "DENY", "PORTS")}
+LAUNCHED_BY_SHELL = {"PECK_PYTHON"}
+"""Variables that the script ``peck`` reads before there is any Python."""
+
+
+def prose(page: Path) -> str:
+    """The text of a page without its code blocks."""
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The addresses of a page's headings, as GitHub forms them."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+def rows(page: Path) -> list[list[str]]:
+    """The cells of each row of a page's tables, header rows included."""
+    lines = [line for line in prose(page).splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The code blocks of a language on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def code(cell: str) -> list[str]:
+    """The pieces of code in a cell."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_links_of_page_lead_to_files_and_headings(page: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_settings_page_lists_every_variable() -> None:
+    listed = {name for row in rows(REFERENCE / "settings.md") for name in code(row[0])}
+    known = {f"PECK_{name.upper()}" for name in SetupSettings.model_fields} - {
+        "PECK_POSTGRES_PASSWORD"
+    }
+    for record in (NodeSettings, Environment):
+        known |= {f"PECK_{field.name.upper()}" for field in fields(record)}
+    compose = (CHECKOUT / "docker-compose.yml").read_text()
+    known |= set(re.findall(r"\$\{(\w+):-", compose))
+    assert listed == known | EGRESS | LAUNCHED_BY_SHELL
+
+
+def test_settings_page_gives_the_defaults() -> None:
+    defaults = {
+        code(row[0])[0]: row[1].strip("`")
+        for row in rows(REFERENCE / "settings.md")[1:]
+        if code(row[0])
+    }
+    for name, field in SetupSettings.model_fields.items():
+        variable = field.validation_alias or f"PECK_{name.upper()}"
+        default = "" if field.default is None else str(field.default)
+        assert defaults[str(variable)] == default, name
+
+
+def test_command_line_page_lists_every_verb() -> None:
+    listed = {name for row in rows(REFERENCE / "command-line.md") for name in code(row[1])}
+    known = set()
+    for name, command in get_group(full_app()).commands.items():
+        if not command.hidden:
+            known |= {f"{name} {inner}" for inner in getattr(command, "commands", ())} or {name}
+    assert listed == known
+
+
+def test_glossary_names_places_that_exist() -> None:
+    tables = set(re.findall(r"^create table (\w+)", SCHEMA.read_text(), re.MULTILINE))
+    places = [code(row[-1]) for row in rows(CHECKOUT / "docs" / "glossary.md")]
+    missing = [
+        place
+        for (place,) in filter(None, places)
+        if place not in tables and not (CHECKOUT / place).exists()
+    ]
+    assert missing == []
+
+
+def test_glossary_gives_each_word_once() -> None:
+    words = [row[0] for row in rows(CHECKOUT / "docs" / "glossary.md") if row[0] != "word"]
+    assert len(words) == len(set(words))
+
+
+def test_readme_has_less_than_900_words() -> None:
+    assert len((CHECKOUT / "README.md").read_text().split()) < 900
+
+
+def test_agent_of_quick_start_plays_to_the_end() -> None:
+    (text,) = blocks(CHECKOUT / "docs" / "quick-start.md", "python")
+    game, chance = HungryGeese(), Random(1)
+    configuration = game.configure({"episodeSteps": 30})
+    state, _ = game.reset(configuration, 2, chance)
+    agents: list[dict[str, Any]] = [{}, {}]
+    for defined in agents:
+        exec(text, defined)
+    while seats := game.to_move(state):
+        moves = {}
+        for seat in seats:
+            seen = SimpleNamespace(**game.observe(state, seat))
+            answer = agents[seat]["agent"](seen, SimpleNamespace(**configuration))
+            moves[seat] = game.parse(state, seat, answer)
+        state, _ = game.step(state, moves, chance)
+    assert game.outcome(state) is not None
+
+
+def test_manifests_of_agent_page_name_each_contract_of_a_program() -> None:
+    found = [parse_manifest(text.encode()) for text in blocks(HOW_TO / "write-an-agent.md", "json")]
+    assert [one.contract for one in found] == [Contract.LINES, Contract.RIDDLES, Contract.HTTP]

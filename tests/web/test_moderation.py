@@ -1,0 +1,120 @@
+"""A host's page of repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+from playwright.sync_api import Page
+
+from ladder.database.db import connect
+from ladder.entries import entries
+from ladder.people import audit_log
+from services.client import tls_context
+from tests.web.conftest import Site, Tab, press, sign_in
+from tests.web.test_accessibility import CONTRAST, NAMES
+
+PATH = "/leagues/hungry-geese/moderation"
+
+
+def fine(page: Page) -> list[str]:
+    found: list[str] = page.evaluate(NAMES) + page.evaluate(CONTRAST)
+    wide = page.evaluate("document.documentElement.scrollWidth") > 360
+    return [*found, *(["too wide"] if wide else [])]
+
+
+@pytest.mark.browser
+def test_a_host_disqualifies_an_entry_after_a_preview(site: Site, tab: Callable[..., Tab]) -> None:
+    contest = site.contest
+    brittle = contest.own[2]
+    mine = tab(width=360)
+    mine.sign_in(contest.host_token)
+    page = mine.open(f"/agents/{brittle.agent_id}")
+    page.get_by_role("link", name="disqualify or reinstate it").click()
+    assert page.get_by_label("Whom").input_value() == brittle.agent_id
+    assert fine(page) == []
+    page.get_by_label("Why").fill("It colludes.")
+    page.get_by_label("Whom").fill("brittle")
+    press(page, "Disqualify")
+    assert page.get_by_label("Whom").get_attribute("aria-invalid") == "true"
+    assert "Give the id of an entry" in page.get_by_role("main").inner_text()
+    mine.complaints.clear()  # the browser's own line on the status 422
+    page.get_by_label("Whom").fill(brittle.agent_id)
+    press(page, "Disqualify")
+    log = page.get_by_role("region", name="What was done")
+    assert "It colludes." in log.get_by_role("listitem").first.inner_text()
+    with connect(site.database_url) as conn:
+        assert entries.get_entry(conn, brittle.id).disqualified_at is not None
+    page.get_by_label("Whom").fill(brittle.agent_id)
+    page.get_by_label("Why").fill("It did not.")
+    press(page, "Reinstate")
+    assert "reinstate" in log.get_by_role("listitem").first.inner_text()
+    with connect(site.database_url) as conn:
+        assert entries.get_entry(conn, brittle.id).state == "active"
+
+    press(page, "Show what it would change")
+    assert "Say what the matches have in common" in page.get_by_role("alert").inner_text()
+    mine.complaints.clear()
+    page.get_by_label("Agent", exact=True).fill(brittle.agent_id)
+    page.get_by_label("A seat's verdict").select_option("ERROR")
+    press(page, "Show what it would change")
+    assert page.get_by_role("link", name="No. ").count() >= 1
+    told = page.get_by_role("heading", level=1).inner_text()
+    assert "would be judged again" in told
+    assert fine(page) == []
+    with connect(site.database_url) as conn:
+        assert next(iter(audit_log.list_audits(conn, contest.league.id))).act == "reinstate"
+    page.get_by_label("Why").fill("The node was broken.")
+    press(page, "again")
+    newest = log.get_by_role("listitem").first.inner_text()
+    assert f"0 of {told.split(' would')[0]} judged again" in newest
+    assert fine(page) == []
+
+
+def test_the_moderation_page_is_only_for_hosts(site: Site) -> None:
+    contest = site.contest
+    for token, public, private in (
+        (None, 403, 404),
+        (contest.stranger_token, 403, 404),
+        (contest.owner_token, 403, 404),
+        (contest.host_token, 200, 200),
+    ):
+        assert site.get(PATH, token).status_code == public
+        assert site.get("/leagues/club/moderation", token).status_code == private
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
+        sign_in(client, contest.host_token)
+        proof = client.get(PATH).text.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+        data = {"season": contest.season.id, "subject": contest.own[2].id, "reason": "x"}
+        for act in ("disqualify", "reinstate", "preview", "rejudge"):
+            assert client.post(f"{PATH}/{act}", data={**data, "form_token": "x"}).status_code == 403
+            elsewhere = client.post(
+                f"/leagues/club/moderation/{act}", data={**data, "form_token": proof}
+            )
+            assert elsewhere.status_code == 422
+        assert client.post(f"{PATH}/other", data={**data, "form_token": proof}).status_code == 404
+        for season in ("\0", "sea_\0", ""):
+            answer = client.post(
+                f"{PATH}/preview", data={**data, "season": season, "form_token": proof}
+            )
+            assert answer.status_code == 404
+
+
+def test_a_single_seat_league_promises_no_official_standing(site: Site) -> None:
+    contest = site.contest
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
+        sign_in(client, contest.host_token)
+        path = "/leagues/snake/moderation"
+        page = client.get(path).text
+        proof, season = (
+            page.split(f'name="{name}" value="', 1)[1].split('"', 1)[0]
+            for name in ("form_token", "season")
+        )
+        data = {"form_token": proof, "season": season, "predicate.verdict": "DONE"}
+        shown = client.post(f"{path}/preview", data=data)
+        assert shown.status_code == 200
+        assert "against the board" in shown.text
+        assert "No official standing yet" not in shown.text
+        anchors = client.get("/new-league", params={"game": "snake"}).text
+        assert "pin the scale" not in anchors
+        assert "have no rank." in anchors

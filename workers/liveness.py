@@ -1,0 +1,124 @@
+"""A worker that gets no wake-up message any more ends itself; whoever started it starts it again.
+
+Celery's prefork consumer can lose count of its running tasks when Redis goes away at the wrong
+moment, and then takes no message ever again while it looks alive. What cannot lie is that wake-up
+messages wait in Redis, a slot is free, and no wake-up message has been answered for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.sharedctypes import RawValue
+from pathlib import Path
+from typing import Final
+
+from redis.exceptions import RedisError
+
+from ladder.telemetry import log_event
+from workers.lease_renewal import held_leases
+
+STALLED_SECONDS: Final = 10.0
+LOOK_SECONDS: Final = 1.0
+LEAST_SHARE: Final = 0.05
+"""Of a core that an answer takes which goes on."""
+STALLED_STATUS: Final = 70
+"""Exit status of a worker that ended itself for this."""
+
+_answered_at = RawValue("d", time.monotonic())  # shared with the pool's children by fork
+
+
+def record_answer() -> None:
+    """A wake-up message was answered, or a long answer goes on; called in the pool's children."""
+    _answered_at.value = time.monotonic()
+
+
+@contextmanager
+def recording_answers(
+    spent_seconds: Callable[[], float] = time.process_time, look_seconds: float = 1.0
+) -> Iterator[None]:
+    """A long answer goes on for as long as it computes; one that waits for a server does not."""
+    over = threading.Event()
+
+    def look() -> None:
+        before = spent_seconds()
+        while not over.wait(look_seconds):
+            now = spent_seconds()
+            if now - before >= LEAST_SHARE * look_seconds:
+                record_answer()
+            before = now
+
+    looker = threading.Thread(target=look, name="answering", daemon=True)
+    looker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looker.join()
+
+
+def last_answer_at() -> float:
+    """When a child of this worker answered last, on the host's monotonic clock."""
+    return float(_answered_at.value)
+
+
+class StallMonitor(threading.Thread):
+    """Looks every second; calls ``end`` once when the worker has stalled.
+
+    ``waiting`` says how many wake-up messages lie in the worker's queues and may raise while Redis
+    is away; ``busy`` how many slots play. The clock of the stall starts anew whenever one of the
+    three signs is missing.
+    """
+
+    def __init__(
+        self,
+        waiting: Callable[[], int],
+        busy: Callable[[], int],
+        slots: int,
+        *,
+        stalled_seconds: float = STALLED_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+        end: Callable[[], None] = lambda: os._exit(STALLED_STATUS),
+    ) -> None:
+        super().__init__(name="watch", daemon=True)
+        self._waiting, self._busy, self._slots = waiting, busy, slots
+        self._stalled_seconds, self._look_seconds, self._end = stalled_seconds, look_seconds, end
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        well_at = time.monotonic()
+        while not self._stopping.wait(self._look_seconds):
+            if not self._unanswered():
+                well_at = time.monotonic()
+            silent_seconds = time.monotonic() - max(well_at, last_answer_at())
+            if silent_seconds > self._stalled_seconds:
+                log_event(
+                    "worker_stalled", level="warning", silent_seconds=round(silent_seconds, 1)
+                )
+                self._end()  # the pool's children die with us, their leases lapse
+                return
+
+    def _unanswered(self) -> bool:
+        try:
+            return self._waiting() > 0 and self._busy() < self._slots
+        except (RedisError, OSError):
+            return False  # Redis is away: the worker has not stalled
+
+
+def playing_children(run_dir: Path, worker_pid: int) -> int:
+    """How many of this worker's pool children hold a lease."""
+    return sum(_parent_pid(lease.pid) == worker_pid for lease in held_leases(run_dir))
+
+
+def _parent_pid(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return None

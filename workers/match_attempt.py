@@ -1,0 +1,287 @@
+"""One attempt at one match: claim, play, record, finish. Translates between ladder and sandbox.
+
+Whose doing a failure was decides what is reported: an agent's is a verdict inside a result; the
+node's, the rules' and our own give the attempt back, and the match runs again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeVar
+
+import psycopg
+
+from games import GAMES, external
+from games.episode import to_bytes
+from games.protocol import GameError
+from ladder.database import db
+from ladder.database.blobs import Blobs
+from ladder.entries import remote_agents
+from ladder.enums import MatchKind
+from ladder.ids import MatchId
+from ladder.matches import lease
+from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder, SeatResult
+from ladder.profiles import REMOTE
+from ladder.settings import Settings
+from ladder.telemetry import log_event, traceback_text
+from sandbox.errors import HostFault, SeatsAway
+from sandbox.match import attempt, loans, referee
+from sandbox.match.attempt import Attempt, Lenders
+from sandbox.match.clock import Clock
+from sandbox.match.loans import Loan, SeatRequest
+from sandbox.match.match_record import PlayedMatch
+from workers.broker import WakeError, send_wake_up
+from workers.lease_renewal import HeldLease, hold_lease
+from workers.liveness import record_answer
+
+NODE_PAUSE_SECONDS = 10.0
+REPORT_SECONDS = 60.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """What a playing process knows from its worker: settings, blobs, and the worker's name."""
+
+    settings: Settings
+    blobs: Blobs
+    worker: str
+    max_parallel_seats: int
+    """Seats of a match that may think at the same time on this host."""
+
+
+def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
+    """Play the match if it is there to be played; one word of what came of it, for the log.
+
+    Never raises for what goes wrong in a match: the attempt is given back and the reason logged.
+    """
+    if not _wait_for_node(worker_context):
+        return "no_node"  # not claimed: the message is sent again, the attempt is not spent
+    url = worker_context.settings.worker_database_url
+    with db.connect(url) as conn:
+        order = lease.claim_match(conn, match_id, worker_context.worker)
+    if order is None:
+        return "not_ours"
+    started = time.monotonic()
+    with hold_lease(
+        worker_context.settings.run_dir,
+        HeldLease(order.match_id, order.attempt, order.lease_seconds),
+    ):
+        try:
+            outcome = _play_attempt(worker_context, order)
+        except SeatsAway as away:
+            outcome = _void_match(worker_context, order, away.reasons)
+        except referee.GameFault as error:
+            outcome = _fail_attempt(worker_context, order, "game", error)
+        except HostFault as error:
+            outcome = _fail_attempt(worker_context, order, "host", error)
+        except GameError as error:
+            outcome = _fail_attempt(worker_context, order, "game", error)
+        except Exception as error:
+            outcome = _fail_attempt(worker_context, order, "worker", error)
+    log_event(
+        "match",
+        attempt=order.attempt,
+        kind=order.kind,
+        outcome=outcome,
+        seconds=round(time.monotonic() - started, 3),
+    )
+    return outcome
+
+
+def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
+    game = GAMES.get(order.game)
+    if game is None:
+        raise GameError(
+            f"this worker has no game {order.game!r}; set PECK_GAMES as the site has it"
+        )
+    remote_socket = worker_context.settings.remote_socket
+    with _open_bundles(worker_context, order) as bundles:
+        if remote_socket is not None and REMOTE in order.profiles:
+            _socket_answers(remote_socket)
+        asked = Attempt(
+            game,
+            order.configuration,
+            Clock.from_json(order.clock),
+            order.seed,
+            lineup=_seat_requests(order, bundles),
+            number=order.attempt,
+            needs_everybody=order.kind is MatchKind.RATED,
+        )
+        lenders = Lenders(
+            worker_context.settings.node_socket, remote_socket, worker_context.max_parallel_seats
+        )
+        played, lent = attempt.play(asked, lenders)
+    return _report_result(worker_context, order, played, lent)
+
+
+def _seat_requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:
+    return [
+        SeatRequest(profile, bundle, order.memory_mb)
+        for profile, bundle in zip(order.profiles, bundles, strict=True)
+    ]
+
+
+@contextlib.contextmanager
+def _open_bundles(
+    worker_context: WorkerContext, order: MatchOrder
+) -> Iterator[list[Path | BinaryIO]]:
+    """The bundles by seat; those that lie elsewhere are fetched, equal ones once. Nothing here
+    looks inside."""
+    with contextlib.ExitStack() as stack:
+        files: dict[str, Path | BinaryIO] = {}
+        for digest in dict.fromkeys(order.digests):
+            path = worker_context.blobs.path(digest)
+            if path is None:
+                copy = stack.enter_context(
+                    tempfile.TemporaryFile(dir=worker_context.settings.run_dir)
+                )
+                for chunk in worker_context.blobs.open(digest):
+                    copy.write(chunk)
+                copy.flush()
+            files[digest] = path or copy
+        yield [files[digest] for digest in order.digests]
+
+
+def _report_result(
+    worker_context: WorkerContext, order: MatchOrder, played: PlayedMatch, lent: Sequence[Loan]
+) -> str:
+    """Blobs first, then the row: a result never points at bytes that are not there."""
+    episodes = [
+        EpisodeResult(len(one.steps), worker_context.blobs.put_bytes(to_bytes(one)).digest)
+        for one in played.episodes
+    ]
+    seats = [
+        SeatResult(
+            seat=number,
+            placement=report.placement,
+            reward=report.reward,
+            verdict=str(report.verdict),
+            reason=report.reason,
+            failed_step=report.failed_step,
+            charged_seconds=report.charged_seconds,
+            max_move_seconds=report.max_move_seconds,
+            log_digest=worker_context.blobs.put_bytes(report.log).digest,
+            statistics=report.statistics,
+            answered=report.answered or order.profiles[number] != REMOTE,
+        )
+        for number, report in enumerate(played.seats)
+    ]
+
+    def finish(conn: db.Connection) -> FinishResult:
+        return lease.finish_match(
+            conn,
+            order.match_id,
+            order.attempt,
+            worker_context.worker,
+            seats,
+            episodes,
+            node=_node_name(lent),
+            image_digest=",".join(sorted({loan.image_digest for loan in lent})),
+            rules_digest=rules_digest(order.game),
+        )
+
+    outcome = _retry_report(worker_context, finish)
+    if outcome is FinishResult.ACCEPTED and order.kind is MatchKind.RATED:
+        with contextlib.suppress(WakeError):  # the scheduler sends it too
+            send_wake_up("rate", "rate", order.match_id)
+    return str(outcome)
+
+
+def _node_name(lent: Sequence[Loan]) -> str:
+    """The node that lent the boxes; of a match between remote agents alone the remote daemon."""
+    boxes = [loan.node for loan in lent if not loan.is_remote]
+    return next(iter([*boxes, *(loan.node for loan in lent)]), "")
+
+
+def _void_match(
+    worker_context: WorkerContext, order: MatchOrder, reasons: Mapping[int, str]
+) -> str:
+    """Report that remote agents of this rated match were away; it is over, and rates nobody."""
+    try:
+        is_told = _retry_report(
+            worker_context,
+            lambda conn: remote_agents.void_for_unreachable_agents(
+                conn, order.match_id, order.attempt, worker_context.worker, reasons
+            ),
+        )
+    except psycopg.Error as loss:
+        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
+        return "away_untold"
+    return "away" if is_told else str(FinishResult.LATE)
+
+
+def _fail_attempt(
+    worker_context: WorkerContext,
+    order: MatchOrder,
+    fault: Literal["worker", "host", "game"],
+    error: Exception,
+) -> str:
+    log_event(
+        "attempt_failed",
+        level="error",
+        attempt=order.attempt,
+        fault=fault,
+        error=f"{type(error).__name__}: {error}",
+        trace=traceback_text(error),
+    )
+    detail = f"{type(error).__name__}: {error}"[:500]
+    try:
+        _retry_report(
+            worker_context,
+            lambda conn: lease.fail_attempt(
+                conn, order.match_id, order.attempt, worker_context.worker, fault, detail
+            ),
+        )
+    except psycopg.Error as loss:
+        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
+    return f"{fault}_fault"
+
+
+def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection], T]) -> T:
+    """Report in one transaction, through a restart of Postgres. Safe to repeat: attempts fence."""
+    deadline = time.monotonic() + REPORT_SECONDS
+    while True:
+        try:
+            with db.connect(worker_context.settings.worker_database_url) as conn:
+                return report(conn)
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _wait_for_node(worker_context: WorkerContext) -> bool:
+    """Wait a little for a node that is being restarted, before an attempt is spent on it."""
+    return _socket_answers(worker_context.settings.node_socket)
+
+
+def _socket_answers(socket: Path) -> bool:
+    deadline = time.monotonic() + NODE_PAUSE_SECONDS
+    while True:
+        record_answer()  # a worker that waits for a node has not stalled
+        try:
+            loans.node_hello(socket)
+            return True
+        except HostFault as error:
+            if time.monotonic() > deadline:
+                log_event("node_unreachable", level="warning", error=str(error))
+                return False
+        time.sleep(0.2)
+
+
+rules_digest = cache(external.rules_digest)
+"""Names the exact rules a match was played under; as they were when this process first asked."""
+
+
+def max_parallel_seats(settings: Settings, slots: int) -> int:
+    """Seats that may think at once in each match: what is set, else this host's cores less one,
+    shared by the slots."""
+    return settings.max_parallel_seats or max(1, (len(os.sched_getaffinity(0)) - 1) // slots)
