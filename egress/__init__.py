@@ -1,6 +1,7 @@
-"""The guard before every outbound call to an address that a person gave.
+"""Guards every outbound call to an address that a person gave.
 
-``address`` reads what a person may write. ``guard`` judges where it leads and connects.
-``networks`` lists what is not the public internet. ``secured`` is TLS whose every wait is bounded.
-Standard library only: a caller of a remote agent has nothing else.
+``address`` parses the URL. ``guard`` checks each address of the host and connects. ``networks``
+lists the networks that are not public. ``tls`` bounds every wait of a TLS connection.
+
+Uses the standard library only, since a caller of a remote agent has nothing else.
 """

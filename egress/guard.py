@@ -1,17 +1,18 @@
-"""The egress guard: the only way from the instance to an address that a person gave.
+"""Opens every connection from the instance to an address that a person gave.
 
-A connection is opened in one motion: the name is resolved once, every address it has is judged, and
-the socket goes to an address that was judged, by number. Nobody resolves again in between, so a
-name that answers differently the second time (DNS rebinding) gains nothing. One address among many
-that may not be reached refuses the name. Redirects and proxies do not exist here.
+``connect`` resolves the name once, checks every address of the name, and connects to a checked
+address by number. No later step resolves the name again, so DNS rebinding gains nothing. One
+forbidden address refuses the whole name. Redirects and proxies are not supported.
 
-Refused are all networks that are not the public internet, IPv4 addresses hidden in IPv6 ones, and
-this machine's own addresses. What the operator denies is refused before all else, what they allow
-passes all but that; ports hold for both. Of a name, sentences tell what kind of address it has and
-not which one, and only where it has a public one too: they are for owners, and our resolver may
-know names that the public does not.
+The guard refuses networks that are not public, IPv4 addresses embedded in IPv6 addresses, and this
+machine's own addresses. The operator's deny list comes first. The allow list permits anything else.
+The port rules apply to both.
 
-Standard library only. See ``networks`` for the list and its sources.
+The messages are for owners of agents. For a name, a message gives the kind of a forbidden address,
+not the address. It gives the kind only if the name has a public address too, because our resolver
+may know private names.
+
+Uses the standard library only. ``networks`` has the list and its sources.
 """
 
 from __future__ import annotations
@@ -36,34 +37,34 @@ from egress.tls import TlsSocket
 REMEDY = "give a public address, or ask this ladder's operator to allow it"
 DEFAULT_PORTS = ((80, 80), (443, 443), (8000, 8999))
 MOST_ADDRESSES_TRIED = 4
-"""Addresses of one name that are tried at most; all are judged."""
+"""Highest number of addresses of one name that are tried; all are checked."""
 MOST_ADDRESSES = 64
-"""Of one name. Judging takes some 0.1 ms each, and an answer of DNS has room for thousands."""
+"""Highest number of addresses of one name. A check takes 0.1 ms; DNS can return thousands."""
 MOST_CONCURRENT_LOOKUPS = 4
-"""Resolver calls at a time. One that hangs cannot be ended, only left behind; they are counted."""
+"""Resolver calls at a time. A call that hangs cannot be cancelled, so it keeps its slot."""
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _pending = threading.BoundedSemaphore(MOST_CONCURRENT_LOOKUPS)
 
 
 class Forbidden(OSError):
-    """The guard refuses; a sentence for the owner."""
+    """The guard refuses the connection; the message is for the agent's owner."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the operator says about ways out. Denied wins over allowed; ports hold for both."""
+    """The operator's rules for outbound connections. Deny wins over allow; ports limit both."""
 
     allow: tuple[Network, ...] = ()
     deny: tuple[Network, ...] = ()
     ports: tuple[tuple[int, int], ...] = DEFAULT_PORTS
-    """First and last of each range."""
+    """First and last port of each range."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Rules:
-        """From ``PECK_EGRESS_ALLOW``, ``_DENY`` (networks) and ``_PORTS``, each with commas.
+        """Reads ``PECK_EGRESS_ALLOW``, ``_DENY`` (networks) and ``_PORTS``, separated by commas.
 
-        ValueError names the variable; where one is empty its default holds.
+        An empty variable means its default. Raises ValueError, which names the variable.
         """
         return cls(
             _networks_from_environment("PECK_EGRESS_ALLOW", environ),
@@ -73,7 +74,7 @@ class Rules:
 
 
 def check(ip: IP, rules: Rules) -> None:
-    """Forbidden unless a connection may go to this address."""
+    """Raises Forbidden unless a connection to this address is permitted."""
     if reason := _reason_to_refuse(ip, rules):
         raise Forbidden(f"{ip} {reason}")
 
@@ -81,20 +82,22 @@ def check(ip: IP, rules: Rules) -> None:
 def connect(
     address: Address, rules: Rules, until: float, context: ssl.SSLContext | None = None
 ) -> socket.socket:
-    """A connection to the address, with TLS done where it is https; its timeout is what is left.
+    """Returns a socket connected to the address, with TLS for https.
 
-    ``until`` (of time.monotonic) bounds everything, the resolver too. ``context`` replaces our own
-    trust in the system's authorities; it has to verify. Forbidden where the guard refuses, another
-    OSError (TimeoutError among them) where the owner's side or the way there fails: each with a
-    sentence that the owner may read.
+    ``until`` (``time.monotonic``) bounds everything, including the resolver. The socket's timeout
+    is the time that is left. ``context`` replaces the default TLS context; it must verify
+    certificates.
+
+    Raises Forbidden if the guard refuses, another OSError (such as TimeoutError) if the connection
+    fails. The agent's owner may read all these messages.
     """
     if context and not (context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED):
-        raise ValueError("context: it has to verify certificates and names")
+        raise ValueError("context: must verify certificates and names")
     _reparse_address(address)
     if not any(first <= address.port <= last for first, last in rules.ports):
         shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
-        raise Forbidden(f"port {address.port} is not called from here; use one of {shown}")
-    # Reading the authorities takes a while, once: not while somebody waits at the other end.
+        raise Forbidden(f"port {address.port} is not permitted; use one of {shown}")
+    # Load the certificates before connecting: it is slow, and the other side would wait.
     trust = (context or tls_context()) if address.scheme == "https" else None
     sock = _connect_to_first(address, _permitted_addresses(address, rules, until), until)
     try:
@@ -108,17 +111,17 @@ def connect(
 
 
 def _reparse_address(address: Address) -> None:
-    """An Address is a plain record: one that no parser made is not trusted to be one."""
+    """Refuses an Address that the parser did not make; the class itself checks nothing."""
     try:
         if parse(str(address)) == address:
             return
     except AddressError as error:
         raise Forbidden(str(error)) from None
-    raise Forbidden("url: not in its canonical form")
+    raise Forbidden("url: must be in canonical form")
 
 
 def _reason_to_refuse(ip: IP, rules: Rules) -> str | None:
-    """Why not; ends a sentence that begins with the address or with its name."""
+    """Returns why the address is refused, as the end of a sentence; None if permitted."""
     forms = (ip, *networks.embedded_ipv4(ip), networks.as_ipv6(ip))
     if any(form in network for form in forms for network in rules.deny):
         return "is in a network that the operator of this ladder denies"
@@ -132,7 +135,7 @@ def _reason_to_refuse(ip: IP, rules: Rules) -> str | None:
 
 
 def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[IP]:
-    """The addresses of the host, all of them judged, in the order in which to try them."""
+    """Resolves the host and checks all its addresses; returns them in the order to try."""
     try:
         literal = ipaddress.ip_address(address.host)
     except ValueError:
@@ -142,11 +145,13 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
         return [literal]
     found = _resolve(address, until)
     refusals = [_reason_to_refuse(ip, rules) for ip in found]
-    if all(refusals):  # as of a name that there is not: whether our resolver knows it is not told
+    if all(
+        refusals
+    ):  # answer as for an unknown name, so nobody learns whether our resolver knows it
         raise Forbidden(_no_such_host_message(address.host))
     for reason in filter(None, refusals):
         raise Forbidden(f"{address.host} has an address that {reason}")
-    # By turns of the families (RFC 8305, section 4): where one leads nowhere the other is tried.
+    # Alternate between IPv4 and IPv6 (RFC 8305, section 4): one of them may not work.
     turns: list[tuple[int, IP]] = []
     for version in dict.fromkeys(ip.version for ip in found):
         turns += enumerate(ip for ip in found if ip.version == version)
@@ -155,17 +160,16 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
 
 
 def _resolve(address: Address, until: float) -> list[IP]:
-    """What the system's resolver says, asked once, each address once.
+    """Asks the system's resolver once; returns each address once.
 
-    It blocks and knows no timeout: a thread asks, and is left behind when it is late.
+    The resolver blocks without a timeout. So a thread asks, and a late thread is abandoned.
     """
     late = f"DNS did not answer for {address.host} in time"
     answers: queue.SimpleQueue[list[IP] | OSError] = queue.SimpleQueue()
 
     def ask() -> None:
         try:
-            # The dot makes the name whole: our own search list is not for strangers' names. Nor is
-            # /etc/hosts, which knows no such spelling.
+            # The final dot prevents use of our own search list and of /etc/hosts.
             name = address.host.encode() + b"."
             found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
             told = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
@@ -187,7 +191,7 @@ def _resolve(address: Address, until: float) -> list[IP]:
         threading.Thread(target=ask, name="egress-lookup", daemon=True).start()
     except RuntimeError:  # a limit on processes
         _pending.release()
-        raise OSError("the ladder's resolver cannot be started: tell its host") from None
+        raise OSError("the ladder cannot start its resolver: tell its host") from None
     try:
         answer = answers.get(timeout=max(0.0, until - time.monotonic()))
     except queue.Empty:
@@ -199,16 +203,16 @@ def _resolve(address: Address, until: float) -> list[IP]:
 
 def _unknown_host_error(host: str, error: socket.gaierror) -> OSError:
     if error.errno == socket.EAI_AGAIN:
-        return OSError(f"DNS could not be asked for {host} now (its servers do not answer)")
+        return OSError(f"DNS servers do not answer for {host} now")
     return OSError(_no_such_host_message(host))
 
 
 def _no_such_host_message(host: str) -> str:
-    return f"DNS knows no address of {host} that may be called from here; {REMEDY}"
+    return f"DNS has no permitted address for {host}; {REMEDY}"
 
 
 def _connect_to_first(address: Address, ips: list[IP], until: float) -> socket.socket:
-    """Connected to the first of these that answers, each having its share of the time."""
+    """Connects to the first address that answers; each gets its share of the time."""
     failure = OSError(f"{address.host} cannot be reached")
     for turn, ip in enumerate(ips):
         left = _seconds_left(until, address)
@@ -229,7 +233,7 @@ def _connect_to_first(address: Address, ips: list[IP], until: float) -> socket.s
 
 
 def _open_connection(ip: IP, port: int, timeout_seconds: float) -> socket.socket:
-    """Connected to exactly this address, which was judged."""
+    """Connects to exactly this checked address."""
     sock = socket.socket(socket.AF_INET if ip.version == 4 else socket.AF_INET6)
     try:
         sock.settimeout(timeout_seconds)
@@ -237,7 +241,7 @@ def _open_connection(ip: IP, port: int, timeout_seconds: float) -> socket.socket
         sock.connect((str(ip), port))
         peer = sock.getpeername()
         if (ipaddress.ip_address(peer[0]), peer[1]) != (ip, port):
-            raise Forbidden("the connection arrived at another address than the one that was asked")
+            raise Forbidden("the connection reached another address than the requested one")
     except BaseException:
         sock.close()
         raise
@@ -247,7 +251,7 @@ def _open_connection(ip: IP, port: int, timeout_seconds: float) -> socket.socket
 def _wrap_in_tls(
     sock: socket.socket, address: Address, until: float, context: ssl.SSLContext
 ) -> TlsSocket:
-    """TLS over it, the certificate verified for the host."""
+    """Starts TLS on the socket and verifies the certificate for the host."""
     sock.settimeout(_seconds_left(until, address))
     where = f"{address.host}:{address.port}"
     try:
@@ -260,12 +264,12 @@ def _wrap_in_tls(
     except OSError as error:  # ssl.SSLError among them
         why = (getattr(error, "reason", None) or error.strerror or "closed").lower()
         why = why.replace("_", " ")
-        raise OSError(f"no TLS with {where}: {why}; does it speak https at this port?") from None
+        raise OSError(f"no TLS with {where}: {why}; does it serve https at this port?") from None
 
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
-    """The system's authorities, TLS 1.2 or later; nothing of it is for the owner to choose."""
+    """Returns the TLS context: the system's authorities, TLS 1.2 or later."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
@@ -273,12 +277,12 @@ def tls_context() -> ssl.SSLContext:
     context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     folder = ssl.get_default_verify_paths().capath
     if not context.cert_store_stats()["x509_ca"] and not (folder and any(Path(folder).iterdir())):
-        raise OSError("the ladder has no authorities for certificates: tell its host")
+        raise OSError("the ladder has no certificate authorities: tell its host")
     return context
 
 
 def _seconds_left(until: float, address: Address) -> float:
-    """Seconds until then; TimeoutError when there are none."""
+    """Returns the seconds until then. Raises TimeoutError if none are left."""
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError(f"{address.host}:{address.port} did not answer in time")

@@ -1,8 +1,8 @@
-"""Which addresses are not of the public internet, which hide another one, and which are our own.
+"""Recognizes addresses that are not public, that embed another address, or that are our own.
 
 Source: IANA's registries of special-purpose addresses for IPv4 and IPv6 (RFC 6890 and its updates),
-as of 2025, by our own table: Python's ``ipaddress`` differs between releases, so it is asked only
-beside it. Of IPv6, what is not global unicast (2000::/3, RFC 4291) is refused as a whole.
+as of 2025. The table is our own because Python's ``ipaddress`` differs between releases; it is only
+an additional check. Any IPv6 address outside global unicast (2000::/3, RFC 4291) is refused.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _6TO4 = IPv6Network("2002::/16")  # RFC 3056
 _TEREDO = IPv6Network("2001::/32")  # RFC 4380
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # RFC 5214, section 6.1
 
-# Of linux/netlink.h and linux/rtnetlink.h.
+# From linux/netlink.h and linux/rtnetlink.h.
 _NLM_F_REQUEST, _NLMSG_ERROR, _RTM_GETROUTE, _RTA_DST = 1, 2, 26, 1
 _LOCALHOST = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
-_NO_ROUTE = frozenset(  # no such family, no route, one that is forbidden, one into a black hole
+_NO_ROUTE = frozenset(  # no such family, no route, a forbidden route, a black hole
     {errno.EAFNOSUPPORT, errno.EOPNOTSUPP, errno.ENETUNREACH, errno.EHOSTUNREACH}
     | {errno.EACCES, errno.EINVAL}
 )
@@ -46,8 +46,7 @@ _NO_ROUTE = frozenset(  # no such family, no route, one that is forbidden, one i
 _SPECIAL: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), what)
     for network, what in (
-        # Addresses at which clouds serve a machine its own secrets come first: they lie in the
-        # networks below, but for Azure's.
+        # Metadata services of clouds come first, as most lie in the networks below.
         ("169.254.169.254/32", "a cloud's metadata service"),
         ("169.254.170.2/32", "a cloud's metadata service"),
         ("100.100.100.200/32", "a cloud's metadata service"),
@@ -81,7 +80,7 @@ _SPECIAL: tuple[tuple[Network, str], ...] = tuple(
         ("fe80::/10", "link-local (RFC 4291)"),
         ("fec0::/10", "site-local (RFC 3879)"),
         ("ff00::/8", "multicast (RFC 4291)"),
-        # Below, what lies in global unicast and is none.
+        # Special networks inside global unicast.
         ("2001:db8::/32", "for documentation (RFC 3849)"),
         ("3fff::/20", "for documentation (RFC 9637)"),
         ("2001:2::/48", "for benchmarks (RFC 5180)"),
@@ -93,12 +92,12 @@ _SPECIAL: tuple[tuple[Network, str], ...] = tuple(
 
 
 def special_purpose(ip: IP) -> str | None:
-    """What the address is, if it is not plainly of the public internet: "private (RFC 1918)"."""
+    """Returns what a non-public address is, such as "private (RFC 1918)"; None if public."""
     if isinstance(ip, IPv6Address) and ip.scope_id is not None:
         return "bound to a link (RFC 4007)"
-    # The unspecified and the loopback address would read as compatible ones.
+    # The unspecified and the loopback address look like IPv4-compatible addresses.
     if embedded_ipv4(ip) and int(ip) > 1:
-        return "an IPv6 address that hides an IPv4 one"
+        return "an IPv6 address that embeds an IPv4 address"
     for network, what in _SPECIAL:
         if ip in network:
             return what
@@ -108,7 +107,7 @@ def special_purpose(ip: IP) -> str | None:
 
 
 def embedded_ipv4(ip: IP) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that a tunnel or translator would read out of this IPv6 address."""
+    """Returns the IPv4 addresses that tunnels or translators read from this IPv6 address."""
     if isinstance(ip, IPv4Address):
         return ()
     value = int(ip)
@@ -119,33 +118,36 @@ def embedded_ipv4(ip: IP) -> tuple[IPv4Address, ...]:
         found.append((value >> 64 & 0xFFFF) << 16 | value >> 40 & 0xFFFF)
     if ip in _6TO4:
         found.append(value >> 80)
-    if ip in _TEREDO:  # the server, and the client's address with its bits turned
+    if ip in _TEREDO:  # the server, and the client's address with inverted bits
         found += [value >> 64, ~value]
     return tuple(IPv4Address(part & 0xFFFF_FFFF) for part in found)
 
 
 def as_ipv6(ip: IP) -> IPv6Address:
-    """The address as IPv6 writes it: an IPv4 one mapped (RFC 4291, section 2.5.5.2)."""
+    """Returns the address as IPv6; an IPv4 address is mapped (RFC 4291, section 2.5.5.2)."""
     return IPv6Address(0xFFFF << 32 | int(ip)) if isinstance(ip, IPv4Address) else ip
 
 
 def is_own_address(ip: IP) -> bool:
-    """Whether the address is one of this machine's: public ones too, which would lead back in.
+    """Whether the address belongs to this machine; a public address may, too.
 
-    The kernel is asked at each connection, and knows: where the way leads, and whether a socket can
-    be bound to it (to broadcast ones for datagrams). Neither suffices: IPv6 binds to no address of
-    a network that is ours by a route alone, and routes may be kept in tables that connections do
-    not ask. Where it was told to bind to any, nothing can be known and nothing is called.
+    Two checks ask the kernel at each connection: its route to the address, and whether a socket can
+    bind to the address. Each check alone misses cases. IPv6 cannot bind to addresses of a network
+    that is ours only by a route. Some routing tables do not apply to connections.
+
+    Raises OSError if the kernel permits binding to any address, since the check is then impossible.
     """
     if _routes_to_this_machine(ip):
         return True
     if not _can_bind(ip):
         return False
-    # Documentation (RFC 5737, RFC 3849): nobody's own.
+    # Addresses for documentation (RFC 5737, RFC 3849), which no machine has.
     nobody = "192.0.2.1" if ip.version == 4 else "2001:db8::1"
     if _can_bind(ip_address(nobody)):
         setting = f"net.ipv{ip.version}.ip_nonlocal_bind"
-        raise OSError(f"the ladder cannot tell its own addresses ({setting} is 1): tell its host")
+        raise OSError(
+            f"the ladder cannot recognize its own addresses ({setting} is 1): tell its host"
+        )
     return True
 
 
@@ -161,15 +163,17 @@ def _routes_to_this_machine(ip: IP) -> bool:
             kernel.send(head + wanted)
             said = kernel.recv(1 << 16)
     except OSError as error:
-        why = f"no routes are told: {error.strerror or error}"
-        raise OSError(f"the ladder cannot tell its own addresses ({why}): tell its host") from None
+        why = f"the kernel returns no routes: {error.strerror or error}"
+        raise OSError(
+            f"the ladder cannot recognize its own addresses ({why}): tell its host"
+        ) from None
     (kind,) = struct.unpack_from("=H", said, 4)
     if kind == _NLMSG_ERROR:
         (code,) = struct.unpack_from("=i", said, 16)
         if -code in _NO_ROUTE:
             return False
-        why = f"no route is told: {os.strerror(-code)}"
-        raise OSError(f"the ladder cannot tell its own addresses ({why}): tell its host")
+        why = f"the kernel returns no route: {os.strerror(-code)}"
+        raise OSError(f"the ladder cannot recognize its own addresses ({why}): tell its host")
     return said[16 + 7] in _LOCALHOST
 
 
@@ -179,7 +183,7 @@ def _can_bind(ip: IP) -> bool:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((str(ip), 0))
     except OSError as error:
-        # No such family here: no way to reach it either. Other trouble is raised: nothing is known.
+        # Without this family the address is unreachable too. Other errors leave the answer open.
         if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
             return False
         raise

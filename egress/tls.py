@@ -1,11 +1,11 @@
-"""TLS that its peer cannot hold up: a connection whose every wait is ours.
+"""Provides TLS connections whose every wait is bounded.
 
-OpenSSL reads on while records come that carry nothing for us (session tickets, changed keys), and
-Python's SSLSocket looks at its clock only when there is nothing left to read. A server that sends
-such records without a pause so kept one read, and one core, for as long as it liked. Here OpenSSL
-is given bytes a little at a time; between, the clock is looked at and what came is counted.
+OpenSSL keeps reading while records without content arrive, such as session tickets and key changes.
+Python's SSLSocket checks its timeout only when no data is left. So a server that sends such records
+without pause could block a read, and one core, without limit. This module passes bytes to OpenSSL
+in small pieces. Between the pieces it checks the time and counts the bytes.
 
-Standard library only.
+Uses the standard library only.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 MOST_SILENT_BYTES = 256 << 10
-"""That may come before a byte of content does; a handshake has at most some 100 KiB."""
+"""Highest number of bytes before a byte of content. A handshake needs about 100 KiB at most."""
 _PIECE_BYTES = 16 << 10
 T = TypeVar("T")
 
 
 class TlsSocket(socket.socket):
-    """A connected socket with TLS over it, as far as a caller of HTTP needs one.
+    """A connected socket with TLS, limited to what an HTTP client needs.
 
-    A timeout bounds a whole ``recv`` or ``sendall``, and the handshake, however much is said in it.
+    The timeout bounds a whole ``recv``, ``sendall`` or handshake, however many records arrive.
     """
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str) -> None:
-        """Takes the socket over with its timeout, and shakes hands; OSError as SSLSocket has it."""
+        """Takes over the socket and its timeout, and does the handshake.
+
+        Raises the OSError that SSLSocket would raise.
+        """
         timeout_seconds = sock.gettimeout()
         self._coming, self._going = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._coming, self._going, server_hostname=host)
@@ -50,7 +53,7 @@ class TlsSocket(socket.socket):
         return self._tls.version()
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Some content, or nothing when the other side has ended."""
+        """Returns some content, or nothing after the other side has closed."""
         try:
             content = self._done(lambda: self._tls.read(size))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
@@ -59,18 +62,18 @@ class TlsSocket(socket.socket):
         return content
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """All of it."""
+        """Sends all the data."""
         left = memoryview(data)
         while left:
             left = left[self._done(functools.partial(self._tls.write, left)) :]
 
     def _done(self, step: Callable[[], T]) -> T:
-        """What OpenSSL makes of this step, with the bytes that it asks for and gives out."""
+        """Runs an OpenSSL step, and moves the bytes that the step needs and produces."""
         timeout_seconds = self.gettimeout()
         until = time.monotonic() + (timeout_seconds or 0.0)
 
         def wait() -> None:
-            if not timeout_seconds:  # for ever, or not at all
+            if not timeout_seconds:  # no timeout, or non-blocking
                 return
             if (left := until - time.monotonic()) <= 0:
                 raise TimeoutError("timed out")
@@ -86,14 +89,14 @@ class TlsSocket(socket.socket):
                 wait()
                 self._take(super().recv(_PIECE_BYTES))
         except ssl.SSLError:
-            with contextlib.suppress(OSError):  # the other side is told, if it listens
+            with contextlib.suppress(OSError):  # sends the alert to the other side if possible
                 self._give(timeout_seconds, wait)
             raise
         finally:
             self.settimeout(timeout_seconds)
 
     def _give(self, timeout_seconds: float | None, wait: Callable[[], None]) -> None:
-        """Send what OpenSSL has to say; a look whether there is something to read sends nothing."""
+        """Sends the bytes that OpenSSL has ready; a non-blocking read sends nothing."""
         if self._going.pending and timeout_seconds != 0:
             wait()
             super().sendall(self._going.read())
@@ -108,7 +111,7 @@ class TlsSocket(socket.socket):
         self._coming.write(piece)
 
     def _not_here(self, *_: Any) -> NoReturn:
-        """It would go around TLS."""
+        """Refuses a method that would bypass TLS."""
         raise NotImplementedError
 
     send = sendto = sendmsg = sendfile = _not_here  # type: ignore[assignment]

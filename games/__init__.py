@@ -1,6 +1,6 @@
-"""Rules of the games, pure. ``GAMES`` has them by name; forms offer them in this order.
+"""The games' rules, as pure code. ``GAMES`` has them by name, in the order that forms offer.
 
-``protocol.Game`` is the interface. ``docs/games.md`` says how to bring another game.
+``protocol.Game`` is the interface. ``docs/games.md`` explains how to add a game.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Configuration of a game checked field by field, with JSON Schema's idea of a number."""
+"""Checks a game's configuration field by field, with JSON Schema's idea of a number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ConfigurationField:
 def configure(
     fields: Iterable[ConfigurationField], overrides: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """All fields in their order, with ``overrides`` applied; null stands for the default.
+    """All fields in their order, with ``overrides`` applied. null means the default.
 
     Raises ConfigurationError naming the field for unknown names and values out of range.
     """

@@ -1,9 +1,9 @@
-"""Does a game keep the promises of the Protocol? Found out by random play, with and without faults.
+"""Checks by random play, with and without faults, whether a game keeps the Protocol's promises.
 
-``check_conformance`` plays; every broken promise is one named check of its report, with the first
-places where it broke. What it cannot see: whether the rules are the right ones, and whether an
-observation shows what they hide from its seat. That observations are the same in a play-through
-from the record, where no generator exists, it can see: none tells of chance to come.
+``check_conformance`` plays. Each broken promise is one named check of its report, with the first
+places where it broke. The report cannot show whether the rules are right, or whether an observation
+reveals hidden facts. It does show whether observations depend on future chance: they must be equal
+in a replay from the record, which has no generator.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from games.conformance_game import (
 from games.protocol import FAULTS, ConfigurationError, Game, Json
 
 MOST_COUNTS: Final = 6
-"""Seat counts tried of a game that allows more: the ends and some between."""
+"""Most seat counts to try: the ends and some between."""
 CHECKS: Final = {
     "describes itself": "name, title, version, seats, lenient, mirrored and clock are well formed",
-    "configuration": "configure() completes, and refuses by ConfigurationError naming the field",
+    "configuration": "configure() completes, or raises ConfigurationError naming the field",
     "plays": "no method raises while a game is played",
     "ends": "a game is over within longest() steps",
-    "turns": "to_move() lists seats once each, and nobody once there is an outcome",
+    "turns": "to_move() lists each seat once, and no seat after the outcome",
     "outcome": "placements, rewards and verdicts are sound, one for each seat",
-    "faults": "every fault of every seat is played on, and its verdict told as lenient says",
-    "answers": "parse() takes what sample() gives and its own moves, and refuses by InvalidMove",
+    "faults": "play goes on after every fault, with the verdicts that lenient requires",
+    "answers": "parse() accepts moves of sample() and parse(), and raises InvalidMove for others",
     "json": "frames, observations, moves and chance are plain JSON",
     "pure": "step() and observe() change nothing; equal calls give equal results",
     "determinism": "one seed gives one game, and the global generator is left alone",
@@ -46,7 +46,7 @@ CHECKS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was played and which promises did not hold."""
+    """What was played and which promises failed."""
 
     game: str
     version: str
@@ -56,14 +56,14 @@ class Report:
     steps: int
     longest_game: int
     broken: Mapping[str, tuple[str, ...]]
-    """Places by name of the check; those that are not in it hold."""
+    """Places by name of the failed check. Checks that are not here passed."""
 
     @property
     def passed(self) -> bool:
         return not self.broken
 
     def as_json(self) -> dict[str, Json]:
-        """The report with every check, also those that hold."""
+        """The report with every check, also those that passed."""
         told = asdict(self)
         del told["broken"]
         told["passed"] = self.passed
@@ -90,8 +90,8 @@ def check_conformance(
 ) -> Report:
     """Play ``games`` random games for each seat count, and one more for each fault of each seat.
 
-    Equal arguments give an equal report. ``overrides`` are of the game's configuration; without
-    ``seat_counts`` all are tried, of many the ends and some between.
+    Equal arguments give an equal report. ``overrides`` belong to the game's configuration. Without
+    ``seat_counts`` all are tried, or of many the ends and some between.
     """
     found = Findings()
     player = ConformancePlayer(game, found, overrides or {}, seed, on_game)
@@ -193,7 +193,7 @@ def _check_description(game: Game[Any], found: Findings) -> None:
 def _check_configuration(
     game: Game[Any], found: Findings, overrides: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """The configuration to play; raises GameUnplayable without one."""
+    """The configuration to play. Raises GameUnplayable if there is none."""
     with found.calling("configure()", "configuration"):
         configuration = game.configure(overrides)
         again = game.configure(configuration)

@@ -1,4 +1,7 @@
-"""One random game looked at from all sides: each step done twice, all of it again, and replayed."""
+"""Plays one random game for the conformance check.
+
+Each step is done twice. The whole game is played again and replayed.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,22 @@ from games.episode import Episode, EpisodeError, Step, from_bytes, states, to_by
 from games.protocol import Game, InvalidMove, Json, Verdict, placements_from_scores
 
 MOST_PLACES: Final = 3
-"""Places told of one broken promise."""
+"""Most places reported for one broken promise."""
 NO_MOVES: Final[tuple[Json, ...]] = (
     *(None, True, False, 0, -1, 7, 10**30, 0.5, -1e308, "", " ", "\0", "é", "pass", "0", "null"),
     *("x" * 5000, "1" * 5000, [], {}, [[]], [None], [0, 0], [1e308], ["a", {}], {"": None}),
     *({"move": []}, {"move": {"move": 1}}, {"fault": "ERROR"}, [[[[[[[[0]]]]]]]], list(range(500))),
 )
-"""What an agent may answer that is rarely a move. NaN does not reach a game."""
+"""Answers that are rarely a move. NaN does not reach a game."""
 
 
 class GameUnplayable(Exception):
-    """The game at hand cannot go on; what is wrong has been told."""
+    """The game cannot go on. The findings have the reason."""
 
 
 @dataclass
 class Findings:
-    """Collects what is broken; knows where the play stands."""
+    """Collects broken promises. Knows the current place in the play."""
 
     where: str = ""
     broken: dict[str, list[str]] = field(default_factory=dict)
@@ -57,7 +60,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class PlannedFault:
-    """A seat that fails at a step: once, or, as one whose process is gone, from then on."""
+    """A seat's planned fault at a step: once, or from then on, like a process that is gone."""
 
     seat: int
     verdict: Verdict
@@ -66,7 +69,7 @@ class PlannedFault:
 
 
 class ConformancePlayer:
-    """Plays games and looks at everything on the way."""
+    """Plays games and checks every promise on the way."""
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class ConformancePlayer:
         where: str,
         faults: Sequence[PlannedFault],
     ) -> None:
-        """One game, looked at from all sides."""
+        """Play one game and check it."""
         self._found.where = where
         before = global_random.getstate()
         try:
@@ -99,7 +102,7 @@ class ConformancePlayer:
         self._found.expect(
             global_random.getstate() == before,
             "determinism",
-            "the module random's own generator was used; draw from the one that is passed in",
+            "the module random's own generator was used; use the generator that is passed in",
         )
         self._found.where = ""
         self.games += 1
@@ -113,7 +116,7 @@ class ConformancePlayer:
         faults: Sequence[PlannedFault],
         where: str,
     ) -> _GameRecord:
-        """The game from reset to end, each step done twice from the same state."""
+        """Play the game from reset to end. Each step is done twice from the same state."""
         game, found = self._game, self._found
         chance, answers = random_generators(self._seed, where)
         with found.calling("longest()"):
@@ -130,7 +133,7 @@ class ConformancePlayer:
             if not to_move:
                 break
             if number > longest:
-                found.tell("ends", f"longest() says {longest} steps, and it is not over")
+                found.tell("ends", f"longest() says {longest} steps, but the game is not over")
                 raise GameUnplayable
             moves: dict[int, Json | Verdict] = {}
             for seat in to_move:
@@ -308,7 +311,7 @@ class ConformancePlayer:
     def _again(
         self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord, where: str
     ) -> None:
-        """The same seed and moves once more, while the global generator says other things."""
+        """Play the same seed and moves again with the global generator in another state."""
         game, found = self._game, self._found
         chance, _ = random_generators(self._seed, where)
         kept = global_random.getstate()
@@ -326,11 +329,11 @@ class ConformancePlayer:
         found.expect(
             events == [seen.first, *seen.events] and canonical_json(last) == seen.views[-1].frame,
             "determinism",
-            "a second game of the same seed and moves came out otherwise",
+            "a second game of the same seed and moves ended differently",
         )
 
     def _replayed(self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord) -> None:
-        """From the record, through its bytes, as a replay on the page is."""
+        """Replay the game from the bytes of its record, as the replay page does."""
         game, found = self._game, self._found
         steps = tuple(
             Step(
@@ -360,19 +363,19 @@ class ConformancePlayer:
                 view = self._view(state, game.to_move(state))
                 same = number < len(seen.views) and view == seen.views[number]
                 if not same:
-                    found.tell("replay", f"step {number}: the recorded game goes on otherwise")
+                    found.tell("replay", f"step {number}: the replayed game differs")
                     return
         except EpisodeError as error:
-            found.tell("replay", f"the record does not play again: {error}")
+            found.tell("replay", f"the record cannot be replayed: {error}")
             return
         with found.calling("outcome()", "replay"):
             result = repr(game.outcome(state))
-        found.expect(result == seen.result, "replay", "the recorded game ends with another result")
+        found.expect(result == seen.result, "replay", "the replayed game has another result")
 
 
 @dataclass(frozen=True)
 class _StateView:
-    """A state from outside: its frame, and the observations of the seats that are to move."""
+    """A state from outside: its frame, and the observations of the seats to move."""
 
     frame: str
     observations: Mapping[int, str]
@@ -380,7 +383,7 @@ class _StateView:
 
 @dataclass
 class _GameRecord:
-    """One game as it went."""
+    """The record of one game."""
 
     first: Json
     moves: list[dict[int, Json | Verdict]] = field(default_factory=list)
@@ -393,7 +396,7 @@ class _GameRecord:
 
 
 def random_generators(seed: int, where: str) -> tuple[Random, Random]:
-    """The episode's dice, and those that its random players throw."""
+    """The episode's generator, and the generator of its random players."""
     return Random(f"{seed} {where}"), Random(f"{seed} {where} answers")  # noqa: S311
 
 
@@ -406,7 +409,7 @@ def canonical_json(value: Json) -> str:
 
 
 def json_flaw(value: Json) -> str | None:
-    """What of a value is no plain JSON; None if nothing is."""
+    """The part of a value that is not plain JSON. None if all of it is."""
     if value is None or isinstance(value, bool | str):
         return None
     if type(value) in (int, float):

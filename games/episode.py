@@ -1,8 +1,8 @@
-"""An episode as it is recorded: enough to play it again exactly, and nothing about who played.
+"""Records an episode: enough to play it again exactly, and nothing about who played.
 
-The replay blob is public. It is a gzip of one JSON object, ``{"format": "peck-replay/1", ...}``
-with the fields of :class:`Episode`, equal episodes giving equal bytes. It holds no names, no seed
-and no times but the charged ones and the banks.
+The replay blob is public. It is gzip of one JSON object, ``{"format": "peck-replay/1", ...}``, with
+the fields of :class:`Episode`. Equal episodes give equal bytes. It has no names and no seed. Its
+only times are charges and banks.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from games.protocol import Game, GameError, Json, S, Verdict
 
 FORMAT = "peck-replay/1"
 MAX_BYTES = 64 * 1024 * 1024
-"""Largest replay, unpacked, that is read; a four-player episode of Hungry Geese has about 30 kB."""
+"""Largest unpacked replay that is read. A four-player episode of Hungry Geese has about 30 kB."""
 
 
 class EpisodeError(GameError):
-    """These bytes are no replay, or a replay that the rules do not allow."""
+    """These bytes are no replay, or the rules do not allow it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One tick of the referee. Tuples are indexed by seat."""
+    """One step of the referee. Tuples are indexed by seat."""
 
     moves: tuple[Json, ...]
-    """Canonical move, ``{"fault": "ERROR"}``, or None when the seat was not asked."""
+    """Canonical move, ``{"fault": "ERROR"}``, or None if the seat was not asked."""
     chance: Json
     charged_seconds: tuple[float | None, ...]
-    """What the move cost; None when the seat was not asked."""
+    """Charge of the move. None if the seat was not asked."""
     bank_seconds: tuple[float | None, ...]
-    """What is left of the overage bank after it; below zero with a TIMEOUT."""
+    """Bank after the move. Below zero with a TIMEOUT."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One play-through from reset to end."""
+    """One episode from reset to end."""
 
     game: str
     version: str
@@ -56,7 +56,7 @@ class Episode:
 
 
 def to_bytes(episode: Episode) -> bytes:
-    """The replay blob; the same bytes for the same episode."""
+    """The replay blob. Equal episodes give equal bytes."""
     document = {
         "format": FORMAT,
         "game": episode.game,
@@ -83,12 +83,12 @@ def to_bytes(episode: Episode) -> bytes:
 
 
 def from_bytes(blob: bytes) -> Episode:
-    """The episode of a replay blob. Raises EpisodeError naming the field that is wrong."""
+    """The episode of a replay blob. Raises EpisodeError naming the wrong field."""
     return from_document(_decompress(blob))
 
 
 def from_document(document: Mapping[str, Any]) -> Episode:
-    """The episode of a replay's JSON object, as the API gives it. Raises EpisodeError."""
+    """The episode of a replay's JSON object, as the API returns it. Raises EpisodeError."""
     if document.get("format") != FORMAT:
         raise EpisodeError(f"format: expected {FORMAT}, got {document.get('format')!r:.100}")
     seats = _read_field(document, "seats", int)
@@ -115,9 +115,9 @@ def from_document(document: Mapping[str, Any]) -> Episode:
 
 
 def states(game: Game[S], episode: Episode) -> Iterator[S]:
-    """Every state from the first to the last, worked out from the recorded moves and chance.
+    """Every state from the first to the last, computed from the recorded moves and chance.
 
-    Raises EpisodeError where the record does not fit the rules.
+    Raises EpisodeError if the record does not fit the rules.
     """
     number = 0
     try:

@@ -1,8 +1,7 @@
-"""Games from files outside the tree: an operator's own code, trusted as ours is.
+"""Loads games from files outside the tree: an operator's own code, which is trusted like ours.
 
-``PECK_GAMES`` lists them, as ``/path/file.py`` or ``/path/file.py:NAME``, with commas between.
-Every process that plays or shows matches reads it (``register_games``), and has them in ``GAMES``
-then.
+``PECK_GAMES`` lists them with commas, as ``/path/file.py`` or ``/path/file.py:NAME``. Every process
+that plays or shows matches calls ``register_games``, which adds them to ``GAMES``.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from games.protocol import Game, GameError
 MEMBERS = tuple(
     sorted({*Game.__annotations__, *(name for name in vars(Game) if not name.startswith("_"))})
 )
-"""What a game must have, read off the Protocol."""
+"""Members that a game must have, read from the Protocol."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 VARIABLE = "PECK_GAMES"
 PAGE = "docs/how-to/bring-a-game.md"
 _loaded_files: dict[str, Path] = {}
-"""Where the games of ``register_games`` came from, by name."""
+"""Source file of each game of ``register_games``, by name."""
 
 
 class ExternalGameError(GameError):
-    """A file does not give a game; the message names the file and what it lacks."""
+    """A file has no valid game. The message names the file and what it lacks."""
 
 
 def load_game(spec: str) -> Game[Any]:
-    """The game of ``FILE`` or ``FILE:NAME``; without a name, the one the file calls ``GAME``.
+    """Load the game of ``FILE`` or ``FILE:NAME``. Without a name, load the file's ``GAME``.
 
     Executes the file. Raises ExternalGameError.
     """
@@ -67,9 +66,9 @@ def load_game(spec: str) -> Game[Any]:
 
 
 def register_games(specs: str) -> None:
-    """Add the games of a list with commas to ``GAMES``; again for the same file changes nothing.
+    """Add the games of a comma-separated list to ``GAMES``. A repeated file changes nothing.
 
-    Raises ExternalGameError, also where two files give games of one name.
+    Raises ExternalGameError, also if two files have games of one name.
     """
     for spec in _split_list(specs):
         path, _ = _file_and_name(spec)
@@ -83,16 +82,16 @@ def register_games(specs: str) -> None:
 
 
 def absolute_paths(specs: str) -> str:
-    """The same list for a process in another folder."""
+    """The same list with absolute paths, for a process in another folder."""
     split = (_file_and_name(spec) for spec in _split_list(specs))
     return ",".join(f"{path}:{name}" for path, name in split)
 
 
 def rules_digest(name: str) -> str:
-    """Names the exact rules of a game: the SHA-256 of its source.
+    """The SHA-256 of a game's source, which names its exact rules.
 
-    That is the file of its class, all files of it where it is a package, and the operator's file
-    where that made it of a class from elsewhere.
+    The source is the file of its class, or all files of its package. The operator's file is added
+    if it makes the game from another file's class.
     """
     written = Path(inspect.getfile(type(GAMES[name])))
     sources = [written]

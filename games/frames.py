@@ -1,7 +1,7 @@
-"""An episode as frames to look at, for the players of games without a format of their own.
+"""An episode as frames for viewers, for games without a format of their own.
 
-``frames[0]`` is the start, ``frames[n]`` the position after ``steps[n - 1]``; what a frame holds is
-the game's (``Game.frame``), what a step holds is the same for all.
+``frames[0]`` is the start, ``frames[n]`` the position after ``steps[n - 1]``. The game decides what
+a frame holds (``Game.frame``). Steps are alike in all games.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ FORMAT = "peck-frames/1"
 
 
 def frames_json(episode: Episode) -> dict[str, Json]:
-    """The document of an episode. Raises GameError for a game that is not known here."""
+    """The document of an episode. Raises GameError for an unknown game."""
     game: Game[Any] | None = GAMES.get(episode.game)
     if game is None:
-        raise GameError(f"game: there are no rules of {episode.game!r:.100} here")
+        raise GameError(f"game: {episode.game!r:.100} is unknown here")
     return {
         "format": FORMAT,
         "game": episode.game,
@@ -37,7 +37,7 @@ def frames_json(episode: Episode) -> dict[str, Json]:
 
 
 def _moves_and_faults(step: Step) -> dict[str, Json]:
-    """Moves and faults apart, each null where there is none, by seat."""
+    """Moves and faults as separate tuples by seat. A missing one is null."""
     faults = [
         move["fault"] if isinstance(move, Mapping) and "fault" in move else None
         for move in step.moves

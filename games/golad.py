@@ -1,12 +1,12 @@
 """Game of Life and Death, as the Riddles.io engine 1.1.1 plays it.
 
 Two players share a board of Conway's Game of Life that does not wrap; x grows to the right, y
-downwards. A round is two halves: player 0 moves and one generation passes, then the same for player
-1. A move passes, kills a cell of anybody's, or gives up two cells for the birth of one. Who is
-alone on the board when the game ends has won; how many cells somebody has decides nothing.
+downwards. A round has two halves: player 0 moves and one generation passes, then player 1 does the
+same. A move passes, kills any cell, or gives up two cells for a birth. A player alone on the board
+at the end wins. The number of cells decides nothing.
 
-A side's cells are the bits of one number, row after row with an empty column behind each row, so
-that a shifted number is the board as its neighbours see it.
+A side's cells are the bits of one number, row after row, with an empty column after each row. So a
+shifted number is the board shifted by one cell.
 
 Source of the rules: riddlesio/golad-engine.
 """
@@ -34,8 +34,9 @@ from games.protocol import (
 )
 
 MAX_CELLS = 60_000
-"""Our own limit, far above any board played: a larger one does not fit into what a player is told
-in one piece (128 KiB)."""
+"""Our own limit, far above any board in play. The observation of a larger board exceeds one
+packet (128 KiB).
+"""
 
 FIELDS = (
     ConfigurationField("width", int, 18, 1),
@@ -46,17 +47,17 @@ FIELDS = (
 )
 
 NO_MOVE = "null"
-"""What the opponent is told in place of a move: before the first one, and for one that failed."""
+"""Text that the opponent gets instead of a move: before the first move and after a fault."""
 PASSES = ("pass", "no_moves")
 LETTERS = {("0", "0"): ".", ("1", "0"): "0", ("0", "1"): "1"}
-# The engine reads two numbers as Java does and looks at nothing behind a second comma.
+# The engine reads two numbers as Java does and ignores everything after a second comma.
 COORDINATE = re.compile(r"([+-]?[0-9]{1,20}),([+-]?[0-9]{1,20})(?:,.*)?", re.ASCII)
 SYNTAX = 'expected "pass", "kill x,y" or "birth x,y a,b c,d"'
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a configuration means, worked out once."""
+    """Constants derived from a configuration."""
 
     width: int
     height: int
@@ -72,19 +73,20 @@ class State(NamedTuple):
 
     rules: Rules
     round: int
-    """From 1; in the last position the rounds that were played."""
+    """Round from 1. In the last position, the number of rounds played."""
     seat: int | None
-    """Who moves; None when the game is over."""
+    """Seat to move. None if the game is over."""
     cells: tuple[int, int]
     told: tuple[str, str]
-    """The last move of each as the other is told it."""
+    """Each seat's last move, as the opponent gets it."""
     standing: tuple[Verdict, Verdict]
-    """ACTIVE before the first answer, INVALID while none was a move, DONE after one that was;
-    TIMEOUT and ERROR stay, and their seat is inert."""
+    """ACTIVE before the first answer, INVALID while no answer was a move, DONE after the first
+    move. TIMEOUT and ERROR stay, and their seat is inert.
+    """
 
 
 class Change(NamedTuple):
-    """A legal move: its canonical text, the cells that go, the cell that comes."""
+    """A legal move: its canonical text, the cells that die, the cell that is born."""
 
     text: str
     gone: int
@@ -105,7 +107,7 @@ def most_starting_cells(width: int, height: int) -> int:
 
 
 class Golad:
-    """The rules as a value of ``games.protocol.Game``."""
+    """The rules, as a ``games.protocol.Game``."""
 
     name = "golad"
     title = "Game of Life and Death"
@@ -125,7 +127,7 @@ class Golad:
     )
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        """The site's configuration; a field left out or null has the site's default.
+        """The site's configuration. A missing or null field has the site's default.
 
         Raises ConfigurationError naming the field.
         """
@@ -133,7 +135,7 @@ class Golad:
         width, height = configuration["width"], configuration["height"]
         if height % 2:
             raise ConfigurationError(
-                "height", f"must be even, since one half is the other turned, got {height}"
+                "height", f"must be even, because one half is the other half turned, got {height}"
             )
         if width * height > MAX_CELLS:
             raise ConfigurationError("height", f"width times height may be at most {MAX_CELLS}")
@@ -153,8 +155,11 @@ class Golad:
     def reset(
         self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
     ) -> tuple[State, Json]:
-        """The start: cells drawn in the top half, the bottom half is it turned by 180 degrees with
-        the owners swapped. Chance is ``{"cells": [y * width + x, ...], "owners": [seat, ...]}``."""
+        """The start: cells drawn in the top half. The bottom half is the top half turned by 180
+        degrees with the owners swapped.
+
+        Chance is ``{"cells": [y * width + x, ...], "owners": [seat, ...]}``.
+        """
         if seats not in self.seats:
             raise GameError(f"seats: {self.title} is for 2 players, not {seats}")
         width, height = configuration["width"], configuration["height"]
@@ -186,11 +191,11 @@ class Golad:
         return state, {"cells": cells, "owners": owners}
 
     def to_move(self, state: State) -> tuple[int, ...]:
-        """One player a half round."""
+        """One player per half round."""
         return () if state.seat is None else (state.seat,)
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
-        """What the site's protocol tells before a move; ``field`` and moves in its own words."""
+        """What the site's protocol sends before a move. ``field`` and moves have its format."""
         rules = state.rules
         return {
             "round": state.round,
@@ -204,12 +209,14 @@ class Golad:
         }
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:
-        """The move's words with single spaces, in lower case. Raises InvalidMove naming the first
-        thing that is wrong with it, in the engine's order."""
+        """The move's words with single spaces, in lower case.
+
+        Raises InvalidMove naming the first error, in the engine's order.
+        """
         return _parse_move(state, seat, raw).text
 
     def sample(self, state: State, seat: int, random: Random) -> Json:
-        """A pass, the death of any cell, or a birth where two cells can be given up."""
+        """A pass, the death of any cell, or a birth if two cells can be given up."""
         letters, width = _cell_letters(state), state.rules.width
         places = [f"{cell % width},{cell // width}" for cell in range(len(letters))]
         dead, living, own = (
@@ -224,10 +231,10 @@ class Golad:
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
-        """The position after a half round; no chance is in it, so that event is ``{}``.
+        """The position after a half round. It draws no chance, so its event is ``{}``.
 
-        A fault changes nothing on the board, and after TIMEOUT or ERROR no later answer does;
-        the generation passes all the same. Raises GameError for a seat without a move or fault.
+        A fault changes nothing on the board. After TIMEOUT or ERROR no later answer does. The
+        generation passes all the same. Raises GameError for a seat without a move or fault.
         """
         rules, number, seat, cells, told, standing = state
         if not isinstance(chance, Random) and chance:
@@ -269,7 +276,7 @@ class Golad:
         )
 
     def outcome(self, state: State) -> Outcome | None:
-        """1 for who is alone on the board, else half a point each; a fault forfeits nothing.
+        """1 for a player alone on the board, else half a point each. A fault forfeits nothing.
 
         A seat's verdict is TIMEOUT or ERROR if it went inert, INVALID if no answer was a move.
         """
@@ -287,8 +294,9 @@ class Golad:
         )
 
     def frame(self, state: State) -> dict[str, Json]:
-        """The board in rows from the top, a letter a cell; ``to_move`` is null when the game is
-        over."""
+        """The board in rows from the top, one letter per cell. ``to_move`` is null after the
+        end.
+        """
         width, letters = state.rules.width, "".join(_cell_letters(state))
         return {
             "round": state.round,
@@ -314,10 +322,10 @@ def _cell_letters(state: State) -> list[str]:
 
 
 def _parse_move(state: State, seat: int, raw: Json) -> Change:
-    """The move that this text is here. Raises InvalidMove."""
+    """The move of this text in this position. Raises InvalidMove."""
     if not isinstance(raw, str):
         raise InvalidMove(f"{SYNTAX}, got {raw!r:.100}")
-    # Only spaces part the words, each of them: a doubled one makes an empty word.
+    # Each single space separates words, so a double space makes an empty word.
     word, *places = raw.rstrip().split(" ")
     word = word.lower()
     if word in PASSES:
@@ -365,19 +373,19 @@ def _point_text(point: tuple[int, int]) -> str:
 
 
 def _next_generation(zero: int, one: int, rules: Rules) -> tuple[int, int]:
-    """Both sides one generation on; of three parents at least two are of one side."""
+    """Both sides one generation later. Of three parents at least two belong to one side."""
     living = zero | one
     odd, few = _neighbour_masks(living, rules.stride)
     births = odd & few & ~living & rules.board
-    # Where three cells are near, two or three of player 0's are a majority.
+    # With three living neighbours, two or three of player 0's are a majority.
     _, majority = _neighbour_masks(zero, rules.stride)
     return zero & few | births & majority, one & few | births & ~majority
 
 
 def _neighbour_masks(cells: int, stride: int) -> tuple[int, int]:
-    """Of every cell, whether an odd number of ``cells`` is near it, and whether two or three are.
+    """For every cell: whether an odd number of ``cells`` is near it, and whether two or three are.
 
-    The eight boards around are added bit by bit, all cells at once.
+    The eight shifted boards are added bit by bit, for all cells at once.
     """
     left, right = cells << 1, cells >> 1
     beside, pair = left ^ right, left & right

@@ -1,10 +1,12 @@
 """Hungry Geese, step by step as kaggle-environments 1.33.2 plays it.
 
-Cells are ``row * columns + column`` on a torus; a goose is its cells, head first, ``()`` once it is
-out. Chance is drawn by the same calls in the same order as the peer's, on candidate lists in the
-same order (that of a CPython set after the same differences), so one ``Random`` in the state of the
-peer's global generator gives the peer's game. Note that the peer's ``make`` draws a one-player
-board before ``run`` draws the real one.
+Cells are ``row * columns + column`` on a torus. A goose is its cells, head first, or ``()`` once it
+is out.
+
+Chance uses the same calls in the same order as kaggle-environments. Candidate lists also have its
+order, that of a CPython set after the same differences. So a ``Random`` in the state of its global
+generator gives the same game. Note that its ``make`` draws a one-player board before ``run`` draws
+the real one.
 
 Source of the rules: kaggle_environments/envs/hungry_geese/hungry_geese.py and core.py.
 """
@@ -35,10 +37,10 @@ from games.protocol import (
 MOVES = ("NORTH", "EAST", "SOUTH", "WEST")
 OPPOSITE = {"NORTH": "SOUTH", "SOUTH": "NORTH", "EAST": "WEST", "WEST": "EAST"}
 DEFAULT_MOVE = "NORTH"
-"""What an agent that answers None plays."""
+"""The move of an agent that answers None."""
 
 MAX_CELLS = 250_000
-"""Our own limit, far above any board played, so that a typing error cannot fill the memory."""
+"""Our own limit, far above any board in play, so that a typing error cannot fill the memory."""
 
 FIELDS = (
     ConfigurationField("episodeSteps", int, 200, 1),
@@ -48,7 +50,7 @@ FIELDS = (
     ConfigurationField("rows", int, 7, 3),
     ConfigurationField("hunger_rate", int, 40, 1),
     ConfigurationField("min_food", int, 2, 1),
-    # The peer's schema states no minimum, but with less than 1 its first step raises.
+    # Kaggle's schema has no minimum, but with less than 1 its first step raises.
     ConfigurationField("max_length", int, 99, 1),
 )
 
@@ -57,22 +59,22 @@ class Ending(StrEnum):
     """Why a goose plays no more."""
 
     REVERSED = "reversed"
-    """Went back on its previous move."""
+    """The goose reversed its previous move."""
     BIT_ITSELF = "bit itself"
-    """Its head entered its own body."""
+    """The goose's head entered its own body."""
     STARVED = "starved"
-    """Hunger took its last cell."""
+    """Hunger took the goose's last cell."""
     COLLIDED = "collided"
-    """Its head met another goose."""
+    """The goose's head met another goose."""
     FAILED = "failed"
-    """Its agent failed; the verdict says how."""
+    """The goose's agent failed; the verdict says how."""
     SURVIVED = "survived"
-    """It was the last one, or the last step came."""
+    """The goose was the last one, or the last step came."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a configuration means, worked out once."""
+    """Constants derived from a configuration."""
 
     cells: int
     episode_steps: int
@@ -80,7 +82,7 @@ class Rules:
     min_food: int
     max_length: int
     next_cell: Mapping[str, Sequence[int]]
-    """``next_cell[move][cell]`` is where a head goes."""
+    """``next_cell[move][cell]`` is the cell that a head enters."""
     board: frozenset[int]
 
 
@@ -94,13 +96,15 @@ class State(NamedTuple):
     active: tuple[int, ...]
     last_moves: tuple[str | None, ...]
     paid: tuple[int | None, ...]
-    """What each goose that plays no more was paid; ``rewards`` has those still playing, too."""
+    """Reward of each goose that plays no more. ``rewards`` adds those still playing."""
     verdicts: tuple[Verdict, ...]
     endings: tuple[Ending | None, ...]
 
     @property
     def rewards(self) -> tuple[int | None, ...]:
-        """Survived steps weigh more than any length; None for a goose whose agent failed."""
+        """Each goose's reward. Survived steps weigh more than any length. None if its agent
+        failed.
+        """
         return tuple(
             _reward_so_far(self, seat) if seat in self.active else paid
             for seat, paid in enumerate(self.paid)
@@ -130,7 +134,7 @@ def rules_for(
 
 
 class HungryGeese:
-    """The rules as a value of ``games.protocol.Game``."""
+    """The rules, as a ``games.protocol.Game``."""
 
     name = "hungry_geese"
     title = "Hungry Geese"
@@ -145,7 +149,7 @@ class HungryGeese:
     )
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        """Kaggle's configuration; a field left out or null has Kaggle's default.
+        """Kaggle's configuration. A missing or null field has Kaggle's default.
 
         Raises ConfigurationError naming the field.
         """
@@ -161,7 +165,7 @@ class HungryGeese:
     def reset(
         self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
     ) -> tuple[State, Json]:
-        """The first position; chance is ``{"heads": [cell, ...], "food": [cell, ...]}``."""
+        """The first position. Chance is ``{"heads": [cell, ...], "food": [cell, ...]}``."""
         if seats not in self.seats:
             raise GameError(f"seats: {self.title} is for 1 to 8 geese, not {seats}")
         rules = rules_for(
@@ -192,11 +196,11 @@ class HungryGeese:
         return state, {"heads": heads, "food": food}
 
     def to_move(self, state: State) -> tuple[int, ...]:
-        """All geese still playing; they move at once."""
+        """All geese still playing. They move at the same time."""
         return state.active
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
-        """Kaggle's observation but for ``remainingOverageTime``, which is the clock's to add."""
+        """Kaggle's observation without ``remainingOverageTime``, which the clock adds."""
         return {
             "geese": [list(goose) for goose in state.geese],
             "food": list(state.food),
@@ -205,7 +209,7 @@ class HungryGeese:
         }
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:
-        """One of the four directions; None is the default move. Raises InvalidMove."""
+        """One of the four directions. None is the default move. Raises InvalidMove."""
         if raw is None:
             return DEFAULT_MOVE
         if isinstance(raw, str) and raw in OPPOSITE:
@@ -220,9 +224,9 @@ class HungryGeese:
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
-        """The next position; chance is ``{"food": [cell, ...]}``, the food put down in this step.
+        """The next position. Chance is ``{"food": [cell, ...]}``, the food added in this step.
 
-        Geese move in order of seat, which decides who eats; collisions are judged after all moved.
+        Geese move in order of seat, which decides who eats. Collisions are judged after all moves.
         Raises GameError for a seat without a move or fault, and for food that does not fit.
         """
         rules, last_step, old_geese, food, active, *_ = state
@@ -280,7 +284,7 @@ class HungryGeese:
         drawn: list[int] = []
         missing = rules.min_food - len(food)
         if missing > 0:
-            # The peer's own operations, because they fix the order of what is sampled.
+            # The same set operations as Kaggle's, because they fix the order of the candidates.
             free = rules.board.difference(occupied).difference(food)
             drawn = _place_food(chance, min(missing, len(free)), free)
             food = (*food, *drawn)
@@ -303,7 +307,7 @@ class HungryGeese:
         return after, {"food": drawn}
 
     def outcome(self, state: State) -> Outcome | None:
-        """Placed by reward; a goose whose agent failed was paid nothing and is last."""
+        """Rank seats by reward. A goose whose agent failed has none and is last."""
         if state.active:
             return None
         return Outcome(
@@ -313,7 +317,7 @@ class HungryGeese:
         )
 
     def frame(self, state: State) -> dict[str, Json]:
-        """The position with what each goose was paid so far and how it ended."""
+        """The position with each goose's reward so far and how it ended."""
         return {
             "step": state.step,
             "geese": [list(goose) for goose in state.geese],
@@ -325,7 +329,7 @@ class HungryGeese:
 
 
 def _reward_so_far(state: State, seat: int) -> int:
-    """What a goose alive in this position has earned; nothing before the first step."""
+    """The reward so far of a goose alive in this position. Nothing before the first step."""
     if state.step == 0:
         return 0
     return (state.step + 1) * (state.rules.max_length + 1) + len(state.geese[seat])
@@ -334,9 +338,9 @@ def _reward_so_far(state: State, seat: int) -> int:
 def _finish_geese(
     before: State, after: State, gone: dict[int, Ending], moves: Mapping[int, Json | Verdict]
 ) -> State:
-    """``after`` with the geese in ``gone`` settled, and the others too if the episode is over.
+    """Settle the geese in ``gone``, and all others if the episode is over.
 
-    A goose that dies keeps what it had before this step; a failed one is paid nothing at all.
+    A goose that dies keeps its reward from before this step. A failed one gets nothing.
     """
     active = tuple(seat for seat in before.active if seat not in gone)
     paid, verdicts, endings = list(after.paid), list(after.verdicts), list(after.endings)

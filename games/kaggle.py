@@ -1,7 +1,7 @@
-"""Episodes and logs in Kaggle's own formats, which kaggle-environments loads, steps and renders.
+"""Writes episodes and logs in Kaggle's formats, which kaggle-environments loads and renders.
 
-Source of the episode format: ``Environment.toJSON`` of kaggle-environments 1.33.2 and the replays
-of Kaggle's ladder; of the log format: its agent server.
+Source of the episode format: ``Environment.toJSON`` of kaggle-environments 1.33.2 and replays of
+Kaggle's ladder. Source of the log format: its agent server.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from games.hungry_geese import DEFAULT_MOVE, FIELDS, MOVES, State
 from games.protocol import Game, GameError, Json, with_clock
 
 GAME_NAMES = frozenset({"hungry_geese"})
-"""The games that Kaggle has a format for."""
-DESCRIPTION = "Geese eat, grow and avoid each other on a torus; who lives longest wins"
+"""The games that have a format of Kaggle's."""
+DESCRIPTION = "Geese eat, grow and avoid each other on a torus; the goose that lives longest wins"
 INTEGER = {"type": "integer", "minimum": 0}
 CELLS = {"type": "array", "items": INTEGER}
 SHARED = ("geese", "food", "step")
-"""What Kaggle writes into the first seat alone."""
+"""Fields that Kaggle writes only for the first seat."""
 
 
 def episode_json(
@@ -32,8 +32,8 @@ def episode_json(
 ) -> dict[str, Json]:
     """Kaggle's episode JSON of a Hungry Geese episode.
 
-    ``info`` has Kaggle's EpisodeId, TeamNames and Agents, and ``Peck`` with the charged times and
-    banks by step and seat, in seconds, null for a seat that was not asked. Raises GameError.
+    ``info`` has Kaggle's EpisodeId, TeamNames and Agents. Its ``Peck`` has the charges and banks by
+    step and seat, in seconds, null for a seat that was not asked. Raises GameError.
     """
     game: Game[State] | None = GAMES.get(episode.game)
     if game is None or episode.game not in GAME_NAMES:
@@ -70,10 +70,10 @@ def episode_json(
 
 
 def log_json(moves: Iterable[Mapping[str, Json]]) -> list[list[dict[str, Json]]]:
-    """One seat's log as Kaggle gives it: for each call a list with one entry.
+    """One seat's log in Kaggle's format: for each call a list with one entry.
 
-    ``moves`` are those of a ``peck-log/1`` document. What was printed before the first call (its
-    step is 0) stands in the first call's entry, where Kaggle, which loads in that call, has it.
+    ``moves`` come from a ``peck-log/1`` document. Output before the first call (step 0) is in the
+    first call's entry, because Kaggle loads the agent in that call.
     """
     entries: list[list[dict[str, Json]]] = []
     before = {"stdout": "", "stderr": ""}
@@ -122,8 +122,8 @@ def _observation_json(game: Game[State], state: State, seat: int, bank: float) -
     if seat > 0:
         for name in SHARED:
             del seen[name]
-    # kaggle-environments refuses to load the negative bank that its own TIMEOUT leaves behind;
-    # the true one is in info.Peck.
+    # kaggle-environments refuses to load the negative bank that its own TIMEOUT leaves. The true
+    # bank is in info.Peck.
     seen["remainingOverageTime"] = max(0, bank)
     return seen
 

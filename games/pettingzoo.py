@@ -1,14 +1,14 @@
-"""Any environment of PettingZoo, turn by turn (AEC) or all at once (parallel), as a game.
+"""Makes a game of any PettingZoo environment, turn by turn (AEC) or all at once (parallel).
 
-Nothing of PettingZoo is imported here; what makes the environment does, in a file of the operator's
-(docs/how-to/bring-a-game.md). The only chance is the seed that ``reset`` gives the environment, and
-that seed is the episode's chance event: an environment has to take all its luck from it, and leave
-the generators of whole modules alone.
+This module does not import PettingZoo. The operator's file does (docs/how-to/bring-a-game.md).
 
-Environments change when they are stepped, states may not. So a state is a seed and the actions
-since, and the environment that has taken them is handed on from state to state; whoever goes back
-to an older state gets another one, reset with the seed and stepped to where it was. (Copies would
-not do: many environments are copied by making them anew from their arguments.)
+The only chance is the seed that ``reset`` gives the environment. It is the episode's chance event.
+An environment must draw everything from it and leave modules' global generators alone.
+
+Environments change when they are stepped, but states may not. So a state is a seed and the actions
+since. The environment passes from state to state. A call on an older state makes another
+environment, resets it with the seed and steps it again. (Copies would fail: many environments are
+copied by making them anew from their arguments.)
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ CLOCK: Final[Mapping[str, Json]] = MappingProxyType({"act_seconds": 1.0, "bank_s
 
 @dataclass(slots=True)
 class EnvironmentPosition:
-    """Where the environment of a state stands."""
+    """The environment of a state."""
 
     environment: Environment
-    """None once a step from the state has handed it on."""
+    """None once a step has passed it on."""
     seen: Mapping[str, Any]
-    """Observation and mask by agent of a parallel environment; one that takes turns is asked."""
+    """Observation and mask by agent of a parallel environment. One that takes turns is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A position; tuples are indexed by seat, in order of the environment's possible agents."""
+    """A position. Tuples are indexed by seat, in order of the environment's possible agents."""
 
     configuration: Mapping[str, Json]
     seed: int
@@ -55,10 +55,10 @@ class State:
 
 
 class PettingZooGame:
-    """An environment as a value of ``games.protocol.Game``.
+    """An environment as a ``games.protocol.Game``.
 
-    A seat is placed by the sum of its rewards. A fault ends the episode, with that seat last, as no
-    environment says how it would go on without an agent. So does step number ``longest``.
+    Seats are ranked by the sum of their rewards. A fault ends the episode and puts that seat last,
+    because no environment can go on without an agent. Step number ``longest`` ends it too.
     """
 
     lenient: frozenset[Verdict] = frozenset()
@@ -76,8 +76,9 @@ class PettingZooGame:
         configuration: Iterable[ConfigurationField] = (),
         clock: Mapping[str, Json] = CLOCK,
     ) -> None:
-        """``make`` is called with the fields of ``configuration`` by name; their defaults say how
-        many seats there are."""
+        """``make`` gets the fields of ``configuration`` by name. Their defaults give the number
+        of seats.
+        """
         self.name, self.title, self.clock = name, title, clock
         self.version = f"{version}+pettingzoo-{importlib.metadata.version('pettingzoo')}"
         self._make, self._longest, self._fields = make, longest, tuple(configuration)
@@ -93,7 +94,7 @@ class PettingZooGame:
     def reset(
         self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
     ) -> tuple[State, Json]:
-        """The environment reset with a seed; chance is ``{"seed": number}``."""
+        """The environment reset with a seed. Chance is ``{"seed": number}``."""
         seed = chance.getrandbits(SEED_BITS) if isinstance(chance, Random) else chance["seed"]
         place = self._begin(configuration, seed)
         environment = place.environment
@@ -115,13 +116,13 @@ class PettingZooGame:
         return tuple(map(environment.possible_agents.index, moving))
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
-        """The environment's observation, arrays as lists, and ``action_mask`` where it has one."""
+        """The environment's observation, arrays as lists, and ``action_mask`` if it has one."""
         observation, mask = self._seen(state, seat)
         told = {"seat": seat, "step": len(state.actions), "observation": _to_json(observation)}
         return told if mask is None else {**told, "action_mask": _to_json(mask)}
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:
-        """An element of the seat's action space, that the mask allows. Raises InvalidMove."""
+        """An element of the seat's action space that the mask allows. Raises InvalidMove."""
         space = self._space(state, seat)
         action = _parse_action(space, raw)
         if action is None:
@@ -142,7 +143,7 @@ class PettingZooGame:
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
-        """The next position; nothing is drawn here, the luck is in the environment."""
+        """The next position. It draws nothing: the environment has the chance."""
         failed = {seat: move for seat, move in moves.items() if isinstance(move, Verdict)}
         if failed:
             verdicts = tuple(
@@ -174,7 +175,7 @@ class PettingZooGame:
         )
 
     def frame(self, state: State) -> dict[str, Json]:
-        """What all seats see together, as an environment does not tell its own state."""
+        """What all seats see together, because an environment does not show its own state."""
         environment = self._place(state).environment
         observations = [
             _to_json(self._seen(state, seat)[0]) if agent in environment.agents else None
@@ -195,7 +196,7 @@ class PettingZooGame:
         )
 
     def _place(self, state: State) -> EnvironmentPosition:
-        """The state's own environment; made again where a step took it."""
+        """The state's own environment. If a step took it, a new one is made."""
         if state.place.environment is None:
             place = self._begin(state.configuration, state.seed)
             for moves in filter(None, state.actions):
@@ -204,7 +205,7 @@ class PettingZooGame:
         return state.place
 
     def _seen(self, state: State, seat: int) -> tuple[Any, Any]:
-        """The observation of a seat that is in play, and its mask or None."""
+        """The observation of a seat in play, and its mask or None."""
         place = self._place(state)
         agent = place.environment.possible_agents[seat]
         if not _takes_turns(place.environment):
@@ -221,7 +222,7 @@ class PettingZooGame:
 def _apply_moves(
     environment: Environment, moves: Mapping[int, Json]
 ) -> tuple[dict[str, float], EnvironmentPosition]:
-    """What a step paid, by agent, and where it led."""
+    """What a step paid, by agent, and the new position."""
     agents = environment.possible_agents
     actions = {
         agents[seat]: _parse_action(environment.action_space(agents[seat]), move)
@@ -244,7 +245,7 @@ def _takes_turns(environment: Environment) -> bool:
 
 
 def _step_finished_agents(environment: Environment) -> None:
-    """Step the agents that are done out of a turn-based environment, as its interface wants it."""
+    """Step the finished agents out of a turn-based environment, as its interface requires."""
     while environment.agents:
         agent = environment.agent_selection
         if not (environment.terminations[agent] or environment.truncations[agent]):
@@ -266,18 +267,18 @@ def _is_discrete(space: Any) -> bool:
 
 
 def _parse_action(space: Any, raw: Json) -> Any:
-    """The element of the space that a JSON value stands for, or None."""
+    """The element of the space for a JSON value, or None."""
     if _is_discrete(space):
         return raw if type(raw) is int and space.contains(raw) else None
     try:
         (action,) = space.from_jsonable([raw])
         return action if space.contains(action) else None
-    except Exception:  # an agent's answer of any shape meets conversions of any kind of space
+    except Exception:  # an answer of any shape meets conversions of any kind of space
         return None
 
 
 def _to_json(value: Any) -> Json:
-    """Arrays and their numbers as JSON has them; what is not finite is null."""
+    """Turn arrays and their numbers into JSON. What is not finite is null."""
     if hasattr(value, "tolist"):  # numpy's arrays and numbers
         value = value.tolist()
     if isinstance(value, Mapping):

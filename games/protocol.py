@@ -1,9 +1,10 @@
-"""The seam every game implements: pure rules, no input or output.
+"""The interface of every game: pure rules without input or output.
 
-A game is a value with the methods of :class:`Game`. Its state is opaque to everybody else: callers
-keep it, hand it back, and read it only through ``observe`` and ``outcome``. Chance (food, start
-cells) is drawn from the ``random.Random`` passed in, or fed back from a replay; ``reset`` and
-``step`` return the chance events they used, so that a match can be played again without its seed.
+A game is a value with the methods of :class:`Game`. Callers keep its state and pass it back, but
+read it only through ``observe`` and ``outcome``.
+
+Chance (food, start cells) comes from the given ``random.Random``, or from a replay. ``reset`` and
+``step`` return the chance events that they used, so a match can be replayed without its seed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ S = TypeVar("S")
 
 
 class GameError(Exception):
-    """The game was asked for something its rules do not allow."""
+    """A call asked for something that the game's rules do not allow."""
 
     def __init__(self, message: str = "", *, field: str | None = None) -> None:
         super().__init__(message if field is None else f"{field}: {message}")
@@ -39,22 +40,22 @@ class ConfigurationError(GameError):
 
 
 class Verdict(StrEnum):
-    """How a seat stands or ended (the field's own status words)."""
+    """The state of a seat, in Kaggle's words."""
 
     ACTIVE = "ACTIVE"
-    """Still playing."""
+    """The seat is still playing."""
     DONE = "DONE"
-    """Ended by the rules of the game: won, lost, or the last step was reached."""
+    """The game's rules ended the seat: won, lost, or the last step was reached."""
     ERROR = "ERROR"
-    """Removed for an exception, an exit, memory, or a broken protocol."""
+    """The seat was removed for an exception, an exit, memory, or a broken protocol."""
     INVALID = "INVALID"
-    """Removed for an answer that is no move of this game."""
+    """The seat was removed for an answer that is no move of this game."""
     TIMEOUT = "TIMEOUT"
-    """Removed for using more than its time."""
+    """The seat was removed for using more than its time."""
 
     @property
     def is_fault(self) -> bool:
-        """True for the three that are the agent's own doing."""
+        """Whether the agent is at fault: ERROR, INVALID or TIMEOUT."""
         return self in FAULTS
 
 
@@ -62,7 +63,7 @@ FAULTS = frozenset({Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT})
 
 
 class InvalidMove(GameError):
-    """The answer is no move of this game; the message says what was expected."""
+    """The answer is no move of this game. The message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,52 +71,54 @@ class Outcome:
     """How an episode ended. All tuples are indexed by seat."""
 
     placements: tuple[int, ...]
-    """1 is best; equal numbers are ties and the next place is skipped (1, 2, 2, 4)."""
+    """1 is best. Equal numbers are ties and the next place is skipped (1, 2, 2, 4)."""
     rewards: tuple[float | None, ...]
-    """What the game paid; for a seat that failed a number too, or None: then the worst counts that
-    was seen, and 0 where nothing was worse."""
+    """Rewards of the game. A failed seat may have a number or None. None counts as the lowest
+    reward of the episode, at most 0.
+    """
     verdicts: tuple[Verdict, ...]
-    """DONE or the seat's fault; never ACTIVE."""
+    """DONE or the seat's fault, never ACTIVE."""
     statistics: tuple[Mapping[str, float], ...] = ()
-    """What else a game for one seat is ranked by, for each seat; empty where placements say all."""
+    """Further numbers per seat for ranking single-seat games. Empty if placements suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One of the things that matches with a single seat are ranked by."""
+    """One number by which matches with a single seat are ranked."""
 
     name: str
-    """In ``Outcome.statistics``."""
+    """Name in ``Outcome.statistics``."""
     title: str
-    """For people: ``Steps of won games``."""
+    """Title for people, such as ``Steps of won games``."""
     kind: Literal["share", "mean"]
-    """Whether an episode says 0 or 1, or a number."""
+    """Whether an episode has 0 or 1, or a number."""
     is_higher_better: bool = True
     of: str | None = None
-    """The share that an episode must count for to be counted here; None: each one counts."""
+    """Name of a share. Only episodes in which it is 1 count here. With None all count."""
 
 
 class Game(Protocol[S]):
-    """Rules of one game. Implementations hold no mutable state of their own."""
+    """Rules of one game. Implementations have no mutable state of their own."""
 
     name: str
-    """Identifier used in leagues, replays and on the command line: ``hungry_geese``."""
+    """Identifier in leagues, replays and on the command line, such as ``hungry_geese``."""
     title: str
     version: str
     seats: range
     """Seat counts the rules allow."""
     lenient: frozenset[Verdict]
-    """Faults of one answer after which the seat is asked again, as long as its process is there;
-    after any other the seat is never asked again. ``step`` is told each of them either way."""
+    """Faults after which a seat is asked again, as long as its process exists. After any other
+    fault it is never asked again. ``step`` gets every fault.
+    """
     mirrored: bool
-    """Whether the seat tells so much that a match is two episodes of one start, each seated the
-    other way round."""
+    """Whether the seat matters so much that a match has two episodes of one start, with the
+    seats in reverse order in the second.
+    """
     clock: Mapping[str, Json]
-    """The time control that a season has unless its host says otherwise, by the names of
-    ``sandbox.match.clock.Clock``."""
+    """The default time control of a season, by the names of ``sandbox.match.clock.Clock``."""
 
     measures: tuple[Measure, ...]
-    """What seasons with one seat rank by, the first counts first; empty: by the reward."""
+    """Measures that rank seasons with one seat; the first counts first. Empty: rank by reward."""
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
         """The full configuration with ``overrides`` applied.
@@ -125,7 +128,7 @@ class Game(Protocol[S]):
         ...
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
-        """Steps after which an episode of this configuration is over at the latest."""
+        """Most steps of an episode with this configuration."""
         ...
 
     def reset(
@@ -133,12 +136,12 @@ class Game(Protocol[S]):
     ) -> tuple[S, Json]:
         """The first state and the chance events that made it.
 
-        ``chance`` is a generator to draw from, or the events of an earlier call to feed back.
+        ``chance`` is a generator, or the events of an earlier call.
         """
         ...
 
     def to_move(self, state: S) -> tuple[int, ...]:
-        """Seats that must answer now; empty when the episode is over."""
+        """Seats that must answer now. Empty if the episode is over."""
         ...
 
     def observe(self, state: S, seat: int) -> dict[str, Json]:
@@ -150,17 +153,20 @@ class Game(Protocol[S]):
         ...
 
     def sample(self, state: S, seat: int, random: Random) -> Json:
-        """An answer that ``parse`` takes, drawn in any way: what random play in checks is made of.
+        """An answer that ``parse`` accepts, drawn in any way. Checks use it for random play.
 
-        Called for seats in ``to_move`` only. ``random`` is not the episode's own.
+        Called only for seats in ``to_move``. ``random`` is not the episode's own.
         """
         ...
 
     def step(
         self, state: S, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[S, Json]:
-        """The next state and the chance events drawn, given a canonical move or a fault verdict
-        (ERROR, INVALID, TIMEOUT) for each seat in ``to_move``."""
+        """The next state and the chance events drawn.
+
+        ``moves`` has a canonical move or a fault (ERROR, INVALID, TIMEOUT) for each seat in
+        ``to_move``.
+        """
         ...
 
     def outcome(self, state: S) -> Outcome | None:
@@ -168,12 +174,12 @@ class Game(Protocol[S]):
         ...
 
     def frame(self, state: S) -> dict[str, Json]:
-        """The whole state as JSON for spectators and replays (nothing is hidden in it)."""
+        """The whole state as JSON for spectators and replays. Nothing is hidden in it."""
         ...
 
 
 def clock_fields(game: Game[Any]) -> Mapping[str, int]:
-    """Units per second of each field of the configuration that shows agents the clock."""
+    """Units per second of each configuration field that shows agents the clock."""
     fields: Mapping[str, int] = getattr(game, "clock_fields", {})
     return fields
 
@@ -184,18 +190,18 @@ def with_clock(
     """The configuration with its clock fields set from the clock.
 
     A clock field shows agents how long an answer may take without the bank. A game names such
-    fields in ``clock_fields``, each with its units per second (1 or 1000). Games without such a
-    field need not have the attribute.
+    fields in ``clock_fields``, each with its units per second (1 or 1000). Other games need not
+    have the attribute.
     """
     full: dict[str, Json] = dict(configuration)
     for name, units in clock_fields(game).items():
         value = float(clock.get("act_seconds", 1.0)) * units
-        # Servers read milliseconds as a whole number; they read 0 as no limit.
+        # Servers read milliseconds as a whole number, and 0 as no limit.
         full[name] = max(1, round(value)) if units > 1 else int(value) if value % 1 == 0 else value
     return full
 
 
 def placements_from_scores(scores: Sequence[float]) -> tuple[int, ...]:
-    """Competition ranks, 1 for the highest score, equal for equal scores."""
+    """Competition ranks: 1 for the highest score, equal for equal scores."""
     ordered = sorted(scores, reverse=True)
     return tuple(ordered.index(score) + 1 for score in scores)

@@ -1,11 +1,12 @@
-"""Snake for one, as the environment of AlphaSnake plays it.
+"""Snake for one player, as the environment of AlphaSnake plays it.
 
-x grows to the right, y downwards; cells are ``y * width + x`` inside and ``[x, y]`` outside. The
-snake starts two cells long, its head at x = width // 2, y = 2 and its tail one cell above. A
-move goes into a free cell, and the tail's cell counts as taken even when the tail is about to leave
-it, so there is neither turning back nor dying: the game ends when no free cell is near (trapped),
-when the board is full (won), or after ``maxSteps`` moves. A move that is the only one left is asked
-for and counted like any other.
+x grows to the right, y downwards. Cells are ``y * width + x`` inside and ``[x, y]`` outside. The
+snake starts two cells long, its head at x = width // 2, y = 2 and its tail one cell above.
+
+A move goes into a free cell. The tail's cell counts as taken, even if the tail is about to leave
+it. So the snake can neither turn back nor die. The game ends when no free cell is near (trapped),
+when the board is full (won), or after ``maxSteps`` moves. A forced move is asked for and counted
+like any other.
 
 Source of the rules: TheDukeVin/AlphaSnake.
 """
@@ -33,7 +34,7 @@ from games.protocol import (
 OFFSETS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 MAX_CELLS = 250_000
-"""Our own limit, far above any board played, so that a typing error cannot fill the memory."""
+"""Our own limit, far above any board in play, so that a typing error cannot fill the memory."""
 
 FIELDS = (
     ConfigurationField("width", int, 10, 2),
@@ -44,13 +45,13 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a configuration means, worked out once."""
+    """Constants derived from a configuration."""
 
     width: int
     cells: int
     max_steps: int
     next_cell: Sequence[Mapping[str, int]]
-    """``next_cell[cell][move]`` is where a head goes; moves off the board are not in it."""
+    """``next_cell[cell][move]`` is the cell that a head enters. Moves off the board are missing."""
 
 
 class State(NamedTuple):
@@ -59,9 +60,9 @@ class State(NamedTuple):
     rules: Rules
     step: int
     snake: tuple[int, ...]
-    """Its cells, head first."""
+    """The snake's cells, head first."""
     apple: int | None
-    """None when the board is full."""
+    """The apple's cell. None if the board is full."""
     verdict: Verdict
 
 
@@ -84,7 +85,7 @@ def rules_for(width: int, height: int, max_steps: int) -> Rules:
 
 
 class Snake:
-    """The rules as a value of ``games.protocol.Game``."""
+    """The rules, as a ``games.protocol.Game``."""
 
     name = "snake"
     title = "Snake"
@@ -102,7 +103,7 @@ class Snake:
     )
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        """The paper's configuration; a field left out or null has its default.
+        """The paper's configuration. A missing or null field has its default.
 
         Raises ConfigurationError naming the field.
         """
@@ -112,13 +113,13 @@ class Snake:
         return configuration
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
-        """The step cap."""
+        """The most steps of an episode."""
         return int(configuration["maxSteps"])
 
     def reset(
         self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
     ) -> tuple[State, Json]:
-        """The first position; chance is ``{"apple": [x, y]}``, drawn from all free cells alike."""
+        """The first position. Chance is ``{"apple": [x, y]}``, drawn evenly from all free cells."""
         if seats not in self.seats:
             raise GameError(f"seats: {self.title} is for 1 player, not {seats}")
         width = configuration["width"]
@@ -149,16 +150,16 @@ class Snake:
         return raw
 
     def sample(self, state: State, seat: int, random: Random) -> Json:
-        """One of the directions into a free cell; while the game runs there is one."""
+        """One of the directions into a free cell. A running game always has one."""
         near = state.rules.next_cell[state.snake[0]]
         return random.choice([move for move, cell in near.items() if cell not in state.snake])
 
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
-        """The next position; chance is ``{"apple": [x, y]}``, or null when none was put down.
+        """The next position. Chance is ``{"apple": [x, y]}``, or null if no apple was added.
 
-        Raises GameError for a move that is none and for an apple that does not fit.
+        Raises GameError for an invalid move or apple.
         """
         rules, step, snake, apple, verdict = state
         if verdict is not Verdict.ACTIVE:
@@ -189,8 +190,10 @@ class Snake:
         }
 
     def outcome(self, state: State) -> Outcome | None:
-        """The reward is the length, none for an agent that failed; ``won``, ``length`` and
-        ``steps`` are told either way."""
+        """The reward is the length, None if the agent failed.
+
+        ``won``, ``length`` and ``steps`` are always in the statistics.
+        """
         if state.verdict is Verdict.ACTIVE:
             return None
         length = len(state.snake)
@@ -204,7 +207,7 @@ class Snake:
         )
 
     def frame(self, state: State) -> dict[str, Json]:
-        """The position; the snake head first."""
+        """The position, with the snake head first."""
         rules = state.rules
         return {
             "step": state.step,

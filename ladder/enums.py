@@ -1,4 +1,4 @@
-"""Closed lists of words that several domains share."""
+"""Enums that several domains share."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from typing import Any, Final
 
 Json = Any
 OWN_SEAT: Final = "own_seat"
-"""Fault rule of a season: a seat at fault is last for its own update alone."""
+"""Fault rule of a season: a fault puts a seat last, for the rating of that seat alone."""
 KAGGLE: Final = "kaggle"
 """Fault rule of a season: the placement of a seat at fault counts."""
 
 
 class Visibility(StrEnum):
     PUBLIC = "public"
-    """Anyone may see the league."""
+    """Everybody may see the league."""
     INVITATION = "invitation"
-    """Members and admins only; who holds one of its codes may join."""
+    """Only members and admins may see the league; an invitation code makes a member."""
     PRIVATE = "private"
-    """Members and admins only."""
+    """Only members and admins may see the league; hosts add members."""
 
 
 class ReplayVisibility(StrEnum):
     PUBLIC = "public"
-    """Whoever may see the league may see its replays."""
+    """Everybody who may see the league may see its replays."""
     MEMBERS = "members"
-    """Members of the league."""
+    """Members of the league may see its replays."""
     OWN = "own"
-    """Teams that played in the match, and hosts."""
+    """Teams that played in the match, and hosts, may see the replay."""
     AFTER_CLOSE = "after_close"
-    """As OWN until the season is finished, then as PUBLIC."""
+    """Like OWN until the season is finished, then like PUBLIC."""
 
 
 class LeagueRole(StrEnum):
     HOST = "host"
-    """Runs the league."""
+    """Manages the league."""
     COMPETITOR = "competitor"
     """May enter agents."""
     VIEWER = "viewer"
-    """May look."""
+    """May look at the league."""
 
 
 class MatchKind(StrEnum):
     RATED = "rated"
     """Counts for the leaderboard."""
     VALIDATION = "validation"
-    """A submission against copies of itself."""
+    """Plays a submission against copies of itself."""
     SCRIM = "scrim"
-    """Unrated, by request, private."""
+    """An unrated, private match that a team requested."""
 
 
 class MatchState(StrEnum):
     QUEUED = "queued"
-    """Waits for a worker; void at its deadline."""
+    """Waits for a worker; becomes void at its deadline."""
     RUNNING = "running"
-    """Leased to a worker; queued again when the lease lapses."""
+    """Leased to a worker; queued again when the lease expires."""
     FINISHED = "finished"
-    """Accepted once and never changed."""
+    """Has an accepted result, which never changes."""
     VOID = "void"
-    """Given up: nobody is rated."""
+    """Ended without a result; rates nobody."""

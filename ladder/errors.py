@@ -1,11 +1,11 @@
-"""What the contest refuses, as one tree of exceptions. Each names field and remedy.
+"""The errors of the contest. Each message names the field and the remedy.
 
-LadderError
-    Invalid       a value cannot be what it is
-    Conflict      it contradicts what stands
-    NotFound      there is no such thing
-    Forbidden     it may be seen but not done
-    LimitReached  a stated limit is used up
+- LadderError: the root of all
+- Invalid: a value is wrong
+- Conflict: the request contradicts the current state
+- NotFound: the thing does not exist
+- Forbidden: the viewer may see it but not do this
+- LimitReached: a stated limit is used up
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Self
 
 
 class LadderError(Exception):
-    """Something the contest refuses; the docstring of each subclass is its sentence."""
+    """The root of the contest's errors; the docstring of a subclass is its default message."""
 
     def __init__(self, message: str = "", *, field: str | None = None) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
-        """The sentence without the field."""
+        """The message without the field."""
         self.field = field
-        """Name of the refused value in the request, such as ``season.seats``, if it is one."""
+        """Name of the refused value in the request, such as ``season.seats``; None if there is
+        none.
+        """
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -29,7 +31,7 @@ class LadderError(Exception):
 
 
 class Invalid(LadderError):
-    """A value cannot be what it is."""
+    """A value is wrong."""
 
     field: str
 
@@ -37,26 +39,26 @@ class Invalid(LadderError):
         super().__init__(message, field=field)
 
     def within(self, outer: str) -> Invalid:
-        """The same of a value that lies inside another one: ``gold`` within ``medals``."""
+        """Returns the same error for a nested value: ``gold`` within ``medals``."""
         return Invalid(f"{outer}.{self.field}", self.message)
 
 
 class NotFound(LadderError):
-    """There is no such thing, or it is not yours to see."""
+    """There is no such thing, or you may not see it."""
 
     what: str | None = None
-    """The kind of the missing thing, if one word names it, such as ``league``."""
+    """Kind of the missing thing in one word, such as ``league``; None if unknown."""
 
     @classmethod
     def of(cls, what: str) -> Self:
-        """The error for a missing thing of this kind."""
+        """Returns the error for a missing thing of this kind."""
         error = cls(f"there is no such {what}")
         error.what = what
         return error
 
 
 class Conflict(LadderError):
-    """What was asked contradicts what already stands."""
+    """The request contradicts the current state."""
 
 
 class Forbidden(LadderError):
@@ -68,7 +70,7 @@ class LimitReached(LadderError):
 
     def __init__(self, limit: str, used: int, allowed: int, resets_at: datetime) -> None:
         self.limit = limit
-        """Its name, for people."""
+        """Name of the limit, for people."""
         self.used = used
         self.allowed = allowed
         self.left = max(0, allowed - used)
@@ -82,5 +84,7 @@ class LimitReached(LadderError):
         )
 
     def _moment(self) -> str:
-        whole = self.resets_at.astimezone(UTC) + timedelta(microseconds=999_999)  # not too early
+        whole = self.resets_at.astimezone(UTC) + timedelta(
+            microseconds=999_999
+        )  # round up, never too early
         return f"{whole:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,4 +1,4 @@
-"""Types of values that people send: keys, names and texts, all bounded."""
+"""Types of values that people send: keys, names and texts with their bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, StringConstraints
 
 KEY: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 UNSEEN: Final = r"\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-"""Inside a class: controls of terminals, and what hides or turns the text around it."""
+"""For a character class: terminal controls, and characters that hide or reverse text."""
 LINE: Final = rf"^[^\x00-\x1f{UNSEEN}]*$"
 TEXT: Final = rf"^[^\x00-\x08\x0b-\x1f{UNSEEN}]*$"
 
@@ -28,14 +28,14 @@ Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000)]
 
 
 def require_timezone(moment: datetime) -> datetime:
-    """A time that means the same everywhere, and that Postgres and every client can write down.
-    Raises ValueError with the remedy."""
+    """Checks that a time has a zone and a year that Postgres and every client can store.
+
+    Raises ValueError with the remedy.
+    """
     if moment.tzinfo is None:
-        raise ValueError(
-            "it has no time zone; add Z for UTC or an offset, as in 2026-12-01T18:00:00+01:00"
-        )
+        raise ValueError("add a time zone: Z for UTC or an offset, as in 2026-12-01T18:00:00+01:00")
     if not 1970 <= moment.year < 9000:
-        raise ValueError("it must lie between the years 1970 and 8999")
+        raise ValueError("the year must be between 1970 and 8999")
     return moment
 
 

@@ -1,8 +1,8 @@
-"""Opaque identifiers: a type prefix and 26 characters that sort by time of creation.
+"""Creates ids: a type prefix and 26 characters that sort by time of creation.
 
 The characters are a 48-bit millisecond clock and 80 random bits in Crockford's base 32 (the ULID
-layout), lower case. Sorting by id is sorting by creation, which serves keyset paging and lets
-large tables be partitioned by range of id while the id alone stays the primary key.
+layout), lower case. Ids sort by creation. So they serve keyset paging, and large tables can be
+partitioned by ranges of their primary key.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ PATTERN: Final = re.compile(rf"^({'|'.join(PREFIXES)})_[{ALPHABET}]{{26}}$")
 
 
 def time_part(at_ms: int) -> str:
-    """The ten characters that stand for a moment; the lower bound of all ids made from then on."""
+    """Returns the ten characters of a moment: the lower bound of all later ids."""
     return "".join(ALPHABET[(at_ms >> shift) & 31] for shift in range(45, -1, -5))
 
 
 def new_id(prefix: str, *, at_ms: int | None = None) -> str:
-    """A fresh id: ``new("mat")`` gives ``mat_`` and 26 characters.
+    """Creates an id: ``new_id("mat")`` gives ``mat_`` and 26 characters.
 
-    Those of one process sort in the order in which they were made, within a millisecond too.
+    Ids of one process sort in order of creation, even within a millisecond.
     """
     if prefix not in PREFIXES:
         raise ValueError(f"unknown id prefix {prefix!r}")
@@ -68,7 +68,7 @@ def new_id(prefix: str, *, at_ms: int | None = None) -> str:
 
 
 def _next_time_and_random() -> tuple[int, int]:
-    """The moment and 80 bits, greater than the last ones; the step between them is random."""
+    """Returns the moment and 80 bits, greater than the last pair by a random step."""
     global _last
     with _lock:
         moment = max(time.time_ns() // 1_000_000, _last[0])
@@ -82,6 +82,6 @@ def _next_time_and_random() -> tuple[int, int]:
 
 
 def is_id(text: str, prefix: str) -> bool:
-    """Whether ``text`` has the shape of an id of this type."""
+    """Whether ``text`` has the form of an id with this prefix."""
     match = PATTERN.match(text)
     return match is not None and match.group(1) == prefix

@@ -1,4 +1,4 @@
-"""Settings of a process of the ladder, from the environment."""
+"""Reads the settings of the ladder's processes from the environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class Settings(BaseSettings):
-    """Read once when a process starts; every field can be set as ``PECK_<NAME>``."""
+    """Settings read when a process starts; ``PECK_<NAME>`` sets each field."""
 
     model_config = SettingsConfigDict(env_prefix="PECK_", extra="ignore")
 
@@ -30,18 +30,18 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="address the API binds to")
     port: int = Field(default=8000, description="port the API binds to; 0 picks a free one")
-    base_url: str = Field(default="http://127.0.0.1:8000", description="address shown to people")
+    base_url: str = Field(
+        default="http://127.0.0.1:8000", description="address of the site, for links"
+    )
     session_secret: str = Field(
         default="", description="signs web sessions; drawn at start when empty"
     )
     worker_slots: int = Field(default=1, description="matches a worker plays at a time", ge=1)
     max_parallel_seats: int = Field(
-        default=0, description="seats asked at a time; 0 means cores - 1, at least 1"
+        default=0, description="seats that play at a time; 0 means cores - 1, at least 1"
     )
     queues: str = Field(default="play.cpu,scrim,validate", description="queues a worker serves")
-    games: str = Field(
-        default="", description="files of games from outside the tree, with commas between"
-    )
+    games: str = Field(default="", description="files of external games, separated by commas")
     speed_class: str = Field(default="any", description="speed class this node measured for itself")
 
     @field_validator("remote_socket", mode="before")
@@ -51,14 +51,15 @@ class Settings(BaseSettings):
 
 
 class SetupSettings(Settings):
-    """Of what runs once at the beginning: ``services.setup`` and ``services.passwords``."""
+    """Settings of programs that run once: ``services.setup`` and ``services.passwords``."""
 
-    worker_password: str = Field(default="", description="the workers' role logs in with it")
+    worker_password: str = Field(default="", description="password of the workers' role")
     demo_leagues: str = Field(
-        default="", description="slugs of the demo leagues to make, with commas between; empty: all"
+        default="",
+        description="slugs of the demo leagues to create, separated by commas; empty: all",
     )
     postgres_password: str = Field(
         default="",
         validation_alias="POSTGRES_PASSWORD",
-        description="the server's first role; the server's image names the variable",
+        description="password of the server's first role; the server's image defines this variable",
     )

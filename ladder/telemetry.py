@@ -1,4 +1,4 @@
-"""What happened, as one JSON object a line on standard error: an event's name and its fields."""
+"""Writes events as JSON lines on standard error: an event's name and its fields."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=_NOTHING)
 
 
 def log_event(event: str, *, level: Level = "info", **fields: object) -> None:
-    """Write one line: the moment, the process, the level, the event's name, then the fields.
+    """Writes one line: the time, the process, the level, the event's name, then the fields.
 
-    ``warning`` is an alarm or a failure that is tried again, ``error`` one that somebody has to
-    look at. Values that JSON does not know are written as text. Never raises: a full disk or a
-    closed pipe must not stop the work that the line describes.
+    ``warning`` is an alarm or a failure with a retry; ``error`` needs attention. Values that JSON
+    does not support become text. Never raises, because a full disk or a closed pipe must not stop
+    the program.
     """
     line = {
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -34,14 +34,14 @@ def log_event(event: str, *, level: Level = "info", **fields: object) -> None:
         **fields,
     }
     with suppress(OSError, ValueError):
-        # One write, so that lines of several processes on one file do not mix.
+        # One write, so lines of several processes in one file do not mix.
         sys.stderr.write(json.dumps(line, default=str) + "\n")
         sys.stderr.flush()
 
 
 @contextmanager
 def bind_fields(**fields: object) -> Iterator[None]:
-    """Within, every line of this thread has these fields."""
+    """Adds these fields to every line of this thread within the context."""
     token = _bound.set({**_bound.get(), **fields})
     try:
         yield
@@ -50,5 +50,5 @@ def bind_fields(**fields: object) -> Iterator[None]:
 
 
 def traceback_text(error: BaseException) -> str:
-    """The traceback of an error as one text, for a field."""
+    """Returns the traceback of an error as one text, for a field."""
     return "".join(traceback.format_exception(error))

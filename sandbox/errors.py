@@ -1,15 +1,15 @@
-"""What can go wrong on the way to an agent, and whose doing it is.
+"""The errors of a match, by who is to blame.
 
 ::
 
     SandboxError
-    ├── BundleRefused   the uploaded archive broke a rule (an agent's fault)
-    │   └── AgentAway   a remote agent does not answer at its address (its owner's)
-    ├── SeatsAway       the match is not played, as remote agents of it do not answer
-    └── HostFault       engine, box or daemon trouble (nobody's fault; the match runs again)
-        ├── EngineAway   no box can be started until the engine answers again: wait, do not fail
-        ├── BoxLate      no box was ready within the time that the worker gave
-        └── HostTooSlow  seats waited for a core for longer than a match may wait
+    ├── BundleRefused    the agent: its archive broke a rule
+    │   └── AgentAway    the owner: the remote agent does not answer
+    ├── SeatsAway        owners: remote agents do not answer, so nothing is played
+    └── HostFault        nobody: engine, box or daemon failed; the match runs again
+        ├── EngineAway   nobody: the engine does not answer yet; wait
+        ├── BoxLate      nobody: no box was ready in time
+        └── HostTooSlow  nobody: seats waited too long for a core
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SandboxError(Exception):
 
 
 class BundleRefused(SandboxError):
-    """The archive broke a rule; the message names the entry and says what is allowed."""
+    """The archive broke a rule. The message names the entry and says what is allowed."""
 
     def __init__(self, reason: str, entry: str | None = None) -> None:
         super().__init__(f"{entry!r}: {reason}" if entry is not None else reason)
@@ -31,29 +31,29 @@ class BundleRefused(SandboxError):
 
 
 class AgentAway(BundleRefused):
-    """The remote agent does not answer at its address; the message says what came instead."""
+    """The remote agent does not answer at its address. The message says what came instead."""
 
 
 class SeatsAway(SandboxError):
-    """Remote agents do not answer, and the match is not played without them."""
+    """Remote agents do not answer, so the match is not played."""
 
     def __init__(self, reasons: Mapping[int, str]) -> None:
         super().__init__(f"away: seats {sorted(reasons)}")
         self.reasons = reasons
-        """By seat of the lineup."""
+        """Reasons by seat of the lineup."""
 
 
 class HostFault(SandboxError):
-    """The engine, a box or the node daemon failed; no agent is to blame."""
+    """The engine, a box or the node daemon failed. No agent is to blame."""
 
 
 class EngineAway(HostFault):
-    """The container engine does not answer now; it may soon."""
+    """The container engine does not answer at the moment."""
 
 
 class BoxLate(HostFault):
-    """No box was free or ready in time; the host is busy. Attempts are stored under this name."""
+    """No box was ready in time because the host is busy. The database stores this class name."""
 
 
 class HostTooSlow(HostFault):
-    """This host did not give a seat the processor time that its clock grants."""
+    """The host gave a seat less processor time than its clock grants."""

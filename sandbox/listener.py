@@ -1,6 +1,6 @@
-"""Accepts connections to a daemon that lends: one connection a match, from known uids alone.
+"""Accepts a daemon's connections: one connection per match, from known uids only.
 
-Used by the node (``node``), which lends boxes, and by the remote daemon (``remote.daemon``).
+The node (``node``) and the remote daemon (``remote.daemon``) use it.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from sandbox.box import wire
 from sandbox.errors import BoxLate, HostFault
 
 Serve = Callable[[socket.socket, dict[str, Any], list[int]], None]
-"""Lends what a message asks for over its connection, until all of it has ended; HostFault while
-the other side has been told nothing."""
+"""Lends what a message asks for until every loan has ended. May raise HostFault before its first
+answer.
+"""
 
 MOST_SEATS = 16
 READ_SECONDS = 10.0
 MOST_ACCEPTING = 4
-"""Threads that wait for connections."""
+"""Most threads that wait for connections."""
 STRANGERS = 8
-"""Of unknown uids whose question is heard, to be refused in words; more are sent away unheard."""
+"""Most connections of unknown uids that get a reason for the refusal. More are closed at once."""
 STRANGERS_SECONDS = 1.0
 BACKLOG = 512
 FULL_SECONDS = 0.1
-"""Between two tries to let somebody in while descriptors or threads are used up."""
+"""Pause before the next accept when descriptors or threads are used up."""
 
 _FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED})
 
 
 class Listener:
-    """Who may come in, and which of two questions they ask."""
+    """Accepts connections of known uids and answers their first message."""
 
     def __init__(self, serve: Serve, hello: dict[str, Any], allowed_uids: frozenset[int]) -> None:
         self._lend = serve
@@ -53,10 +54,10 @@ class Listener:
         self._hello = {**self._hello, **changes}
 
     def open(self, listener: socket.socket) -> None:
-        """Let people in until the listener is shut down.
+        """Accept connections until the listener is shut down.
 
-        Whoever accepts a connection also talks on it, while other threads accept: a match that
-        borrows need not wait for a thread to start.
+        The accepting thread also serves its connection while other threads accept. So a match does
+        not wait for a thread to start.
         """
         for _ in range(MOST_ACCEPTING):
             self._accepting += 1
@@ -69,12 +70,12 @@ class Listener:
             except OSError as error:
                 if error.errno not in _FULL:
                     return
-                # Anybody on the host may knock, so a crowd must not shut the door for good.
+                # Anybody on the host may connect. A crowd must not stop the listener for good.
                 time.sleep(FULL_SECONDS)
                 continue
             uid = _peer_uid(connection)
             is_known = uid in self._allowed_uids
-            # Anybody on the host may knock: they cost no thread, or one of a few.
+            # Anybody on the host may connect, so strangers share a few threads.
             if not is_known and not self._strangers.acquire(blocking=False):
                 _refuse_stranger(connection, uid)
                 continue
@@ -94,7 +95,7 @@ class Listener:
                 self._accepting += 1
 
     def _leaves_accepting(self, listener: socket.socket) -> bool:
-        """Whether somebody else is there now; False where no thread is to be had."""
+        """Whether another thread accepts now; False if no thread can start."""
         with self._lock:
             if self._accepting > 1:
                 self._accepting -= 1
@@ -106,7 +107,7 @@ class Listener:
         return True
 
     def hang_up(self) -> None:
-        """End every conversation; the loans' own threads then find their connection closed."""
+        """Close every connection. Each loan's thread then notices it."""
         with self._lock:
             for connection in self._connections:
                 with contextlib.suppress(OSError):
@@ -117,14 +118,14 @@ class Listener:
             with connection:
                 self._answer(connection, uid)
         except (wire.WireError, OSError):
-            pass  # the worker went away; its loan, if any, was ended on the way out
+            pass  # The worker went away. Its loan, if any, has ended already.
         finally:
             with self._lock:
                 self._connections.discard(connection)
 
     def _answer(self, connection: socket.socket, uid: int) -> None:
         known = uid in self._allowed_uids
-        # A stranger's message is read too: closing over unread bytes would lose the answer.
+        # Read a stranger's message too: closing with unread bytes would lose the answer.
         deadline = time.monotonic() + (READ_SECONDS if known else STRANGERS_SECONDS)
         message, fds = wire.receive_frame(
             connection, cap=1 << 16, max_fds=MOST_SEATS, deadline=deadline
@@ -147,7 +148,7 @@ class Listener:
 
 
 def _peer_uid(connection: socket.socket) -> int:
-    """Whose the other side is, as the kernel noted it when it knocked."""
+    """The uid of the peer when it connected, as the kernel recorded it."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int(struct.unpack("=iII", credentials)[1])
 
@@ -157,7 +158,7 @@ def _unknown_uid_message(uid: int) -> str:
 
 
 def _refuse_stranger(connection: socket.socket, uid: int) -> None:
-    """Nothing here waits: the words go into an empty buffer."""
+    """Send the refusal. The send cannot block because the buffer is empty."""
     with contextlib.suppress(wire.WireError, OSError), connection:
         connection.setblocking(False)
         connection.sendall(wire.encode_frame({"op": "fault", "reason": _unknown_uid_message(uid)}))
@@ -168,16 +169,19 @@ def _send_refusal(connection: socket.socket, reason: str, *, is_late: bool = Fal
 
 
 def open_listening_socket(path: Path) -> socket.socket:
-    """A listening socket at the path, in place of a dead one; HostFault beside a living one."""
+    """Return a listening socket at the path. Replaces a dead socket.
+
+    Raises HostFault if another process listens there.
+    """
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.settimeout(1.0)
-            if probe.connect_ex(str(path)) in (0, errno.EAGAIN):  # the latter: a crowd waits there
+            if probe.connect_ex(str(path)) in (0, errno.EAGAIN):  # EAGAIN: its queue is full
                 raise HostFault(f"another daemon listens at {path}")
         path.unlink(missing_ok=True)
         listener.bind(str(path))
-        path.chmod(0o666)  # who may borrow is decided by peer credentials
+        path.chmod(0o666)  # peer credentials decide who may borrow
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()

@@ -1,12 +1,12 @@
-"""The node's parent: sees to it that a daemon that is killed leaves nothing behind.
+"""The node's parent process: cleans up after a killed daemon.
 
 The guard forks before the node has threads or an engine's library, so it shares nearly all its
-memory with it. It hands on the signals it gets. A daemon that ends in order has removed everything
-itself; when it ends otherwise the guard becomes ``python -m sandbox.node.leftovers``, which removes
-what is left and exits with the daemon's status. When the guard is killed the daemon gets SIGTERM.
+memory with the node. It passes on its signals. A daemon that stops normally cleans up itself. After
+any other end the guard becomes ``python -m sandbox.node.leftovers``. That command removes what is
+left and exits with the daemon's status. If the guard is killed, the daemon gets SIGTERM.
 
-The guard holds the run directory, from before the daemon starts until what it left is removed, so
-that no second node gets in the way. Where both are killed at once the next start removes the rest.
+The guard locks the run directory from before the daemon starts until everything is removed. So no
+second node interferes. If both are killed at once, the next start cleans up.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from pathlib import Path
 from sandbox.errors import HostFault
 
 AGAIN_SECONDS = 1.0
-"""A second signal that comes sooner after the first counts as the same one."""
+"""A second signal within this time counts as the same signal."""
 _PR_SET_PDEATHSIG = 1
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _IN_ORDER = (0, 2)
-"""Statuses of a daemon that has stopped, or could not start, and has cleaned up itself."""
+"""Statuses of a daemon that cleaned up itself: it stopped, or could not start."""
 
 
 def run_guarded(
@@ -39,10 +39,10 @@ def run_guarded(
     parent: int | None = None,
     patience_seconds: float = 0.0,
 ) -> int:
-    """Run ``work`` in a child; returns its status, in the child and in the guard.
+    """Run ``work`` in a child. Returns its status, both in the child and in the guard.
 
-    ``leftovers`` are the arguments of :mod:`sandbox.node.leftovers`. With ``parent`` the guard is
-    asked to stop when that process dies. HostFault when another guard still has the run directory
+    ``leftovers`` are the arguments of :mod:`sandbox.node.leftovers`. With ``parent`` the guard
+    stops when that process dies. Raises HostFault if another guard still has the run directory
     after ``patience_seconds``.
     """
     refusal = f"run-dir: another node runs in {run_dir}"
@@ -54,7 +54,7 @@ def run_guarded(
     child = os.fork()
     if child == 0:
         os.close(lock)
-        os.setpgid(0, 0)  # Ctrl-C comes through the guard, once
+        os.setpgid(0, 0)  # Ctrl-C comes once, through the guard
         die_with(guard)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return work()
@@ -78,19 +78,19 @@ def run_guarded(
 
 
 def die_with(parent: int) -> None:
-    """SIGTERM comes to us when our parent dies; at once when it has died already."""
+    """Ask for SIGTERM when our parent dies. Sends it at once if the parent is dead already."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 def set_on_stop_signal(event: threading.Event) -> None:
-    """Set this event on SIGTERM and SIGINT. A second signal, more than a second after the first,
-    ends the process at once; the guard or the next start removes what is left.
+    """Set this event on SIGTERM and SIGINT.
 
-    Signals within a second are one: a service manager signals the daemon and the guard, which
-    passes its own on. A new thread sets the event, because a handler interrupts the main thread. If
-    that holds the event's lock, the handler would wait for it for ever.
+    A second signal, more than a second after the first, ends the process at once. The guard or the
+    next start then cleans up. Signals within a second are one: a service manager signals both
+    daemon and guard, and the guard passes its own on. A new thread sets the event: the handler may
+    interrupt a main thread that has the event's lock.
     """
     first_at: float | None = None
 
@@ -106,8 +106,10 @@ def set_on_stop_signal(event: threading.Event) -> None:
 
 
 def lock_file(path: Path, refusal: str, seconds: float = 0.0) -> int:
-    """A descriptor that locks this file while it is open. HostFault when another process still has
-    the lock after ``seconds``."""
+    """Lock the file while the returned descriptor is open.
+
+    Raises HostFault if another process still has the lock after ``seconds``.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + seconds
@@ -123,13 +125,13 @@ def lock_file(path: Path, refusal: str, seconds: float = 0.0) -> int:
 
 
 def _wait_for_child(child: int) -> int:
-    """Hand signals on until the child has ended; its status, 128 and the number for a signal."""
+    """Pass signals on until the child has ended. Returns its status, or 128 plus the signal."""
     while True:
         number = signal.sigwaitinfo({signal.SIGCHLD, *_PASSED_ON}).si_signo
         if number != signal.SIGCHLD:
             os.kill(child, number)
             continue
-        # As a container's first process we inherit strangers too.
+        # As a container's first process we also inherit other processes.
         while (ended := _reap_child()) is not None:
             pid, code = ended
             if pid == child:

@@ -1,13 +1,14 @@
-"""What a profile is: the libraries an agent finds in its box, pinned by a lock file with hashes.
+"""Profiles: the libraries in an agent's box, pinned by a lock file with hashes.
 
-A profile's libraries lie in one folder that is mounted, or copied into the image, as
-``/peck/libraries``; the interpreter's own site-packages are never shown to an agent. Large profiles
-are had only by a command of their own (``python -m sandbox.launchers.images build --profile
-NAME``); where nobody typed it, the node does not serve them.
+A profile's libraries are in one folder. It is mounted, or copied into the image, as
+``/peck/libraries``. Agents never see the interpreter's own site-packages. Large profiles are built
+only by ``python -m sandbox.launchers.images build --profile NAME``. Without it the node does not
+serve them.
 
 Profiles are for Python. A program in another language is an executable of its bundle
-(``box.contract``): boxes have no compiler. A box with another interpreter needs its files in both
-launchers (``deploy/images/assemble.py``, ``launchers.bubblewrap``), its name in ``box.contract``.
+(``box.contract``), because boxes have no compiler. Another interpreter needs its files in both
+launchers (``deploy/images/assemble.py``, ``launchers.bubblewrap``) and its name in
+``box.contract``.
 """
 
 from __future__ import annotations
@@ -30,45 +31,45 @@ from pathlib import Path
 from sandbox.errors import HostFault
 
 REMOTE = "remote"
-"""Stands in place of a profile where an agent runs at an address of its owner's."""
+"""Takes the place of a profile if the agent runs at its owner's address."""
 BOX_PROGRAM = Path(__file__).parent / "box"
 PROGRAM_MOUNTED = "/peck/peckbox"
 MOUNTED = "/peck/libraries"
-"""Where a box finds its profile's libraries."""
+"""Where the box has its profile's libraries."""
 _LOCKS = Path(__file__).parent / "profiles"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""Libraries read these when they are imported: a box has one core, whatever the host has."""
+"""Libraries read these at import. A box has one core, whatever the host has."""
 
 Say = Callable[[str], None]
 
 
 PYTHON_VERSION = "3.11"
-"""Of the locks and of the images; bubblewrap plays with the interpreter that runs the node."""
+"""Python version of the locks and images. Bubblewrap uses the interpreter of the node."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A name, what it is for, what the zygote imports ahead, and the pinned libraries behind it."""
+    """One profile: its name, purpose, pinned libraries, and what the zygote imports early."""
 
     name: str
     purpose: str
     imports: tuple[str, ...]
     lock: Path | None
     on_command: bool = False
-    """Never built by itself: only ``sandbox.launchers.images build`` does."""
+    """Whether only ``sandbox.launchers.images build`` builds it."""
     gpu: bool = False
-    """A box of it has one whole GPU, or slice of one, for its life."""
+    """Whether each box needs one whole GPU, or one slice."""
     zygote_mb: int = 0
-    """Memory that its imports take beside what the agent is given."""
+    """Memory of its imports, on top of the agent's memory."""
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Variables for these libraries in the environment of the zygote and the agent."""
+        """Environment variables for these libraries in the zygote and the agent."""
         return dict.fromkeys(_THREADS, "1")
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Version by name of each library, as locked."""
+        """Locked version of each library by name."""
         if self.lock is None:
             return {}
         pins = re.findall(r"^([a-z0-9][a-z0-9.-]*)==(\S+)", self.lock.read_text(), re.MULTILINE)
@@ -83,8 +84,8 @@ class Profile:
 
 
 _ALWAYS = ("random", "json", "math", "collections", "heapq", "kaggle_environments")
-# Nothing of CUDA may be touched before the fork, not even asked whether it is there: a context does
-# not survive it. Neither may an operation with several threads: its pool does not survive either.
+# Do not touch CUDA before the fork, not even to ask whether it exists: a context does not survive a
+# fork. The thread pool of a parallel operation does not survive either.
 _TORCH = (*_ALWAYS, "numpy.random", "torch")
 
 PROFILES: Mapping[str, Profile] = {
@@ -94,8 +95,8 @@ PROFILES: Mapping[str, Profile] = {
         Profile(
             "numpy", "arrays and linear algebra", (*_ALWAYS, "numpy.random"), _LOCKS / "numpy.lock"
         ),
-        # An idle box imports no more than one of numpy, so it costs no more. An agent imports the
-        # rest while it loads, from the page cache.
+        # An idle box imports no more than numpy's, so it costs no more. An agent imports the rest
+        # while it loads, from the page cache.
         Profile(
             "science",
             "scipy, numba, pandas, scikit-learn, lightgbm, onnxruntime",
@@ -123,14 +124,14 @@ PROFILES: Mapping[str, Profile] = {
     )
 }
 FIRST = "numpy"
-"""The profile of an agent that names none. A node prepares it first, and can play from then on."""
+"""The default profile. A node prepares it first and can play from then on."""
 BY_ITSELF = tuple(name for name, profile in PROFILES.items() if not profile.on_command)
-"""What every node builds when it starts; the larger one is last."""
+"""The profiles that every node builds when it starts; the larger one is last."""
 ON_COMMAND = tuple(name for name, profile in PROFILES.items() if profile.on_command)
 
 
 def get_profile(name: str) -> Profile:
-    """The profile of this name; HostFault when there is none."""
+    """Return the profile of this name. Raises HostFault if there is none."""
     try:
         return PROFILES[name]
     except KeyError:
@@ -144,8 +145,11 @@ def program_files() -> Mapping[str, bytes]:
 
 
 def compiled_program(state_dir: Path) -> Path:
-    """A folder with the box's program and its byte code, which a read-only mount could not keep:
-    compiled once for this interpreter, not at every box's start. Whole or not at all."""
+    """Return a folder with the box's program and its byte code.
+
+    A read-only mount cannot store byte code, so it is compiled once for this interpreter. The
+    folder appears whole or not at all.
+    """
     digest = hashlib.sha256(sys.version.encode())
     for name, content in program_files().items():
         digest.update(name.encode() + b"\0" + content + b"\0")
@@ -159,7 +163,7 @@ def compiled_program(state_dir: Path) -> Path:
             path = made / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-            # The paths in it are those that an agent sees in a traceback.
+            # The paths that an agent sees in a traceback.
             shown = f"{PROGRAM_MOUNTED}/{name}"
             compiled = importlib.util.cache_from_source(str(path))
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
@@ -174,7 +178,7 @@ def compiled_program(state_dir: Path) -> Path:
 
 
 def content_digest(profile: Profile, *more: bytes) -> str:
-    """Hex digest of everything of ours that a box of this profile runs."""
+    """Hex digest of all our files that a box of this profile runs."""
     digest = hashlib.sha256()
     for name, content in program_files().items():
         digest.update(name.encode() + b"\0" + content + b"\0")
@@ -185,7 +189,7 @@ def content_digest(profile: Profile, *more: bytes) -> str:
 
 
 def not_built_fault(profile: Profile) -> HostFault:
-    """The fault of asking for a profile that nobody has built here."""
+    """The fault of asking for a profile that was not built here."""
     return HostFault(
         f"profile {profile.name} is not built here; to build it, type:"
         f" python -m sandbox.launchers.images build --profile {profile.name}"
@@ -193,12 +197,12 @@ def not_built_fault(profile: Profile) -> HostFault:
 
 
 def cache_dir() -> Path:
-    """Where libraries built by command lie for all nodes of this user."""
+    """Folder of the libraries built by command, for all nodes of this user."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pecking-order"
 
 
 def installed_libraries(profile: Profile, state_dir: Path) -> Path | None:
-    """The folder with the profile's libraries for this interpreter, where there is one."""
+    """The folder with the profile's libraries for this interpreter, if it exists."""
     if profile.lock is None:
         return None
     homes = [state_dir, cache_dir()] if profile.on_command else [state_dir]
@@ -207,9 +211,10 @@ def installed_libraries(profile: Profile, state_dir: Path) -> Path | None:
 
 
 def libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
-    """The folder with the profile's libraries for this interpreter; None when it has none.
+    """Return the folder with the profile's libraries for this interpreter; None if it has none.
 
-    Installed when missing, unless that is for a command of its own. HostFault where it cannot be.
+    Installs missing libraries unless the profile is built by command only. Raises HostFault if that
+    fails.
     """
     if profile.lock is None:
         return None
@@ -230,9 +235,9 @@ def install_libraries(
 ) -> Path:
     """Install the profile's libraries with pip, whole or not at all; readable by everybody.
 
-    ``index_url`` is asked beside pip's own index, ``find_links`` is a folder of wheels; the lock's
-    hashes decide what is taken from either. ``is_loud`` shows pip's progress on stderr. HostFault
-    with the last lines of pip when that fails.
+    pip also uses the index ``index_url`` and the folder of wheels ``find_links``. The lock's hashes
+    decide what is accepted. ``is_loud`` shows pip's progress on stderr. Raises HostFault with pip's
+    last lines.
     """
     folder = _library_folder(profile, state_dir)
     say(f"installing the libraries of profile {profile.name} (once)")
@@ -258,8 +263,8 @@ def install_libraries(
             lines = " ".join(done.stderr.strip().splitlines()[-3:])
             raise HostFault(f"the libraries of profile {profile.name} cannot be had: {lines}")
         shutil.rmtree(made / "bin", ignore_errors=True)
-        # With the names that tracebacks in a box are to show, and checked against nothing there:
-        # what is mounted cannot change. Samples and templates that are no valid source stay as is.
+        # Use the names that tracebacks in a box show. Skip source checks, because mounted files
+        # cannot change. Samples and templates that are no valid source stay as they are.
         command = [sys.executable, "-m", "compileall", "-q", "-q", "-s", str(made), "-p", MOUNTED]
         command += ["--invalidation-mode", "unchecked-hash", str(made)]
         subprocess.run(command, capture_output=True, check=False, umask=0o022)
@@ -275,7 +280,7 @@ def install_libraries(
 
 
 def _library_folder(profile: Profile, home: Path) -> Path:
-    """Named by the lock and by the interpreter that can load what lies in it."""
+    """The folder's name has the lock's digest and the interpreter that can load the files."""
     assert profile.lock is not None
     tag = f"{sysconfig.get_python_version()}-{sysconfig.get_platform()}"
     digest = hashlib.sha256(profile.lock.read_bytes() + tag.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the node and the maker of images read of their environment.
+"""The environment variables of the node and of the maker of images.
 
 Standard library only: importing pydantic-settings takes longer than importing the whole node.
 """
@@ -11,16 +11,17 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every field is ``PECK_<NAME>``; empty where the variable is not set."""
+    """Every field is ``PECK_<NAME>``, empty if the variable is not set."""
 
     node_runtime: str
-    """The engine's runtime for boxes, as ``runsc``; empty for the engine's own."""
+    """The engine's runtime for boxes, such as ``runsc``. Empty for the engine's default."""
     python_image: str
-    """The image that images of boxes are built from."""
+    """Base image of the images of boxes."""
     build_network: str
-    """The engine's network through which a build reaches an index; empty for the engine's own."""
+    """The engine's network through which a build reaches an index. Empty for the engine's default.
+    """
     torch_index: str
-    """Address of an index, beside the usual one, that has the wheels of torch."""
+    """Address of an additional index that has the wheels of torch."""
 
     @classmethod
     def read(cls) -> Settings:

@@ -1,7 +1,7 @@
-"""Prepares .venv from the hashed locks when they changed, then becomes the command asked for.
+"""Installs .venv from the hashed locks after changes, then becomes the requested command.
 
-Run by ./peck; standard library only. ``test`` as the first word prepares the test tools too and
-becomes scripts/suite, or with more arguments scripts/test with them.
+Run by ./peck; uses only the standard library. With ``test`` as first word it also installs the test
+tools and becomes scripts/suite, or scripts/test if more arguments follow.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def say(text: str) -> None:
 
 
 def run(command: list[str], failure: str) -> None:
-    """Run quietly; on failure show the end of the output and ``failure``, and leave."""
+    """Runs a command quietly. On failure shows the end of its output and ``failure``, and exits."""
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode != 0:
         print("\n".join(result.stdout.splitlines()[-15:]), file=sys.stderr)
@@ -34,16 +34,16 @@ def run(command: list[str], failure: str) -> None:
 
 
 def is_complete(python: Path) -> bool:
-    """Whether an environment is there and complete (an interrupted one has no pip)."""
+    """Whether an environment exists and is complete. An interrupted one has no pip."""
     check = [str(python), "-I", "-c", "import pip"]
     return python.exists() and subprocess.run(check, capture_output=True).returncode == 0
 
 
 def make_environment() -> None:
-    """A virtual environment at .venv, also where the distribution split ensurepip off."""
+    """Creates .venv, also on systems that package ensurepip separately."""
     if is_complete(PYTHON):
         return
-    say(f"making .venv with Python {sys.version.split()[0]}")
+    say(f"creating .venv with Python {sys.version.split()[0]}")
     shutil.rmtree(VENV, ignore_errors=True)
     base = getattr(sys, "_base_executable", sys.executable) or sys.executable
     if importlib.util.find_spec("ensurepip") is not None:
@@ -53,17 +53,17 @@ def make_environment() -> None:
     package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
     line = ["apt-get", "install", "-y", package]
     if os.geteuid() != 0 or shutil.which("apt-get") is None or "--no-install" in sys.argv:
-        say(f"this Python lacks its venv module; type: sudo {' '.join(line)}")
+        say(f"type: sudo {' '.join(line)}, because this Python has no venv module")
         sys.exit(1)
     say(f"running: {' '.join(line)}")
     subprocess.run(["apt-get", "update", "-qq"], check=False, stdout=sys.stderr)
     run(line, f"could not install {package}")
     shutil.rmtree(VENV, ignore_errors=True)
-    run([base, "-m", "venv", str(VENV)], "could not make .venv")
+    run([base, "-m", "venv", str(VENV)], "could not create .venv")
 
 
 def install(lock: str, *options: str) -> None:
-    """Install a lock when it changed since the last time."""
+    """Installs a lock if it changed since the last time."""
     text = (CHECKOUT / lock).read_bytes()
     mark = VENV / f".{lock}.sha256"
     digest = hashlib.sha256(text).hexdigest()
@@ -77,15 +77,15 @@ def install(lock: str, *options: str) -> None:
             *("--disable-pip-version-check", "--no-input", "--no-compile", *options),
             *("-r", str(CHECKOUT / lock)),
         ],
-        f"could not install {lock}; pip's last lines are above",
+        f"read pip's last lines above: could not install {lock}",
     )
     compile_libraries()
     mark.write_text(digest)
 
 
 def compile_libraries() -> None:
-    """Compile all libraries to byte code on all cores, since pip would use one. If that fails,
-    Python compiles them later."""
+    """Compiles all libraries on all cores, because pip would use one. If that fails, Python
+    compiles them later."""
     say("compiling the libraries")
     folders = [str(folder) for folder in VENV.glob("lib*/python*/site-packages")]
     command = [str(PYTHON), "-I", "-m", "compileall", "-q", "-q", "-j", "0", *folders]
@@ -96,9 +96,9 @@ def main() -> None:
     arguments = sys.argv[1:]
     testing = arguments[:1] == ["test"]
     with (CHECKOUT / ".venv.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two first starts at once: one installs, one waits
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of two simultaneous first starts one waits
         make_environment()
-        if testing:  # the test tools' lock holds the runtime's as well
+        if testing:  # the lock of the test tools includes the runtime's
             install("requirements-dev.lock")
             install("requirements-peer.lock", "--no-deps")
         else:
@@ -110,7 +110,7 @@ def main() -> None:
         script = "test" if arguments[1:] else "suite"
         command = [str(CHECKOUT / "scripts" / script), *arguments[1:]]
     else:
-        # -P: a folder of the user's that is called "games" must not stand in for ours.
+        # -P: a folder of the user named "games" must not replace ours.
         command = [str(PYTHON), "-P", "-m", "services.cli", *arguments]
     os.execve(command[0], command, environment)  # noqa: S606
 

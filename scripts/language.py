@@ -1,7 +1,7 @@
-"""Checks the language of the documentation, docstrings, comments and messages of this project.
+"""Checks the language of documentation, docstrings, comments and messages.
 
-It counts words a sentence, long sentences and long paragraphs, and finds replaced words.
-``scripts/check`` runs it over all tracked files. Given files, it reads those alone.
+Counts words in each sentence, long sentences and long paragraphs, and finds replaced words.
+``scripts/check`` runs it on all tracked files. With arguments it reads only those files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TEMPLATE: Final = re.compile(r"{%.*?%}|{#.*?#}|<(script|style)\b.*?</\1>|</?[a-z
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A piece of prose and the place where it begins."""
+    """A piece of prose and its position."""
 
     kind: str
     file: Path
@@ -63,7 +63,7 @@ def words(text: str) -> int:
 
 
 def blocks(kind: str, file: Path, line: int, text: str) -> Iterator[Paragraph]:
-    """The paragraphs of a text: blank lines, list items, headings and table cells part them."""
+    """Splits a text into paragraphs at blank lines, list items, headings and table cells."""
     at = 0
     for part in BLOCK.split(text):
         start = text.index(part, at)
@@ -75,7 +75,7 @@ def blocks(kind: str, file: Path, line: int, text: str) -> Iterator[Paragraph]:
 
 
 def blank(match: re.Match[str]) -> str:
-    """As many line ends as the match had, so that line numbers stay right."""
+    """As many line ends as the match has, so that line numbers stay right."""
     return "\n" * match[0].count("\n")
 
 
@@ -86,14 +86,14 @@ def markdown(file: Path) -> Iterator[Paragraph]:
 
 
 def template(file: Path) -> Iterator[Paragraph]:
-    """The texts of an HTML template; each tag parts them."""
+    """The texts of an HTML template. Each tag ends a paragraph."""
     text = re.sub(r"{{.*?}}", "x", file.read_text(), flags=re.DOTALL)
     text = TEMPLATE.sub(lambda match: "\f" + blank(match), text)
     yield from blocks("messages", file, 1, text)
 
 
 def literal(node: ast.expr) -> str:
-    """The text of a string or f-string; what is filled in stands as x."""
+    """The text of a string or f-string, with x for each expression."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -146,7 +146,7 @@ READERS: Final = {".md": markdown, ".html": template, ".py": python}
 
 
 def replaced(file: Path, words_of: dict[str, str]) -> Iterator[str]:
-    """Each line of a file that holds a replaced word, with the word to use instead."""
+    """A line for each use of a replaced word, with the word to use instead."""
     for number, line in enumerate(file.read_text().splitlines(), start=1):
         parts = " ".join(PART.findall(line)).lower()
         for old, new in words_of.items():
@@ -155,7 +155,7 @@ def replaced(file: Path, words_of: dict[str, str]) -> Iterator[str]:
 
 
 def faults(paragraphs: list[Paragraph], name: str, longest: int) -> Iterator[str]:
-    """What breaks a limit in these paragraphs. Prints their measures."""
+    """Prints the measures of these paragraphs and yields a line for each broken limit."""
     found = [(words(text), part, text) for part in paragraphs for text in part.sentences()]
     if not found:
         return

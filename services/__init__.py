@@ -1,5 +1,5 @@
-"""What people and programs reach: API, pages, command line, scheduler. They translate.
+"""Interfaces for people and programs: API, pages, command line, scheduler.
 
-``http`` is shared by ``api`` and ``web``, and ``app`` joins both. ``scheduler`` runs the jobs that
-need no request. Decisions are in ``ladder``.
+``api`` and ``web`` share ``http``, and ``app`` joins both. ``scheduler`` runs jobs without a
+request. All decisions are in ``ladder``.
 """

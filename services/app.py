@@ -1,6 +1,6 @@
-"""The application: routers, problems, and what it opens when it starts.
+"""The web application: routers, error handlers, and the state it opens at its start.
 
-Run as ``uvicorn services.app:create_app --factory``; settings come from ``PECK_*``.
+Run as ``uvicorn services.app:create_app --factory``. Settings come from ``PECK_*``.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ from services.web import routes as pages
 
 DESCRIPTION: Final = """A ladder for game-playing agents.
 
-Errors are `application/problem+json` (RFC 9457); `type` is a page that explains it. Lists are paged
-by the `next` link. Every POST that creates takes an `Idempotency-Key`. What you may not know to
-exist is `404`.
+Errors are `application/problem+json` (RFC 9457); the page at `type` explains each. Follow the
+`next` link to read further pages of a list. Send an `Idempotency-Key` with every POST that creates
+something. A thing that you may not see answers `404`, like a missing thing.
 """
 ROUTERS: Final = (
-    leaderboard.router,  # the most read comes first: routes are tried in order
+    leaderboard.router,  # first, because it is read most: routes are tried in order
     users.router,
     feed.router,
     teams.router,
@@ -92,8 +92,8 @@ BODILESS: Final = ("get", "delete", "head")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The whole web side of one process, API and pages. Raises ValueError without a database
-    and ExternalGameError where a file in PECK_GAMES gives no game."""
+    """The web application of one process, API and pages. Raises ValueError without a database and
+    ExternalGameError if a file in PECK_GAMES defines no game."""
     chosen = settings or Settings()
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
@@ -122,7 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         responses=problems.COMMON_PROBLEMS,
         generate_unique_id_function=operation_id,
         redirect_slashes=False,
-        docs_url=None,  # a page of our own: FastAPI's loads scripts from elsewhere
+        docs_url=None,  # our own page instead: FastAPI's loads scripts from other sites
         redoc_url=None,
     )
     problems.install_handlers(app)
@@ -137,13 +137,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def operation_id(route: APIRoute) -> str:
-    """The function's own name: what a generated client calls the method."""
+    """The function's name, which becomes the method name of a generated client."""
     return route.name
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the problem's schema, without answers that cannot be, and with a
-    token that is optional where strangers may ask too."""
+    """The OpenAPI document with the problem's schema. Leaves out impossible answers. The token is
+    optional for operations that need none."""
     if app.openapi_schema is not None:
         return app.openapi_schema
     document = FastAPI.openapi(app)
@@ -173,7 +173,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
 
 
 def needs_token(dependant: Dependant) -> bool:
-    """Whether a stranger is turned away before the route itself is asked."""
+    """Whether the route refuses anonymous callers."""
     return any(
         one.call in (auth.require_scopes, submissions.plan_upload) or needs_token(one)
         for one in dependant.dependencies

@@ -1,7 +1,7 @@
-"""Starts an instance's Python parts again when a source file changes; for developers.
+"""Restarts an instance's Python parts after a source file changed; for developers.
 
-Templates and assets need no restart: the site reads them for each page. The daemon that makes boxes
-keeps running; after a change in ``sandbox/box`` start the instance again.
+Templates and assets need no restart: the site reads them for each page. The node daemon keeps
+running; restart the instance after a change in ``sandbox/box``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from services.supervised_process import SupervisedProcess
 from services.up import CHECKOUT, LocalInstance
 
 RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater")
-"""The site first: somebody waits for it. All are ended before it starts, so that no match takes the
-processor from it; a request that comes meanwhile waits for it."""
+"""The site starts first, because the developer waits for it. All parts end before, so that no match
+slows the start. Requests in between wait for the site."""
 SITE_SECONDS: Final = 20.0
 
 
 def source_versions() -> dict[Path, int]:
-    """All source files with the moment of their last change."""
+    """All source files with the time of their last change."""
     found = {}
     for package in OWN_PACKAGES:
         for path in (CHECKOUT / package).rglob("*.py"):
@@ -35,20 +35,20 @@ def source_versions() -> dict[Path, int]:
 
 
 class Reloader:
-    """Remembers the source files as they were at the last look."""
+    """Remembers the versions of the source files at the last check."""
 
     def __init__(self, instance: LocalInstance) -> None:
         self._instance = instance
         self._seen = source_versions()
 
     def look(self) -> None:
-        """Restart the parts when a file has changed since the last look."""
+        """Restarts the parts if a file changed since the last check."""
         now = source_versions()
         changed = sorted(dict(now.items() ^ self._seen.items()))
         self._seen = now
         if not changed:
             return
-        self._instance.say(f"{changed[0].relative_to(CHECKOUT)} changed: starting the parts again")
+        self._instance.say(f"{changed[0].relative_to(CHECKOUT)} changed: restarting the parts")
         for part in self._parts():
             if part.child is not None and part.child.alive():
                 self._end(part, part.child)
@@ -60,15 +60,15 @@ class Reloader:
                 self._await_site(part)
 
     def _end(self, part: SupervisedProcess, child: Child) -> None:
-        """End the part by force; a site that keeps its libraries stays and forks again."""
+        """Kills the part. A site that keeps its libraries stays and forks again."""
         if part.name == "api" and self._instance.options.reload:
             preloaded_server.restart_worker(child.process.pid)
         else:
-            child.process.kill()  # its match runs again
+            child.process.kill()  # its match is queued again
             child.process.wait()
 
     def _parts(self) -> list[SupervisedProcess]:
-        """The parts to start again, in the order of PARTS."""
+        """The parts to restart, in the order of PARTS."""
         parts = {part.name: part for part in self._instance.parts}
         return [parts[name] for name in RELOADED_PROCESSES]
 

@@ -1,4 +1,4 @@
-"""Child processes that never outlive us and stop when asked."""
+"""Child processes that end with this process and stop on request."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Final
 
 DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 SERVICE_NICE: Final = -10
-"""Of a site, its databases and its workers: boxes weigh as much as ten processes on each core, and
-a page must not wait for them."""
+"""Weight of site, databases and workers for the CPU. Sandboxes weigh as much as ten processes on
+each core, and pages must not wait for them."""
 
 
 @dataclass
 class Child:
-    """A running child: its name for people, its process, and the signal that ends it in order."""
+    """A running child: its name for people, its process, and the signal that stops it in order."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -29,12 +29,13 @@ class Child:
         return self.process.poll() is None
 
     def ask_to_stop(self) -> None:
-        """Send the stop signal and return at once."""
+        """Sends the stop signal and returns at once."""
         if self.alive():
             self.process.send_signal(self.stop_signal)
 
     def stop(self, grace_seconds: float = 10.0) -> int:
-        """Stop and reap; SIGKILL when the grace is over. Idempotent; returns the exit status."""
+        """Stops and reaps the child, with SIGKILL after the grace time. Idempotent. Returns the
+        exit status."""
         self.ask_to_stop()
         try:
             return self.process.wait(grace_seconds)
@@ -56,11 +57,12 @@ def spawn(
     cwd: Path | None = None,
     inherit: Sequence[int] = (),
 ) -> Child:
-    """Start ``command`` tied to this process: when we die, it gets ``death_signal``.
+    """Starts ``command`` so that it gets ``death_signal`` when this process dies.
 
-    Call it from a thread that lives as long as the child should: the kernel looks at the thread.
-    The child has its own session, so that Ctrl-C in a terminal reaches us alone. Output is
-    appended to ``log``, which only its owner can read. It gets the descriptors in ``inherit``.
+    Call it from a thread that lives as long as the child should, because the kernel watches the
+    thread. The child has its own session, so Ctrl-C in a terminal reaches only this process. Output
+    is appended to ``log``, which only its owner can read. The child inherits the descriptors in
+    ``inherit``.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     tie = death_signal or stop_signal
@@ -70,7 +72,7 @@ def spawn(
         *command,
     ]
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as sink:
-        os.fchmod(sink.fileno(), 0o600)  # an earlier version let others read it
+        os.fchmod(sink.fileno(), 0o600)  # an earlier version made it readable for others
         process = subprocess.Popen(
             tethered,
             stdin=subprocess.DEVNULL,
@@ -85,7 +87,7 @@ def spawn(
 
 
 def log_tail(log: Path, lines: int = 5) -> str:
-    """The last lines of a log, for an error message; empty when there is none."""
+    """The last lines of a log, for an error message. Empty without a log."""
     try:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
     except OSError:
@@ -93,7 +95,7 @@ def log_tail(log: Path, lines: int = 5) -> str:
 
 
 class Follower:
-    """Reads the lines that are appended to a log from now on."""
+    """Reads lines that are appended to a log after its creation."""
 
     def __init__(self, log: Path) -> None:
         self._log = log

@@ -1,10 +1,10 @@
-"""The public API as Python functions, in one file: what `peck` and the tests speak through.
+"""A client of the public API in one file, used by `peck` and the tests.
 
     with Client("http://127.0.0.1:8000", token="peck_...") as ladder:
         agent = ladder.create_agent("Flood")
         ladder.upload(agent["id"], Path("main.py"), season="geese")
 
-Answers are the API's JSON, as dictionaries. Errors are ApiError with the server's own sentence.
+Returns the API's JSON as dictionaries. Raises ApiError with the service's message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ CHUNK_BYTES: Final = 1 << 16
 
 
 class ApiError(Exception):
-    """The service refused; the message is its sentence, ``problem`` the whole answer."""
+    """The service refused a request. The message is the service's sentence, ``problem`` the whole
+    answer."""
 
     def __init__(self, problem: Mapping[str, Any], status: int) -> None:
         super().__init__(str(problem.get("detail") or problem.get("title") or f"HTTP {status}"))
@@ -41,14 +42,14 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """No answer came from the address."""
+    """The address did not answer."""
 
 
 def tls_context(address: str) -> ssl.SSLContext:
     """The certificates that a client of this address trusts.
 
-    None for ``http://``: to read them takes 30 to 50 ms of processor time, and a client that
-    came to ``https://`` all the same would refuse what it finds there.
+    None for ``http://``, because reading certificates takes 30 to 50 ms of processor time. Without
+    them a redirect to ``https://`` fails.
     """
     if address.lower().startswith("http://"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -56,7 +57,7 @@ def tls_context(address: str) -> ssl.SSLContext:
 
 
 class Client:
-    """One connection to one ladder service. Close it, or use it in ``with``."""
+    """One connection to a ladder service. Close it, or use it in ``with``."""
 
     def __init__(
         self, address: str, token: str | None = None, *, http: httpx.Client | None = None
@@ -67,7 +68,7 @@ class Client:
         )
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.before_change: Callable[[Client], None] | None = None
-        """Called once, before the first request that is not a GET."""
+        """Called once, before the first request other than GET."""
 
     def __enter__(self) -> Client:
         return self
@@ -83,17 +84,17 @@ class Client:
     def close(self) -> None:
         self.http.close()
 
-    # -- the wire -----------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------
 
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """One request. Raises ApiError for an error answer, Unreachable for none at all."""
+        """Sends one request. Raises ApiError for an error answer, Unreachable without an answer."""
         if method != "GET" and self.before_change is not None:
             before, self.before_change = self.before_change, None
             before(self)
         headers = {**self.headers, **options.pop("headers", {})}
         params = {k: v for k, v in (options.pop("params", None) or {}).items() if v is not None}
         try:
-            # an empty dictionary would wipe the query that a `next` link brings
+            # An empty dictionary would delete the query of a `next` link.
             response = self.http.request(
                 method, path, headers=headers, params=params or None, **options
             )
@@ -108,12 +109,12 @@ class Client:
         return response
 
     def get(self, path: str, **params: Any) -> Json:
-        """Asked once more if the connection broke, as one does that lay idle for a while."""
+        """Sends a GET, and repeats it once if the connection broke after a quiet time."""
         found: Json = self.again(lambda: self.send("GET", path, params=params)).json()
         return found
 
     def post(self, path: str, body: Json | None = None) -> Json:
-        """A POST with a fresh Idempotency-Key, sent once more if the connection broke."""
+        """Sends a POST with a new Idempotency-Key, and repeats it once if the connection broke."""
         options: dict[str, Any] = {"headers": {"Idempotency-Key": str(uuid.uuid4())}}
         if body is not None:
             options["json"] = {key: value for key, value in body.items() if value is not None}
@@ -132,7 +133,7 @@ class Client:
             return ask()
 
     def pages(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
-        """The items of a list over all its pages, at most ``most`` of them."""
+        """The items of a list over all its pages, at most ``most``."""
         page = self.get(path, **params)
         count = 0
         while True:
@@ -151,12 +152,12 @@ class Client:
         return self.get("/v1/me")
 
     def feed(self, *, most: int | None = None) -> Iterator[Json]:
-        """What happened to own agents, newest first."""
+        """The feed of the caller's teams, newest first."""
         return self.pages("/v1/me/feed", most=most, limit=min(most or 50, 200))
 
     def follow(self, after: str | None = None) -> Iterator[Json]:
-        """What happens from now on, or after the item with this key, for as long as it is asked;
-        a stream that ends or breaks is taken up again where it was."""
+        """Yields new items of the feed, or the items after this key, without end. Reconnects after
+        the stream ends or breaks, without losing items."""
         while True:
             headers = {**self.headers, **({"Last-Event-ID": after} if after else {})}
             try:
@@ -183,7 +184,7 @@ class Client:
             time.sleep(AGAIN_SECONDS)
 
     def _between(self, after: str, until: str) -> list[Json]:
-        """Items of the feed that came since ``after`` and until then, oldest first."""
+        """Items of the feed after ``after`` up to ``until``, oldest first."""
         found = []
         for item in self.feed():
             if item["key"] <= after:
@@ -219,7 +220,7 @@ class Client:
         return self.post(f"/v1/leagues/{league}/seasons", more)
 
     def add_anchors(self, season: str, names: Sequence[str] = (), *, fill: bool = False) -> Json:
-        """Enters the named reference agents; with ``fill`` also more, until one agent can play."""
+        """Adds the named reference agents. With ``fill`` also more, until one agent can play."""
         return self.post(f"/v1/seasons/{season}/anchors", {"anchors": list(names), "fill": fill})
 
     def put_member(self, league: str, user: str, role: str) -> None:
@@ -285,7 +286,7 @@ class Client:
         return self.get(f"/v1/seasons/{season}/health")
 
     def declare(self, season: str, team: str, entry: str | None) -> Json:
-        """The team stands by this entry, or by its best (None)."""
+        """Declares the entry that ranks the team. None: its best entry."""
         path = f"/v1/seasons/{season}/teams/{team}/entry"
         said: Json = self.send("PUT", path, json={"entry": entry}).json()
         return said
@@ -293,7 +294,7 @@ class Client:
     def limits(self, season: str, team: str | None = None) -> Json:
         return self.get(f"/v1/seasons/{season}/limits", team=team)
 
-    # -- repair -------------------------------------------------------------------------------
+    # -- moderation ---------------------------------------------------------------------------
 
     def disqualify(self, season: str, subject: str, reason: str) -> Json:
         body = {"subject": subject, "reason": reason}
@@ -333,7 +334,7 @@ class Client:
         return self.patch(f"/v1/agents/{agent}", change)
 
     def delete_agent(self, agent: str) -> None:
-        """Deletes an agent that has no submission."""
+        """Deletes an agent without submissions."""
         self.send("DELETE", f"/v1/agents/{agent}")
 
     def submit_remote(
@@ -345,7 +346,7 @@ class Client:
         season: str | None = None,
         message: str = "",
     ) -> Json:
-        """Submits an address in the place of a bundle and, with ``season``, enters it."""
+        """Submits an address instead of a bundle. With ``season`` also enters it."""
         query = f"?season={season}" if season else ""
         body = {"url": url, "api": api, "message": message}
         return self.post(f"/v1/agents/{agent}/remotes{query}", body)
@@ -365,10 +366,11 @@ class Client:
         profile: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Json:
-        """Uploads a bundle and, with ``season``, enters it. ``progress`` is told each chunk's size.
+        """Uploads a bundle. With ``season`` also enters it. Calls ``progress`` with each chunk's
+        size.
 
-        Equal bytes for the same agent answer with the same submission, so a broken connection is
-        simply tried once more.
+        Equal bytes for the same agent give the same submission. So the client repeats the upload
+        once after a broken connection.
         """
         content = bundle if isinstance(bundle, bytes) else None
         name = filename or ("main.py" if content is not None else Path(str(bundle)).name)
@@ -428,7 +430,8 @@ class Client:
     # -- matches and scrims -------------------------------------------------------------------
 
     def matches(self, *, most: int | None = None, **which: Any) -> Iterator[Json]:
-        """By ``season``, ``agent``, ``entry`` or ``scrim``, and ``kind``; newest first."""
+        """Matches of a ``season``, ``agent``, ``entry`` or ``scrim``, optionally of one ``kind``,
+        newest first."""
         return self.pages("/v1/matches", most=most, limit=min(most or 50, 200), **which)
 
     def match(self, key: str) -> Json:
@@ -468,7 +471,7 @@ class Client:
 
 
 def file_chunks(path: Path, progress: Callable[[int], None] | None) -> Iterator[bytes]:
-    """The bytes of a file, reported as they are sent."""
+    """The bytes of a file. Calls ``progress`` with each chunk's size."""
     file: IO[bytes]
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):

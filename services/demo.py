@@ -1,7 +1,7 @@
-"""What a fresh instance holds: a player with a token, and a league of each game that plays.
+"""Demo data of a new instance: a player with a token, and one league for each game.
 
-Calls the functions of ``ladder``, so that uploads, validation and ratings are those of everybody.
-Safe to repeat: what is there already is left as it is.
+Calls the functions of ``ladder``, so uploads, validation and ratings work as for everybody. Safe to
+repeat: existing data stays unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
 
 @dataclass(frozen=True)
 class DemoAgent:
-    """A reference agent as its demo league enters it."""
+    """A reference agent in a demo league."""
 
     name: str
     team: str
@@ -41,21 +41,21 @@ class DemoAgent:
 
 @dataclass(frozen=True)
 class DemoLeague:
-    """A league of the instance. Its agents belong to ordinary teams, so it has ranks and medals."""
+    """A demo league. Its agents belong to ordinary teams, so it has ranks and medals."""
 
     slug: str
     title: str
     game: str
     seats: int
     teams: Mapping[str, str]
-    """The team of each reference agent that enters, by the agent's name."""
+    """Team name of each reference agent, by the agent's name."""
     configuration: Mapping[str, Json] = field(default_factory=dict)
     description: str = "Reference agents play here around the clock. Send yours."
     remote_agents: bool = False
 
     @property
     def entrants(self) -> tuple[DemoAgent, ...]:
-        """In the order in which seasons take reference agents."""
+        """The agents, in the order of the season's reference agents."""
         order = reference_agents.FIRST[self.game]
         return tuple(DemoAgent(name, self.teams[name]) for name in order)
 
@@ -75,7 +75,7 @@ LEAGUES: Final = (
             "searcher": "Deep Waters",
             "bank-spender": "Overtime",
         },
-        description="The demo league: reference agents that play around the clock. Send yours.",
+        description="Reference agents play here around the clock. Send yours.",
     ),
     DemoLeague(
         "battlesnake",
@@ -88,8 +88,8 @@ LEAGUES: Final = (
             "painter": "Fresh Coat",
             "searcher": "Long View",
         },
-        description="Reference agents play here around the clock. Send yours, or the address of one"
-        " that runs elsewhere.",
+        description="Reference agents play here around the clock. Send yours, or the address of "
+        "your own server.",
         remote_agents=True,
     ),
     DemoLeague(
@@ -106,7 +106,7 @@ LEAGUES: Final = (
             "search": "Garden of Eden",
         },
         {"width": 6, "height": 6, "startingCells": 10},
-        "On 6x6 with 10 starting cells; a match is two games of one board. Send yours.",
+        "Board of 6x6 with 10 starting cells; a match is two games from one start. Send yours.",
     ),
     DemoLeague(
         "snake",
@@ -120,13 +120,14 @@ LEAGUES: Final = (
             "cycle-repair": "Roadworks",
             "rollouts": "What If",
         },
-        description="Alone on 10x10, everybody on the same apples, round by round. Send yours.",
+        description="One snake on a board of 10x10. All agents get the same apples, round by round. "
+        "Send yours.",
     ),
 )
 
 
 def player_token(conn: Connection, known_token: str | None) -> str:
-    """A token of an ordinary user with a team: ``known_token`` while it works, else a new one."""
+    """A token of an ordinary user with a team: ``known_token`` if it works, else a new one."""
     if known_token is not None and users.viewer_of_token(conn, known_token) is not None:
         return known_token
     user_id = _find_or_create_user(conn, PLAYER)
@@ -136,9 +137,9 @@ def player_token(conn: Connection, known_token: str | None) -> str:
 
 
 def chosen(slugs: str) -> list[DemoLeague]:
-    """The demo leagues of these slugs, with commas between; all of them where there is none.
+    """The demo leagues with these comma-separated slugs; all if there is none.
 
-    Raises Invalid for a slug that no demo league has.
+    Raises Invalid for an unknown slug.
     """
     known = {league.slug: league for league in LEAGUES}
     wanted = [slug.strip() for slug in slugs.split(",") if slug.strip()]
@@ -146,13 +147,13 @@ def chosen(slugs: str) -> list[DemoLeague]:
         if slug not in known:
             names = ", ".join(known)
             raise Invalid(
-                "PECK_DEMO_LEAGUES", f"no demo league is called {slug!r}; choose among {names}"
+                "PECK_DEMO_LEAGUES", f"choose among {names}; no demo league is called {slug!r}"
             )
     return [known[slug] for slug in wanted or known]
 
 
 def fill_demo_leagues(conn: Connection, blobs: Blobs, slugs: str = "") -> list[SeasonId]:
-    """Make the chosen demo leagues that do not exist yet, with every reference agent entered."""
+    """Creates the missing demo leagues with their reference agents."""
     made = [_create_demo_league(conn, blobs, each) for each in chosen(slugs)]
     return [season_id for season_id in made if season_id is not None]
 
@@ -174,12 +175,12 @@ def _create_demo_league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> Sea
             daily_limit=20,
             remote_agents=demo.remote_agents,
         ),
-        fill=False,  # its agents belong to ordinary teams
+        fill=False,  # agents of ordinary teams play instead
     )
     try:
         opened = open_league(conn, blobs, asked, GAMES[demo.game], Viewer(host, HOST))
     except Conflict:
-        return None  # another machine was a moment faster
+        return None  # another machine created it first
     assert opened.season is not None
     for each in demo.entrants:
         _enter_agent(conn, blobs, opened.season, host, each)
@@ -202,7 +203,7 @@ def _enter_agent(
 
 
 def _create_team(conn: Connection, name: str, host: UserId) -> Team:
-    """A new team; on an instance that people have used for long, its slug may be theirs."""
+    """Creates a team. Varies the slug if another team has it."""
     slug = name.lower().replace(" ", "-")
     try:
         return users.create_team(conn, name, slug, host)
@@ -211,7 +212,7 @@ def _create_team(conn: Connection, name: str, host: UserId) -> Team:
 
 
 def _find_or_create_user(conn: Connection, name: str) -> UserId:
-    """The user of this name, made when missing."""
+    """The user of this name, created if missing."""
     try:
         return users.create_user(conn, name).id
     except Conflict:
@@ -223,11 +224,13 @@ def _find_or_create_user(conn: Connection, name: str) -> UserId:
 
 
 def admin_token(conn: db.Connection, name: str) -> str:
-    """A token that may do everything, of an administrator of this name, made when missing."""
+    """A token with all scopes, for the administrator of this name, created if missing."""
     try:
         user_id = users.create_user(conn, name, is_admin=True).id
     except Conflict:
         user_id = _find_or_create_user(conn, name)
         if not users.get_user(conn, user_id).is_admin:
-            raise Conflict(f"{name} is there and no administrator; choose another name") from None
+            raise Conflict(
+                f"choose another name; {name} is a user without administrator rights"
+            ) from None
     return tokens.mint_token(conn, user_id, "set-up", tokens.SCOPES)[1]

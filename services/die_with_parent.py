@@ -1,9 +1,9 @@
-"""Runs a command that ends when the process that started it ends, however that happens.
+"""Runs a command that ends when its parent process ends, for any reason.
 
-``python -I -S die_with_parent.py SIGNAL PARENT UID NICE COMMAND...``: takes the priority NICE
-where it may, drops to UID (group and user, -1 keeps), asks the kernel for SIGNAL at the parent's
-death, then becomes COMMAND. The order matters: a change of uid clears the request. Standard library
-only, run by path, so that it starts in milliseconds.
+``python -I -S die_with_parent.py SIGNAL PARENT UID NICE COMMAND...``: sets the priority NICE if
+allowed and changes to UID (group and user, -1 keeps). Then asks the kernel for SIGNAL at the
+parent's death and becomes COMMAND. The order matters: a change of uid clears the request. Uses only
+the standard library and runs by path, so that it starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def tie_to_parent(signal_number: int, parent: int) -> None:
-    """Ask for ``signal_number`` when the parent dies; exits when it is dead already."""
+    """Asks the kernel for ``signal_number`` at the parent's death. Exits if the parent is already
+    dead."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
@@ -28,7 +29,7 @@ def tie_to_parent(signal_number: int, parent: int) -> None:
 def main() -> None:
     signal_number, parent, uid, nice = (int(value) for value in sys.argv[1:5])
     command = sys.argv[5:]
-    with contextlib.suppress(OSError):  # only root may raise it
+    with contextlib.suppress(OSError):  # only root may raise the priority
         os.setpriority(os.PRIO_PROCESS, 0, nice)
     if uid >= 0:
         os.setgroups([])

@@ -1,6 +1,6 @@
-"""What the command line reads of its environment.
+"""The environment variables of the command line.
 
-Standard library only: a client has no pydantic-settings, and waits for no import of it.
+Uses only the standard library: a client has no pydantic-settings, and its import takes time.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Every field is ``PECK_<NAME>``; empty where the variable is not set."""
+    """Every field is ``PECK_<NAME>``. Empty if the variable is not set."""
 
     url: str
     """Address of the service."""
     token: str
-    """Token to use there."""
+    """Token for the service."""
     state: str
-    """Folder where `peck up` keeps everything that must survive a restart."""
+    """Folder for all data of `peck up`."""
     games: str
-    """Files of games from outside the tree, with commas between."""
+    """Files of external games, with commas between."""
 
     @classmethod
     def read(cls) -> Environment:

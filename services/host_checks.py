@@ -1,4 +1,4 @@
-"""What this machine offers to ``peck up``: a sandbox, a port, room for logs."""
+"""Checks of this machine for ``peck up``: a sandbox, a port, and log files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from services import system_packages
 HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8000
 BACKLOG: Final = 2048
-"""Connections that wait while the site starts."""
+"""Connections that may wait while the site starts."""
 LOG_BYTES: Final = 20 * 1024 * 1024
 
 
 class StartError(Exception):
-    """The instance cannot be started; the message is what to do."""
+    """The instance cannot start. The message says what to do."""
 
 
 def ensure_launcher(launcher: str, install: bool, say: Callable[[str], None]) -> None:
-    """See that boxes can be made at all; installs bubblewrap where neither it nor an engine is.
+    """Checks that sandboxes work. Installs bubblewrap if it and an engine are missing.
 
-    Raises StartError with the line to type.
+    Raises StartError with the command to type.
     """
     if launcher in ("docker", "process"):
         return
@@ -35,14 +35,14 @@ def ensure_launcher(launcher: str, install: bool, say: Callable[[str], None]) ->
     try:
         system_packages.install_package("bubblewrap", allowed=install, say=say)
     except system_packages.PackageError as error:
-        raise StartError(f"agents need a sandbox: {error}") from None
+        raise StartError(f"{error} (agents need a sandbox)") from None
 
 
 def engine_answers() -> bool:
-    """Whether a Docker engine listens where the environment says, else at the usual place."""
+    """Whether a Docker engine listens at the address in the environment, or at the usual one."""
     address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if not address.startswith("unix://"):
-        return True  # the node will find out
+        return True  # the node daemon checks it
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
         client.settimeout(2.0)
         client.connect(address.removeprefix("unix://"))
@@ -51,27 +51,27 @@ def engine_answers() -> bool:
 
 
 def listen_on_port(asked: int | None, say: Callable[[str], None]) -> socket.socket:
-    """A socket that listens on the port asked for; by default on 8000, or on a free port when 8000
-    is taken. It is kept until the site serves it, so no other program can take the port meanwhile.
-    Raises StartError."""
+    """A socket that listens on the requested port. Default: 8000, or a free port if 8000 is taken.
+    The socket stays open, so that no other program can take the port. Raises StartError."""
     try:
         return _try_listen(DEFAULT_PORT if asked is None else asked)
     except OSError as error:
         if asked is not None:
-            raise StartError(f"--port {asked}: {error.strerror}; choose another") from None
+            raise StartError(f"--port {asked}: choose another port ({error.strerror})") from None
     say(f"port {DEFAULT_PORT} is taken; using another")
     return _try_listen(0)
 
 
 def _try_listen(port: int) -> socket.socket:
     listener = socket.create_server((HOST, port), backlog=BACKLOG)
-    # Connections inherit it. uvicorn takes a handed socket for a UNIX one, where asyncio sets none.
+    # Connections inherit it. asyncio does not set it, because uvicorn opens the socket as a Unix
+    # socket.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
 def site_answers(port: int) -> bool:
-    """Whether the site on this port answers a request, in whatever way, within a second."""
+    """Whether the site on this port answers any request within a second."""
     connection = http.client.HTTPConnection(HOST, port, timeout=1.0)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
         connection.request("GET", "/health/live")
@@ -81,7 +81,7 @@ def site_answers(port: int) -> bool:
 
 
 def rotate_log(log: Path) -> Path:
-    """The log; a large one is put aside first, so that two of them are the most there is."""
+    """The log. Renames a large one first, so that at most two exist."""
     with contextlib.suppress(OSError):
         if log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))

@@ -1,8 +1,8 @@
-"""Passwords of a deployment: ``python -m services.passwords FOLDER``; drawn once, then kept.
+"""Creates the passwords of a deployment once: ``python -m services.passwords FOLDER``.
 
-POSTGRES_PASSWORD and PECK_WORKER_PASSWORD win where they are set. Writes ``postgres/password`` for
-the server, ``owner/pgpass`` for our own larger role, and ``worker/password`` and ``worker/pgpass``
-for the workers; each service mounts its own folder alone.
+POSTGRES_PASSWORD and PECK_WORKER_PASSWORD take precedence. Writes ``postgres/password`` for the
+server and ``owner/pgpass`` for the owner role. Writes ``worker/password`` and ``worker/pgpass`` for
+the workers. Each service mounts only its own folder.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def main() -> None:
 
 
 def write_passwords(folder: Path) -> None:
-    """Write all files; a password that was kept stays unless the environment gives one."""
+    """Writes all files. Keeps an existing password unless the environment gives one."""
     given = SetupSettings()
     owner = given.postgres_password or _read_or_draw(folder / "postgres" / "password")
     worker = given.worker_password or _read_or_draw(folder / "worker" / "password")
     write_private(folder / "postgres" / "password", owner)
-    # The server's image reads it as a uid of its own; nobody else mounts this folder.
+    # The server's image reads it with its own uid; no other service mounts this folder.
     (folder / "postgres" / "password").chmod(0o444)
     write_private(folder / "owner" / "pgpass", password_line("peck", owner))
     write_private(folder / "worker" / "password", worker)

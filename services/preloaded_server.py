@@ -1,8 +1,8 @@
-"""Serves the site from a process that holds the libraries imported; for developers.
+"""Serves the site from a process that keeps the libraries imported; for developers.
 
 ``python -m services.preloaded_server ARGUMENTS`` forks a child that becomes uvicorn with these
-arguments. When that child is killed, the next one serves the changed source and imports our own
-modules alone. When it ends otherwise, as after an error in the source, so does this process.
+arguments. After a kill of that child, the next child imports only our changed modules. If the child
+ends otherwise, as after an error in the source, this process ends too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 OWN_PACKAGES: Final = ("egress", "games", "ladder", "sandbox", "services", "workers")
-"""Our packages; a change in one of their files restarts the parts."""
+"""Our packages. A change in one of their files restarts the parts."""
 
 
 def main() -> None:
-    with contextlib.suppress(Exception):  # the child says what is wrong
+    with contextlib.suppress(Exception):  # the child reports the error
         importlib.import_module("services.app")
     import uvicorn
 
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def restart_worker(pid: int) -> None:
-    """Kill what the process ``pid`` forked, so that it forks again."""
+    """Kills the child of the process ``pid``, so that it forks again."""
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(child), signal.SIGKILL)

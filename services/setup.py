@@ -1,9 +1,8 @@
-"""One-shot set-up of a deployment: ``python -m services.setup``; ends when it is done.
+"""Sets up a deployment, then ends: ``python -m services.setup``.
 
-Brings the database up to date as `peck migrate` does and, where a password is given, lets the
-workers' role log in with it. ``--demo`` adds the demo league and an ordinary player's token;
-``--admin NAME`` does nothing but print a token that may do everything. Safe to repeat, also on
-several machines at once.
+Updates the database as `peck migrate` does. With a password, it lets the workers' role log in.
+``--demo`` adds the demo leagues and an ordinary player's token. ``--admin NAME`` only prints an
+administrator's token with all scopes. Safe to repeat, also on several machines at once.
 """
 
 from __future__ import annotations
@@ -24,16 +23,18 @@ from services.private_files import write_private
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m services.setup", description=__doc__)
-    parser.add_argument("--demo", action="store_true", help="add the demo league and a player")
-    parser.add_argument("--token-file", type=Path, help="where the player's token is kept")
+    parser.add_argument("--demo", action="store_true", help="add the demo leagues and a player")
+    parser.add_argument("--token-file", type=Path, help="file for the player's token")
     parser.add_argument(
-        "--worker-password-file", type=Path, help="the workers' password; PECK_WORKER_PASSWORD else"
+        "--worker-password-file",
+        type=Path,
+        help="file with the workers' password; default: PECK_WORKER_PASSWORD",
     )
     parser.add_argument("--admin", metavar="NAME", help="print a token of an administrator")
     options = parser.parse_args(arguments)
     settings = SetupSettings()
     if not settings.database_url:
-        sys.exit("PECK_DATABASE_URL is not set; set-up cannot do without it")
+        sys.exit("set PECK_DATABASE_URL: the set-up needs it")
     if options.admin:  # changes nothing else
         with db.connect(settings.database_url) as conn:
             print(f"admin token: {demo.admin_token(conn, options.admin)}")
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if password:
         with db.connect(settings.database_url) as conn:
             db.set_worker_login(conn, password)
-    login = "set" if password else "left as it is"
+    login = "set" if password else "unchanged"
     log_event(
         "setup_finished", applied=migrated.applied, waiting=migrated.waiting, worker_login=login
     )
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def seed_demo(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:
-    """The demo leagues and a player's token, kept in ``token_file`` over restarts."""
+    """Creates the demo leagues and a player's token, kept in ``token_file`` for later starts."""
     known = None
     if token_file is not None and token_file.is_file():
         known = token_file.read_text().strip()

@@ -1,4 +1,4 @@
-"""The processes that `peck up` starts and restarts, and the settings that each of them gets."""
+"""The processes that `peck up` starts and restarts, and the settings that each gets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.child_processes import Child
 
 @dataclass
 class SupervisedProcess:
-    """A child that is started again when it dies."""
+    """A child that is restarted when it dies."""
 
     name: str
     start: Callable[[], Child]
@@ -53,4 +53,4 @@ SETTINGS_OF_PROCESS: Final = {
     ),
     "rater": ("database_url", "redis_url"),
 }
-"""The settings of each part, and no others: workers never see the more powerful database role."""
+"""The settings of each part alone: workers never see the more powerful database role."""

@@ -1,7 +1,7 @@
-"""Programs of the system that we need: found, installed when we may, or named with the one line.
+"""Finds system programs, and installs missing ones or names the command to type.
 
-``python -m services.system_packages bubblewrap chromium`` sees to each; exit status 1 only under
-CI=true.
+``python -m services.system_packages bubblewrap chromium`` checks each program. Exits with 1 only
+under CI=true.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ MANAGERS = {
     "pacman": ("pacman", "-S", "--noconfirm"),
     "zypper": ("zypper", "--non-interactive", "install"),
 }
-# Playwright's driver is linked to libatomic, which a small Debian lacks.
+# Playwright's driver needs libatomic, which a small Debian lacks.
 ALONGSIDE = {("apt-get", "chromium"): ("libatomic1", "/usr/lib/*/libatomic.so.1")}
 PROGRAMS = {"bubblewrap": ("bwrap",), "chromium": ("chromium", "chromium-browser", "google-chrome")}
 
 
 class PackageError(Exception):
-    """A program is missing and was not installed; the message holds the line to type."""
+    """A program is missing and was not installed. The message holds the command to type."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PackageManager:
     command: tuple[str, ...]
 
     def packages(self, package: str) -> tuple[str, ...]:
-        """What to install for it under this manager."""
+        """The packages to install for a program with this manager."""
         return (package, *ALONGSIDE.get((self.command[0], package), ())[:1])
 
     def line(self, package: str) -> str:
@@ -46,7 +46,7 @@ class PackageManager:
 
 
 def package_manager() -> PackageManager | None:
-    """The first package manager that is here."""
+    """The first package manager of this machine."""
     for program, command in MANAGERS.items():
         if shutil.which(program):
             return PackageManager(command)
@@ -54,7 +54,7 @@ def package_manager() -> PackageManager | None:
 
 
 def is_installed(package: str) -> bool:
-    """Whether one of the package's programs is on PATH, with the library that goes alongside."""
+    """Whether one of the package's programs is on PATH, with the library it needs."""
     found = package_manager()
     alongside = ALONGSIDE.get((found.command[0], package)) if found else None
     if alongside is not None and not glob(alongside[1]):
@@ -63,18 +63,18 @@ def is_installed(package: str) -> bool:
 
 
 def install_package(package: str, *, allowed: bool, say: Callable[[str], None]) -> None:
-    """See that ``package`` is here. Prints the package manager's line before it runs it.
+    """Installs ``package`` if it is missing. Prints the command before running it.
 
-    Raises PackageError with that line when we are not root, are not allowed, or it fails.
+    Raises PackageError with the command if we are not root, are not allowed, or it fails.
     """
     if is_installed(package):
         return
     found = package_manager()
     if found is None:
-        raise PackageError(f"{package} is missing; install it with your package manager")
+        raise PackageError(f"install {package} with your package manager: it is missing")
     line = found.line(package)
     if not allowed or os.geteuid() != 0:
-        raise PackageError(f"{package} is missing; type: {line}")
+        raise PackageError(f"type: {line} ({package} is missing)")
     say(f"running: {line}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     if found.command[0] == "apt-get":

@@ -1,7 +1,7 @@
-"""The whole instance on one machine: every part a child of this process, state in one folder.
+"""Runs a whole instance on one machine: each part is a child process, all data in one folder.
 
-Children never outlive it, a child that dies is started again, and what is under way is in Postgres:
-stopping, also by SIGKILL, loses nothing.
+Children end with this process, and a child that dies is restarted. Work in progress is in Postgres,
+so stopping loses nothing, even by SIGKILL.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ T = TypeVar("T")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 NODE_SECONDS: Final = 600.0
 NODE_END_SECONDS: Final = 30.0
-"""Longer than a node needs to end."""
+"""Longer than a node needs to stop."""
 API_SECONDS: Final = 120.0
 REMOTE_SECONDS: Final = 120.0
 EGRESS: Final = "PECK_EGRESS_"
-"""How the variables begin that the remote daemon reads, and nobody else."""
+"""Prefix of the variables that only the remote daemon reads."""
 WATCH_SECONDS: Final = 0.25
 LONGEST_PAUSE_SECONDS: Final = 30.0
 STEADY_SECONDS: Final = 60.0
@@ -56,23 +56,24 @@ STEADY_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class UpOptions:
-    """What ``peck up`` was asked for."""
+    """Options of ``peck up``."""
 
     state: Path | None = None
     port: int | None = None
-    """None: 8000, or a free one when that is taken. 0: any free one."""
+    """None: 8000, or a free port if 8000 is taken. 0: any free port."""
     install: bool = True
     demo: bool = True
     launcher: str = "auto"
     slots: int | None = None
-    """Matches at a time; None: cores less one, at least two."""
+    """Matches at a time. None: cores minus one, at least two."""
     reload: bool = False
-    """Keep the libraries of the site imported, so that it starts again quickly."""
+    """Keep the site's libraries imported, so that it restarts quickly."""
 
 
 @dataclass
 class LocalInstance:
-    """Everything that runs. Use as ``with LocalInstance(...) as instance: instance.watch()``."""
+    """All parts of an instance. Use as ``with LocalInstance(...) as instance:
+    instance.watch()``."""
 
     options: UpOptions
     say: Callable[[str], None]
@@ -86,7 +87,7 @@ class LocalInstance:
     _node_says: Follower = field(init=False)
 
     def start(self) -> None:
-        """Start all parts, in the order in which they need each other. Raises StartError."""
+        """Starts all parts, in the order of their dependencies. Raises StartError."""
         try:
             external.register_games(Environment.read().games)
         except external.ExternalGameError as error:
@@ -98,15 +99,15 @@ class LocalInstance:
             self._take_lock()
             self._listener = listen_on_port(self.options.port, self.say)
             ensure_launcher(self.options.launcher, self.options.install, self.say)
-            self._begin_node()  # it takes longest at a first start, and depends on no other part
+            self._begin_node()  # first, because it takes longest and needs no other part
             self._start_servers(self._listener)
         except embedded.EmbeddedError as error:
             raise StartError(str(error)) from None
         self._fill()
         if os.geteuid() == 0:
             self.say(
-                "you are root, so the workers are too; for strangers' agents start this as an "
-                "ordinary user or with `docker compose up`, where they are not"
+                "you are root, so the workers run as root too; for agents of strangers "
+                "start this as an ordinary user or with `docker compose up`"
             )
         self.say("starting the site, the scheduler and the rater")
         self._begin_api()
@@ -120,7 +121,7 @@ class LocalInstance:
         gpu = node.gpus and "play.gpu" not in self.settings.queues
         queues = self.settings.queues + (",play.gpu" if gpu else "")
         worker = ["workers.main", "--queues", queues, "--slots", str(self._slots())]
-        self._python("worker", worker, grace_seconds=5.0)  # then the match runs again
+        self._python("worker", worker, grace_seconds=5.0)  # then the match is queued again
         for folder in self._address_folders():
             with contextlib.suppress(OSError):
                 folder.mkdir(mode=0o700, exist_ok=True)
@@ -130,7 +131,7 @@ class LocalInstance:
         self._remember()
 
     def watch(self, look: Callable[[], None] = lambda: None) -> None:
-        """Start parts again that died, and ``look``; returns only by KeyboardInterrupt."""
+        """Restarts parts that died, and calls ``look``. Ends only by KeyboardInterrupt."""
         while True:
             time.sleep(WATCH_SECONDS)
             look()
@@ -139,7 +140,7 @@ class LocalInstance:
                 self._look_after(part, now)
 
     def stop(self) -> None:
-        """Stop all parts, those that use others first; a second Ctrl-C ends them at once."""
+        """Stops all parts, dependent parts first. A second Ctrl-C kills them at once."""
         try:
             used = ("node", "remote", "redis", "postgres")
             users = [part for part in self.parts if part.name not in used]
@@ -156,7 +157,7 @@ class LocalInstance:
         finally:
             for folder in self._address_folders():
                 with contextlib.suppress(OSError):
-                    # Where the lock is another instance's, so may be the address.
+                    # If another instance holds the lock, the address may be that instance's.
                     ours = folder == self.state and self._lock is not None
                     if ours or (folder / "address").read_text().strip() == self.address:
                         (folder / "address").unlink()
@@ -173,7 +174,7 @@ class LocalInstance:
         if part.again_at == 0.0:
             status = part.child.process.returncode
             self.say(
-                f"{part.name} ended with status {status}; starting it again "
+                f"{part.name} ended with status {status}; restarting it "
                 f"(log: {self._log(part.name)})"
             )
             part.again_at = now + part.pause_seconds
@@ -192,9 +193,9 @@ class LocalInstance:
         return not Settings().database_url
 
     def _fill(self) -> None:
-        """Bring the database up to date, with the demo leagues where they are wanted.
+        """Updates the database and creates the demo leagues if wanted.
 
-        Of an embedded database all migrations run: no process of the version before uses it.
+        Applies all migrations to an embedded database: no process of the previous version uses it.
         """
         self.say("preparing the database")
         try:
@@ -217,7 +218,9 @@ class LocalInstance:
         database_url, redis_url = given.database_url, given.redis_url
         worker_url = given.worker_database_url or database_url
         if not database_url:
-            self.say("starting Postgres" + ("" if self._has_data() else " (making its files once)"))
+            self.say(
+                "starting Postgres" + ("" if self._has_data() else " (creating its files once)")
+            )
             server = self._server("postgres", lambda: embedded.start_postgres(self.state))
             database_url = server.url
             worker_url = embedded.postgres_url(self.state, "peck", db.WORKER_ROLE)
@@ -251,7 +254,7 @@ class LocalInstance:
         return first
 
     def _begin_node(self) -> None:
-        self.say("preparing boxes for the agents (the first time this takes a while)")
+        self.say("preparing sandboxes for agents (the first time takes a while)")
         self._run_dir.mkdir(mode=0o711, exist_ok=True)
         self._node_says = Follower(rotate_log(self._log("node")))
         self._python(
@@ -261,16 +264,16 @@ class LocalInstance:
                 *("--run-dir", str(self._run_dir / "node")),
                 *("--launcher", self.options.launcher),
                 *("--runtime", NodeSettings.read().node_runtime),
-                # We hold the state folder's lock, so another node there is one that is ending.
+                # We hold the state folder's lock, so another node there is stopping.
                 *("--patience", str(NODE_END_SECONDS)),
             ],
             only=(),
-            death_signal=signal.SIGTERM,  # it removes its boxes on the way out
+            death_signal=signal.SIGTERM,  # it then removes its sandboxes
             grace_seconds=NODE_END_SECONDS,
         )
 
     def _await_node(self) -> NodeHello:
-        """The node's hello; until it comes, repeats the node's lines of progress."""
+        """The node's hello. Until then, prints the node's lines of progress."""
 
         def answer(pid: int) -> NodeHello | None:
             for line in self._node_says.lines():
@@ -280,14 +283,14 @@ class LocalInstance:
                 return node_hello(self._node_socket, started=pid)
             return None
 
-        found = self._await("node", answer, NODE_SECONDS, "no boxes", 3)
-        self.say(f"boxes are made by {found.launcher}; profiles: {', '.join(found.profiles)}")
+        found = self._await("node", answer, NODE_SECONDS, "no sandboxes", 3)
+        self.say(f"sandboxes run with {found.launcher}; profiles: {', '.join(found.profiles)}")
         for lack in found.lacks:
             self.say(f"note: {lack}")
         return found
 
     def _begin_remote(self) -> None:
-        """The daemon that calls remote agents; no season has any unless it was made for them."""
+        """Starts the daemon that calls remote agents. Only seasons with remote agents use it."""
         self._python(
             "remote",
             [
@@ -331,7 +334,8 @@ class LocalInstance:
     def _await(
         self, name: str, answer: Callable[[int], T | None], seconds: float, trouble: str, lines: int
     ) -> T:
-        """The part's first answer; StartError with the end of its log when it dies or is late."""
+        """The part's first answer. Raises StartError with the end of its log if it dies or is
+        late."""
         part = next(part for part in self.parts if part.name == name)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -340,7 +344,7 @@ class LocalInstance:
             if part.child is None or not part.child.alive():
                 raise StartError(f"{trouble}: {log_tail(self._log(name), lines)}")
             time.sleep(0.05)
-        raise StartError(f"{trouble} within {seconds:g} s; see {self._log(name)}")
+        raise StartError(f"{trouble} within {seconds:g} s; read {self._log(name)}")
 
     def _python(
         self,
@@ -353,7 +357,7 @@ class LocalInstance:
         grace_seconds: float = 10.0,
         inherit: Sequence[int] = (),
     ) -> Child:
-        """Start a Python module as a part, with the settings it needs in its environment."""
+        """Starts a Python module as a part, with its settings in the environment."""
         environment = {
             key: value for key, value in os.environ.items() if not key.startswith("PECK_")
         }
@@ -368,7 +372,7 @@ class LocalInstance:
                 name,
                 [sys.executable, "-P", "-m", *module],
                 log=rotate_log(self._log(name)),
-                nice=0 if name == "node" else SERVICE_NICE,  # boxes inherit the node's
+                nice=0 if name == "node" else SERVICE_NICE,  # sandboxes inherit the node's
                 environment=environment,
                 death_signal=death_signal,
                 cwd=CHECKOUT,
@@ -379,7 +383,7 @@ class LocalInstance:
         self.parts.append(part)
         return part.begin()
 
-    # Small matters
+    # Helpers
 
     def _slots(self) -> int:
         return self.options.slots or max(2, len(os.sched_getaffinity(0)) - 1)
@@ -399,7 +403,8 @@ class LocalInstance:
         return self.state / "log" / f"{name}.log"
 
     def _address_folders(self) -> list[Path]:
-        """Where the command line looks for a running instance: this state folder, the usual one."""
+        """Folders where the command line looks for an instance: this state folder and the usual
+        one."""
         if not hasattr(self, "state"):
             return []
         usual = Path(Environment.read().state or CHECKOUT / ".state")
@@ -414,10 +419,13 @@ class LocalInstance:
                 lock.seek(0)
                 other = json.loads(lock.read())
                 raise StartError(
-                    f"already running on {self.state}: {other['address']}, process {other['pid']};"
-                    " stop it first, or choose another folder with --state"
+                    f"stop the instance that already runs on {self.state} "
+                    f"({other['address']}, process {other['pid']}), or choose another "
+                    "folder with --state"
                 ) from None
-            raise StartError(f"another peck up is just starting on {self.state}") from None
+            raise StartError(
+                f"wait for the other peck up that is starting on {self.state}"
+            ) from None
         lock.truncate(0)
         self._lock = lock
 

@@ -1,9 +1,8 @@
-"""Wake-up messages: Celery on Redis, set up so that losing or doubling a message does no harm.
+"""Wake-up messages: Celery on Redis, set up so that lost or doubled messages do no harm.
 
-A message is a task's name and one id. Postgres is the truth and the queue; a wake-up message says
-only "look at this row". Early acknowledgement, no prefetch and no result backend, as measured for
-the design: a worker takes what it plays and nothing more, and a lost message is sent again by the
-scheduler.
+A message has a task's name and one id. Postgres is the queue; a message only asks a worker to read
+a row. Messages are acknowledged early, not prefetched, and have no results. So a worker takes only
+the match it plays, and the scheduler sends a lost message again.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from ladder.settings import Settings
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate")
 KINDS: Final = ("play", "rate")
-BACKSTOP_SECONDS: Final = 7200  # the referee's own limit ends a match long before
+BACKSTOP_SECONDS: Final = 7200  # the referee ends a match long before
 
 
 class WakeError(Exception):
-    """The wake-up message could not be sent: Redis is away. The row waits and is sent again."""
+    """The wake-up message was not sent, because Redis does not answer. The scheduler sends it
+    again."""
 
 
 def broker_url(redis_url: str) -> str:
-    """Celery's way to write a Redis address: ``unix:///path?db=0`` becomes ``redis+socket:``."""
+    """Celery's form of a Redis address: ``unix:///path?db=0`` becomes ``redis+socket:``."""
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
         return redis_url
@@ -37,7 +37,7 @@ def broker_url(redis_url: str) -> str:
 
 
 def make_celery_app(redis_url: str) -> Celery:
-    """The Celery application for this Redis. Tasks live in ``workers.tasks``."""
+    """The Celery application for this Redis. Its tasks are in ``workers.tasks``."""
     app = Celery("peck", set_as_current=True)
     app.conf.update(
         broker_url=broker_url(redis_url),
@@ -69,7 +69,7 @@ def make_celery_app(redis_url: str) -> Celery:
             "socket_keepalive": True,
             "health_check_interval": 10,
             "retry_on_timeout": False,
-            # Sending fails at once; only a worker's own consumer waits for Redis to come back.
+            # Sending fails at once; only a worker's consumer waits for Redis.
             "max_retries": 1,
             "interval_start": 0,
             "interval_step": 0,
@@ -83,7 +83,8 @@ app: Final = make_celery_app(Settings().redis_url)
 
 
 def send_wake_up(queue: str, kind: str, identifier: str) -> None:
-    """Put one wake-up message in a queue. Raises WakeError within seconds when Redis is away."""
+    """Puts one wake-up message into a queue. Raises WakeError within seconds if Redis does not
+    answer."""
     if queue not in QUEUES or kind not in KINDS:
         raise ValueError(f"no queue {queue!r} or no kind {kind!r}")
     try:

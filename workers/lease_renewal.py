@@ -1,10 +1,9 @@
-"""Leases of a host: one file per match being played, and one thread that renews them all.
+"""Leases of a host: one file for each running match, and one thread that renews all leases.
 
 The playing process holds a lock on ``<run_dir>/leases/<match>.<attempt>``. The kernel drops the
-lock when that process dies, however it dies, so a file that is locked is a match that is played.
-One thread per host renews all of them in one call; a lock decides which worker's thread that is.
-A lease that nobody renews runs out, and ``ladder.matches.lease.reap_lapsed_leases`` queues its
-match again.
+lock when the process dies, so a locked file means a running match. One thread of the host renews
+all leases in one call; a lock decides which worker runs it. Leases without renewal expire; then
+``ladder.matches.lease.reap_lapsed_leases`` queues their matches again.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ TICK_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class HeldLease:
-    """A lease some process of this host is playing under."""
+    """The lease of a match that a process of this host plays."""
 
     match_id: MatchId
     attempt: int
     lease_seconds: float
     pid: int = 0
-    """The process that plays; filled in by ``held_leases``."""
+    """The playing process, set by ``held_leases``."""
 
 
 @contextlib.contextmanager
 def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[None]:
-    """Within this block the lease is renewed by the host's thread; it ends with the process."""
+    """Lets the host's thread renew the lease inside this block. The lease ends with the process."""
     folder = run_dir / "leases"
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{lease.match_id}.{lease.attempt}"
     path = folder / name
-    # Locked before it gets its name: whoever sees the file unlocked may remove it.
+    # Locked before it gets its name: other processes delete unlocked files.
     early = folder / f".{name}.{os.getpid()}"
     descriptor = os.open(early, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -58,13 +57,13 @@ def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[None]:
 
 
 def held_leases(run_dir: Path) -> list[HeldLease]:
-    """The leases whose process lives; files of dead ones are removed on the way."""
+    """The leases of living processes. Deletes the files of dead ones."""
     found = []
     for path in (run_dir / "leases").glob("mat_*"):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            continue  # its player has just finished
+            continue  # its match has just ended
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -87,10 +86,10 @@ def _parse_lease_file(name: str, content: bytes) -> HeldLease | None:
 
 
 class LeaseRenewal(threading.Thread):
-    """Renews the host's leases until stopped, as long as it holds the host's renewal lock.
+    """Renews the host's leases until stopped, while it holds the host's renewal lock.
 
-    ``renew`` gets the leases and returns those still held; ``greet`` is called at the same pace and
-    says that this worker lives. Both may raise: the thread tells it and tries again.
+    ``renew`` gets the leases and returns those still valid. ``greet`` runs as often and records
+    that this worker lives. Both may raise: the thread logs the error and tries again.
     """
 
     def __init__(
@@ -109,14 +108,14 @@ class LeaseRenewal(threading.Thread):
         self._told: dict[str, str] = {}
 
     def stop(self) -> None:
-        """End the thread; leases are then renewed by another worker's, or lapse."""
+        """Ends the thread. Then another worker renews the leases, or they expire."""
         self._stopping.set()
         self.join(timeout=10)
 
     def run(self) -> None:
         self._run_dir.mkdir(parents=True, exist_ok=True)
         while not self._stopping.is_set():
-            # The leases first: a node that does not answer must not cost a running match.
+            # Leases first: a silent node must not cost a running match.
             well = self._tried("renewal_failed", self._renew_when_due)
             well = self._tried("greeting_failed", self._greet_when_due) and well
             self._stopping.wait(TICK_SECONDS if well else 3 * TICK_SECONDS)
@@ -138,10 +137,10 @@ class LeaseRenewal(threading.Thread):
         if time.monotonic() - self._greeted_at >= LONGEST_PAUSE_SECONDS:
             self._greet()
             self._greeted_at = time.monotonic()
-            (self._run_dir / "greeted").touch()  # read by health checks
+            (self._run_dir / "greeted").touch()  # health checks read it
 
     def _tried(self, event: str, what: Callable[[], None]) -> bool:
-        """Run it; a failure is told once, and again when it changes."""
+        """Runs a function. Logs a failure once, and again if it changes."""
         try:
             what()
         except Exception as error:

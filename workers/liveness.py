@@ -1,8 +1,8 @@
-"""A worker that gets no wake-up message any more ends itself; whoever started it starts it again.
+"""Ends a worker that no longer gets wake-up messages; its supervisor restarts it.
 
-Celery's prefork consumer can lose count of its running tasks when Redis goes away at the wrong
-moment, and then takes no message ever again while it looks alive. What cannot lie is that wake-up
-messages wait in Redis, a slot is free, and no wake-up message has been answered for a while.
+Celery's prefork consumer can lose count of its running tasks after a Redis failure. Then it takes
+no more messages but looks alive. Three signs together show this state: messages wait in Redis, a
+slot is free, and for a while no message was answered.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from workers.lease_renewal import held_leases
 STALLED_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
 LEAST_SHARE: Final = 0.05
-"""Of a core that an answer takes which goes on."""
+"""Least share of a core that a running answer uses."""
 STALLED_STATUS: Final = 70
-"""Exit status of a worker that ended itself for this."""
+"""Exit status of a worker that ended itself for this reason."""
 
-_answered_at = RawValue("d", time.monotonic())  # shared with the pool's children by fork
+_answered_at = RawValue("d", time.monotonic())  # shared with the pool's children
 
 
 def record_answer() -> None:
-    """A wake-up message was answered, or a long answer goes on; called in the pool's children."""
+    """Records that a message was answered or a long answer continues. Called in the pool's
+    children."""
     _answered_at.value = time.monotonic()
 
 
@@ -40,7 +41,8 @@ def record_answer() -> None:
 def recording_answers(
     spent_seconds: Callable[[], float] = time.process_time, look_seconds: float = 1.0
 ) -> Iterator[None]:
-    """A long answer goes on for as long as it computes; one that waits for a server does not."""
+    """Records activity while a long answer uses the CPU. An answer that waits for a server does not
+    count."""
     over = threading.Event()
 
     def look() -> None:
@@ -61,15 +63,15 @@ def recording_answers(
 
 
 def last_answer_at() -> float:
-    """When a child of this worker answered last, on the host's monotonic clock."""
+    """Time of the last answer of this worker's children, on the host's monotonic clock."""
     return float(_answered_at.value)
 
 
 class StallMonitor(threading.Thread):
-    """Looks every second; calls ``end`` once when the worker has stalled.
+    """Checks every second. Calls ``end`` once if the worker has stalled.
 
-    ``waiting`` says how many wake-up messages lie in the worker's queues and may raise while Redis
-    is away; ``busy`` how many slots play. The clock of the stall starts anew whenever one of the
+    ``waiting`` counts the messages in the worker's queues; it may raise while Redis does not
+    answer. ``busy`` counts the slots that play. The time of the stall restarts whenever one of the
     three signs is missing.
     """
 
@@ -89,7 +91,7 @@ class StallMonitor(threading.Thread):
         self._stopping = threading.Event()
 
     def stop(self) -> None:
-        """End the thread."""
+        """Ends the thread."""
         self._stopping.set()
 
     def run(self) -> None:
@@ -102,18 +104,18 @@ class StallMonitor(threading.Thread):
                 log_event(
                     "worker_stalled", level="warning", silent_seconds=round(silent_seconds, 1)
                 )
-                self._end()  # the pool's children die with us, their leases lapse
+                self._end()  # the pool's children die too, and their leases expire
                 return
 
     def _unanswered(self) -> bool:
         try:
             return self._waiting() > 0 and self._busy() < self._slots
         except (RedisError, OSError):
-            return False  # Redis is away: the worker has not stalled
+            return False  # without Redis this is no stall
 
 
 def playing_children(run_dir: Path, worker_pid: int) -> int:
-    """How many of this worker's pool children hold a lease."""
+    """The number of this worker's pool children that hold a lease."""
     return sum(_parent_pid(lease.pid) == worker_pid for lease in held_leases(run_dir))
 
 

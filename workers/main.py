@@ -1,7 +1,7 @@
-"""A worker: ``python -m workers.main`` plays matches, with ``--queues rate`` it rates them.
+"""A worker process: ``python -m workers.main`` plays matches; ``--queues rate`` rates them.
 
-The parent process says hello to the ladder, renews the leases of this host, and lets Celery's
-prefork children play. Its name is drawn at start: a restarted worker is another worker.
+The parent process registers with the ladder and renews the leases of this host. Celery's prefork
+children play. A worker's name is random, so a restart makes a new worker.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import StallMonitor, playing_children
 
 REMOTE_SECONDS = 1.0
-"""For the remote daemon's hello: it must not hold up the word that we live."""
+"""Timeout for the remote daemon's hello in seconds; the worker's own heartbeat must not wait."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until told to stop: SIGTERM lets running matches end first."""
+    """Serves until SIGTERM, which lets running matches end first."""
     settings = Settings()
     options = _celery_options(settings).parse_args(arguments)
     queues = [name.strip() for name in options.queues.split(",") if name.strip()]
     unknown = sorted(set(queues) - set(QUEUES))
     if unknown or not queues:
-        sys.exit(f"--queues: unknown {', '.join(unknown)}; known are {', '.join(QUEUES)}")
+        sys.exit(f"--queues: choose from {', '.join(QUEUES)}; unknown: {', '.join(unknown)}")
     if "rate" in queues and len(queues) > 1:
-        sys.exit("--queues: a rater serves the queue rate alone, since it has the larger role")
+        sys.exit("--queues: use rate alone, because a rater has more database rights")
     try:
         external.register_games(settings.games)
     except external.ExternalGameError as error:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _require_setting(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots
     )
     tasks.worker_pid = os.getpid()
-    # Running as root is said to be dangerous for pickled messages; ours are JSON with one id.
+    # Celery warns root about pickled messages; ours are JSON with one id.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     try:
         app.worker_main(
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _start_stall_monitor(redis_url: str, settings: Settings, queues: list[str], slots: int) -> None:
-    """Watch that the worker gets its wake-up messages, from when it serves until it stops."""
+    """Starts the check that the worker gets its messages, until the worker stops."""
     wakes = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
     watch = StallMonitor(
         waiting=lambda: sum(int(wakes.llen(queue)) for queue in queues),
@@ -91,7 +91,7 @@ def _start_stall_monitor(redis_url: str, settings: Settings, queues: list[str], 
         watch.start()
 
     def stop(**_: Any) -> None:
-        watch.stop()  # wake-up messages that wait while it stops are for others
+        watch.stop()  # other workers answer messages that still wait
 
     worker_ready.connect(start, weak=False)
     worker_shutting_down.connect(stop, weak=False)
@@ -106,12 +106,13 @@ def _celery_options(settings: Settings) -> argparse.ArgumentParser:
 
 def _require_setting(value: str, name: str) -> str:
     if not value:
-        sys.exit(f"{name} is not set; a worker cannot do without it")
+        sys.exit(f"set {name}: a worker needs it")
     return value
 
 
 def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> LeaseRenewal:
-    """Set up what the pool's children inherit; the thread that greets and renews, not started."""
+    """Sets up the state that the pool's children inherit. Returns the renewal thread, not
+    started."""
     url = _require_setting(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
     blobs = open_blobs(_require_setting(settings.blobs_url, "PECK_BLOBS_URL"))
     host = socket.gethostname()
@@ -122,8 +123,8 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
     told: WorkerHello | None = None
 
     def greet() -> None:
-        """Say that we live, and what our node and the remote daemon can do where that is new;
-        silent while the node does not answer."""
+        """Records that this worker lives, and what the node and the remote daemon offer if that
+        changed. Does nothing while the node does not answer."""
         nonlocal told
         node = loans.node_hello(settings.node_socket)
         remote = _remote_profile(settings)
@@ -163,7 +164,7 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
 
 
 def _remote_profile(settings: Settings) -> loans.NodeHello | None:
-    """What the remote daemon says of itself; None where there is none, or while it is away."""
+    """The remote daemon's hello. None without a daemon, or while it does not answer."""
     if settings.remote_socket is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""One attempt at one match: claim, play, record, finish. Translates between ladder and sandbox.
+"""One attempt at a match: claim, play, record, finish. Translates between ladder and sandbox.
 
-Whose doing a failure was decides what is reported: an agent's is a verdict inside a result; the
-node's, the rules' and our own give the attempt back, and the match runs again.
+The cause of a failure decides the report. A failure of an agent is a verdict in the result. After a
+failure of the node, the rules or this worker, the match runs again.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """What a playing process knows from its worker: settings, blobs, and the worker's name."""
+    """Data of a playing process from its worker: settings, blobs, and the worker's name."""
 
     settings: Settings
     blobs: Blobs
     worker: str
     max_parallel_seats: int
-    """Seats of a match that may think at the same time on this host."""
+    """Seats of a match that may compute at the same time on this host."""
 
 
 def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
-    """Play the match if it is there to be played; one word of what came of it, for the log.
+    """Plays the match if it can be claimed. Returns one word for the log about the outcome.
 
-    Never raises for what goes wrong in a match: the attempt is given back and the reason logged.
+    Never raises for a failure in a match: it gives the attempt back and logs the reason.
     """
     if not _wait_for_node(worker_context):
-        return "no_node"  # not claimed: the message is sent again, the attempt is not spent
+        return "no_node"  # not claimed: costs no attempt, and the message comes again
     url = worker_context.settings.worker_database_url
     with db.connect(url) as conn:
         order = lease.claim_match(conn, match_id, worker_context.worker)
@@ -99,9 +99,7 @@ def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
 def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
     game = GAMES.get(order.game)
     if game is None:
-        raise GameError(
-            f"this worker has no game {order.game!r}; set PECK_GAMES as the site has it"
-        )
+        raise GameError(f"set PECK_GAMES as on the site: this worker has no game {order.game!r}")
     remote_socket = worker_context.settings.remote_socket
     with _open_bundles(worker_context, order) as bundles:
         if remote_socket is not None and REMOTE in order.profiles:
@@ -133,8 +131,7 @@ def _seat_requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> lis
 def _open_bundles(
     worker_context: WorkerContext, order: MatchOrder
 ) -> Iterator[list[Path | BinaryIO]]:
-    """The bundles by seat; those that lie elsewhere are fetched, equal ones once. Nothing here
-    looks inside."""
+    """The bundles by seat. Downloads remote ones, equal ones once. Does not read their content."""
     with contextlib.ExitStack() as stack:
         files: dict[str, Path | BinaryIO] = {}
         for digest in dict.fromkeys(order.digests):
@@ -153,7 +150,7 @@ def _open_bundles(
 def _report_result(
     worker_context: WorkerContext, order: MatchOrder, played: PlayedMatch, lent: Sequence[Loan]
 ) -> str:
-    """Blobs first, then the row: a result never points at bytes that are not there."""
+    """Stores blobs first, then the row, so that a result never names missing bytes."""
     episodes = [
         EpisodeResult(len(one.steps), worker_context.blobs.put_bytes(to_bytes(one)).digest)
         for one in played.episodes
@@ -190,13 +187,13 @@ def _report_result(
 
     outcome = _retry_report(worker_context, finish)
     if outcome is FinishResult.ACCEPTED and order.kind is MatchKind.RATED:
-        with contextlib.suppress(WakeError):  # the scheduler sends it too
+        with contextlib.suppress(WakeError):  # the scheduler also sends it
             send_wake_up("rate", "rate", order.match_id)
     return str(outcome)
 
 
 def _node_name(lent: Sequence[Loan]) -> str:
-    """The node that lent the boxes; of a match between remote agents alone the remote daemon."""
+    """The node that lent the sandboxes. Without one, the remote daemon."""
     boxes = [loan.node for loan in lent if not loan.is_remote]
     return next(iter([*boxes, *(loan.node for loan in lent)]), "")
 
@@ -204,7 +201,8 @@ def _node_name(lent: Sequence[Loan]) -> str:
 def _void_match(
     worker_context: WorkerContext, order: MatchOrder, reasons: Mapping[int, str]
 ) -> str:
-    """Report that remote agents of this rated match were away; it is over, and rates nobody."""
+    """Reports that remote agents of this rated match did not answer. The match ends and rates
+    nobody."""
     try:
         is_told = _retry_report(
             worker_context,
@@ -213,7 +211,7 @@ def _void_match(
             ),
         )
     except psycopg.Error as loss:
-        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
+        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease expires
         return "away_untold"
     return "away" if is_told else str(FinishResult.LATE)
 
@@ -241,12 +239,13 @@ def _fail_attempt(
             ),
         )
     except psycopg.Error as loss:
-        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease lapses
+        log_event("give_back_failed", level="warning", error=str(loss))  # then the lease expires
     return f"{fault}_fault"
 
 
 def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection], T]) -> T:
-    """Report in one transaction, through a restart of Postgres. Safe to repeat: attempts fence."""
+    """Reports in one transaction, and survives a restart of Postgres. Safe to repeat, because an
+    attempt reports only once."""
     deadline = time.monotonic() + REPORT_SECONDS
     while True:
         try:
@@ -259,14 +258,14 @@ def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection
 
 
 def _wait_for_node(worker_context: WorkerContext) -> bool:
-    """Wait a little for a node that is being restarted, before an attempt is spent on it."""
+    """Waits a little for a restarting node, before this attempt begins."""
     return _socket_answers(worker_context.settings.node_socket)
 
 
 def _socket_answers(socket: Path) -> bool:
     deadline = time.monotonic() + NODE_PAUSE_SECONDS
     while True:
-        record_answer()  # a worker that waits for a node has not stalled
+        record_answer()  # waiting for a node is no stall
         try:
             loans.node_hello(socket)
             return True
@@ -278,10 +277,10 @@ def _socket_answers(socket: Path) -> bool:
 
 
 rules_digest = cache(external.rules_digest)
-"""Names the exact rules a match was played under; as they were when this process first asked."""
+"""Exact rules of a match, computed when this process first asks."""
 
 
 def max_parallel_seats(settings: Settings, slots: int) -> int:
-    """Seats that may think at once in each match: what is set, else this host's cores less one,
-    shared by the slots."""
+    """Seats of each match that may compute at the same time: the setting, else the host's cores
+    minus one, divided by the slots."""
     return settings.max_parallel_seats or max(1, (len(os.sched_getaffinity(0)) - 1) // slots)

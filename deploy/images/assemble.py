@@ -1,11 +1,12 @@
-"""Puts together the root of a box from an interpreter and a profile's libraries, and nothing else.
+"""Builds the root folder of a sandbox image: an interpreter and a profile's libraries, nothing
+else.
 
 ``python3 assemble.py --out ROOT --libraries DIR --box DIR``
 
-Runs in the first stage of box.Dockerfile with the base's interpreter, or on a machine that can
-reach no registry with that machine's own (sandbox/launchers/docker_images.py). Nothing is removed
-from a system: only what is named below is copied, so that no compiler, package manager or set-uid
-file can be left over. Everything is compiled, since the root is read-only when it is used.
+Runs in the first stage of box.Dockerfile with the base image's interpreter. On a machine without a
+registry it uses the machine's own (sandbox/launchers/docker_images.py). It copies only the files
+named below, so the root has no compiler, package manager or set-uid file. It compiles all modules,
+because the root is read-only later.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 HOME = "peck/python"
-"""Of the interpreter in the root, wherever it was taken from."""
+"""Folder of the interpreter in the root, on every system."""
 NOT_COPIED = (
     *("test", "tests", "idlelib", "idle_test", "turtledemo", "lib2to3", "ensurepip", "tkinter"),
     *("site-packages", "dist-packages", "__pycache__", "config-*", "_tkinter*", "*.a"),
@@ -38,19 +39,19 @@ USUAL = (
     *("libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1", "libmvec.so.1"),
     "libnss_files.so.2",
 )
-"""What an agent's own native code may count on, where the system has it."""
+"""System libraries that an agent's native code may use, if the system has them."""
 GROUPS = "root:x:0:\nnogroup:x:65534:\n"
 USERS = "/peck/own/passwd"
-"""Where the box writes who its user is: each match has another uid."""
+"""File in which the sandbox names its user: each match has another uid."""
 SHELL = Path("/bin/sh")
-"""Not to log in with: programs call it, and what it starts has no more rights than they."""
+"""Nobody can log in with it. Programs call it, and it gives no more rights."""
 
 
 def main() -> None:
-    """Fill an empty folder."""
+    """Fills an empty folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--libraries", type=Path, help="none: a profile without libraries")
+    parser.add_argument("--libraries", type=Path, help="omit it for a profile without libraries")
     parser.add_argument("--box", type=Path, required=True, help="the supervisor's program")
     options = parser.parse_args()
     out: Path = options.out
@@ -74,8 +75,8 @@ def main() -> None:
         shutil.rmtree(out / "peck/libraries/bin", ignore_errors=True)
     _copy_system_libraries(executable, out)
     for folder in (out / HOME / "lib", out / "peck/libraries", out / "peck/peckbox"):
-        # Checked against nothing at run time: the root cannot change, and a look at each source's
-        # date is what makes imports slow on a cold disk.
+        # No checks at run time: the root cannot change, and reading the date of each source makes
+        # imports slow on a cold disk.
         compileall.compile_dir(
             folder,
             quiet=2,
@@ -89,10 +90,11 @@ def main() -> None:
 
 
 def _copy_system_libraries(executable: Path, out: Path) -> None:
-    """The dynamic loader, and what the interpreter, its modules and the libraries are linked to."""
+    """Copies the dynamic loader, and the libraries of the interpreter, its modules and the
+    packages."""
     found = re.search(rb"/lib[\w/.-]*/ld-linux[\w.-]*\.so\.\d", executable.read_bytes())
     if found is None:
-        raise SystemExit(f"{executable} is not linked with glibc; take another base")
+        raise SystemExit(f"take another base image: {executable} is not linked with glibc")
     loader = found[0].decode()
     needed = _linked(loader, [executable])
     (out / "usr/bin").mkdir(parents=True)
@@ -106,8 +108,8 @@ def _copy_system_libraries(executable: Path, out: Path) -> None:
     needed |= _linked(loader, [*modules, *usual]) | {path.name: str(path) for path in usual}
     for name, source in needed.items():
         if Path(source).is_relative_to(out):
-            continue  # of the libraries' own, which find it themselves
-        # All in one folder that the loader looks into by itself: no cache file is needed.
+            continue  # part of a package, which finds it by itself
+        # One folder that the loader searches anyway, so no cache file is needed.
         _copy_file(Path(source), out / _below_usr(home) / name)
     for top in ("lib", "lib64"):
         (out / "usr" / top).mkdir(parents=True, exist_ok=True)
@@ -116,7 +118,7 @@ def _copy_system_libraries(executable: Path, out: Path) -> None:
 
 
 def _below_usr(folder: Path) -> str:
-    """Where this library folder lies in a root whose /lib is a link to /usr/lib."""
+    """The place of a library folder in the root, where /lib links to /usr/lib."""
     path = str(folder).lstrip("/")
     return path if path.startswith("usr/") else f"usr/{path}"
 
@@ -126,7 +128,7 @@ def _shared(folder: Path) -> Iterable[Path]:
 
 
 def _linked(loader: str, paths: Iterable[Path]) -> dict[str, str]:
-    """Path by name of every shared library that these load. Libraries nobody has are left out:
+    """Path by name of every shared library that these files load. Skips missing libraries, because
     drivers come with the device."""
     found: dict[str, str] = {}
     for path in paths:
@@ -143,13 +145,13 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def _make_plain(out: Path) -> None:
-    """Everything is root's, readable by all, writable by its owner, and raises nobody's rights."""
+    """Gives all files to root: readable for all, writable for root, without set-uid bits."""
     for path in (out, *out.rglob("*")):
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
             continue
         if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-            raise SystemExit(f"{path} is neither a file nor a folder")
+            raise SystemExit(f"remove {path}: it is neither a file nor a folder")
         runs = stat.S_ISDIR(mode) or mode & stat.S_IXUSR
         path.chmod(0o755 if runs else 0o644)
     (out / "tmp").chmod(0o1777)

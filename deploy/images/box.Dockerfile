@@ -4,10 +4,10 @@
 # assemble.py on this machine's own interpreter instead.
 ARG PYTHON_IMAGE=python:3.11-slim
 FROM ${PYTHON_IMAGE} AS build
-# By which this stage is found and removed when the image is made.
+# Label to find and remove this stage after the build.
 ARG STAGE
 LABEL pecking-order.stage=${STAGE}
-# Of this stage alone: an index's address shows in no history of the image that is kept.
+# Only in this stage, so that the address of an index is not in the image's history.
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_NO_INDEX

@@ -1,7 +1,7 @@
-"""Battlesnake, turn by turn as the official rules play it, with the maps that start most games.
+"""Battlesnake by the official rules, with the usual maps.
 
-``board`` is the configuration, ``placing`` where things are put down, ``turns`` the turn,
-``requests`` what a snake is told. Source of the rules: BattlesnakeOfficial/rules 87e094e.
+``board`` has the configuration, ``spawning`` the start cells and food, ``turns`` the turn,
+``requests`` what a snake sees. Source of the rules: BattlesnakeOfficial/rules 87e094e.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from games.protocol import (
 )
 
 FIRST_MOVE = "up"
-"""What a snake plays that never gave a good answer."""
+"""The move of a snake that has never given a valid answer."""
 
 
 class Battlesnake:
-    """The rules as a value of ``games.protocol.Game``."""
+    """The rules, as a ``games.protocol.Game``."""
 
     name = "battlesnake"
     title = "Battlesnake"
@@ -54,23 +54,22 @@ class Battlesnake:
     )
 
     def configure(self, overrides: Mapping[str, Json]) -> dict[str, Json]:
-        """The full configuration; ``maxTurns`` is our own field. The match's clock sets
-        ``timeout``, in ms.
+        """Return the full configuration. ``maxTurns`` is our own field.
 
-        Raises ConfigurationError naming the field.
+        The match's clock sets ``timeout``, in ms. Raises ConfigurationError naming the field.
         """
         return configure_battlesnake(overrides)
 
     def longest(self, configuration: Mapping[str, Json]) -> int:
-        """``maxTurns``: who lives then is tied."""
+        """``maxTurns``. Snakes alive after it are tied."""
         return int(configuration["maxTurns"])
 
     def reset(
         self, configuration: Mapping[str, Json], seats: int, chance: Random | Json
     ) -> tuple[State, Json]:
-        """The first position, and its chance: ids of game and snakes, heads and food as [x, y].
+        """The first position and its chance: ids of game and snakes, heads and food as [x, y].
 
-        Raises GameError where the board has no room, and for chance that does not fit.
+        Raises GameError if the board has no room or the chance does not fit.
         """
         if seats not in self.seats:
             raise GameError(f"{self.title} is for 1 to 16 snakes, not {seats}", field="seats")
@@ -111,7 +110,7 @@ class Battlesnake:
         }
 
     def to_move(self, state: State) -> tuple[int, ...]:
-        """All snakes alive; they move at once."""
+        """All living snakes. They move at the same time."""
         return () if state.over else state.alive
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
@@ -119,14 +118,14 @@ class Battlesnake:
         return requests.request_body(state, seat)
 
     def parse(self, state: State, seat: int, raw: Json) -> Json:
-        """A direction, alone or under ``move`` as a server answers. Raises InvalidMove."""
+        """A direction, either alone or under ``move`` as a server answers. Raises InvalidMove."""
         move = raw.get("move") if isinstance(raw, Mapping) else raw
         if isinstance(move, str) and move in MOVES:
             return move
         raise InvalidMove(f"expected one of {', '.join(MOVES)}, got {raw!r:.100}")
 
     def sample(self, state: State, seat: int, random: Random) -> Json:
-        """A direction that does not end in a wall or in the snake itself, where there is one."""
+        """A direction that hits neither a wall nor the snake itself, if there is one."""
         rules, body = state.rules, state.bodies[seat]
         ahead = {move: body[0] + offset for move, offset in rules.offsets.items()}
         ways = {move: rules.wraps.get(cell, cell) for move, cell in ahead.items()}
@@ -136,15 +135,16 @@ class Battlesnake:
     def step(
         self, state: State, moves: Mapping[int, Json | Verdict], chance: Random | Json
     ) -> tuple[State, Json]:
-        """The next position; a seat at fault goes where it went before, up at first."""
+        """The next position. A seat at fault repeats its last direction, at first up."""
         return turns.play_turn(state, moves, chance)
 
     def outcome(self, state: State) -> Outcome | None:
-        """Placed by the turn of elimination; who goes in the same turn, or lives, is tied.
+        """Rank seats by the turn of their elimination. Seats out in one turn tie, and so do
+        survivors.
 
-        A reward is the share of the others that a snake outlived, a tie counted half: 1 for a sole
-        winner, 0 for a sole last one; alone it is the turns lived. A snake that never gave a good
-        answer is paid nothing.
+        A reward is the share of the other snakes that a snake outlived; a tie counts half. A sole
+        winner gets 1, a sole last one 0. A snake alone gets the number of its turns. A snake that
+        never gave a valid answer gets nothing.
         """
         if not state.over:
             return None

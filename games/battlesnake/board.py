@@ -1,7 +1,7 @@
-"""What a configuration of Battlesnake means, checked field by field and worked out once.
+"""The configuration of Battlesnake, checked field by field, and constants derived from it.
 
-A cell is a number on the board with a ring of one cell around it, so that a head that has left the
-board still has a cell; ``Rules.xy`` gives its coordinates, origin bottom left, y upwards.
+A cell is a number. The board has a ring of one cell around it, so a head outside the board still
+has a cell. ``Rules.xy`` gives coordinates, with the origin at the bottom left and y upwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOVES = ("up", "down", "left", "right")
 MAX_HEALTH = 100
 START_LENGTH = 3
 MAX_SIDE = 50
-"""Our own limit; the largest board that is played anywhere has 25."""
+"""Our own limit. The largest board in play anywhere has 25."""
 
 RULESETS = ("standard", "solo", "royale", "wrapped", "constrictor", "wrapped_constrictor")
 MAPS = ("standard", "empty", "royale")
@@ -36,42 +36,42 @@ HIGHEST = {"width": MAX_SIDE, "height": MAX_SIDE, "foodSpawnChance": 100}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """One configuration. Equal configurations give the same object."""
+    """One configuration with its constants. Equal configurations give the same object."""
 
     configuration: Mapping[str, Json]
     width: int
     height: int
     offsets: Mapping[str, int]
-    """By how much a move changes a head's cell."""
+    """Number that a move adds to a head's cell."""
     wraps: Mapping[int, int]
-    """Where a head goes that has left a wrapped board; empty on every other."""
+    """Cell that a head enters after leaving a wrapped board. Empty on other boards."""
     cells: tuple[int, ...]
     xy: tuple[tuple[int, int], ...]
-    """Coordinates of each cell, the ring's included."""
+    """Coordinates of each cell, including the ring."""
     outside: frozenset[int]
-    """The ring."""
+    """The cells of the ring."""
     solo: bool
-    """Whether the last snake plays on until it dies, however many began."""
+    """Whether the game goes on until the last snake dies. Otherwise it ends with one survivor."""
     constrictor: bool
     damage: int
     spawn_share: float
-    """How often a turn has food of its own accord."""
+    """Share of turns with additional food."""
     minimum_food: int
     spawns: bool
-    """Whether the map puts down food at all."""
+    """Whether the map adds food at all."""
     shrink_every: int
-    """Turns between two shrinks; 0 where nothing shrinks."""
+    """Turns between two shrinks; 0 if nothing shrinks."""
     max_turns: int
 
     def cell(self, x: int, y: int) -> int:
-        """The cell of coordinates on the board or beside it."""
+        """The cell at these coordinates, on the board or in the ring."""
         return (y + 1) * (self.width + 2) + x + 1
 
 
 def configure_battlesnake(overrides: Mapping[str, Json]) -> dict[str, Json]:
     """The full configuration. Raises ConfigurationError naming the field.
 
-    Where no map is named a constrictor has the empty one, every other ruleset the standard one.
+    Without a named map, a constrictor game has the empty map, every other ruleset the standard one.
     """
     numbers = dict(overrides)
     ruleset = _check_choice("ruleset", numbers.pop("ruleset", None), RULESETS, "standard")
@@ -126,7 +126,7 @@ def _build_rules(items: tuple[tuple[str, Json], ...]) -> Rules:
         solo=ruleset == "solo",
         constrictor=ruleset.endswith("constrictor"),
         damage=given["hazardDamagePerTurn"],
-        # The official roll, 100 - (0..99) < chance, comes up in chance - 1 of 100 cases.
+        # The official roll, 100 - (0..99) < chance, succeeds in chance - 1 of 100 cases.
         spawn_share=max(0, given["foodSpawnChance"] - 1) / 100,
         minimum_food=given["minimumFood"],
         spawns=given["map"] != "empty",

@@ -1,4 +1,4 @@
-"""A position of Battlesnake, and the end of the snakes in it."""
+"""A position of Battlesnake, with the eliminations so far."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ Body = tuple[int, ...]
 
 
 class Cause(StrEnum):
-    """Why a snake is out, in the words of the official rules."""
+    """Why a snake is out, in the terms of the official rules."""
 
     OUT_OF_HEALTH = "out-of-health"
-    """Starved."""
+    """The snake starved."""
     HAZARD = "hazard"
-    """Lost its last health to a hazard."""
+    """The snake lost its last health to a hazard."""
     WALL = "wall-collision"
-    """Its head left the board."""
+    """The snake's head left the board."""
     SELF = "snake-self-collision"
-    """Its head entered its own body."""
+    """The snake's head entered its own body."""
     BODY = "snake-collision"
-    """Its head entered another one's body."""
+    """The snake's head entered another snake's body."""
     HEAD = "head-collision"
-    """It met the head of one that was not shorter."""
+    """The snake met the head of a snake that was not shorter."""
 
 
 class Names(NamedTuple):
-    """What a match and its snakes are called by; drawn anew for each."""
+    """Ids of a match and its snakes, new for each match."""
 
     game: str
     snakes: tuple[str, ...]
@@ -42,24 +42,24 @@ class State(NamedTuple):
     names: Names
     turn: int
     bodies: tuple[Body, ...]
-    """Head first; of a dead snake as it died."""
+    """Cells of each snake, head first. A dead snake keeps its last cells."""
     health: tuple[int, ...]
     alive: tuple[int, ...]
     causes: tuple[Cause | None, ...]
     eliminated_on: tuple[int | None, ...]
     food: tuple[int, ...]
     hazards: tuple[int, ...]
-    """Stacked hazards stand here as often as they are stacked."""
+    """Cells of the hazards. Stacked hazards appear once for each layer."""
     calm: tuple[int, int, int, int]
-    """What no shrink has reached: left, right, bottom, top, all included."""
+    """The rectangle that no shrink has reached: left, right, bottom, top, all included."""
     last_moves: tuple[str, ...]
     faults: tuple[Verdict | None, ...]
-    """The last fault of a seat that never gave a good answer."""
+    """The last fault of a seat that has never given a valid answer."""
     answered: tuple[bool, ...]
-    """Whether a seat ever gave a good answer."""
+    """Whether a seat has ever given a valid answer."""
 
     @property
     def over(self) -> bool:
-        """Nobody is left to beat, or nobody at all, or the last turn came."""
+        """Whether no opponent is left, no snake is left, or the last turn came."""
         needed = 1 if self.rules.solo or len(self.bodies) == 1 else 2
         return len(self.alive) < needed or self.turn >= self.rules.max_turns

@@ -1,6 +1,7 @@
-"""What a snake is told: the body of the official API's requests (version 1), with neutral names.
+"""Builds what a snake sees: the body of the official API's requests (version 1).
 
-Looks, latencies and shouts are the same for all, as they would tell who plays.
+Names are neutral. Looks, latencies and shouts are the same for all snakes, because they would
+reveal who plays.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _built: tuple[State | None, dict[str, Json], dict[int, Json]] = (None, {}, {})
 
 
 def request_body(state: State, seat: int) -> dict[str, Json]:
-    """The request of a seat; its own snake stands in ``you`` even when it is out.
+    """The request of a seat. ``you`` is its own snake, even if the snake is out.
 
-    Requests of one position share their board: a change to one changes the others.
+    Requests of one position share their board, so a change to one changes the others.
     """
     global _built
     built = _built

@@ -1,4 +1,4 @@
-"""Where snakes and food are put down: by a generator, or as a recorded game has it."""
+"""Places snakes and food: from a generator, or as a recorded game has them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from games.battlesnake.board import Rules
 from games.protocol import GameError, Json
 
 SMALL, MEDIUM = 7, 11
-"""Sides of the boards from which on starts are fixed, and sixteen snakes have places of theirs."""
+"""Board sides from which starts are fixed, and from which up to sixteen snakes have fixed
+starts.
+"""
 CROWD = 8
-"""How many snakes have a fixed start."""
+"""Most snakes with a fixed start."""
 
 
 def start_positions(rules: Rules, seats: int, chance: Random) -> list[int]:
-    """A start cell for each seat. Raises GameError where there is not room for all."""
+    """A start cell for each seat. Raises GameError if there is not room for all."""
     width, height = rules.width, rules.height
     if seats > CROWD and max(width, height) < SMALL:
         raise GameError(f"a board of {width}x{height} is for at most {CROWD} snakes", field="seats")
@@ -33,7 +35,7 @@ def start_positions(rules: Rules, seats: int, chance: Random) -> list[int]:
 
 
 def first_food(rules: Rules, heads: Sequence[int], chance: Random) -> list[int]:
-    """A bite beside each snake, away from the centre, and one at the centre."""
+    """One food beside each snake, away from the centre, and one at the centre."""
     if rules.width != rules.height or rules.width < SMALL:
         free = free_food_cells(rules, (), [(head,) for head in heads])
         return chance.sample(free, min(len(heads), len(free)))
@@ -50,7 +52,7 @@ def first_food(rules: Rules, heads: Sequence[int], chance: Random) -> list[int]:
 def more_food(
     rules: Rules, food: Sequence[int], bodies: Iterable[Sequence[int]], chance: Random | Json
 ) -> list[int]:
-    """What is put down at the end of a turn; ``bodies`` are those of the living.
+    """Place food at the end of a turn. ``bodies`` are those of the living snakes.
 
     Raises GameError for recorded food that the rules do not allow.
     """
@@ -76,7 +78,7 @@ def more_food(
 def free_food_cells(
     rules: Rules, food: Iterable[int], bodies: Iterable[Sequence[int]]
 ) -> list[int]:
-    """Cells for food: with no food, no body, and not next to a head. Hazards do not matter."""
+    """Cells for food: no food, no body and not next to a head. Hazards do not matter."""
     taken = set(food)
     for body in bodies:
         taken.update(body)
@@ -85,7 +87,7 @@ def free_food_cells(
 
 
 def cell_of_recorded_point(rules: Rules, point: Json) -> int:
-    """The cell of recorded coordinates. Raises GameError where they are not on the board."""
+    """The cell of recorded coordinates. Raises GameError if they are not on the board."""
     x, y = point
     if not (0 <= x < rules.width and 0 <= y < rules.height):
         raise GameError(f"{point!r:.100} is not on the board")
@@ -97,7 +99,7 @@ def _centre_cell(rules: Rules) -> int:
 
 
 def _standard_starts(rules: Rules, seats: int, chance: Random) -> list[int]:
-    """Corners and middles of sides, one cell in; a coin says which come first."""
+    """Corners and middles of sides, one cell in. A coin decides which come first."""
     low, middle, high = 1, (rules.width - 1) // 2, rules.width - 2
     corners = [rules.cell(x, y) for x in (low, high) for y in (low, high)]
     sides = [(low, middle), (middle, low), (middle, high), (high, middle)]
@@ -109,7 +111,7 @@ def _standard_starts(rules: Rules, seats: int, chance: Random) -> list[int]:
 
 
 def _quadrant_starts(rules: Rules, seats: int, chance: Random) -> list[int]:
-    """Four cells in each quarter of the board, dealt to the snakes quarter by quarter in turn."""
+    """Four cells in each quarter of the board. The snakes take one quarter after another."""
     half = rules.width // 2
     near, far = half // 3, half - half // 3
     last = rules.width - 1

@@ -1,6 +1,6 @@
-"""One turn: moves, hunger, hazards, feeding, eliminations, then what the map puts down.
+"""Plays one turn: moves, hunger, hazards, feeding, eliminations, then the map's additions.
 
-Stages and their order are those of the official rules (BattlesnakeOfficial/rules, standard.go).
+Stages and their order follow the official rules (BattlesnakeOfficial/rules, standard.go).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def play_turn(
             rests[seat] = body[1:]
         else:
             gone.append(seat)
-    # Only now, so that who went above blocks nobody, and who goes below still blocks the others.
+    # Computed here: snakes removed above block nobody, and snakes removed below still block.
     hit = {seat: cause for seat in rests if (cause := _collision(seat, bodies, rests))}
     for seat, cause in hit.items():
         causes[seat] = cause
@@ -117,12 +117,12 @@ def play_turn(
 
 
 def constrict(bodies: Sequence[Body]) -> list[Body]:
-    """Every snake, dead ones too, with two cells of its tail on each other: it grows next turn."""
+    """Double the tail of every snake, dead or alive, so that it grows next turn."""
     return [body if body[-1:] == body[-2:-1] else body + body[-1:] for body in bodies]
 
 
 def _collision(seat: int, bodies: Sequence[Body], rests: Mapping[int, Body]) -> Cause | None:
-    """What the head of a seat ran into, among those that this turn has not taken yet."""
+    """What a seat's head hit, among the snakes still on the board in this turn."""
     body = bodies[seat]
     head = body[0]
     met = None
@@ -144,7 +144,7 @@ def _collision(seat: int, bodies: Sequence[Body], rests: Mapping[int, Body]) -> 
 def _shrink_board(
     rules: Rules, turn: int, calm: tuple[int, int, int, int], chance: Random | Json
 ) -> tuple[str | None, tuple[int, int, int, int]]:
-    """The side that hazards take now, if any, and what they leave."""
+    """The side that hazards take now, if any, and the rectangle that remains."""
     due = rules.shrink_every > 0 and turn % rules.shrink_every == 0
     if isinstance(chance, Random):
         side = chance.choice(SIDES) if due else None

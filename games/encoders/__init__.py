@@ -1,7 +1,7 @@
-"""Recorded episodes as arrays to learn from: what a seat saw, and what it did.
+"""Encodes recorded episodes as arrays for training: what a seat saw and what it did.
 
-A sample is one move of one seat, its planes as the seat itself sees the board: its own things
-first, the others in the order of seats after it. A module a game; a game without one is refused.
+A sample is one move of one seat. Its planes show the board as the seat sees it: its own things
+first, then the others in the order of seats after it. Each game has its own module.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ ENCODERS: Final[Mapping[str, Encoder]] = {
 
 
 def encoder_of(game: str) -> Encoder:
-    """The encoder of this game. Raises GameError naming those there are."""
+    """The encoder of this game. Raises GameError naming the games that have one."""
     try:
         return ENCODERS[game]
     except KeyError:
         known = ", ".join(sorted(ENCODERS))
-        raise GameError(f"game: {game!r} cannot be encoded; those that can are {known}") from None
+        raise GameError(f"game: {game!r} has no encoder; games with one: {known}") from None
 
 
 __all__ = ["ENCODERS", "Encoder", "Sample", "encoder_of"]

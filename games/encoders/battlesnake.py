@@ -1,4 +1,4 @@
-"""Planes of Battlesnake: the living snakes, the one that moves first, then food and hazards."""
+"""Planes of Battlesnake: the living snakes, the moving snake first, then food and hazards."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from games.episode import Episode
 
 
 def snake_planes(state: State, seat: int) -> Planes:
-    """Shape (width, height, 4 * snakes + 2), y upwards: heads, bodies, in how many moves a cell is
-    left, health (0 to 100, on the whole plane); food, hazards (how many lie there).
+    """Shape (width, height, 4 * snakes + 2), y upwards.
 
-    The snake of the seat comes first, the others in the order of seats after it; one that is out
-    has empty planes.
+    Each snake has four planes: head, body, moves until it leaves a cell, and health (0 to 100, on
+    the whole plane). Two more planes have the food and the number of hazards.
+
+    The snake of the seat comes first, then the others in the order of seats after it. A snake that
+    is out has empty planes.
     """
     rules, count = state.rules, len(state.bodies)
     flat = np.zeros((4 * count + 2, len(rules.xy)), dtype=np.uint8)
@@ -43,7 +45,7 @@ def snake_planes(state: State, seat: int) -> Planes:
 
 
 def legal_moves(state: State, seat: int) -> Legal:
-    """Moves that end neither in a wall nor in the snake itself; its tail's last cell moves away."""
+    """Moves that hit neither a wall nor the snake itself. The tail's last cell moves away."""
     rules, body = state.rules, state.bodies[seat]
     ways = [rules.offsets[move] + body[0] for move in MOVES]
     cells = [rules.wraps.get(cell, cell) for cell in ways]

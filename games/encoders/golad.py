@@ -1,7 +1,7 @@
-"""Planes of Game of Life and Death: the cells of who moves, and those of the other.
+"""Planes of Game of Life and Death: the cells of the moving seat, and those of the other.
 
-The second seat sees the board turned by 180 degrees, as its half of the start is: so both see the
-same start, and one network plays either. Its moves are turned with the board.
+The second seat sees the board turned by 180 degrees, as its half of the start is. So both see the
+same start, and one network plays either seat. Its moves are turned too.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ def cell_planes(state: State, seat: int) -> Planes:
 
 
 def legal_moves(state: State, seat: int) -> Legal:
-    """By the order of ``move_names``: a pass always, kills of what lives, births where nothing does
-    while there are two cells to give up."""
+    """Legal moves in the order of ``move_names``.
+
+    A pass is always legal. A kill needs a living cell. A birth needs a dead cell and two cells to
+    give up.
+    """
     own, other = np.moveaxis(cell_planes(state, seat), -1, 0).astype(bool)
     living = (own | other).T.ravel()  # cells are y * width + x
     births = ~living & (own.sum() >= 2)
@@ -44,8 +47,10 @@ def move_names(configuration: Mapping[str, Json]) -> tuple[str, ...]:
 def encode_move(
     configuration: Mapping[str, Json], seat: int, move: str
 ) -> tuple[int, tuple[int, int]]:
-    """The number of a canonical move as its seat sees it, and the cells a birth gives up, the
-    lower first; -1 twice for what is no birth."""
+    """The number of a canonical move as its seat sees it, and the two cells that a birth gives up.
+
+    The lower cell comes first. Other moves have -1 twice.
+    """
     word, *points = move.split(" ")
     if not points:
         return 0, NOTHING
@@ -62,7 +67,7 @@ def encode_move(
 def decode_move(
     configuration: Mapping[str, Json], seat: int, move: int, rest: tuple[int, ...]
 ) -> Json:
-    """The move in words that the game takes; ``encode_move`` backwards."""
+    """The move as the game takes it: the inverse of ``encode_move``."""
     if move == 0:
         return "pass"
     width, size = configuration["width"], configuration["width"] * configuration["height"]
@@ -98,7 +103,7 @@ def _move_names(width: int, height: int) -> tuple[str, ...]:
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=move_names,
-    axes="x, y, plane (cells of who moves, cells of the other), turned by 180 degrees for seat 1",
+    axes="x, y, plane (cells of the moving seat, of the other), turned by 180 degrees for seat 1",
     samples=_samples,
     answer=decode_move,
     rest=("first cell given up", "second cell given up"),

@@ -1,6 +1,6 @@
-"""Planes of Hungry Geese, those that its players have trained on since the contest.
+"""Planes of Hungry Geese: each goose's head, tail, body and last head, and the food.
 
-Where each goose's head, tail, body and last head are, and the food.
+Agents have trained on these planes since the contest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def goose_planes(
 ) -> Planes:
     """Shape (columns, rows, 4 * geese + 1): heads, tails, bodies, last heads, food.
 
-    ``before`` is the observation of the step before, None in the first: then no head has a past.
+    ``before`` is the observation of the step before. In the first step it is None, and the planes
+    of last heads are empty.
     """
     geese = observation["geese"]
     count = len(geese)
@@ -42,7 +43,7 @@ def goose_planes(
 
 
 def legal_moves(state: State, seat: int) -> Legal:
-    """Moves that neither turn back nor bite the goose itself; its tail moves away."""
+    """Moves that neither turn back nor bite the goose itself. The tail moves away."""
     body, last = state.geese[seat], state.last_moves[seat]
     return np.array(
         [

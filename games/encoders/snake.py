@@ -33,7 +33,7 @@ def snake_planes(state: State) -> Planes:
 
 
 def legal_moves(state: State) -> Legal:
-    """Moves into free cells; the rules take no other."""
+    """Moves into free cells. The rules allow no other."""
     near = state.rules.next_cell[state.snake[0]]
     return np.array([move in near and near[move] not in state.snake for move in NAMES])
 

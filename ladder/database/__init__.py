@@ -1,1 +1,1 @@
-"""What every domain stores with: connections (``db``), blobs, migrations, idempotency keys."""
+"""Database connections (``db``), blobs, migrations and idempotency keys."""

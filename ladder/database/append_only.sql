@@ -1,7 +1,7 @@
--- Rows of the record are never changed: a rejudgement adds rows. When this file runs again, writers of
+-- Rows of these tables never change: a rejudgement adds rows. When this file runs again, writers of
 -- these tables wait until it has committed.
 
--- Refuses the statement; the error code is PK002.
+-- Refuses the statement with error code PK002.
 create or replace function refuse_change() returns trigger language plpgsql as $$
 begin
     raise exception '% of % refused: rows of the record are never changed', tg_op, tg_argv[0]
@@ -10,7 +10,7 @@ end $$;
 
 revoke execute on function refuse_change() from public, peck_worker;
 
--- The tables of the record, and from when on their rows are never changed.
+-- The protected tables, and the condition from which a row is protected.
 create or replace trigger matches_over before update or delete on matches for each row
     when (old.state in ('finished', 'void')) execute function refuse_change('matches');
 create or replace trigger seats_written before update or delete on seats for each row

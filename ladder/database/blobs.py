@@ -1,7 +1,8 @@
-"""Bundles, replays and logs by the SHA-256 of their bytes: a local folder or S3.
+"""Stores bundles, replays and logs by the SHA-256 of their bytes, in a folder or in S3.
 
-A blob lies at ``sha256/ab/<digest>``. It is written under a temporary key while it is hashed, then
-renamed, so a key that exists is whole. Putting the same bytes again changes nothing.
+The key of a blob is ``sha256/ab/<digest>``. A blob is written under a temporary key while its
+digest is computed, then renamed. So a key that exists is complete. Storing the same bytes again
+changes nothing.
 """
 
 from __future__ import annotations
@@ -42,50 +43,49 @@ class StoredBlob:
 
 
 class IncomingBlob:
-    """Bytes that are in the store without a name yet; ``keep`` gives them theirs."""
+    """Stored bytes without a digest key yet; ``keep`` gives them one."""
 
     def __init__(self, store: LocalStore | S3Store, key: str, stored: StoredBlob) -> None:
         self.stored = stored
         self._store, self._key = store, key
 
     def keep(self) -> None:
-        """Makes them a blob. The same bytes may be there already: then nothing changes."""
+        """Makes the bytes a blob; changes nothing if the blob exists already."""
         with suppress(AlreadyExistsError):
             obstore.rename(self._store, self._key, _blob_key(self.stored.digest), overwrite=False)
 
 
 class Blobs(Protocol):
-    """Bytes by digest."""
+    """A store of bytes by digest."""
 
     def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> StoredBlob:
-        """Stores the bytes as they come. Raises BlobTooLarge; then, or when ``chunks`` raises,
-        nothing is kept."""
+        """Stores the bytes while they arrive. Raises BlobTooLarge; an error leaves no blob."""
         ...
 
     def receive(
         self, chunks: Iterable[bytes], *, limit_bytes: int
     ) -> AbstractContextManager[IncomingBlob]:
-        """The same in two steps: what was not kept when the context ends is gone."""
+        """Receives bytes in two steps; without ``keep`` the end of the context deletes them."""
         ...
 
     def put_bytes(self, content: bytes) -> StoredBlob:
-        """Stores bytes already in memory."""
+        """Stores bytes that are already in memory."""
         ...
 
     def open(self, digest: str) -> Iterator[bytes]:
-        """The bytes in pieces. Raises NotFound, at once."""
+        """Returns the bytes in pieces. Raises NotFound immediately."""
         ...
 
     def path(self, digest: str) -> Path | None:
-        """Where the blob lies as a local file; None when it does not, or not on this machine."""
+        """Path of the blob as a local file; None if it is missing or not on this machine."""
         ...
 
     def exists(self, digest: str) -> bool:
-        """Whether the blob is there."""
+        """Whether the blob exists."""
         ...
 
     def delete(self, digest: str) -> None:
-        """Removes the blob; no error when it is gone already."""
+        """Deletes the blob; a missing blob is no error."""
         ...
 
 
@@ -133,7 +133,7 @@ class ObjectStoreBlobs:
         try:
             found = obstore.get(self._store, _blob_key(digest))
         except FileNotFoundError:
-            raise NotFound("the file is gone") from None
+            raise NotFound("the file has been deleted") from None
         return (bytes(piece) for piece in found.stream(min_chunk_size=CHUNK_BYTES))
 
     def path(self, digest: str) -> Path | None:
@@ -155,10 +155,10 @@ class ObjectStoreBlobs:
 
 
 def open_blobs(url: str) -> ObjectStoreBlobs:
-    """The blobs at ``file:///folder`` (made when missing) or ``s3://bucket/prefix``.
+    """Opens the blob store at ``file:///folder`` (created if missing) or ``s3://bucket/prefix``.
 
-    S3 takes its endpoint and keys from the environment (AWS_ENDPOINT, AWS_ACCESS_KEY_ID, …).
-    Raises LadderError for anything else.
+    The environment gives the endpoint and keys of S3 (AWS_ENDPOINT, AWS_ACCESS_KEY_ID, …). Raises
+    LadderError for another URL.
     """
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
@@ -166,10 +166,10 @@ def open_blobs(url: str) -> ObjectStoreBlobs:
         return ObjectStoreBlobs(LocalStore(folder, mkdir=True), folder)
     if parts.scheme == "s3" and parts.netloc:
         return ObjectStoreBlobs(S3Store.from_url(url))
-    raise Invalid("blobs_url", f"{url!r} is neither file:///folder nor s3://bucket/prefix")
+    raise Invalid("blobs_url", f"{url!r} must be file:///folder or s3://bucket/prefix")
 
 
 def _blob_key(digest: str) -> str:
     if len(digest) != 64 or not DIGEST_CHARS.issuperset(digest):
-        raise NotFound("no such file: that is no digest")
+        raise NotFound("no such file: this is not a digest")
     return f"sha256/{digest[:2]}/{digest}"

@@ -1,4 +1,4 @@
-"""Connections to Postgres. Functions of ``ladder`` take one; their callers own the transaction."""
+"""Connects to Postgres. Functions of ``ladder`` take a connection; callers own the transaction."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ CONNECT_SECONDS: Final = 10
 
 
 def connect(url: str, *, autocommit: bool = False) -> Connection:
-    """An open connection; ``with`` commits or rolls it back, and closes it."""
+    """Opens a connection; ``with`` commits or rolls back, then closes it."""
     return psycopg.connect(url, autocommit=autocommit, connect_timeout=CONNECT_SECONDS)
 
 
 @contextmanager
 def atomic(conn: Connection) -> Iterator[None]:
-    """All of what is inside or nothing, and not committed before the caller's own transaction.
+    """Makes all statements inside succeed or fail together; the caller's transaction commits.
 
-    ``conn.transaction()`` alone would commit at its end on a connection that has not begun one.
+    ``conn.transaction()`` alone would commit at its end if no transaction has begun.
     """
     if not conn.autocommit and conn.info.transaction_status is TransactionStatus.IDLE:
         conn.execute("select 1")  # begins the caller's transaction
@@ -39,7 +39,7 @@ def atomic(conn: Connection) -> Iterator[None]:
 def atomic_function(
     act: Callable[Concatenate[Connection, P], T],
 ) -> Callable[Concatenate[Connection, P], T]:
-    """Makes all of a function's statements one ``atomic`` piece."""
+    """Makes all statements of a function one ``atomic`` block."""
 
     @wraps(act)
     def wrapped(conn: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -50,10 +50,10 @@ def atomic_function(
 
 
 def pool(url: str, max_size: int) -> ConnectionPool[Connection]:
-    """A closed pool: ``open()`` it when the process starts, ``close()`` it when it ends.
+    """Creates a closed pool; call ``open()`` when the process starts and ``close()`` when it ends.
 
-    ``with pool.connection() as conn`` is one transaction. Connections are checked when handed out,
-    so a restarted server costs no failed request.
+    ``with pool.connection() as conn`` is one transaction. The pool checks a connection before use,
+    so a restarted server fails no request.
     """
     return ConnectionPool(
         url,
@@ -68,10 +68,10 @@ def pool(url: str, max_size: int) -> ConnectionPool[Connection]:
 def listen(
     url: str, channels: Sequence[str], *, poll_seconds: float = 5.0
 ) -> Iterator[psycopg.Notify | None]:
-    """Notifications of these channels, and None after each ``poll_seconds`` without one.
+    """Yields notifications of these channels, and None after ``poll_seconds`` without one.
 
-    Keeps a connection of its own until the generator is closed. A notification only wakes: what it
-    tells must be read from the rows. Raises psycopg.OperationalError when the server goes away.
+    Keeps a connection until the generator is closed. A notification only wakes the caller, which
+    reads the facts from the rows. Raises psycopg.OperationalError when the server disconnects.
     """
     with closing(connect(url, autocommit=True)) as conn:
         for channel in channels:
@@ -86,10 +86,10 @@ def listen(
 
 
 def set_worker_login(conn: Connection, password: str | None) -> None:
-    """Lets workers log in as ``peck_worker``: with this password, or (None) by the server's trust.
+    """Lets workers log in as ``peck_worker``, with this password or, for None, without one.
 
-    The password is hashed here, so neither the statement nor the server's log shows it. The role
-    belongs to the server, not to one database.
+    The password is hashed here, so the server's log does not show it. The role belongs to the
+    server, not to one database.
     """
     secret: sql.Composable = sql.SQL("null")
     if password is not None:

@@ -1,7 +1,8 @@
-"""Answers kept for a repeated POST with the same Idempotency-Key.
+"""Stores answers for repeated POST requests with the same Idempotency-Key.
 
-``begin_request`` and ``store_answer`` stand in the transaction that does the work: a second request
-with the key waits until the first one is over, then gets its answer, or does the work if it failed.
+``begin_request`` and ``store_answer`` run in the transaction that does the work. A second request
+with the key waits for the first one. Then it gets the stored answer, or does the work if the first
+one failed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ KEEP_HOURS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """What the first request was answered."""
+    """The answer to the first request."""
 
     status: int
     body: Json
@@ -30,10 +31,10 @@ class StoredAnswer:
 def begin_request(
     conn: Connection, user_id: UserId, key: str, request_digest: str
 ) -> StoredAnswer | None:
-    """The kept answer, or None: do the work now and ``store_answer`` it in this transaction.
+    """Returns the stored answer. None: do the work and ``store_answer`` in this transaction.
 
-    Raises Conflict when the key was used for a different request, or for one that another
-    transaction began and left without an answer.
+    Raises Conflict if the key was used for a different request. Raises Conflict also if another
+    transaction began the request and stored no answer.
     """
     made = conn.execute(
         "insert into idempotency_keys (user_id, key, request_digest) values (%s, %s, %s)"
@@ -47,14 +48,16 @@ def begin_request(
         (user_id, key),
     ).fetchone()
     if row is None or row[1] is None:
-        raise Conflict("idempotency key: the first request with it is not over; try again")
+        raise Conflict(
+            "idempotency key: the first request with this key is still running; try again"
+        )
     if row[0] != request_digest:
-        raise Conflict("idempotency key: it was used for a different request; draw a new one")
+        raise Conflict("idempotency key: this key was used for a different request; use a new key")
     return StoredAnswer(row[1], row[2])
 
 
 def store_answer(conn: Connection, user_id: UserId, key: str, status: int, body: Json) -> None:
-    """Keeps the answer of the request that ``begin_request`` let through."""
+    """Stores the answer of a request that ``begin_request`` accepted."""
     conn.execute(
         "update idempotency_keys set status = %s, body = %s where user_id = %s and key = %s",
         (status, Jsonb(body), user_id, key),
@@ -62,7 +65,7 @@ def store_answer(conn: Connection, user_id: UserId, key: str, status: int, body:
 
 
 def delete_old_answers(conn: Connection) -> int:
-    """Drops answers older than KEEP_HOURS; returns how many. Called by the scheduler."""
+    """Deletes answers older than KEEP_HOURS; returns how many. The scheduler calls this."""
     return conn.execute(
         "delete from idempotency_keys where created_at < now() - make_interval(hours => %s)",
         (KEEP_HOURS,),

@@ -1,11 +1,12 @@
-"""Brings a database up to date: migrations, the SQL functions, and the partitions of the months.
+"""Updates a database: migrations, SQL functions and monthly partitions.
 
 A migration (``migrations/NNNN_before_*.sql``, ``NNNN_after_*.sql``) runs once and never changes.
-``before`` files run before a roll-out and only add, so that processes of the version before go on.
-``after`` files run when those have ended (``phases.py``). A new database gets all of them.
-Functions and triggers are current text in their domain (``matches/lease.sql``); a file that changed
-runs again.
-Several processes may migrate at the same time: an advisory lock lets one do the work.
+``before`` files run before a roll-out and only add, so that processes of the previous version keep
+working. ``after`` files run after these processes have ended (``phases.py``). A new database gets
+all of them.
+
+Functions and triggers are files in their domain, such as ``matches/lease.sql``. A changed file runs
+again. Several processes may migrate at the same time: an advisory lock lets one do the work.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ PARTITIONED: Final = {
 }
 FUNCTION_DEFINITION: Final = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
 File = tuple[str, str]
-"""Name and text."""
+"""Name and text of a file."""
 
 
 class MigrationChanged(LadderError):
-    """A migration that was applied has other contents now; restore the file and add a new one."""
+    """The contents of an applied migration have changed; restore the file and add a new one."""
 
 
 class FunctionChanged(LadderError):
@@ -49,26 +50,26 @@ class FunctionChanged(LadderError):
 
 
 class EarlierDatabase(LadderError):
-    """The database was made by an earlier version, whose data is not carried over."""
+    """The database was made by an earlier version, whose data cannot be migrated."""
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationResult:
-    """What a migration did."""
+    """What a call of ``migrate`` did."""
 
     applied: list[str]
-    """Names of the files that ran now, oldest first; ``matches/lease.sql`` for functions."""
+    """Names of the files that ran, oldest first; ``matches/lease.sql`` for functions."""
     waiting: list[str]
-    """Names of the migrations that run after the roll-out."""
+    """Names of the migrations that must run after the roll-out."""
 
 
 def migration_files() -> list[File]:
-    """Every migration, in order of number; of one number ``before`` comes first."""
+    """Returns every migration by number; ``before`` precedes ``after`` of the same number."""
     return sorted(_sql_files(resources.files("ladder.database") / "migrations"), key=_file_order)
 
 
 def function_files() -> list[File]:
-    """Every file of functions, in order of domain and name."""
+    """Returns every file of functions, by domain and name."""
     domains = [folder for folder in resources.files("ladder").iterdir() if folder.is_dir()]
     return sorted(
         (f"{domain.name}/{name}", text) for domain in domains for name, text in _sql_files(domain)
@@ -99,7 +100,7 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
         )
         migrations = migration_files()
         if known.keys() - dict(migrations):
-            # A newer version has migrated this database. Its functions serve this version too.
+            # A newer version has migrated this database. Its functions work with this version too.
             return MigrationResult([], [])
         for name, text in migrations:
             if known.get(name, digest(text)) != digest(text):
@@ -120,15 +121,15 @@ def digest(text: str) -> str:
 
 
 def _refuse_earlier_database(conn: psycopg.Connection) -> None:
-    """Raises EarlierDatabase if migrations ran here, but not our first. Changes nothing."""
+    """Raises EarlierDatabase if migrations ran here without our first one."""
     if conn.execute("select to_regclass('migrations')").fetchone() == (None,):
         return
     names = {name for (name,) in conn.execute("select name from migrations")}
     if names and FIRST not in names:
         raise EarlierDatabase(
-            "this database was made by an earlier version of Pecking Order, whose data is not"
-            " carried over: use a new database (`peck up`: another folder with --state), or remove"
-            " this one"
+            "this database was made by an earlier version of Pecking Order and"
+            " cannot be migrated: use a new database (`peck up`: another folder"
+            " with --state), or remove this one"
         )
 
 
@@ -156,7 +157,7 @@ def _run_migrations(conn: psycopg.Connection, migrations: Sequence[File]) -> lis
 
 
 def _run_changed_functions(conn: psycopg.Connection, migrations: Sequence[File]) -> list[str]:
-    """Runs the files of functions that changed, in one transaction; returns their names."""
+    """Runs the changed files of functions in one transaction; returns their names."""
     current = function_files()
     rows = conn.execute("select name, checksum, defines from function_files").fetchall()
     known = {name: checksum for name, checksum, _ in rows}
@@ -181,9 +182,10 @@ def _run_file(conn: psycopg.Connection, name: str, text: str) -> None:
         found = re.search(r"DROP FUNCTION (.+) first", error.diag.message_hint or "")
         which = f" {found.group(1)}" if found else ""
         raise FunctionChanged(
-            f"{name}:{which}: {error.diag.message_primary}. Processes of the version before still"
-            " call it: give the new function a name of its own, and drop the old one a version"
-            " later, in a migration NNNN_after_drop_NAME.sql"
+            f"{name}:{which}: {error.diag.message_primary}. Processes of the"
+            " previous version still call it: give the new function a new name."
+            " Drop the old one a version later, in a migration"
+            " NNNN_after_drop_NAME.sql"
         ) from None
     conn.execute(
         "insert into function_files (name, checksum, defines) values (%s, %s, %s)"
@@ -210,17 +212,17 @@ def _refuse_undefined_functions(
     for name, forms in rows:
         if len(forms) > defined[name] and name not in dropped:
             raise FunctionChanged(
-                f"the database has {' and '.join(forms)}, the files define {defined[name]} of"
-                " these. Processes of the version before still call the old one: keep it beside"
-                " the new one, and drop it a version later, in a migration"
-                f" NNNN_after_drop_{name}.sql"
+                f"the database has {' and '.join(forms)}, the files define"
+                f" {defined[name]} of these. Processes of the previous version"
+                " still call the old function: keep both. Drop the old one a"
+                f" version later, in a migration NNNN_after_drop_{name}.sql"
             )
 
 
 def ensure_partitions(conn: psycopg.Connection, months_ahead: int) -> list[str]:
-    """Creates the monthly partitions from this month on and returns the names made now.
+    """Creates the monthly partitions from this month on; returns the names of new ones.
 
-    A range whose rows already went to the default partition is left there.
+    A range is skipped if the default partition already has rows of it.
     """
     made = []
     today = datetime.now(UTC)

@@ -1,7 +1,8 @@
-"""The phase of a migration, and what may stand in it.
+"""Determines the phase of a migration and checks its statements.
 
-A roll-out replaces processes one by one, so versions N and N-1 run together on one database. What
-runs before it only adds; what runs after it may take away. ``phase_violations`` reads the SQL text.
+A roll-out replaces processes one by one, so versions N and N-1 use one database together.
+Migrations before the roll-out may only add; those after it may remove. ``phase_violations`` reads
+the SQL text.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ class Phase(Enum):
     """When a migration runs."""
 
     BEFORE = "before"
-    """Before the roll-out, while the version before still runs."""
+    """Before the roll-out, while the previous version still runs."""
     AFTER = "after"
     """After the roll-out, when all processes have the new version."""
 
 
 LATER: Final = "move it to a file NNNN_after_*.sql"
 ANEW: Final = (
-    "add a column beside it, fill both, and drop the old one a version later in NNNN_after_*.sql"
+    "add a new column, fill both, and drop the old one a version later in NNNN_after_*.sql"
 )
 FILLED: Final = (
-    "the version before writes rows without a value: give a default, or move it to a file"
-    " NNNN_after_*.sql"
+    "the previous version writes rows without a value: give a default, or move it"
+    " to a file NNNN_after_*.sql"
 )
-CURRENT: Final = "write it as current text in a .sql file of its domain"
+CURRENT: Final = "write it in a .sql file of its domain"
 FLAGS: Final = re.IGNORECASE | re.DOTALL
 COLUMN: Final = r'(?:if\s+exists\s+)?(?!(?:constraint|not|expression|identity)\b)[\w"]+'
 DESTRUCTIVE: Final = [
@@ -52,7 +53,7 @@ DESTRUCTIVE: Final = [
     )
 ]
 SET_NOT_NULL: Final = re.compile(r"\balter\s+(?:column\s+)?([\w\"]+)\s+set\s+not\s+null", FLAGS)
-CLAUSE: Final = r"(?:[^,()]|\([^()]*(?:\([^()]*\)[^()]*)*\))"  # a comma outside brackets ends it
+CLAUSE: Final = r"(?:[^,()]|\([^()]*(?:\([^()]*\)[^()]*)*\))"  # ends at a comma outside brackets
 ADD_COLUMN: Final = re.compile(rf"\badd\s{CLAUSE}*?\bnot\s+null\b{CLAUSE}*", FLAGS)
 OWN_VALUE: Final = re.compile(r"\b(?:default|generated)\b", FLAGS)
 FUNCTION: Final = re.compile(
@@ -63,17 +64,17 @@ NO_STATEMENT: Final = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'", re.DOTALL
 
 
 def phase_of(name: str) -> Phase:
-    """The phase that a file's name says. Raises ValueError for a name of another form."""
+    """Returns the phase that a file's name gives. Raises ValueError for another form of name."""
     if name == FIRST:
         return Phase.BEFORE
     found = NAME.fullmatch(name)
     if found is None:
-        raise ValueError(f"{name}: call it NNNN_before_*.sql or NNNN_after_*.sql")
+        raise ValueError(f"{name}: name the file NNNN_before_*.sql or NNNN_after_*.sql")
     return Phase(found.group(1))
 
 
 def drops_function(name: str, text: str) -> list[str]:
-    """Names of the functions that an ``after`` file drops."""
+    """Returns the names of the functions that an ``after`` file drops."""
     return (
         DROPPED.findall(_without_comments_and_strings(text))
         if phase_of(name) is Phase.AFTER
@@ -82,7 +83,7 @@ def drops_function(name: str, text: str) -> list[str]:
 
 
 def phase_violations(name: str, text: str) -> list[str]:
-    """What may not stand in this migration: ``file:line: statement; remedy``."""
+    """Returns the forbidden statements of a migration: ``file:line: statement; remedy``."""
     found = [(at, what, CURRENT) for at, what in _find_in_statements(FUNCTION, text)]
     if phase_of(name) is Phase.BEFORE:
         found += [
@@ -96,12 +97,12 @@ def phase_violations(name: str, text: str) -> list[str]:
 
 
 def _without_comments_and_strings(text: str) -> str:
-    """The text with blanks for comments and strings; every place stays the same."""
+    """Replaces comments and strings by blanks; positions stay the same."""
     return NO_STATEMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Every statement and where it starts."""
+    """Yields each statement and its position."""
     for found in re.finditer(r"[^;]+", _without_comments_and_strings(text)):
         yield found.start(), found.group()
 
@@ -113,7 +114,7 @@ def _find_in_statements(pattern: re.Pattern[str], text: str) -> Iterator[tuple[i
 
 
 def _required_columns_without_default(text: str) -> Iterator[tuple[int, str]]:
-    """Columns that may not be null and that no default fills."""
+    """Yields required columns that have no default."""
     for start, statement in _statements(text):
         if not re.match(r"\s*alter\s+table\b", statement, FLAGS):
             continue

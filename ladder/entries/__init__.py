@@ -1,7 +1,7 @@
 """Agents, submissions and entries: from an upload to an entry that plays.
 
-``sending.send`` stores an upload, ``entries.enter`` makes the entry, ``validations.make`` its
-validation match. The result of that match makes the entry active or rejected:
-``lease_decide_entry`` in ``ladder/matches/lease.sql``. ``opening`` makes a league with its first
-season and anchors.
+``submit.submit`` stores an upload, ``entries.enter_season`` creates the entry,
+``validations.make_validation_match`` its validation match. The result of that match makes the entry
+active or rejected: ``lease_decide_entry`` in ``ladder/matches/lease.sql``. ``league_setup`` creates
+a league with its first season and anchors.
 """

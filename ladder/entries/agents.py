@@ -1,4 +1,4 @@
-"""Agents and their submissions (immutable uploads)."""
+"""Creates and reads agents and their submissions (immutable uploads)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SUBMISSION: Final = (
 
 @atomic_function
 def create_named_agent(conn: Connection, team_id: TeamId, name: str, slug: str | None) -> Agent:
-    """A new agent that a person named; a slug is made from the name where none is given.
+    """Creates an agent that a person named; makes the slug from the name if none is given.
 
-    Raises Invalid for a name of which nothing can stand in a slug, Conflict, and LimitReached.
+    Raises Invalid for a name without letters or digits for a slug, Conflict, LimitReached.
     """
     agent = create_agent(conn, team_id, name, slug or slug_of(name))
     quotas.check_agent_quota(conn, team_id)
@@ -38,15 +38,15 @@ def create_named_agent(conn: Connection, team_id: TeamId, name: str, slug: str |
 
 
 def slug_of(name: str) -> str:
-    """A slug made from a name. Raises Invalid."""
+    """Makes a slug from a name. Raises Invalid."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].rstrip("-")
     if not slug:
-        raise Invalid("slug", "give one; the name has no letters a slug takes.")
+        raise Invalid("slug", "give a slug; the name has no letters or digits for one.")
     return slug
 
 
 def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Agent:
-    """A new agent of a team. Raises Conflict when the team has this slug already."""
+    """Creates an agent of a team. Raises Conflict if the team has this slug already."""
     agent_id = AgentId(ids.new_id("age"))
     try:
         with atomic(conn):
@@ -56,7 +56,7 @@ def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Age
             )
     except errors.UniqueViolation:
         raise Conflict(
-            f"your team has an agent {slug!r} already; choose another", field="slug"
+            f"your team already has an agent {slug!r}; choose another slug", field="slug"
         ) from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("team") from None
@@ -64,7 +64,7 @@ def create_agent(conn: Connection, team_id: TeamId, name: str, slug: str) -> Age
 
 
 def get_agent(conn: Connection, agent_id: AgentId) -> Agent:
-    """The agent with this id. Raises NotFound."""
+    """Returns the agent with this id. Raises NotFound."""
     with conn.cursor(row_factory=class_row(Agent)) as cur:
         found = cur.execute(f"{AGENT} where a.id = %s", (agent_id,)).fetchone()
     if found is None:
@@ -73,7 +73,7 @@ def get_agent(conn: Connection, agent_id: AgentId) -> Agent:
 
 
 def find_agent(conn: Connection, team_id: TeamId, slug: str) -> Agent | None:
-    """The team's agent with this slug, or None."""
+    """Returns the team's agent with this slug, or None."""
     with conn.cursor(row_factory=class_row(Agent)) as cur:
         return cur.execute(
             f"{AGENT} where a.team_id = %s and a.slug = %s", (team_id, slug)
@@ -88,7 +88,7 @@ def list_agents(
     after: AgentId | None = None,
     limit: int = 50,
 ) -> list[Agent]:
-    """Agents this viewer may see, of one team or of all, oldest first, from behind ``after``."""
+    """Agents that this viewer may see, of one team or of all, oldest first, after ``after``."""
     seen, values = visibility.visible_agents(viewer)
     with conn.cursor(row_factory=class_row(Agent)) as cur:
         return cur.execute(
@@ -106,7 +106,7 @@ def update_agent(
     open_for_scrims: bool | None = None,
     scrims_per_requester_daily: int | None = None,
 ) -> Agent:
-    """Changes what is given and returns the agent. Raises NotFound."""
+    """Changes the given values and returns the agent. Raises NotFound, Invalid."""
     if scrims_per_requester_daily is not None and scrims_per_requester_daily < 0:
         raise Invalid("scrims_per_requester_daily", "must be 0 or more")
     conn.execute(
@@ -119,18 +119,18 @@ def update_agent(
 
 
 def delete_agent(conn: Connection, agent_id: AgentId) -> None:
-    """Deletes an agent that has no submission. Raises NotFound, Conflict (it has one)."""
+    """Deletes an agent that has no submission. Raises NotFound, or Conflict if it has one."""
     try:
         with atomic(conn):
             gone = conn.execute("delete from agents where id = %s", (agent_id,))
     except errors.ForeignKeyViolation:
-        raise Conflict("the agent has submissions, which are kept; retire its entries") from None
+        raise Conflict("an agent with submissions cannot be deleted; retire its entries") from None
     if gone.rowcount == 0:
         raise NotFound("there is no such agent")
 
 
 def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
-    """Leagues in which the agent has stood on the board."""
+    """Leagues whose board has shown the agent."""
     rows = conn.execute(
         "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
         f" where e.agent_id = %s and {visibility.ON_BOARD} order by 1",
@@ -140,7 +140,7 @@ def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
 
 
 def leagues_of_team(conn: Connection, team_id: TeamId) -> list[LeagueId]:
-    """Leagues in which an agent of the team has stood on the board."""
+    """Leagues whose board has shown an agent of the team."""
     rows = conn.execute(
         "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
         " where e.agent_id in (select id from agents where team_id = %s)"
@@ -161,10 +161,11 @@ def add_submission(
     *,
     url: str | None = None,
 ) -> tuple[Submission, bool]:
-    """The agent's submission with these bytes, and whether it was made now.
+    """Returns the agent's submission with these bytes, and whether it is new.
 
-    Equal bytes for the same agent are the same submission; other agents' files play no part. With
-    ``url`` it is a remote one. Raises NotFound, Conflict (a bundle has the bytes of a remote one).
+    Equal bytes of the same agent are one submission; files of other agents do not matter. ``url``
+    marks a remote submission. Raises NotFound. Raises Conflict if the same bytes exist both as a
+    bundle and as a remote submission.
     """
     try:
         with atomic(conn):
@@ -182,12 +183,14 @@ def add_submission(
         ).fetchone()
     assert found is not None
     if found.url != url:
-        raise Conflict("the same bytes stand here as something else; enter them by another agent")
+        raise Conflict(
+            "the agent already has these bytes as another kind of submission; use another agent"
+        )
     return found, made.rowcount == 1
 
 
 def get_submission(conn: Connection, submission: SubmissionId | int) -> Submission:
-    """The submission with this id or number. Raises NotFound."""
+    """Returns the submission with this id or number. Raises NotFound."""
     column = "number" if isinstance(submission, int) else "id"
     with conn.cursor(row_factory=class_row(Submission)) as cur:
         found = cur.execute(f"{SUBMISSION} where s.{column} = %s", (submission,)).fetchone()
@@ -199,7 +202,7 @@ def get_submission(conn: Connection, submission: SubmissionId | int) -> Submissi
 def list_submissions(
     conn: Connection, agent_id: AgentId, after: SubmissionId | None = None, limit: int = 50
 ) -> list[Submission]:
-    """An agent's submissions, newest first, from behind ``after``."""
+    """An agent's submissions, newest first, older than ``after``."""
     with conn.cursor(row_factory=class_row(Submission)) as cur:
         return cur.execute(
             f"{SUBMISSION} where s.agent_id = %s and (%s::text is null or s.id < %s)"

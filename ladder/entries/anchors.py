@@ -1,7 +1,7 @@
-"""Anchors of a season: reference agents, and agents of its host, that pin its scale.
+"""Adds anchors to a season: reference agents and agents of its host that fix its scale.
 
-Reference agents belong to a team of the instance that nobody is a member of, one agent for each
-folder of ``agents/``, so that the same bytes are one submission in all leagues.
+Reference agents belong to a team without members. Each folder of ``agents/`` is one agent, so the
+same bytes are one submission in all leagues.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from ladder.people.records import Viewer
 TEAM: Final = "Reference agents"
 SLUG: Final = "reference-agents"
 OWN: Final = "sub_"
-"""What begins a name that is the id of a submission."""
+"""Prefix of a name that is the id of a submission."""
 
 
 def refuse_unknown_anchors(game: str, names: Sequence[str]) -> None:
-    """Raises Invalid for the first name that is not a reference agent of this game."""
+    """Raises Invalid for the first name that is no reference agent of the game and no id."""
     known = reference_agents.agent_names(game)
     for name in names:
         if reference_agents.canonical_name(name) not in known and not name.startswith(OWN):
             raise Invalid(
                 "anchors",
-                f"there is no reference agent {name!r}; choose from {', '.join(known) or 'none'},"
-                " or give the id of a submission.",
+                f"the game has no reference agent {name!r}; choose from"
+                f" {', '.join(known) or 'none'}, or give the id of a submission.",
             )
 
 
@@ -46,14 +46,14 @@ def refuse_unknown_anchors(game: str, names: Sequence[str]) -> None:
 def add_anchors(
     conn: Connection, blobs: Blobs, season: Season, names: Sequence[str], by: Viewer, *, fill: bool
 ) -> list[Entry]:
-    """Enters anchors in a season that is there already, as `enter_anchors` does.
+    """Enters anchors in an existing season, as `enter_anchors` does.
 
-    Raises Conflict once uploads are locked, and where new anchors would move the scores that medals
-    are given by.
+    Raises Conflict if uploads are locked, or if new anchors would change the scores that medals
+    depend on.
     """
     refuse_unknown_anchors(season.game, names)
     if season.state != "open":
-        raise Conflict("this season's uploads are locked: open a new season to change its anchors")
+        raise Conflict("uploads of this season are locked: open a new season to change its anchors")
     if season.medals["kind"] == MedalRuleKind.LINES and season.accepted_no:
         raise Conflict(
             "this season gives medals by score, and new anchors would change the scores:"
@@ -66,10 +66,10 @@ def add_anchors(
 def enter_anchors(
     conn: Connection, blobs: Blobs, season: Season, names: Sequence[str], by: Viewer, *, fill: bool
 ) -> list[Entry]:
-    """Enters these anchors, which ``by`` chose: names of reference agents, or ids of its own
-    submissions. With ``fill`` enters more reference agents, until one agent can play.
+    """Enters anchors that ``by`` chose: reference agents by name, or own submissions by id.
 
-    Raises Invalid for an unknown name and Conflict for what competes in the season.
+    ``fill`` enters more reference agents until one agent can play. Raises Invalid for an unknown
+    name, Conflict for a competitor of the season.
     """
     refuse_unknown_anchors(season.game, names)
     entered = []
@@ -101,13 +101,13 @@ def enter_own_anchor(
 
 
 def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: str) -> Entry:
-    """Enters the reference agent of this name, one of ``reference_agents.names``, as an anchor."""
+    """Enters the reference agent with this name as an anchor."""
     name = reference_agents.canonical_name(name)
     team, slug = reference_team(conn), f"{season.game}-{name}".replace("_", "-")[:40]
     agent = agents.find_agent(conn, team, slug)
     if agent is None:
         agent = agents.create_agent(conn, team, reference_agents.title_of(season.game, name), slug)
-    if not agent.open_for_scrims:  # everybody may try an agent against them
+    if not agent.open_for_scrims:  # every team may play scrims against reference agents
         agents.update_agent(conn, agent.id, open_for_scrims=True)
     filename, content = reference_agents.read_bundle(season.game, name)
     stored = blobs.put_bytes(content)
@@ -138,7 +138,7 @@ def fill_empty_seats(conn: Connection, blobs: Blobs, season: Season) -> list[Ent
 
 
 def _reference_digests(game: str) -> dict[str, str]:
-    """Digests of the game's reference agents by name, in the order in which they are offered."""
+    """Digests of the game's reference agents by name, in order of preference."""
     return {
         name: hashlib.sha256(reference_agents.read_bundle(game, name)[1]).hexdigest()
         for name in reference_agents.agents_in_preferred_order(game)
@@ -146,7 +146,7 @@ def _reference_digests(game: str) -> dict[str, str]:
 
 
 def reference_team(conn: Connection) -> TeamId:
-    """The team of nobody that reference agents belong to, made when it is missing."""
+    """Returns the team of the reference agents; creates it if it is missing."""
     conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (SLUG,))
     row = conn.execute(
         "select id from teams t where starts_with(slug, %s) and created_by is null"
@@ -157,5 +157,5 @@ def reference_team(conn: Connection) -> TeamId:
         return TeamId(row[0])
     try:
         return users.create_team(conn, TEAM, SLUG, None).id
-    except Conflict:  # somebody's own team bears the slug
+    except Conflict:  # a team of users has this slug
         return users.create_team(conn, TEAM, f"{SLUG}-{secrets.token_hex(4)}", None).id

@@ -1,8 +1,8 @@
-"""What may come to a season's field, and until when: deadlines of uploads, and what waits for them.
+"""Checks upload deadlines, and whether entries of a locked season still have to play.
 
-An upload is in time when its request began before the deadline, and then has
-``LONGEST_UPLOAD_SECONDS`` to be there. No medal is sealed before the last one can have come, been
-validated and played.
+An upload is in time if its request began before the deadline. Then it may take
+``LONGEST_UPLOAD_SECONDS``. No medal is sealed before the last such upload has been validated and
+played.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ladder.matches import capacity
 
 MAY_STILL_ENTER: Final = 0x656E7472  # "entr": class of the advisory locks, one per season
 LONGEST_UPLOAD_SECONDS: Final = 660.0
-"""Between the first byte of an upload and its entry; one that takes longer began later."""
+"""Longest time from the first byte of an upload to its entry."""
 
 
 def refuse_late_upload(
     conn: Connection, season: Season, team_id: TeamId, waited_seconds: float
 ) -> None:
-    """Raises Conflict where this team may not enter the season with what began to arrive so long
-    ago. Until the caller's transaction ends no medal is sealed.
+    """Raises Conflict if this team's upload, begun ``waited_seconds`` ago, is too late.
 
-    A season that its date has locked takes what began to arrive before; one locked by a host takes
-    nothing but from a team with an extension; and none takes anything once a medal is sealed.
+    If the deadline locked the season, an upload that began earlier is accepted. If a host locked
+    the season, only teams with an extension may upload. After a medal is sealed, no upload is
+    accepted. No medal is sealed before the caller's transaction ends.
     """
     conn.execute(
         "select pg_advisory_xact_lock_shared(%s, hashtext(%s))", (MAY_STILL_ENTER, season.id)
@@ -50,16 +50,17 @@ def refuse_late_upload(
     if league_state == "closed":
         raise Conflict("the league is closed")
     if is_early:
-        raise Conflict(f"the season opens at {season.opens_at.isoformat()}")
+        raise Conflict(f"wait until the season opens at {season.opens_at.isoformat()}")
     if not is_in_time or sealed_medals.sealed_medals_of_season(conn, season.id):
         raise Conflict("uploads to this season are locked")
 
 
 def is_waiting_for_entries(conn: Connection, season_id: SeasonId) -> bool:
-    """Whether the field of a locked season may still grow, or has not all played: somebody enters
-    at this moment, may upload, began to in time, is not validated yet, or has no game and can.
+    """Whether a locked season may still gain entries, or has entries that must still play.
 
-    Where not, nobody enters until the caller's transaction ends.
+    True in any of these cases: an upload is running or may still begin, an entry waits for
+    validation, or an entry can play and has not. If false, no entry is added before the caller's
+    transaction ends.
     """
     alone = conn.execute(
         "select pg_try_advisory_xact_lock(%s, hashtext(%s))", (MAY_STILL_ENTER, season_id)
@@ -77,8 +78,11 @@ def is_waiting_for_entries(conn: Connection, season_id: SeasonId) -> bool:
 
 
 def _has_unplayed_entries(conn: Connection, season_id: SeasonId) -> bool:
-    """Whether somebody who uploaded in time is not validated yet, or has not played, and can. Who
-    was paused before it played is not waited for: its owner could have all wait by resuming it."""
+    """Whether an entry uploaded in time still waits for validation, or for its first match.
+
+    An entry paused before its first match does not count: its owner could delay all others by
+    resuming it.
+    """
     rows = conn.execute(
         "select distinct profile from entries e where season_id = %s and not is_anchor"
         " and (state = 'pending' or state = 'active' and games = 0 and pairing_weight > 0"

@@ -1,4 +1,4 @@
-"""The entry a team stands by because its owner said so; without one it stands by its best."""
+"""Reads and sets the entry that a team declared; otherwise its best entry represents it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ladder.ids import EntryId, SeasonId, TeamId, UserId
 def declared_entry_of_team(
     conn: Connection, season_id: SeasonId, team_id: TeamId
 ) -> EntryId | None:
-    """What the team declared in this season, if it did."""
+    """Entry that the team declared in this season, or None."""
     row = conn.execute(
         "select entry_id from declared_entries where season_id = %s and team_id = %s",
         (season_id, team_id),
@@ -26,9 +26,10 @@ def declare_entry(
     entry_id: EntryId | None,
     by: UserId | None,
 ) -> None:
-    """The team stands by this entry from the next standing on, or by its best again (None).
+    """Makes this entry represent the team from the next standing on; None: its best entry.
 
-    Raises NotFound, Conflict (uploads are locked; the entry is another's, or not active).
+    Raises NotFound. Raises Conflict if uploads are locked, or the entry is another team's or not
+    active.
     """
     season = conn.execute(
         "select state = 'open' and coalesce(least(closes_at, ends_at) > now(), true) from seasons"
@@ -38,7 +39,9 @@ def declare_entry(
     if season is None:
         raise NotFound.of("season")
     if not season[0]:
-        raise Conflict("uploads to this season are locked; teams stand by what they declared")
+        raise Conflict(
+            "uploads to this season are locked; a team's declaration can no longer change"
+        )
     if entry_id is None:
         changed = conn.execute(
             "delete from declared_entries where season_id = %s and team_id = %s",
@@ -68,9 +71,11 @@ def _refuse_undeclarable(
         (entry_id, season_id, team_id),
     ).fetchone()
     if row is None:
-        raise Conflict("it is not this team's in this season", field="entry")
+        raise Conflict("this entry is not the team's, or not in this season", field="entry")
     state, is_anchor = row
     if is_anchor:
-        raise Conflict("reference agents pin the scale; no team stands by one", field="entry")
+        raise Conflict(
+            "a reference agent cannot represent a team; choose another entry", field="entry"
+        )
     if state != "active":
-        raise Conflict(f"it is {state}; a team stands by an active one", field="entry")
+        raise Conflict(f"this entry is {state}; declare an active one", field="entry")

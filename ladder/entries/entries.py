@@ -1,4 +1,4 @@
-"""Entries: a submission in a season. Validation, the daily limit and the rating hang here."""
+"""Creates, reads and retires entries: the participation of a submission in a season."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ladder.people.records import Viewer
 from ladder.profiles import REMOTE
 
 ON_BOARD: Final = (EntryState.ACTIVE, EntryState.PAUSED)
-VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # those a validation match is made for
-VALIDATIONS: Final = 3  # times a validation that came to nothing is made again, the first included
+VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # states with a validation match
+VALIDATIONS: Final = 3  # validation matches before an entry is rejected without a result
 ENTRY: Final = (
     "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
     " t.name as team_name, e.submission_id, b.number as submission_number, e.profile, e.state,"
@@ -46,7 +46,7 @@ class UploadLimits:
     left: int
     resets_at: datetime
     closes_at: datetime | None
-    """When the team's uploads lock; None: at no date."""
+    """When the team's uploads lock; None: no date."""
 
 
 class DailyLimitReached(LimitReached):
@@ -69,22 +69,25 @@ def enter_season(
     count_limit: bool = True,
     waited_seconds: float = 0.0,
 ) -> tuple[Entry, UploadLimits, bool]:
-    """The submission's entry in the season, the team's limits now, and whether it was made now.
+    """Returns the submission's entry in the season, the team's limits, and whether it is new.
 
-    The same submission is the same entry. A remote one that was rejected is validated again, since
-    what answers at an address can be mended. A new entry takes one of the day's uploads (unless
-    ``count_limit`` is false) and gets its validation match, all in the caller's transaction; a
-    repeat takes nothing. The deadline is compared with the moment ``waited_seconds`` ago, when the
-    request began to arrive. A remote submission has the profile ``remote``, whatever is asked for.
-    Raises NotFound, Conflict (season or league not open, no remote agents here, agent or team
-    disqualified), LadderError (bundle too large), DailyLimitReached.
+    A submission has one entry in a season; a repeat changes nothing. A rejected remote submission
+    is validated again, since its owner can repair the agent. A new entry counts as an upload of the
+    day unless ``count_limit`` is false. It gets a validation match in the caller's transaction.
+
+    ``waited_seconds`` is the time since the request began to arrive; that moment must precede the
+    deadline. A remote submission always has the profile ``remote``.
+
+    Raises NotFound. Raises Conflict if the season or league is not open, refuses remote agents, or
+    has disqualified the agent or team. Raises LadderError for a bundle that is too large, and
+    DailyLimitReached.
     """
     season = seasons.get_season(conn, season_id)
     submission = agents.get_submission(conn, submission_id)
     known = _find_entry(conn, season_id, submission_id)
     if known is not None and not (submission.url and known.state is EntryState.REJECTED):
         return known, upload_limits(conn, season_id, submission.team_id), False
-    if not is_anchor:  # whoever makes a season may enter its anchors before it opens
+    if not is_anchor:  # anchors may enter before the season opens
         deadlines.refuse_late_upload(conn, season, submission.team_id, waited_seconds)
     _refuse_excluded(conn, season_id, submission)
     if submission.url is not None:
@@ -126,14 +129,14 @@ def enter_season(
     elif taken is not None:
         _uncount_upload(
             conn, season_id, submission.team_id, taken
-        )  # somebody else was a moment faster
+        )  # another request created the entry a moment earlier
     entry = _find_entry(conn, season_id, submission_id)
     assert entry is not None
     return entry, upload_limits(conn, season_id, submission.team_id), made.rowcount == 1
 
 
 def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
-    """The entry with this id. Raises NotFound."""
+    """Returns the entry with this id. Raises NotFound."""
     found = _select_entries(conn, "where e.id = %s", (entry_id,))
     if not found:
         raise NotFound.of("entry")
@@ -152,9 +155,9 @@ def list_entries(
     after: EntryId | None = None,
     limit: int = 50,
 ) -> list[Entry]:
-    """Entries that fit all that is given, newest first, from behind ``after``.
+    """Entries that match all given arguments, newest first, after ``after``.
 
-    With a ``viewer`` only those it may see, without one all.
+    With a ``viewer``, only entries that the viewer may see.
     """
     seen, values = visibility.visible_entries(viewer) if viewer else visibility.EVERYTHING
     wanted = {
@@ -173,7 +176,7 @@ def list_entries(
 
 
 def upload_limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> UploadLimits:
-    """The team's uploads in this season today (UTC)."""
+    """Returns the team's limit and uploads in this season today (UTC)."""
     day = _today(conn)
     row = conn.execute(
         "select s.daily_limit, coalesce(u.used, 0),"
@@ -191,22 +194,23 @@ def upload_limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Upl
 
 @atomic_function
 def retire_entry(conn: Connection, entry_id: EntryId) -> Entry:
-    """Takes an entry out of play for good; matches under way still count.
+    """Retires an entry for good; matches in flight still count.
 
-    Raises NotFound, Conflict (the season is finished and its board stays as it is).
+    Raises NotFound. Raises Conflict if the season is finished, or if uploads are locked and the
+    team declared the entry.
     """
     entry = get_entry(conn, entry_id)
     if entry.state in ON_BOARD:
         season = seasons.get_season(conn, entry.season_id)
         if season.state == "finished":
-            raise Conflict("the season is finished; who stands on its board stays there")
+            raise Conflict("the season is finished; its entries can no longer be retired")
         stands_by = declared_entry.declared_entry_of_team(conn, season.id, entry.team_id)
         if season.state == "locked" and stands_by == entry_id:
-            raise Conflict("uploads are locked; the entry that its team declared stays")
+            raise Conflict("uploads are locked; the entry that the team declared cannot be retired")
     if entry.validation_match_id is not None and entry.state in VALIDATED:
         lock_matches_and_seasons(conn, [entry.validation_match_id], [entry.season_id])
         matches.void_matches(conn, [entry.validation_match_id], "the entry was withdrawn")
-        entry = get_entry(conn, entry_id)  # its validation may have been over a moment before
+        entry = get_entry(conn, entry_id)  # its validation may have finished a moment earlier
     if entry.state in ON_BOARD:
         take_off_board(conn, entry)
     conn.execute(
@@ -220,7 +224,7 @@ def retire_entry(conn: Connection, entry_id: EntryId) -> Entry:
 def lock_matches_and_seasons(
     conn: Connection, match_ids: Sequence[MatchId], season_ids: Sequence[SeasonId]
 ) -> None:
-    """Locks matches, then seasons, for what is to change their entries too: the order of locks."""
+    """Locks matches, then seasons: the lock order before changing entries."""
     conn.execute(
         "select 1 from matches where id = any (%s) order by id for update", (list(match_ids),)
     )
@@ -231,8 +235,8 @@ def lock_matches_and_seasons(
 
 
 def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) -> None:
-    """Retires an entry that stands on the board; the caller has checked that it may be."""
-    # The board shows one less. The season is locked before the entry, as the lease does it.
+    """Retires an entry that is on the board; the caller has checked that it may retire."""
+    # The board loses a row. The season is locked before the entry, as in the lease.
     conn.execute(
         "update seasons set revision = revision + 1, official_is_stale = true where id = %s",
         (entry.season_id,),
@@ -252,10 +256,10 @@ def take_off_board(conn: Connection, entry: Entry, reason: str | None = None) ->
 
 @atomic_function
 def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
-    """Sees to pending entries past their deadline or whose validation came to nothing.
+    """Handles pending entries past their deadline or with a void validation match.
 
-    Such an entry gets a new validation match, up to VALIDATIONS in all; then it is rejected with
-    our fault named and the day's upload is given back. Returns the entries touched.
+    Such an entry gets up to VALIDATIONS validation matches. Then it is rejected, the reason names
+    our fault, and the upload no longer counts. Returns the changed entries.
     """
     due = conn.execute(
         "select id, season_id, team_id, validation_match_id, validations, taken_day from entries"
@@ -272,7 +276,7 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
             (entry_id, match_id),
         ).fetchone()
         if still is None:
-            continue  # decided by a result while we looked
+            continue  # a result decided the entry meanwhile
         if made < VALIDATIONS:
             validations.make_validation_match(conn, seasons.get_season(conn, season_id), entry_id)
         else:
@@ -280,8 +284,8 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
                 "update entries set state = 'rejected', deadline_at = null, taken_day = null,"
                 " reason = %s where id = %s",
                 (
-                    f"our fault, not yours: {made} validation matches could not be played;"
-                    " the day's upload is given back, please submit again",
+                    f"our fault, not yours: {made} validation matches could not be"
+                    " played; the upload does not count, please submit again",
                     entry_id,
                 ),
             )
@@ -292,15 +296,14 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
 
 
 def pairing_candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
-    """The season's active entries for the pairing, from maintained columns alone; not those that
-    rest after a strike."""
+    """Active entries of the season for pairing, except those that rest after a strike."""
     return candidates_by_season(conn, [season_id])[season_id]
 
 
 def candidates_by_season(
     conn: Connection, season_ids: Collection[SeasonId], *, with_pending: bool = False
 ) -> dict[SeasonId, list[Candidate]]:
-    """The candidates of several seasons; ``with_pending`` adds entries that wait for validation."""
+    """Candidates of several seasons; ``with_pending`` adds entries that wait for validation."""
     found: dict[SeasonId, list[Candidate]] = {season_id: [] for season_id in season_ids}
     rows = conn.execute(
         "select e.season_id, e.id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
@@ -318,7 +321,7 @@ def candidates_by_season(
 def _validate_again(
     conn: Connection, season: Season, known: Entry, taken: date | None
 ) -> tuple[Entry, UploadLimits, bool]:
-    """The rejected entry, pending anew."""
+    """Makes a rejected entry pending again."""
     made = conn.execute(
         "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
         " where id = %s and state = 'rejected'",
@@ -327,7 +330,9 @@ def _validate_again(
     if made.rowcount == 1:
         validations.make_validation_match(conn, season, known.id)
     elif taken is not None:
-        _uncount_upload(conn, season.id, known.team_id, taken)  # somebody was a moment faster
+        _uncount_upload(
+            conn, season.id, known.team_id, taken
+        )  # another request was a moment earlier
     told = upload_limits(conn, season.id, known.team_id)
     return get_entry(conn, known.id), told, made.rowcount == 1
 
@@ -335,11 +340,10 @@ def _validate_again(
 def _refuse_remote(season: Season, is_anchor: bool) -> None:
     if not season.remote_agents:
         raise Conflict(
-            "this season takes no remote agents: upload a bundle, or ask the host for a season with"
-            " remote agents"
+            "upload a bundle: this season takes no remote agents; or ask the host for one that does"
         )
     if is_anchor:
-        raise Conflict("a reference agent pins the scale and must stay the same: give a bundle")
+        raise Conflict("give a bundle: an anchor fixes the scale and must not change")
 
 
 def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submission) -> None:
@@ -376,7 +380,7 @@ def _uncount_upload(conn: Connection, season_id: SeasonId, team_id: TeamId, day:
 
 
 def _today(conn: Connection) -> date:
-    """The UTC day by the database's clock, the same for every process."""
+    """Returns the UTC day by the database's clock, which all processes share."""
     row = conn.execute("select (now() at time zone 'utc')::date").fetchone()
     assert row is not None
     today: date = row[0]

@@ -1,13 +1,13 @@
 -- Strikes of remote entries. The third strike pauses an entry; it keeps its rank and is not paired.
 
--- How long a paused entry waits for its next validation match, after so many tries.
+-- Returns the wait of a paused entry before its next validation match, after p_tries tries.
 create or replace function remote_retry_delay(p_tries integer) returns interval
 language sql immutable as $$
     select case p_tries when 0 then interval '10 minutes' when 1 then interval '1 hour'
                         when 2 then interval '6 hours' else interval '24 hours' end
 $$;
 
--- How long an entry gets no further strike after one, so a restart of a server costs one strike.
+-- Returns the time after a strike without another one. So a restart of a server costs one strike.
 create or replace function remote_rest_period() returns interval language sql immutable as $$
     select interval '1 minute'
 $$;

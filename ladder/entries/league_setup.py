@@ -1,4 +1,4 @@
-"""Opening a league: it is made with its first season, anchors and agents for its empty seats."""
+"""Creates a league with its first season, its anchors, and agents for empty seats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ladder.people.records import Viewer
 
 @dataclass(frozen=True, slots=True)
 class OpenedLeague:
-    """A league as it was made."""
+    """A new league with its season and anchors."""
 
     league: League
     season: Season | None
@@ -31,13 +31,13 @@ class OpenedLeague:
 def open_league(
     conn: Connection, blobs: Blobs, asked: NewLeague, game: Game[Any], by: Viewer
 ) -> OpenedLeague:
-    """Makes all that is asked for, or nothing; ``by`` becomes its host.
+    """Creates everything that the request asks for, or nothing; ``by`` becomes host.
 
-    Raises Invalid for a value that cannot be, Conflict when the slug is taken, LimitReached, and
-    what `anchors.enter` raises.
+    Raises Invalid for a wrong value, Conflict if the slug is taken, LimitReached, and the errors of
+    `anchors.enter_anchors`.
     """
     if asked.anchors and asked.season is None:
-        raise Invalid("anchors", "anchors enter a season; give a season too.")
+        raise Invalid("anchors", "anchors need a season; give a season too.")
     anchors.refuse_unknown_anchors(game.name, asked.anchors)
     league = make_league(conn, asked, by.user_id)
     if asked.season is None:
@@ -46,6 +46,6 @@ def open_league(
         season = make_season(conn, league, asked.season, game)
     except Invalid as error:
         raise error.within("season") from None
-    league = leagues.get_league(conn, league.id)  # with what its season changed
+    league = leagues.get_league(conn, league.id)  # the season changed the league's row
     entered = anchors.enter_anchors(conn, blobs, season, asked.anchors, by, fill=asked.fill)
     return OpenedLeague(league, season, entered)

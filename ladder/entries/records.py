@@ -1,4 +1,4 @@
-"""Agents, submissions and entries as the database has them."""
+"""Records of agents, submissions and entries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class EntryState(StrEnum):
     ACTIVE = "active"
     """Plays rated matches."""
     PAUSED = "paused"
-    """A remote agent that was away: it keeps its place, is not paired, and is tried again."""
+    """Its remote agent was unreachable; the entry keeps its rank, is not paired and is retried."""
     REJECTED = "rejected"
     """Failed validation; the reason says why."""
     RETIRED = "retired"
-    """Keeps its history and plays no more."""
+    """Keeps its history and plays no more matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Submission:
     message: str
     created_at: datetime
     url: str | None
-    """Where a remote agent answers, for its team alone; None: a bundle."""
+    """Address of a remote agent, for its team alone; None: a bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +77,16 @@ class Entry:
     created_at: datetime
     activated_at: datetime | None
     disqualified_at: datetime | None
-    """Its state is retired then, and its results do not count officially."""
+    """When it was disqualified. It is then retired, and its results do not count officially."""
     is_rated: bool
-    """False where matches have one seat: ``mu`` and ``sigma`` say nothing there."""
+    """False if matches have one seat; ``mu`` and ``sigma`` then mean nothing."""
     strikes: int
-    """Rated matches that a remote agent was away in, or did not answer; the third pauses it."""
+    """Rated matches in which the remote agent did not answer; the third pauses the entry."""
     paused_at: datetime | None
     next_try_at: datetime | None
-    """While it is paused: when it is tried again; None while it is being tried."""
+    """Time of a paused entry's next try; None during a try."""
 
     @property
     def remote(self) -> bool:
-        """Whether it runs at an address of its owner's."""
+        """Whether the agent runs at an address of its owner."""
         return self.profile == REMOTE

@@ -1,6 +1,6 @@
-"""Reference agents as they lie in ``agents/``, each folder as the file that would be uploaded.
+"""Reads the reference agents in ``agents/`` and makes bundles of their folders.
 
-Python wants underscores in the folders' names; people see hyphens and may type both.
+The folders' names have underscores for Python. People see hyphens and may type either.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ FIRST: Final[dict[str, tuple[str, ...]]] = {
     "golad": ("random", "pass", "kill", "greedy-kills", "greedy", "search"),
     "snake": ("uniform", "cycle", "shortest-path", "cycle-repair", "rollouts"),
 }
-"""Names by game, in the order in which seasons take them; those left out come after."""
+"""Names by game, in the order in which seasons take them; other names come later."""
 TITLES: Final = {("snake", "cycle"): "Hamiltonian Cycle"}
-"""By game and name, where the title is not the name itself."""
+"""Titles by game and name, where the title differs from the name."""
 
 
 def agent_names(game: str) -> list[str]:
-    """The reference agents that this game has, in order of their names."""
+    """Names of the game's reference agents, in order."""
     found = {file.parent.name for name in ENTRANCES for file in (AGENTS / game).glob(f"*/{name}")}
     return sorted(map(canonical_name, found))
 
 
 def agents_in_preferred_order(game: str) -> list[str]:
-    """The same, those of ``FIRST`` first."""
+    """Names of the game's reference agents; those of ``FIRST`` come first."""
     found = agent_names(game)
     return list(dict.fromkeys([*(name for name in FIRST.get(game, ()) if name in found), *found]))
 
 
 def title_of(game: str, name: str) -> str:
-    """What people call the reference agent of this name: ``Random Legal``."""
+    """Returns the title of a reference agent, such as ``Random Legal``."""
     return TITLES.get((game, canonical_name(name)), canonical_name(name).replace("-", " ").title())
 
 
 def canonical_name(name: str) -> str:
-    """The one name of a reference agent: ``a-b`` for ``a-b``, ``a_b`` and ``A B``."""
+    """Returns the standard spelling of a name: ``a-b`` for ``a-b``, ``a_b`` and ``A B``."""
     return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def folder_of(name: str) -> str:
-    """The folder of the reference agent with this name."""
+    """Returns the folder of a reference agent."""
     return canonical_name(name).replace("-", "_")
 
 
 def read_bundle(game: str, name: str) -> tuple[str, bytes]:
-    """File name and bytes of one of ``agent_names``: its only file as it is, else a zip of all.
+    """Returns file name and bytes: the only file of the folder, else a zip of all files.
 
     Equal folders give equal bytes, so an agent is one submission in all leagues.
     """

@@ -1,10 +1,11 @@
-"""Remote agents that do not answer: strikes, pauses, tries, and an end to it.
+"""Handles remote agents that do not answer: strikes, pauses, tries, retirement.
 
-An entry whose agent was away in a rated match gets a strike and rests for a minute; ten answered
-matches in a row take a strike away, and the third pauses it (``remote_strike`` and
-``remote_count_answers`` in the SQL): it stands on the board and is paired no more. It is tried by
-validation matches, by the instance in growing steps and by its owner at any time; one that passes
-has it play again. Of a paused entry either ``next_try_at`` is set or, while a try is under way,
+An entry gets a strike if its agent is unreachable in a rated match, and rests for a minute. Ten
+answered matches in a row remove a strike. The third strike pauses the entry (``remote_strike`` and
+``remote_count_answers`` in the SQL): it keeps its rank and is not paired.
+
+A try is a validation match. The instance makes tries at growing intervals, and the owner may ask
+for one. An entry that passes plays again. A paused entry has ``next_try_at`` set or, during a try,
 ``deadline_at``.
 """
 
@@ -28,26 +29,24 @@ from ladder.matches import lease, matches
 GIVEN_UP_AFTER: Final = timedelta(days=7)
 GIVEN_UP: Final = "it was away for 7 days; once it answers, submit it under another path"
 SECONDS_BETWEEN_TRIES: Final = timedelta(minutes=1)
-"""Between two tries that an owner asks for; each may be a whole match."""
+"""Least time between two tries that an owner asks for; a try may be a whole match."""
 
 
 class RetriedTooSoon(LimitReached):
     """The paused entry was tried less than a minute ago."""
 
     def _told(self) -> str:
-        return (
-            f"it was tried less than a minute ago; it can be tried again from {self._moment()} on"
-        )
+        return f"it was tried less than a minute ago; try again from {self._moment()} on"
 
 
 def void_for_unreachable_agents(
     conn: Connection, match_id: MatchId, attempt: int, worker: str, reasons: Mapping[int, str]
 ) -> bool:
-    """Gives up a rated match that could not be played since the agents in these seats were away.
+    """Voids a rated match because the agents in these seats were unreachable.
 
-    It is void and rates nobody; their entries get a strike with the reason, for their owner. False:
-    this attempt no longer held the match. Raises ProtocolError for a match that is not rated and
-    for seats that are not remote.
+    A void match rates nobody. Their entries get a strike with the reason, which only the owner
+    sees. Returns False if this attempt no longer held the match. Raises ProtocolError if the match
+    is not rated or a seat is not remote.
     """
     with lease.protocol_errors():
         row = conn.execute(
@@ -59,8 +58,10 @@ def void_for_unreachable_agents(
 
 
 def seasons_open_to_remote_agents(conn: Connection, limit: int = 50) -> list[tuple[Season, League]]:
-    """Seasons that take remote agents and uploads now, with their leagues, newest of all leagues
-    first; who may enter is another question."""
+    """Seasons that now take uploads of remote agents, with their leagues; newest first.
+
+    The caller checks who may enter.
+    """
     rows = conn.execute(
         "select s.id from seasons s join leagues l on l.id = s.league_id where s.remote_agents"
         " and s.state = 'open' and l.state <> 'closed' and s.opens_at <= now()"
@@ -72,18 +73,18 @@ def seasons_open_to_remote_agents(conn: Connection, limit: int = 50) -> list[tup
 
 @atomic_function
 def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
-    """Tries a paused entry now, because its owner asks for it.
+    """Tries a paused entry now because its owner asks for it.
 
-    Raises NotFound, Conflict (it is not paused, it is being tried, nothing is played there any
-    more), LimitReached (it was tried a moment ago).
+    Raises NotFound. Raises Conflict if the entry is not paused, a try is running, or the season is
+    over. Raises LimitReached if a try ended less than a minute ago.
     """
     entry, season = _lock_entry_and_season(conn, entry_id)
     if entry.state is not EntryState.PAUSED:
-        raise Conflict(f"the entry is {entry.state}; only a paused one is resumed")
+        raise Conflict(f"the entry is {entry.state}; only a paused entry can be resumed")
     if entry.next_try_at is None and entry.deadline_at is not None:
-        raise Conflict("it is being tried at this moment: wait for the end of its match")
+        raise Conflict("wait for the end of the running try")
     if not _season_is_playing(conn, season):
-        raise Conflict("the season is over or its league is closed; nothing is played there")
+        raise Conflict("the season is over or its league is closed; no matches are played")
     row = conn.execute(
         "select finished_at + %s from matches where id = %s and finished_at > %s"
         " and finished_at + %s > now()",
@@ -97,10 +98,9 @@ def retry_paused_entry(conn: Connection, entry_id: EntryId) -> Entry:
 
 @atomic_function
 def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
-    """Tries the paused entries whose time has come, and retires those that were away for too long.
+    """Tries paused entries that are due, and retires those that were unreachable too long.
 
-    A try that came to nothing through no fault of theirs is made again after the same wait.
-    Returns the entries touched.
+    A try that fails through our fault is repeated after the same wait. Returns the changed entries.
     """
     due = conn.execute(
         "select id, season_id, validation_match_id, deadline_at is not null from entries"
@@ -120,7 +120,7 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
             or entry.validation_match_id != match_id
             or moment is None
         ):
-            continue  # decided while we looked
+            continue  # the entry changed meanwhile
         touched.append(EntryId(entry_id))
         if is_tried or not _season_is_playing(conn, season):
             _wait_until_next_try(conn, entry_id, season)
@@ -133,7 +133,7 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
 
 
 def _lock_entry_and_season(conn: Connection, entry_id: EntryId) -> tuple[Entry, Season]:
-    """The entry and its season as they stand, until the caller's transaction ends."""
+    """Locks and returns the entry and its season, until the caller's transaction ends."""
     season_id = entries.get_entry(conn, entry_id).season_id
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     conn.execute("select 1 from entries where id = %s for update", (entry_id,))
@@ -151,7 +151,7 @@ def _season_is_playing(conn: Connection, season: Season) -> bool:
 
 
 def _unreachable_too_long(conn: Connection, entry: Entry, season: Season) -> bool:
-    """Whether it was away for too long; what its team declared stays once uploads are locked."""
+    """Whether the entry was paused too long; a declared entry stays once uploads are locked."""
     row = conn.execute("select now() - %s >= %s", (entry.paused_at, GIVEN_UP_AFTER)).fetchone()
     stays = season.state == "locked" and entry.id == declared_entry.declared_entry_of_team(
         conn, season.id, entry.team_id
@@ -160,7 +160,7 @@ def _unreachable_too_long(conn: Connection, entry: Entry, season: Season) -> boo
 
 
 def _wait_until_next_try(conn: Connection, entry_id: EntryId, season: Season) -> None:
-    """Until its next look; none comes once the season is finished, whose board stays as it is."""
+    """Sets the time of the next try; none after the season is finished."""
     conn.execute(
         "update entries set deadline_at = null,"
         " next_try_at = case when %s then null else now() + remote_retry_delay(tries) end"

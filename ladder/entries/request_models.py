@@ -1,4 +1,4 @@
-"""What people ask for when they send an agent, with the bounds of each value."""
+"""Request models for submitting an agent, with the bounds of each value."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ class NewRemote(BaseModel):
         str,
         Field(
             max_length=2000,
-            description="where it answers Battlesnake's requests; put a secret into the path, since"
-            " whoever knows the address may submit it",
+            description="address that answers Battlesnake's requests; put a secret into the path,"
+            " because anybody who knows the address may submit it",
         ),
     ]
     api: Literal["1", "2017"] = Field(
-        default="1", description="which version of Battlesnake's API it speaks"
+        default="1", description="version of Battlesnake's API that the agent supports"
     )
     message: Line = ""
 
 
 class Declaration(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    entry: Annotated[Key | None, Field(description="null: by the best again")]
+    entry: Annotated[
+        Key | None, Field(description="entry that represents the team; null: its best entry")
+    ]

@@ -1,4 +1,4 @@
-"""Sending an agent: its bytes become a submission, which may enter a season at once."""
+"""Submits an agent: stores its bytes as a submission, which may also enter a season."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMOTE_FILENAME: Final = "remote.json"
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """The bytes of a submission as they are stored, and what its owner says of them."""
+    """The stored bytes of a submission, and the owner's message."""
 
     digest: str
     """SHA-256."""
@@ -30,7 +30,7 @@ class Upload:
     filename: str
     message: str = ""
     url: str | None = None
-    """Where a remote agent answers; the bytes are its manifest then."""
+    """Address of a remote agent; the bytes are then its manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class SeasonToEnter:
     season: Season
     profile: str = "numpy"
     waited_seconds: float = 0.0
-    """Since the request began to arrive; its deadline is compared with that moment."""
+    """Seconds since the request began to arrive; that moment must precede the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitResult:
-    """What an upload made."""
+    """What an upload created."""
 
     submission: Submission
     is_new: bool
-    """Whether it made a submission or an entry; a repeat makes none."""
+    """Whether the upload created a submission or an entry; a repeat creates none."""
     entry: Entry | None = None
     limits: UploadLimits | None = None
-    """The team's uploads of the day, where a season was entered."""
+    """The team's uploads of the day, if it entered a season."""
 
 
 @atomic_function
@@ -63,9 +63,9 @@ def submit(
     by: UserId | None,
     into: SeasonToEnter | None,
 ) -> SubmitResult:
-    """Makes the submission, and with ``into`` its entry.
+    """Creates the submission, and with ``into`` its entry.
 
-    Raises LimitReached and what `agents.add_submission` and `entries.enter` raise.
+    Raises LimitReached and the errors of `agents.add_submission` and `entries.enter_season`.
     """
     submission, is_new = agents.add_submission(
         conn,
@@ -92,16 +92,15 @@ def submit(
 
 
 def remote_upload(manifest: bytes, url: str, message: str) -> Upload:
-    """A remote agent as a submission; ``manifest`` is what is stored of it."""
+    """Returns the upload of a remote agent; ``manifest`` is stored."""
     digest = hashlib.sha256(manifest).hexdigest()
     return Upload(digest, len(manifest), REMOTE_FILENAME, message, url)
 
 
 def refuse_unsupported_game(season: Season, game: Game[Any] | None) -> None:
-    """Raises Conflict where no season of the game can have remote agents; whether this one has
-    them is another question."""
+    """Raises Conflict if no season of the game can take remote agents."""
     if game is not None and not season.remote_agents and not supports_remote(game):
         raise Conflict(
-            f"{game.title} is not played by remote agents: they are asked in Battlesnake's API, in"
-            " which it cannot be told; upload a bundle"
+            "upload a bundle: remote agents use Battlesnake's API, which cannot"
+            f" express {game.title}"
         )

@@ -1,4 +1,4 @@
-"""Validation matches: copies of an entry in all seats, and how long it waits for one."""
+"""Creates validation matches (copies of an entry in all seats) and estimates their wait."""
 
 from __future__ import annotations
 
@@ -13,29 +13,31 @@ from ladder.matches import capacity, matches
 from ladder.matches import workers as matches_workers
 from ladder.matches.records import LineupSeat
 
-PLAY_SECONDS: Final = 4500.0  # a validation match may take this long besides its wait in the queue
-ETA_SAMPLE: Final = 20  # recent validations whose duration tells the next one's
+PLAY_SECONDS: Final = 4500.0  # longest time of a validation match after its wait in the queue
+ETA_SAMPLE: Final = 20  # recent validations whose duration predicts the next one
 FIRST_SECONDS: Final = 10.0
-"""What the first validation of all is taken to last. Those of 22 reference agents took 4 s
-on average on two busy cores, and at most 32 s."""
+"""Assumed duration of the first validation. Measured on two busy cores with 22 reference agents:
+mean 4 s, longest 32 s.
+"""
 
 LATE: Final = "BoxLate:"
-"""How the detail of an attempt begins that got no box in time: with the error's name."""
+"""Start of the detail of an attempt that got no box in time: the error's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
     position: int
-    """Validations to be started before this one; 0: it is next or under way."""
+    """Number of validations that start before this one; 0: next or running."""
     eta_seconds: float | None
-    """Until its validation should be over; None while no live worker serves the queue."""
+    """Seconds until the validation should end; None while no live worker serves the queue."""
     reason: str | None = None
-    """What it needs and no node has, as "no node serves profile torch now; ...", or why its last
-    attempt had no result."""
+    """What the entry needs and no node has, or why its last attempt had no result. For example: "no
+    node serves profile torch now; ...".
+    """
 
 
 def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
-    """Makes the entry's next validation match; it has a deadline from then on."""
+    """Creates the entry's next validation match and sets its deadline."""
     row = conn.execute(
         "select e.submission_id, e.agent_id, e.team_id, e.profile, (select count(*) from entries o"
         "   where o.state = 'pending' and o.team_id = e.team_id and o.id <> e.id)"
@@ -57,11 +59,11 @@ def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -
 
 
 def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
-    """Where an entry waits for its validation; None when it does not.
+    """Returns the place of an entry in the validation queue; None if it does not wait.
 
-    The time is the mean of the season's last validations, else of all last validations, spread over
-    the slots that serve them.
-    One that runs is taken to need half as long again, as quick ones have ended by then.
+    The estimate uses the mean duration of the season's last validations, else of all last
+    validations. It divides the work by the slots that serve the queue. A running match is assumed
+    to need half of its time so far again, because quick matches have ended by then.
     """
     row = conn.execute(
         "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
@@ -105,10 +107,14 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
 
 
 def _reason_for_repeat(attempts: int, most: int, detail: str | None) -> str | None:
-    """Why the last attempt had no result; None if there was none. The text of an attempt may hold
-    facts about the host, so owners see one of two fixed sentences instead."""
+    """Returns why the last attempt had no result; None if there was no attempt.
+
+    The attempt's own text may hold facts about the host. So owners see one of two fixed sentences.
+    """
     if detail is None:
         return None
     is_late = detail.startswith(LATE)
-    why = "no box was ready in time, as the host is busy" if is_late else "the host had a fault"
-    return f"{attempts} of {most} attempts were used: in the last one {why}; it is played again"
+    why = "no box was ready in time because the host is busy" if is_late else "the host had a fault"
+    return (
+        f"{attempts} of {most} attempts were used: in the last one {why}; it will be played again"
+    )

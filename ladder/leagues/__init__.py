@@ -1,6 +1,6 @@
-"""Leagues, their members, and their seasons.
+"""Leagues, their members and their seasons.
 
-``requests`` has the bounds of each field that a host gives. ``making`` checks a season against its
-game and makes it. ``seasons`` reads, locks and finishes seasons. ``medals`` has the rules by which
-medals are given.
+``request_models`` has the bounds of each field that a host gives. ``season_creation`` checks a
+season against its game and creates it. ``seasons`` reads, locks and finishes seasons. ``medals``
+has the rules that award medals.
 """

@@ -1,4 +1,4 @@
-"""One team's extension: its uploads to a season close later than those of the others."""
+"""Gives one team a later upload deadline in a season."""
 
 from __future__ import annotations
 
@@ -31,28 +31,29 @@ def extend_deadline(
     by: UserId | None,
     reason: str,
 ) -> Extension:
-    """Sets when this team's uploads close, also where the season is locked before; audited.
+    """Sets when this team's uploads close, even in a locked season; writes an audit entry.
 
-    Setting it again replaces it. ``team`` is an id or slug. Raises NotFound for a team that has
-    nobody in the league, LadderError for a moment not between the season's own deadlines, Conflict
-    for a finished season and for one whose medals are sealed: as long as an extension is in force,
-    none is.
+    A later call replaces the extension. ``team`` is an id or slug. Raises NotFound for a team
+    without members or entries in the league. Raises LadderError for a moment outside the season's
+    deadlines. Raises Conflict if the season is finished or has sealed medals.
+
+    While an extension is in force, no medal is sealed.
     """
-    # The standings are made from it: none is, with medals sealed, while this is decided.
+    # Standings lock this row, so no medal is sealed until this transaction ends.
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     season = seasons.get_season(conn, season_id)
     if season.state == "finished":
-        raise Conflict("the season is finished; its standings stay as they are")
+        raise Conflict("the season is finished; its standings can no longer change")
     if sealed_medals.sealed_medals_of_season(conn, season_id):
         raise Conflict("medals are sealed; uploads stay locked until the end of the season")
     if season.closes_at is not None and closes_at <= season.closes_at:
         raise Invalid(
             "closes_at",
-            f"uploads of all teams close at {season.closes_at.isoformat()}; give a later moment",
+            f"give a later moment: uploads of all teams close at {season.closes_at.isoformat()}",
         )
     if season.ends_at is not None and closes_at > season.ends_at:
         raise Invalid(
-            "closes_at", f"the season ends at {season.ends_at.isoformat()}; give an earlier moment"
+            "closes_at", f"give an earlier moment: the season ends at {season.ends_at.isoformat()}"
         )
     row = conn.execute(
         "select t.id from teams t where %s in (t.id, t.slug) and (exists (select 1 from entries e"
@@ -91,13 +92,13 @@ def extend_deadline(
 
 
 def extension_of_team(conn: Connection, season_id: SeasonId, team_id: TeamId) -> Extension | None:
-    """The team's extension, if it has one."""
+    """Returns the team's extension, or None."""
     found = [each for each in list_extensions(conn, season_id) if each.team_id == team_id]
     return found[0] if found else None
 
 
 def list_extensions(conn: Connection, season_id: SeasonId) -> list[Extension]:
-    """The extensions of a season, by team."""
+    """Returns the extensions of a season, by team."""
     with conn.cursor(row_factory=class_row(Extension)) as cur:
         return cur.execute(
             "select x.team_id, t.name as team_name, x.closes_at from extensions x"

@@ -1,8 +1,7 @@
-"""Invitation codes of a league, joining by one, and what members agreed to at joining.
+"""Creates invitation codes, adds members by code, and records what they agreed to.
 
-A code is ``join_`` and 24 random characters; only its SHA-256 is stored. What a member agreed to
-stands with the membership: the digest of the text (``ladder.leagues.terms``) and the settings it
-told.
+A code is ``join_`` and 24 random characters; only its SHA-256 is stored. The membership stores what
+its member agreed to: the digest of the terms (``ladder.leagues.terms``) and the settings in them.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ INVITATION: Final = (
     " from invitations i"
 )
 WRONG_CODE: Final = (
-    "code: it is mistyped, expired, revoked or used up; ask the host of the league for a new one"
+    "code: ask the host of the league for a new one; it is mistyped, expired, revoked or used up"
 )
 ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.HOST)
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """What may be told of a code: everything but its text."""
+    """An invitation without the text of its code."""
 
     id: InvitationId
     league_id: LeagueId
@@ -57,7 +56,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a member agreed to; digest and moment are None for one whom a host added."""
+    """Terms that a member agreed to. If a host added the member, digest and moment are None."""
 
     visibility: Visibility
     replays: ReplayVisibility
@@ -76,14 +75,15 @@ def create_invitation(
     max_uses: int | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Invitation, str]:
-    """A new invitation and its code, which is told this once.
+    """Creates an invitation; returns it and its code, which is shown only once.
 
-    Raises Conflict in a private league, whose members are named by its hosts; Invalid for the role
-    of host, LimitReached.
+    Raises Conflict in a private league, where hosts add members. Raises Invalid for the role of
+    host, and LimitReached.
     """
     if leagues.get_league(conn, league_id).visibility is Visibility.PRIVATE:
         raise Conflict(
-            "visibility: a private league takes no codes; change it to invitation, or give roles"
+            "visibility: change it to invitation, or add members by role; a"
+            " private league takes no codes"
         )
     made = create_roster_invitation(
         conn,
@@ -108,9 +108,9 @@ def create_roster_invitation(
     max_uses: int | None,
     expires_at: datetime | None = None,
 ) -> tuple[Invitation, str]:
-    """The same in any league: for somebody whom a host named."""
+    """Creates an invitation for a person on the roster; works in any league."""
     if LeagueRole(role) is LeagueRole.HOST:
-        raise Invalid("role", "a code makes competitors or viewers; hosts are named by a host")
+        raise Invalid("role", "a code can make competitors or viewers; only a host can make hosts")
     code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
     invitation_id = InvitationId(ids.new_id("inv"))
     conn.execute(
@@ -133,7 +133,7 @@ def create_roster_invitation(
 def get_invitation(
     conn: Connection, league_id: LeagueId, invitation_id: InvitationId
 ) -> Invitation:
-    """An invitation of this league. Raises NotFound."""
+    """Returns an invitation of this league. Raises NotFound."""
     found = _select_invitations(
         conn, "where i.id = %s and i.league_id = %s", (invitation_id, league_id)
     )
@@ -145,7 +145,7 @@ def get_invitation(
 def list_invitations(
     conn: Connection, league_id: LeagueId, after: InvitationId | None = None, limit: int = 50
 ) -> list[Invitation]:
-    """A league's invitations, newest first, revoked and used up ones included."""
+    """A league's invitations, newest first, including revoked and used ones."""
     return _select_invitations(
         conn,
         "where i.league_id = %s and (%s::text is null or i.id < %s) order by i.id desc limit %s",
@@ -156,7 +156,7 @@ def list_invitations(
 def revoke_invitation(
     conn: Connection, league_id: LeagueId, invitation_id: InvitationId
 ) -> Invitation:
-    """Ends a code now; who joined by it stays. A second time is no error. Raises NotFound."""
+    """Revokes a code; its members stay. A repeat is no error. Raises NotFound."""
     conn.execute(
         "update invitations set revoked_at = coalesce(revoked_at, now())"
         " where id = %s and league_id = %s",
@@ -166,9 +166,9 @@ def revoke_invitation(
 
 
 def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation, League]:
-    """What this code admits this person to. Raises NotFound, with one sentence for every reason.
+    """Returns the invitation and league of a code. Raises NotFound, one message for all reasons.
 
-    A code that a member joined by before is good for as long as it is not revoked.
+    For a person who has already joined by the code, it stays valid until revoked.
     """
     found = _select_invitations(
         conn,
@@ -189,20 +189,22 @@ def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation,
 def join_league(
     conn: Connection, user_id: UserId, code: str, terms_digest: str
 ) -> tuple[Invitation, League, LeagueRole]:
-    """Makes the person a member who agreed to the league's terms; with the role they now have.
+    """Makes a person a member who agreed to the terms; returns the new role too.
 
-    Nobody loses a role by a code. A competitor without a team gets one of their own name. Raises
-    NotFound for the code, Conflict when the terms are not those of this moment.
+    A code never lowers a role. A competitor without a team gets one with their own name. Raises
+    NotFound for the code. Raises Conflict if the digest is not that of the current terms.
     """
     _, league = read_code(conn, user_id, code)
     _lock_league(conn, league.id)
-    # One after the other, so that a code admits no more people than it says.
+    # Lock the code, so it admits no more people than its limit.
     conn.execute(
         "select 1 from invitations where hash = %s for update", (_hash_code(code.strip()),)
     )
     invitation, league = read_code(conn, user_id, code)
     if terms_digest != terms.terms_digest(*terms.settings_of_league(league)):
-        raise Conflict("terms: they are not, or no longer, those of the league; read them again")
+        raise Conflict(
+            "terms: read them again; this digest is not that of the league's current terms"
+        )
     had = conn.execute(
         "select role from league_members where league_id = %s and user_id = %s",
         (league.id, user_id),
@@ -212,7 +214,7 @@ def join_league(
         (invitation.id, user_id),
     ).fetchone()
     if used is not None and had is None:
-        raise NotFound(WRONG_CODE)  # a host has removed them since
+        raise NotFound(WRONG_CODE)  # a host has removed this member
     role = max([invitation.role, *(LeagueRole(row) for row in had or ())], key=ORDER.index)
     if used is not None and had is not None:
         role = LeagueRole(had[0])
@@ -229,7 +231,7 @@ def join_league(
 
 
 def agreement_of_member(conn: Connection, league_id: LeagueId, user_id: UserId) -> Agreement | None:
-    """What this member agreed to; None for who is no member."""
+    """Returns what this member agreed to; None for a person who is not a member."""
     row = conn.execute(
         "select agreed_visibility, agreed_replays, terms_digest, agreed_at from league_members"
         " where league_id = %s and user_id = %s",
@@ -242,16 +244,16 @@ def agreement_of_member(conn: Connection, league_id: LeagueId, user_id: UserId) 
 
 @atomic_function
 def record_consent(conn: Connection, league: League, user_id: UserId, terms_digest: str) -> None:
-    """Notes that the person agrees to this text: that of today's settings, or of wider ones.
+    """Records that a person agrees to a text: the current terms, or wider ones.
 
-    In a public league this makes who is no member a competitor. Raises Conflict for the digest of
-    a text that promises less to the host than what stands, NotFound for who may not join so.
+    In a public league a person who is not yet a member becomes a competitor. Raises Conflict if the
+    digest is of narrower terms than the current ones. Raises NotFound if the person may not join.
     """
     _lock_league(conn, league.id)
     league = leagues.get_league(conn, league.id)
     told = terms.settings_with_digest(terms_digest)
     if told is None or not terms.is_covered_by(told, terms.settings_of_league(league)):
-        raise Conflict("terms: no text of this league that is in force or wider has this digest")
+        raise Conflict("terms: this digest is not that of the league's terms or of wider terms")
     if agreement_of_member(conn, league.id, user_id) is None:
         if league.visibility is not Visibility.PUBLIC:
             raise NotFound.of("league")
@@ -268,13 +270,13 @@ def refuse_widening(
     *,
     remote: bool = False,
 ) -> None:
-    """Raises Conflict when people joined under terms that these settings would widen; what is
-    left out stays as it is, and ``remote`` is a season that takes remote agents.
+    """Raises Conflict if people agreed to narrower terms than these settings need.
 
-    Those are members but hosts who agreed to less, whatever they were made since, and teams that
-    entered without anybody of theirs being a member: of them it is known only that they saw the
-    settings of their time. The league
-    stays locked for the caller's transaction, so that nobody joins while it changes.
+    Settings that are None stay as they are. ``remote`` means a season that takes remote agents. The
+    function counts members, except hosts, who agreed to less. It also counts teams that entered
+    without a member. They are assumed to have agreed to the settings at that time.
+
+    The league stays locked for the caller's transaction, so nobody joins during the change.
     """
     conn.execute("select 1 from leagues where id = %s for update", (league_id,))
     league = leagues.get_league(conn, league_id)
@@ -314,7 +316,7 @@ def refuse_widening(
 
 
 def make_team(conn: Connection, name: str, user_id: UserId) -> TeamId:
-    """A new team of this name and person, under a slug that is free."""
+    """Creates a team of this name for one person, with a free slug."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30] or "team"
     try:
@@ -326,9 +328,9 @@ def make_team(conn: Connection, name: str, user_id: UserId) -> TeamId:
 def _join_as_roster_line(
     conn: Connection, invitation_id: InvitationId, user_id: UserId, role: LeagueRole
 ) -> None:
-    """Where the code is of a line of the roster, its person is this one and plays for its team.
+    """If the code belongs to a roster line, links the person to it and to its team.
 
-    A host who tries a code gets into no team: what a team's people read is not for hosts.
+    A host who tries a code joins no team, because a team's private data is not for hosts.
     """
     row = conn.execute(
         "select league_id, team from roster where invitation_id = %s and user_id is null",
@@ -346,7 +348,7 @@ def _join_as_roster_line(
 
 
 def _roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: UserId) -> TeamId:
-    """The team of this name on the league's roster, made by the first who joins it."""
+    """Returns the roster's team of this name; the first member to join creates it."""
     conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {name.lower()}",))
     row = conn.execute(
         "select t.id from roster r join teams t on t.id = r.team_id"

@@ -1,4 +1,4 @@
-"""Changing a league that people may have joined already."""
+"""Changes a league, which may have members already."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ladder.leagues.request_models import LeagueChange
 
 @atomic_function
 def change_league(conn: Connection, league: League, asked: LeagueChange) -> League:
-    """The league with what is asked for changed, or nothing of it.
+    """Applies all requested changes to a league, or none.
 
-    Raises Conflict where more people would see it than competitors agreed to at joining.
+    Raises Conflict if more people would see the league than its competitors agreed to.
     """
     invitations.refuse_widening(
         conn,

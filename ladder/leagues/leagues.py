@@ -1,4 +1,4 @@
-"""Leagues and their members."""
+"""Creates and changes leagues and their members."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def create_league(
     description: str = "",
     same_team_lineups: bool = False,
 ) -> League:
-    """A new league; its creator becomes a host. Raises Conflict when the slug is taken."""
+    """Creates a league; its creator becomes a host. Raises Conflict if the slug is taken."""
     league_id = LeagueId(ids.new_id("lea"))
     try:
         with atomic(conn):
@@ -61,7 +61,7 @@ def create_league(
                 set_member_role(conn, league_id, created_by, LeagueRole.HOST)
     except errors.UniqueViolation:
         raise Conflict(
-            f"there is a league {slug!r} already; choose another", field="slug"
+            f"a league {slug!r} already exists; choose another slug", field="slug"
         ) from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("user") from None
@@ -69,7 +69,7 @@ def create_league(
 
 
 def get_league(conn: Connection, league: LeagueId | str) -> League:
-    """The league with this id or slug. Raises NotFound."""
+    """Returns the league with this id or slug. Raises NotFound."""
     column = "id" if ids.is_id(league, "lea") else "slug"
     with conn.cursor(row_factory=dict_row) as cur:
         row = cur.execute(f"{LEAGUE} where {column} = %s", (league,)).fetchone()
@@ -81,7 +81,7 @@ def get_league(conn: Connection, league: LeagueId | str) -> League:
 def list_leagues(
     conn: Connection, viewer: Viewer, after: LeagueId | None = None, limit: int = 50
 ) -> list[League]:
-    """The leagues this viewer may see, oldest first."""
+    """Leagues that this viewer may see, oldest first."""
     seen, values = people_visibility.visible_leagues(viewer)
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
@@ -102,7 +102,7 @@ def update_league(
     replay_visibility: ReplayVisibility | None = None,
     same_team_lineups: bool | None = None,
 ) -> League:
-    """Changes what is given and returns the league. Raises NotFound."""
+    """Changes the given values and returns the league. Raises NotFound."""
     conn.execute(
         "update leagues set title = coalesce(%s, title), description = coalesce(%s, description),"
         " visibility = coalesce(%s, visibility),"
@@ -114,7 +114,7 @@ def update_league(
 
 
 def set_league_state(conn: Connection, league_id: LeagueId, state: str) -> League:
-    """Opens, pauses (no new matches) or closes a league. Raises LadderError for another word."""
+    """Opens, pauses (no new matches) or closes a league. Raises LadderError for another state."""
     if state not in LEAGUE_STATES:
         raise Invalid("state", f"{state!r} unknown; choose from {', '.join(LEAGUE_STATES)}")
     conn.execute("update leagues set state = %s where id = %s", (state, league_id))
@@ -124,7 +124,7 @@ def set_league_state(conn: Connection, league_id: LeagueId, state: str) -> Leagu
 def set_member_role(
     conn: Connection, league_id: LeagueId, user_id: UserId, role: LeagueRole | str | None
 ) -> None:
-    """Makes a person host, competitor or viewer of a league; None removes them. Raises NotFound."""
+    """Makes a person host, competitor or viewer; None removes them. Raises NotFound."""
     if role is None:
         conn.execute(
             "delete from league_members where league_id = %s and user_id = %s", (league_id, user_id)
@@ -149,7 +149,7 @@ def set_member_role(
 def list_members(
     conn: Connection, league_id: LeagueId, after: UserId | None = None, limit: int = 200
 ) -> list[tuple[UserId, str, LeagueRole]]:
-    """Members of a league: id, name, role; by user id, from behind ``after``."""
+    """Members of a league (id, name, role), by user id, after ``after``."""
     rows = conn.execute(
         "select u.id, u.name, m.role from league_members m join users u on u.id = m.user_id"
         " where m.league_id = %s and u.id > %s order by u.id limit %s",

@@ -1,8 +1,8 @@
-"""What a season for one seat ranks by: the game's own measures, each with its interval. Pure.
+"""Computes the measures that rank entries of a one-seat season, with their intervals. Pure.
 
-There is nobody to be better than, so there is no rating: the first measure decides, then the next.
-Only sums are kept of each (how many games, their total, that of the squares), so that a result is
-added once and a board never reads history.
+Matches of one seat have no opponents, so entries have no rating. The first measure decides; the
+next one breaks ties. A row stores only sums: games, values and squared values. So each result is
+added once, and the board reads no history.
 """
 
 from __future__ import annotations
@@ -18,71 +18,74 @@ from ladder.confidence_intervals import Z95, wilson_interval
 
 class MeasureKind(StrEnum):
     SHARE = "share"
-    """Each game says 0 or 1."""
+    """Each game gives 0 or 1."""
     MEAN = "mean"
-    """Each game says a number."""
+    """Each game gives a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing that a season ranks by."""
+    """A measure that ranks the entries of a season."""
 
     name: str
-    """In the statistics of a seat; ``reward`` is what the game paid it."""
+    """Key in a seat's statistics; ``reward`` is the game's reward."""
     title: str
-    """For people."""
+    """Title for people."""
     kind: MeasureKind
     is_higher_better: bool = True
     of: str | None = None
-    """The share that a game must count for to be counted here; None: every game counts."""
+    """A share; only games that count for it count here. None: every game counts."""
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the season's row."""
+        """Returns the measure as JSON for the season's row."""
         return asdict(self)
 
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> Measure:
-        """What ``to_json`` wrote."""
+        """Reads the JSON that ``to_json`` wrote."""
         return cls(**{**stored, "kind": MeasureKind(stored["kind"])})
 
 
 REWARD: Final = Measure("reward", "Reward", MeasureKind.MEAN)
-"""What a game is ranked by that names no measures of its own."""
+"""Measure of a game that defines no measures of its own."""
 UNPAID: Final = "reward.unpaid"
-"""In totals, beside the measures: games that counted for the reward and paid none, as the entry
-failed in them. What those are worth is known when they are read: it hangs on what others got."""
+"""Key in totals: games in which the entry failed and so got no reward. Their reward depends on the
+rewards of others, so it is computed at reading.
+"""
 WORST: Final = "reward.worst"
-"""In totals: the worst reward that the entry was paid, where that is worse than 0."""
+"""Key in totals: the entry's worst reward, if below 0."""
 
 Sums = tuple[int, float, float]
 Totals = Mapping[str, Sums]
-"""By measure: games that count for it, the sum of what they say, the sum of the squares."""
+"""By measure: the number of games, the sum of values, the sum of squares."""
 NOTHING: Final[Sums] = (0, 0.0, 0.0)
 DIGITS: Final = 12
-"""Of a value, that count for ranks."""
+"""Decimal digits of a value that count for ranks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the games of an entry say of one measure."""
+    """Estimate of one measure from an entry's games."""
 
     name: str
     title: str
     kind: MeasureKind
     games: int
-    """That count for it."""
+    """Number of games that count for the measure."""
     value: float | None
     """None while no game counts."""
     low: float | None
-    """95 %: Wilson's of a share, Student's of a mean, which takes two games."""
+    """95 % interval: Wilson's for a share, Student's for a mean, which needs two games."""
     high: float | None
 
 
 def add_game(
     measures: Sequence[Measure], totals: Totals, told: Mapping[str, float | None]
 ) -> dict[str, Sums]:
-    """The totals with one more game; what it says nothing of is left as it is. A reward that is
-    there and None is that of a seat which failed."""
+    """Returns the totals with one more game; measures without a value stay the same.
+
+    A reward of None means that the seat failed.
+    """
     after = dict(totals)
     for measure in measures:
         if measure.of is not None and not told.get(measure.of):
@@ -101,9 +104,11 @@ def add_game(
 
 
 def worst_reward_so_far(measures: Sequence[Measure], field: Iterable[Totals]) -> float:
-    """What a failed game counts as where the reward is a measure: the worst that anybody of the
-    ``field`` was paid, and 0 where nothing was worse. So who fails is never better off than by any
-    game that was seen, and what the games paid can be told from the log alone."""
+    """Returns the reward that a failed game counts as, if the reward is a measure.
+
+    It is the worst reward in the ``field``, at most 0. So a failure is never better than a finished
+    game, and the log alone determines the value.
+    """
     worst = 0.0
     for measure in measures:
         if measure.name == REWARD.name:
@@ -117,7 +122,7 @@ def worst_reward_so_far(measures: Sequence[Measure], field: Iterable[Totals]) ->
 def estimates(
     measures: Sequence[Measure], totals: Totals, worst: float = 0.0
 ) -> tuple[Estimate, ...]:
-    """One for each measure, in their order; a failed game's reward counts as ``worst``."""
+    """Returns an estimate for each measure in order; a failed game's reward counts as ``worst``."""
     unpaid = totals.get(UNPAID, NOTHING)[0]
     found = []
     for each in measures:
@@ -133,12 +138,12 @@ def estimates(
 
 
 def sort_key(measures: Sequence[Measure], found: Sequence[Estimate]) -> tuple[float, ...]:
-    """What to sort by, best first; equal for entries that share a rank. Nothing known is last.
+    """Returns the sort key, best first; entries with equal keys share a rank. Unknown is last.
 
-    A share goes by the end of its interval that is sure: by its value the luckiest of many entries
-    that came late, each with a few games, would stand above whoever proved as much in hundreds. A
-    mean goes by its value, since a better result can widen its interval by more than it moves it.
-    Less than DIGITS tell is no difference: it hangs on the order in which results were added.
+    A share sorts by the lower end of its interval. Otherwise a lucky late entry with few games
+    would rank above one with hundreds of games. A mean sorts by its value, because a better result
+    can widen its interval by more than it raises the mean. Values are rounded to DIGITS, since
+    later digits depend on the order of results.
     """
     return tuple(
         _comparable_value(measure, one) for measure, one in zip(measures, found, strict=True)
@@ -173,8 +178,10 @@ def _estimate(measure: Measure, sums: Sums) -> Estimate:
 
 
 def student_t_95(freedom: int) -> float:
-    """The 97.5 % point of Student's t: from the table up to four degrees of freedom, by Fisher's
-    expansion (within 0.2 %) above."""
+    """Returns the 97.5 % point of Student's t.
+
+    Uses a table up to four degrees of freedom, Fisher's expansion (error within 0.2 %) above.
+    """
     if freedom <= 4:
         return (12.706, 4.303, 3.182, 2.776)[freedom - 1]
     z, n = Z95, float(freedom)

@@ -1,10 +1,8 @@
-"""Medals of a season, by the rules its host chose: Kaggle's table, score lines or own numbers.
+"""Awards medals by the host's rules: Kaggle's table, score lines, counts or shares. Pure.
 
-Kaggle's table and a host's own numbers are of ranks, rounded down and
-cumulative; lines are of the official score. Ranks are places: teams of equal score share one, the
-next team has the next, and together they count as one team. So whoever hands in once more what is
-there already (equal bundles are one contender, with one score) changes nobody else's rank or medal,
-and nothing here tells equal bundles from scores that are equal otherwise. Pure.
+The table, counts and shares use ranks, rounded down and cumulative; lines use the official score.
+Teams of equal score share a rank and count as one team; the next team has the next rank. So a copy
+of an existing bundle, which has the same score, changes no other rank or medal.
 """
 
 from __future__ import annotations
@@ -20,31 +18,31 @@ from ladder.errors import Invalid
 
 class Medal(StrEnum):
     GOLD = "gold"
-    """By the table: the top 10 %, or the top 10 and 0.2 % in a league of 100 teams or more."""
+    """By the table: the top 10 %; in a league of 100 teams or more, the top 10 plus 0.2 %."""
     SILVER = "silver"
-    """The next best: down to 20 %, 50 teams, or 5 %."""
+    """By the table: down to 20 %, 50 teams, or 5 %."""
     BRONZE = "bronze"
-    """The next best: down to 40 %, 100 teams, or 10 %."""
+    """By the table: down to 40 %, 100 teams, or 10 %."""
 
 
 class MedalStatus(StrEnum):
     LIKELY = "likely"
-    """As it stands now; games to come may change it."""
+    """The current medal; later games may change it."""
     SEALED = "sealed"
-    """Sure enough that no game changes it any more."""
+    """Certain enough that no later game changes it."""
     AWARDED = "awarded"
-    """Given at the end though it was never sealed."""
+    """Awarded at the end without having been sealed."""
 
 
 class MedalRuleKind(StrEnum):
     TABLE = "table"
-    """Kaggle's, by the number of ranked teams, equal ones counted once."""
+    """Kaggle's table, by the number of ranked teams; equal teams count once."""
     LINES = "lines"
     """The least official score of each class."""
     COUNTS = "counts"
-    """So many teams in each class."""
+    """A number of teams in each class."""
     SHARES = "shares"
-    """Such a part of the ranked teams in each class, equal ones counted once."""
+    """A share of the ranked teams in each class; equal teams count once."""
 
 
 BEST_FIRST: Final = tuple(Medal)
@@ -53,7 +51,7 @@ FARTHEST: Final = 1_000_000.0
 
 
 def kaggle_cut_ranks(teams: int) -> tuple[int, int, int]:
-    """The last rank that earns gold, silver and bronze by Kaggle's table."""
+    """Returns the last rank of gold, silver and bronze by Kaggle's table."""
     if teams < 0:
         raise ValueError(f"teams: {teams} is negative")
     if teams < 100:
@@ -67,7 +65,7 @@ def kaggle_cut_ranks(teams: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class MedalRules:
-    """Who earns what. Raises Invalid naming the class whose number cannot be."""
+    """The rules that award medals. Raises Invalid, which names the class with the wrong number."""
 
     kind: MedalRuleKind = MedalRuleKind.TABLE
     gold: float = 0.0
@@ -78,34 +76,34 @@ class MedalRules:
         numbers = dict(zip(BEST_FIRST, (self.gold, self.silver, self.bronze), strict=True))
         for name, number in numbers.items():
             if not math.isfinite(number):
-                raise Invalid(name, f"{number} is no number to award by")
+                raise Invalid(name, f"{number} is not a valid number for this rule")
             if self.kind is MedalRuleKind.TABLE and number != 0:
-                raise Invalid(name, "the table has its own numbers; leave this one out")
+                raise Invalid(name, "leave this out; the table has its own numbers")
             if self.kind is MedalRuleKind.LINES and abs(number) > FARTHEST:
-                raise Invalid(name, f"a line lies between {-FARTHEST:.0f} and {FARTHEST:.0f}")
+                raise Invalid(name, f"a line must be between {-FARTHEST:.0f} and {FARTHEST:.0f}")
             if self.kind is MedalRuleKind.COUNTS and not (
                 0 <= number <= MOST_TEAMS and number == int(number)
             ):
-                raise Invalid(name, f"a count is a whole number from 0 to {MOST_TEAMS}")
+                raise Invalid(name, f"a count must be a whole number from 0 to {MOST_TEAMS}")
             if self.kind is MedalRuleKind.SHARES and not 0 <= number <= 1:
-                raise Invalid(name, "a share lies between 0 and 1")
+                raise Invalid(name, "a share must be between 0 and 1")
         if self.kind is MedalRuleKind.LINES:
             if self.silver > self.gold:
-                raise Invalid("silver", "its line lies above that of gold; lower it")
+                raise Invalid("silver", "lower this line; it is above that of gold")
             if self.bronze > self.silver:
-                raise Invalid("bronze", "its line lies above that of silver; lower it")
+                raise Invalid("bronze", "lower this line; it is above that of silver")
         if self.kind is MedalRuleKind.SHARES and self.gold + self.silver + self.bronze > 1 + 1e-9:
-            raise Invalid("bronze", "the three shares are more than 1 together; lower one")
+            raise Invalid("bronze", "lower a share; the three shares together are more than 1")
 
     @property
     def lines(self) -> tuple[float, float, float] | None:
-        """The least score of gold, silver and bronze; None where ranks decide."""
+        """Least score of gold, silver and bronze; None if ranks decide."""
         return (self.gold, self.silver, self.bronze) if self.kind is MedalRuleKind.LINES else None
 
     def cuts(self, teams: int) -> tuple[int, int, int]:
-        """The last rank that earns gold, silver and bronze among this many ranked teams.
+        """Returns the last rank of gold, silver and bronze among this many ranked teams.
 
-        Where scores decide, no rank earns anything.
+        If scores decide, these are 0.
         """
         if self.kind is MedalRuleKind.TABLE:
             return kaggle_cut_ranks(teams)
@@ -123,10 +121,10 @@ class MedalRules:
         teams: int,
         sealed: Sequence[Medal | None] | None = None,
     ) -> list[Medal | None]:
-        """The medal of each ranked team, given rank and score of all, best first.
+        """Returns the medal of each ranked team; ``ranked`` has ranks and scores, best first.
 
-        Equal ranks share a medal and one of the places there are. What is ``sealed`` for a team is
-        the least it gets, and takes a place, with whoever shares its rank.
+        Teams of equal rank share a medal and count as one. A team with a ``sealed`` medal gets at
+        least that class, and its rank uses a place.
         """
         kept = [None] * len(ranked) if sealed is None else sealed
         given: list[Medal | None] = [None] * len(ranked)
@@ -143,17 +141,17 @@ class MedalRules:
         return given
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the season's row."""
+        """Returns the rules as JSON for the season's row."""
         return {"kind": "table"} if self.kind is MedalRuleKind.TABLE else asdict(self)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> MedalRules:
-        """What ``to_json`` wrote."""
+        """Reads the JSON that ``to_json`` wrote."""
         return cls(**{**stored, "kind": MedalRuleKind(stored["kind"])})
 
 
 def _ranks_within_cut(cut: int, ranks: Sequence[int], holds: Sequence[bool]) -> list[bool]:
-    """Whether each team's rank has a place: those with a seal, and the best that fit in beside."""
+    """Whether each team's rank gets a place: sealed teams, then the best that still fit."""
     kept = {rank for rank, is_kept in zip(ranks, holds, strict=True) if is_kept}
     free = max(0, cut - len(kept))
     others = sorted(set(ranks) - kept)
@@ -168,6 +166,6 @@ def _is_medal_at_least(one: Medal | None, other: Medal) -> bool:
 def _cut_ranks_of_shares(
     sums: tuple[float, float, float], teams: int
 ) -> tuple[float, float, float]:
-    """Shares of the teams; a tenth of ten is one, whatever binary makes of it."""
+    """Returns the cut ranks for shares of teams; corrects binary rounding (a tenth of 10 is 1)."""
     gold, silver, bronze = (share * teams + 1e-6 for share in sums)
     return gold, silver, bronze

@@ -1,4 +1,4 @@
-"""Leagues and seasons as the database has them."""
+"""Records of leagues and seasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class League:
     same_team_lineups: bool
     created_at: datetime
     remote_agents: bool
-    """Whether it has had a season that takes them, so that its terms tell of them."""
+    """Whether a season has taken remote agents, so the terms mention them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Season:
     max_bundle_bytes: int
     daily_limit: int
     active_limit: int | None
-    """Active entries of an agent; the newest push the oldest out. None: all stay active."""
+    """Highest number of active entries of an agent; new ones retire the oldest. None: no limit."""
     mu0: float
     sigma0: float
     beta: float
@@ -60,20 +60,20 @@ class Season:
     accepted_no: int
     rated_no: int
     official_version: int
-    """Of the standings; 0 before the first fit."""
+    """Version of the official standings; 0 before the first fit."""
     medals: dict[str, Json]
     """``ladder.leagues.medals.MedalRules`` as JSON."""
     medal_confidence: float
-    """A medal is sealed from this probability on, once uploads are locked."""
+    """Probability from which a medal is sealed, once uploads are locked."""
     stops_when_sealed: bool
-    """It ends once every medal is sealed, before its date if there is one."""
+    """Whether the season ends when every medal is sealed, before its end date."""
     revision: int
     measures: tuple[Measure, ...]
-    """What it ranks by where a match has one seat; empty: everybody is rated against others."""
+    """Measures that rank a one-seat season; empty if entries are rated."""
     remote_agents: bool
-    """Whether agents at addresses of their owners may enter."""
+    """Whether remote agents may enter."""
 
 
 def league_resource(league: League) -> LeagueResource:
-    """The resource a league is."""
+    """Returns the permission resource of a league."""
     return LeagueResource(league.id, league.visibility, league.replay_visibility)

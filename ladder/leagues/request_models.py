@@ -1,4 +1,4 @@
-"""What people ask for when they make a league or a season, with the bounds of each value."""
+"""Request models for leagues and seasons, with the bounds of each value."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Clock(BaseModel):
-    """How long agents may think; ``sandbox.match.clock`` has the same fields and keeps the time."""
+    """Thinking time of agents; ``sandbox.match.clock`` has the same fields."""
 
     model_config = ConfigDict(extra="forbid")
     act_seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
-    """Free for each move."""
+    """Free time of each move."""
     bank_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
-    """For a whole episode, drawn by what a move takes above that."""
+    """Reserve for a whole episode; a move uses it after its free time."""
     increment_seconds: Annotated[float, Field(ge=0, le=60)] = 0.0
-    """Put back into the bank after each move, up to what it held at the start."""
+    """Seconds added to the reserve after each move, up to its initial value."""
     load: Literal["first_move", "own"] = "first_move"
-    """Whether importing the agent is part of its first move, as on Kaggle, or timed alone."""
+    """Whether importing the agent counts as part of its first move, as on Kaggle, or separately."""
     load_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
 
 
@@ -51,7 +51,7 @@ class LineMedals(BaseModel):
 
 
 class CountMedals(BaseModel):
-    """So many teams in each class."""
+    """A number of teams in each class."""
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["counts"]
@@ -61,7 +61,7 @@ class CountMedals(BaseModel):
 
 
 class ShareMedals(BaseModel):
-    """Such a part of the ranked teams in each class, rounded down cumulatively."""
+    """A share of the ranked teams in each class, rounded down cumulatively."""
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["shares"]
@@ -76,7 +76,10 @@ Medals = Annotated[
 
 
 def check_storable(configuration: dict[str, Any]) -> dict[str, Any]:
-    """The configuration, if games can count with its numbers and Postgres can keep its texts."""
+    """Returns the configuration after checking its numbers and texts.
+
+    Raises ValueError for numbers that games cannot use or texts that Postgres cannot store.
+    """
     for value in configuration.values():
         if isinstance(value, int | float) and not abs(value) <= LARGEST:
             raise ValueError(f"numbers must lie between {-LARGEST} and {LARGEST}")
@@ -91,30 +94,30 @@ class NewSeason(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"seats": 4}]})
     configuration: Annotated[
         dict[Line, Any], Field(max_length=100), AfterValidator(check_storable)
-    ] = Field(default_factory=dict, description="what differs from the game's defaults")
-    clock: Clock | None = Field(default=None, description="what differs from the game's own")
+    ] = Field(default_factory=dict, description="changes to the game's defaults")
+    clock: Clock | None = Field(default=None, description="changes to the game's own clock")
     seats: Annotated[int, Field(ge=1, le=16)] | None = Field(
-        default=None, description="4 when left out, or as many as the game has"
+        default=None, description="default: 4, or as many as the game has"
     )
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
     max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
     active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
         default=None,
-        description="an agent's newest submissions that play on; all of them when left out",
+        description="number of an agent's newest submissions that play; default: all of them",
     )
     medals: Medals = Field(
         default_factory=lambda: TableMedals(kind="table"),
-        description="Kaggle's rank table, the least official score of each class, or so many teams "
-        "or such a share of them in each",
+        description="Kaggle's rank table, the least official score of each class, or a number"
+        " or share of teams in each class",
     )
     medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
     stops_when_sealed: bool = Field(
-        default=False, description="end the finals once every medal is sealed, if not at ends_at"
+        default=False, description="end the finals when every medal is sealed, even before ends_at"
     )
     remote_agents: bool = Field(
         default=False,
-        description="whether agents at addresses of their owners may enter, which are asked in"
-        " Battlesnake's API; members of the league must have agreed to it",
+        description="whether remote agents may enter, which are asked in Battlesnake's API;"
+        " members of the league must have agreed to it",
     )
     closes_at: AwareDatetime | None = None
     ends_at: AwareDatetime | None = None
@@ -135,10 +138,12 @@ class NewLeague(BaseModel):
     replay_visibility: ReplayVisibility = ReplayVisibility.PUBLIC
     description: Text = ""
     same_team_lineups: bool = False
-    season: NewSeason | None = Field(default=None, description="its first season, made with it")
+    season: NewSeason | None = Field(
+        default=None, description="first season, created with the league"
+    )
     anchors: AnchorNames = Field(
         default_factory=list,
-        description=f"reference agents that pin the season's scale: {ANCHORS}",
+        description=f"reference agents that fix the season's scale: {ANCHORS}",
         examples=[["greedy", "random-legal"]],
     )
     fill: bool = Field(

@@ -1,4 +1,4 @@
-"""A roster as CSV: who is expected in a league, a person a line."""
+"""Parses a roster as CSV: one line for each expected member of a league."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROLES: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 
 @dataclass(frozen=True, slots=True)
 class RosterFault:
-    """One value that was refused; ``column`` is empty where the whole line is."""
+    """A refused value; ``column`` is empty if the whole line is refused."""
 
     line: int
     column: str
@@ -32,7 +32,7 @@ class RosterFault:
 
 
 class RosterError(LadderError):
-    """The roster has faults, and nothing of it was taken."""
+    """The roster has faults; no line was imported."""
 
     def __init__(self, faults: list[RosterFault]) -> None:
         self.faults = faults
@@ -42,20 +42,20 @@ class RosterError(LadderError):
 
 @dataclass(frozen=True, slots=True)
 class RosterPerson:
-    """One line: a person as their host knows them."""
+    """A line of the roster: a person as the host knows them."""
 
     external_id: str
     name: str
     team: str
-    """Empty: a team of their own."""
+    """Name of the team; empty: a team of their own."""
     role: LeagueRole
 
 
 def parse_roster(text: str) -> list[RosterPerson]:
-    """The lines of a CSV text with the header ``name,team,role,external_id``, in any order.
+    """Returns the lines of a CSV text with the columns ``name,team,role,external_id`` in any order.
 
-    Separated as its header is: by commas, or by the semicolons or tabs that many spreadsheets
-    write. An empty role is competitor. Raises RosterError with every fault, by line and column.
+    Separators are commas, semicolons or tabs, as in the header. An empty role means competitor.
+    Raises RosterError with every fault, by line and column.
     """
     plain = text.removeprefix("\N{BYTE ORDER MARK}")
     header_line = plain.splitlines()[0] if plain else ""
@@ -80,7 +80,7 @@ def parse_roster(text: str) -> list[RosterPerson]:
             values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
             wrong = _line_faults(line, values)
             if values["external_id"] in found:
-                wrong.append(RosterFault(line, "external_id", "it stands on a line before"))
+                wrong.append(RosterFault(line, "external_id", "an earlier line has the same id"))
             faults += wrong
             if not wrong:
                 role = LeagueRole(values["role"].lower() or LeagueRole.COMPETITOR)
@@ -88,11 +88,13 @@ def parse_roster(text: str) -> list[RosterPerson]:
                     values["external_id"], values["name"], values["team"], role
                 )
     except csv.Error as error:
-        faults.append(RosterFault(rows.line_num, "", f"it is not CSV: {error}"))
+        faults.append(RosterFault(rows.line_num, "", f"this line is not valid CSV: {error}"))
     if not faults and not found:
-        faults.append(RosterFault(2, "", "there is nobody below the header"))
+        faults.append(RosterFault(2, "", "add people below the header; there are none"))
     if len(found) > MOST_LINES:
-        faults.append(RosterFault(MOST_LINES + 2, "", f"at most {MOST_LINES} people at a time"))
+        faults.append(
+            RosterFault(MOST_LINES + 2, "", f"give at most {MOST_LINES} people at a time")
+        )
     if faults:
         raise RosterError(faults)
     return list(found.values())
@@ -110,7 +112,7 @@ def _line_faults(line: int, values: dict[str, str]) -> list[RosterFault]:
         if len(value) > LONGEST or not value.isprintable()
     ]
     faults += [
-        RosterFault(line, column, "it is not UTF-8; save the file as 'CSV UTF-8'")
+        RosterFault(line, column, "save the file as 'CSV UTF-8'; it is not UTF-8")
         for column, value in values.items()
         if UNREAD in value
     ]

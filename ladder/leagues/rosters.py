@@ -1,7 +1,7 @@
-"""The roster of a league: whom its hosts expect, and who of them joined.
+"""Imports the roster of a league: the expected members, and who has joined.
 
-Each line has a code of its own that admits one person. Whoever joins by it is that person for the
-hosts, and plays for the team the line names. External ids leave through here for hosts alone.
+Each line has its own code, which admits one person. That person joins the team in the line. Only
+hosts see external ids.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ladder.people import quotas
 
 
 class LineChange(StrEnum):
-    """What an import does to a line."""
+    """Effect of an import on a line."""
 
     NEW = "new"
-    """It is made, with a code."""
+    """The line is created, with a code."""
     CHANGED = "changed"
-    """Name, team or role differ from before."""
+    """Name, team or role has changed."""
     CODE = "code"
-    """The same, with a new code in place of a revoked one."""
+    """A new code replaces a revoked one; nothing else has changed."""
     SAME = "same"
-    """Nothing."""
+    """Nothing has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RosterLine:
-    """One line of the roster."""
+    """A line of the roster."""
 
     external_id: str
     name: str
@@ -43,10 +43,10 @@ class RosterLine:
     role: LeagueRole
     invitation_id: InvitationId
     is_revoked: bool
-    """Its code is; another import of the line makes a new one."""
+    """Whether the line's code is revoked; another import creates a new code."""
     user_id: UserId | None
     user_name: str | None
-    """As the person who joined calls themselves."""
+    """Name that the member chose."""
     team_id: TeamId | None
 
 
@@ -55,11 +55,11 @@ class ImportedLine:
     expected: RosterPerson
     change: LineChange
     code: str | None
-    """Told this once, where one was made."""
+    """The code if it is new; it is shown only once."""
 
 
 def list_lines(conn: Connection, league_id: LeagueId) -> list[RosterLine]:
-    """A league's roster by external id."""
+    """Returns a league's roster by external id."""
     with conn.cursor(row_factory=class_row(RosterLine)) as cur:
         return cur.execute(
             "select r.external_id, r.name, r.team, r.role, r.invitation_id,"
@@ -79,12 +79,12 @@ def import_roster(
     by: UserId | None,
     is_dry: bool = False,
 ) -> list[ImportedLine]:
-    """Brings the roster to these lines and tells what that did; with ``is_dry`` what it would do.
+    """Imports lines and returns the changes; with ``is_dry`` it changes nothing.
 
-    Lines that are not among them stay. A changed team holds for who joins from then on; a changed
-    role at once. Raises LimitReached.
+    Other lines stay. A changed team applies to later members, a changed role immediately. Raises
+    LimitReached.
     """
-    # Two imports at once would make two codes for a line.
+    # Lock the league: two imports at once would create two codes for a line.
     conn.execute("select 1 from leagues where id = %s for no key update", (league_id,))
     known = {line.external_id: line for line in list_lines(conn, league_id)}
     done = []
@@ -107,7 +107,7 @@ def import_roster(
 
 
 def external_ids(conn: Connection, league_id: LeagueId) -> dict[TeamId, list[str]]:
-    """The external ids of each team's people, for the hosts of the league."""
+    """Returns the external ids of each team's members, for hosts of the league."""
     rows = conn.execute(
         "select m.team_id, array_agg(distinct r.external_id order by r.external_id) from roster r"
         " join memberships m on m.user_id = r.user_id"
@@ -133,7 +133,7 @@ def _invite_person(
     line: RosterLine | None,
     by: UserId | None,
 ) -> tuple[InvitationId, str | None]:
-    """The line's invitation, and its code where it is made now; who joined gets the role."""
+    """Returns the line's invitation, and its code if it is new; gives a member the new role."""
     if line is not None and line.user_id is not None:
         if _role_of(conn, league_id, line.user_id) is not LeagueRole.HOST:
             leagues.set_member_role(conn, league_id, line.user_id, each.role)

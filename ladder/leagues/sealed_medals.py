@@ -1,4 +1,4 @@
-"""Reads the sealed medals of a season, and takes them back by an audited act.
+"""Reads the sealed medals of a season, and revokes them with an audit entry.
 
 ``ladder.ratings.medal_sealing`` seals them.
 """
@@ -17,7 +17,7 @@ from ladder.leagues.medals import BEST_FIRST, Medal
 
 @dataclass(frozen=True, slots=True)
 class SealedMedal:
-    """One row of the record."""
+    """A row of the record."""
 
     team_id: TeamId
     team_name: str
@@ -27,11 +27,11 @@ class SealedMedal:
     sealed_at: datetime
     unsealed_at: datetime | None
     audit_id: str | None
-    """Of the act that took it back."""
+    """Id of the audit entry that revoked the seal."""
 
 
 def sealed_medals_of_season(conn: Connection, season_id: SeasonId) -> dict[TeamId, Medal]:
-    """The best class that stands sealed for each team that has one."""
+    """Returns each team's best sealed class that is not revoked."""
     rows = conn.execute(
         "select s.team_id, s.medal from sealed_medals s where s.season_id = %s and not exists ("
         "   select 1 from unsealed_medals u where u.season_id = s.season_id"
@@ -43,7 +43,7 @@ def sealed_medals_of_season(conn: Connection, season_id: SeasonId) -> dict[TeamI
 
 
 def list_sealed_medals(conn: Connection, season_id: SeasonId) -> list[SealedMedal]:
-    """All that was ever sealed in a season, newest first."""
+    """Returns all seals of a season, newest first, revoked ones included."""
     with conn.cursor(row_factory=class_row(SealedMedal)) as cur:
         return cur.execute(
             "select s.team_id, t.name as team_name, s.medal, s.chance, s.version, s.sealed_at,"
@@ -57,9 +57,9 @@ def list_sealed_medals(conn: Connection, season_id: SeasonId) -> list[SealedMeda
 
 @atomic_function
 def unseal_medals(conn: Connection, season_id: SeasonId, team_id: TeamId, audit_id: str) -> int:
-    """Takes back what is sealed for a team, by an act of the audit log; returns how many seals.
+    """Revokes the seals of a team by an audit entry; returns how many.
 
-    The next standing seals anew what it is sure of; of a finished season it is made at once.
+    The next standing may seal medals again; a finished season gets that standing immediately.
     """
     taken = conn.execute(
         "insert into unsealed_medals (season_id, team_id, version, audit_id)"

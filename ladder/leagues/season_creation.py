@@ -1,6 +1,6 @@
-"""Makes leagues and seasons as asked for.
+"""Checks a request for a league or season against its game, and creates it.
 
-A season's request is checked against its game, and what it leaves out is filled in.
+Default values replace values that the request omits.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from ladder.leagues.seasons import SeasonColumns
 from ladder.people import quotas
 
 LONGEST_MATCH_HOURS: Final = 1
-"""A match that could last longer is refused when its season is made: it would hold a slot, outlast
-its validation's deadline, and at last be killed by the workers' backstop though nobody erred."""
+"""Longest possible match of a season. A longer match would block a slot, miss its validation's
+deadline, and finally be killed by the workers, although no agent made an error.
+"""
 REMOTE_KEYS: Final = frozenset({"game", "turn", "board", "you"})
-"""What an observation tells that can be a request of Battlesnake's API; boxes ask for the same."""
+"""Keys of an observation that Battlesnake's API can express; the sandbox requires the same."""
 
 
 @atomic_function
 def make_league(conn: Connection, asked: NewLeague, by: UserId | None) -> League:
-    """The league alone; ``by`` becomes its host. Raises Conflict when the slug is taken, and
-    LimitReached."""
+    """Creates the league alone; ``by`` becomes host. Raises Conflict (slug taken), LimitReached."""
     settings = asked.model_dump(exclude={"season", "anchors", "fill"})
     league = leagues.create_league(conn, created_by=by, **settings)
     if by is not None:
@@ -46,10 +46,10 @@ def make_league(conn: Connection, asked: NewLeague, by: UserId | None) -> League
 
 @atomic_function
 def make_season(conn: Connection, league: League, asked: NewSeason, game: Game[Any]) -> Season:
-    """The league's next season, as asked for; ``game`` is the league's.
+    """Creates the league's next season; ``game`` is the league's.
 
-    Raises Invalid for a value that cannot be, Conflict where members have not agreed to remote
-    agents yet, and LimitReached.
+    Raises Invalid for a wrong value, Conflict if members have not agreed to remote agents, and
+    LimitReached.
     """
     columns = season_columns(asked, game)
     if asked.remote_agents:
@@ -60,12 +60,12 @@ def make_season(conn: Connection, league: League, asked: NewSeason, game: Game[A
 
 
 def season_columns(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
-    """What the season's row holds. Raises Invalid."""
+    """Returns the columns of the season's row. Raises Invalid."""
     check_dates(asked)
     seats = asked.seats or min(4, game.seats.stop - 1)
     if seats not in game.seats:
         raise Invalid(
-            "seats", f"{game.title} takes {game.seats.start} to {game.seats.stop - 1} seats."
+            "seats", f"give {game.seats.start} to {game.seats.stop - 1} seats for {game.title}."
         )
     given = asked.clock.model_dump(exclude_unset=True) if asked.clock else {}
     clock = Clock.model_validate({**game.clock, **given})
@@ -92,7 +92,7 @@ def season_columns(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
 
 
 def check_dates(asked: NewSeason) -> None:
-    """Raises Invalid where a season would close or end before it opens."""
+    """Raises Invalid if a season would close or end before it opens."""
     dates = {
         "opens_at": asked.opens_at or datetime.now(UTC),
         "closes_at": asked.closes_at,
@@ -103,12 +103,12 @@ def check_dates(asked: NewSeason) -> None:
         if then < first:
             raise Invalid(
                 name,
-                f"it lies before {before}, {first.isoformat(timespec='minutes')}; make it later.",
+                f"give a moment after {before}, {first.isoformat(timespec='minutes')}.",
             )
 
 
 def configure(asked: NewSeason, game: Game[Any], seats: int, clock: Clock) -> dict[str, Json]:
-    """The whole configuration, tried with one start of the game. Raises Invalid."""
+    """Returns the whole configuration after one trial start of the game. Raises Invalid."""
     try:
         configuration = game.configure(asked.configuration)
         state, _ = game.reset(configuration, seats, Random(0))  # noqa: S311 (is there room for all?)
@@ -124,21 +124,21 @@ def configure(asked: NewSeason, game: Game[Any], seats: int, clock: Clock) -> di
     if hours > LONGEST_MATCH_HOURS:
         raise Invalid(
             "configuration",
-            f"seats that use all their time could make a match last {hours:,.1f} hours, at most"
-            f" {LONGEST_MATCH_HOURS} are allowed: fewer steps, or less time a move.",
+            f"give fewer steps or less time a move: a match could last {hours:,.1f}"
+            f" hours, at most {LONGEST_MATCH_HOURS} are allowed.",
         )
     return configuration
 
 
 def longest_match_hours(steps: int, clock: Clock, seats: int, episodes: int = 1) -> float:
-    """How long seats that use all their time, one after another, can hold a worker."""
+    """Returns how long a match can last if all seats use all their time in turn."""
     each = clock.act_seconds + clock.increment_seconds
     seconds = seats * (steps * each + clock.bank_seconds + clock.load_seconds)
     return episodes * seconds / 3600
 
 
 def medal_rules_of(asked: NewSeason, seats: int) -> MedalRules:
-    """Who earns which medal. Raises Invalid."""
+    """Returns the rules that award medals. Raises Invalid."""
     try:
         medals = MedalRules.of(asked.medals.model_dump())
     except Invalid as error:
@@ -146,45 +146,43 @@ def medal_rules_of(asked: NewSeason, seats: int) -> MedalRules:
     if seats == 1 and medals.lines is not None:
         raise Invalid(
             "medals",
-            "lines are of a score, and matches with one seat give none; choose table, counts or"
-            " shares.",
+            "choose table, counts or shares: matches with one seat have no score for lines.",
         )
     if seats == 1 and asked.stops_when_sealed:
         raise Invalid(
-            "stops_when_sealed", "nothing is sealed where matches have one seat; give ends_at."
+            "stops_when_sealed", "give ends_at: medals are not sealed in seasons of one seat."
         )
     return medals
 
 
 def measures_of(game: Game[Any], seats: int) -> tuple[Measure, ...]:
-    """What a season of one seat ranks by; empty for more seats, where entries are rated."""
+    """Returns the measures of a one-seat season; empty for more seats."""
     return tuple(Measure.of_json(asdict(each)) for each in game.measures) if seats == 1 else ()
 
 
 def supports_remote(game: Game[Any]) -> bool:
-    """Whether remote agents can play the game: there are opponents, and Battlesnake's API can tell
-    what agents see of it."""
+    """Whether the game has opponents and Battlesnake's API can express its observations."""
     seats = max(game.seats[0], min(4, game.seats[-1]))
     state, _ = game.reset(game.configure({}), seats, Random(0))  # noqa: S311
     return supports_battlesnake_api(game, state) and seats > 1
 
 
 def supports_battlesnake_api(game: Game[Any], state: Any) -> bool:
-    """Whether what agents see of this game can be a request of Battlesnake's API."""
+    """Whether Battlesnake's API can express the observations of this game."""
     return game.observe(state, game.to_move(state)[0]).keys() >= REMOTE_KEYS
 
 
 def refuse_unsupported_remote_agents(game: Game[Any], state: Any, seats: int) -> None:
-    """Raises Invalid where remote agents cannot play, or could know what is to come."""
+    """Raises Invalid if remote agents cannot play, or could know the future of a game."""
     if not supports_battlesnake_api(game, state):
         raise Invalid(
             "remote_agents",
-            f"they are asked in Battlesnake's API, in which {game.title} cannot be told; leave it"
-            " out.",
+            "leave it out: Battlesnake's API, which remote agents use, cannot"
+            f" express {game.title}.",
         )
     if seats == 1:
         raise Invalid(
             "remote_agents",
-            "with one seat everybody plays the same starts, and a remote agent could read them up;"
-            " take 2 seats or more.",
+            "take 2 seats or more: with one seat all entries get the same starts,"
+            " which a remote agent could look up.",
         )

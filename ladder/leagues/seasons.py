@@ -1,4 +1,4 @@
-"""Seasons: each pins what a result depends on."""
+"""Creates, reads, locks and finishes seasons. A season fixes everything that results depend on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SEASON_STATES: Final = ("open", "locked", "finished")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonColumns:
-    """What is pinned when a season is made, and never changes after."""
+    """Values that are fixed when a season is created."""
 
     configuration: dict[str, Json]
     configuration_digest: str
@@ -67,15 +67,15 @@ class SeasonColumns:
     medal_confidence: float = 0.95
     stops_when_sealed: bool = False
     opens_at: datetime | None = None
-    """None: at once."""
+    """None: immediately."""
     closes_at: datetime | None = None
     ends_at: datetime | None = None
     measures: Sequence[Measure] = ()
-    """What a season of one seat ranks by; empty: by the reward."""
+    """Measures that rank a season of one seat; empty: the reward."""
     remote_agents: bool = False
 
     def to_row(self) -> dict[str, Any]:
-        """The values of the row by column."""
+        """Returns the values of the row by column."""
         row = {each.name: getattr(self, each.name) for each in fields(self)}
         row["configuration"] = Jsonb(self.configuration)
         row["clock"] = Jsonb(self.clock)
@@ -88,13 +88,15 @@ class SeasonColumns:
 
 @atomic_function
 def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns) -> Season:
-    """The league's next season. Raises NotFound for the league, LadderError for a value that the
-    table refuses."""
+    """Creates the league's next season.
+
+    Raises NotFound for the league, LadderError for a value that the table refuses.
+    """
     values = {"id": SeasonId(ids.new_id("sea")), **columns.to_row()}
     opens_at = values.pop("opens_at")
     names = ", ".join(values)
     places = ", ".join(f"%({name})s" for name in values)
-    # The league's row is locked so that two seasons made at once get two numbers.
+    # Lock the league's row, so two seasons created at once get two numbers.
     league = conn.execute("select game from leagues where id = %s for update", (league_id,))
     if league.fetchone() is None:
         raise NotFound.of("league")
@@ -115,7 +117,7 @@ def create_season(conn: Connection, league_id: LeagueId, columns: SeasonColumns)
 
 
 def get_season(conn: Connection, season_id: SeasonId) -> Season:
-    """The season with this id. Raises NotFound."""
+    """Returns the season with this id. Raises NotFound."""
     seasons = _select_seasons(conn, "where id = %s", (season_id,))
     if not seasons:
         raise NotFound.of("season")
@@ -123,7 +125,7 @@ def get_season(conn: Connection, season_id: SeasonId) -> Season:
 
 
 def get_season_and_league(conn: Connection, season_id: SeasonId) -> tuple[Season, League]:
-    """A season with its league. Raises NotFound."""
+    """Returns a season with its league. Raises NotFound."""
     season = get_season(conn, season_id)
     return season, get_league(conn, season.league_id)
 
@@ -131,7 +133,7 @@ def get_season_and_league(conn: Connection, season_id: SeasonId) -> tuple[Season
 def seasons_with_leagues(
     conn: Connection, season_ids: Collection[SeasonId]
 ) -> list[tuple[Season, League]]:
-    """These seasons with their leagues, oldest first."""
+    """Returns these seasons with their leagues, oldest first."""
     found = _select_seasons(conn, "where id = any (%s) order by id", (list(season_ids),))
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
@@ -142,7 +144,7 @@ def seasons_with_leagues(
 
 
 def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
-    """The league's newest season that has opened, else None."""
+    """Returns the league's newest season that has opened, or None."""
     found = _select_seasons(
         conn,
         "where league_id = %s and opens_at <= now() order by number desc limit 1",
@@ -152,7 +154,7 @@ def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
 
 
 def current_seasons(conn: Connection, league_ids: Sequence[LeagueId]) -> dict[LeagueId, SeasonId]:
-    """The ids of the current seasons of those leagues that have one."""
+    """Returns the ids of the current seasons of the leagues that have one."""
     rows = conn.execute(
         "select distinct on (league_id) league_id, id from seasons"
         " where league_id = any (%s) and opens_at <= now() order by league_id, number desc",
@@ -162,12 +164,12 @@ def current_seasons(conn: Connection, league_ids: Sequence[LeagueId]) -> dict[Le
 
 
 def list_seasons(conn: Connection, league_id: LeagueId) -> list[Season]:
-    """All seasons of a league, newest first."""
+    """Returns all seasons of a league, newest first."""
     return _select_seasons(conn, "where league_id = %s order by number desc", (league_id,))
 
 
 def playing_seasons(conn: Connection) -> list[Season]:
-    """Seasons whose matches are to be paired: opened, not finished, in an open league."""
+    """Seasons that need pairing: opened, not finished, in an open league."""
     return _select_seasons(
         conn,
         "where state <> 'finished' and opens_at <= now() and (ends_at is null or ends_at > now())"
@@ -177,7 +179,7 @@ def playing_seasons(conn: Connection) -> list[Season]:
 
 
 def league_makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, str]:
-    """Who made the league of each season, or the league itself where nobody is known."""
+    """Returns who made the league of each season, or the league's id if unknown."""
     rows = conn.execute(
         "select s.id, coalesce(l.created_by, l.id) from seasons s"
         " join leagues l on l.id = s.league_id where s.id = any (%s)",
@@ -189,14 +191,14 @@ def league_makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[Seas
 def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Season:
     """Opens, locks (no uploads) or finishes (no pairing) a season.
 
-    Raises Conflict for what is no longer undone: a finished season, uploads once a medal is sealed.
+    Raises Conflict if the season is finished, or if it has sealed medals and would reopen.
     """
     if state not in SEASON_STATES:
         raise Invalid("state", f"{state!r} unknown; choose from {', '.join(SEASON_STATES)}")
     season = get_season(conn, season_id)
     if season.state == "finished" and state != "finished":
         raise Conflict(
-            "the season is finished for good; open the league's next season", field="state"
+            "open the league's next season; a finished season cannot change", field="state"
         )
     if (
         season.state == "locked"
@@ -217,10 +219,9 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
 
 @atomic_function
 def finish_sealed_seasons(conn: Connection) -> list[SeasonId]:
-    """Ends those seasons now that stop when every medal is sealed and have come that far.
+    """Ends seasons that stop when every medal is sealed; returns them.
 
-    Nothing more is paired in them; ``lock_and_finish_due_seasons`` finishes them by that date.
-    Returns them.
+    Pairing stops now. ``lock_and_finish_due_seasons`` finishes them by the new end date.
     """
     rows = conn.execute(
         "update seasons set ends_at = now(), revision = revision + 1 where state = 'locked'"
@@ -231,9 +232,9 @@ def finish_sealed_seasons(conn: Connection) -> list[SeasonId]:
 
 
 def lock_and_finish_due_seasons(conn: Connection) -> list[SeasonId]:
-    """Locks seasons past ``closes_at`` and finishes those past ``ends_at`` with nothing in play.
+    """Locks seasons past ``closes_at``; finishes those past ``ends_at`` without open matches.
 
-    Called by the scheduler; returns the seasons that changed.
+    Returns the seasons that changed. The scheduler calls this.
     """
     rows = conn.execute(
         "update seasons s set revision = revision + 1, official_is_stale = true,"
@@ -256,5 +257,5 @@ def _select_seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) 
 
 
 def measures_of(stored: Sequence[Json] | None) -> tuple[Measure, ...]:
-    """What a season's row says it ranks by; empty where it is rated."""
+    """Returns the measures in a season's row; empty if the season is rated."""
     return tuple(Measure.of_json(each) for each in stored or ())

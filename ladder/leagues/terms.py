@@ -1,7 +1,7 @@
-"""What joining a league means: one short text made from its settings, and what it promises.
+"""Writes the terms of a league from its settings, and compares settings.
 
-Whoever joins agrees to the text of that moment. Settings are not changed later so that more people
-see more than a text said, unless those who agreed to it agree to the wider one.
+A new member agrees to the current text. Later settings must not show more to more people, unless
+these members agree to wider terms.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ REMOTE: Final = (
     " checked, its time is measured over the network, and their owners see matches as they are"
     " played."
 )
-"""Of a season that takes remote agents."""
+"""For a season that takes remote agents."""
 
 
 class TermsSettings(NamedTuple):
-    """What the terms of a league depend on."""
+    """The settings that the terms of a league depend on."""
 
     visibility: Visibility
     replays: ReplayVisibility
     remote: bool = False
-    """Whether seasons of it take remote agents."""
+    """Whether its seasons may take remote agents."""
 
 
 def settings_of_league(league: League) -> TermsSettings:
-    """Those in force."""
+    """Returns the league's current settings."""
     return TermsSettings(league.visibility, league.replay_visibility, league.remote_agents)
 
 
 def terms_text(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
-    """The text, a sentence a line."""
+    """Returns the text, one sentence a line."""
     told = (REMOTE.replace("this season", "seasons that say so", 1),) if remote else ()
     audience = "Anyone" if visibility is Visibility.PUBLIC else "Members"
     return "\n".join(
@@ -68,12 +68,12 @@ def terms_text(visibility: Visibility, replays: ReplayVisibility, remote: bool =
 
 
 def terms_digest(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
-    """SHA-256 of the text: what a consent names."""
+    """Returns the SHA-256 of the text, which identifies a consent."""
     return hashlib.sha256(terms_text(visibility, replays, remote).encode()).hexdigest()
 
 
 def settings_with_digest(named: str) -> TermsSettings | None:
-    """The settings whose text has this digest; None when no text of today has."""
+    """Returns the settings whose text has this digest; None if no current text has it."""
     for each in product(
         (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility, (False, True)
     ):
@@ -83,10 +83,10 @@ def settings_with_digest(named: str) -> TermsSettings | None:
 
 
 def is_covered_by(agreed: TermsSettings, wished: TermsSettings) -> bool:
-    """Whether nobody sees more, or sooner, under the wished settings than under those agreed to.
+    """Whether the wished settings show nothing more, or sooner, than the agreed ones.
 
-    MEMBERS shows more people a replay at once, AFTER_CLOSE more people later: neither covers the
-    other.
+    MEMBERS shows a replay to members immediately; AFTER_CLOSE shows it to more people later.
+    Neither covers the other.
     """
     audience = agreed.visibility is Visibility.PUBLIC or wished.visibility is not Visibility.PUBLIC
     replays = wished.replays in (agreed.replays, ReplayVisibility.OWN)

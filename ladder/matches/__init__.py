@@ -1,6 +1,6 @@
-"""Matches: made, queued, claimed under a lease, finished.
+"""Matches: created, queued, claimed under a lease, finished.
 
-``matches.create`` queues a match, ``waking`` picks those due for a wake-up message. ``lease`` is
-what a worker calls; its rules are in ``lease.sql``, also those on late results and lost workers.
-``pairing`` says who plays whom, ``history`` reads matches.
+``matches.create_match`` queues a match; ``waking`` picks those due for a wake-up message. Workers
+call ``lease``; ``lease.sql`` has its rules, including late results and lost workers. ``pairing``
+chooses opponents, ``history`` reads matches.
 """

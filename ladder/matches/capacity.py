@@ -1,4 +1,4 @@
-"""What a match needs and no live node has, in words that are the same wherever they are told."""
+"""Explains what a match needs and no live node has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ladder.matches.workers import LIVE_SECONDS, Worker
 
 WAIT_MESSAGE = "it waits until one does"
 GIVEN_UP_SECONDS: Final = 3600.0
-"""A profile that no node has served for so long keeps no medal open."""
+"""After this time without a node for a profile, its entries no longer delay medals."""
 
 
 def why_no_worker_fits(
@@ -24,9 +24,9 @@ def why_no_worker_fits(
     gpus: int,
     speed_class: str = "any",
 ) -> str | None:
-    """Why none of these live workers can take a match of these profiles; None when one can.
+    """Returns why no live worker can play matches of these profiles; None if one can.
 
-    The same conditions as ``lease_fits`` in the SQL, each with a sentence of its own.
+    The conditions are those of ``lease_fits`` in the SQL, each with its own message.
     """
     able = [worker for worker in workers if queue in worker.queues]
     for profile in sorted(needed):
@@ -51,7 +51,7 @@ def why_no_worker_fits(
 def why_no_worker_fits_lineup(
     workers: Sequence[Worker], lineup: Sequence[LineupSeat]
 ) -> str | None:
-    """The same for a rated match of this lineup, its season's speed class aside."""
+    """Returns the same for a rated match of this lineup, without its season's speed class."""
     by_seat = [seat.profile for seat in lineup]
     gpus = profiles.gpus_needed(by_seat)
     return why_no_worker_fits(
@@ -60,9 +60,9 @@ def why_no_worker_fits_lineup(
 
 
 def long_unserved_profiles(conn: Connection, wanted: Collection[str]) -> set[str]:
-    """Which of these profiles no node has served for long, although others played all the while.
+    """Returns the profiles that no node has served for long, although other matches were played.
 
-    Where no worker has been up for that long nothing is given up: a node may be about to come.
+    If no worker has run for that long, the result is empty: a node may still start.
     """
     rows = conn.execute(
         "select p from unnest(%(wanted)s::text[]) p where exists ("

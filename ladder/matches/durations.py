@@ -1,4 +1,4 @@
-"""How long accepted matches waited and took, read along the seasons' logs."""
+"""Reads how long accepted matches waited and played, from the seasons' logs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ladder.database.db import Connection
 from ladder.ids import SeasonId
 
 MOST: Final = 5000
-"""Matches of one call."""
+"""Highest number of matches per call."""
 USUAL_SAMPLE: Final = 20
-"""Last matches of a season whose mean is its usual duration."""
+"""Number of a season's last matches whose mean is its usual duration."""
 KEPT_SECONDS: Final = 5.0
-"""How long ``UsualSeconds`` keeps what it read."""
+"""Lifetime of the cache in ``UsualSeconds``."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchDuration:
-    """One accepted match."""
+    """Times of one accepted match."""
 
     season_id: SeasonId
     no: int
@@ -35,7 +35,7 @@ class MatchDuration:
 
 
 def durations_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[MatchDuration]:
-    """The matches that each season accepted after this number of its log, in the log's order."""
+    """Returns the matches accepted after each season's given log number, in log order."""
     with conn.cursor(row_factory=class_row(MatchDuration)) as cur:
         return cur.execute(
             "select a.season_id, a.no,"
@@ -51,13 +51,13 @@ def durations_since(conn: Connection, cursors: Mapping[SeasonId, int]) -> list[M
 
 
 class UsualSeconds:
-    """How long rated matches of each season took of late; kept for some seconds."""
+    """Usual duration of a season's rated matches; cached for some seconds."""
 
     def __init__(self) -> None:
         self._known: dict[SeasonId, tuple[float, float]] = {}
 
     def of(self, conn: Connection, season_id: SeasonId) -> float:
-        """From claim to result, on average; 1 before the first match."""
+        """Returns the mean seconds from claim to result; 1 before the first match."""
         at, seconds = self._known.get(season_id, (-math.inf, 1.0))
         if time.monotonic() - at > KEPT_SECONDS:
             row = conn.execute(

@@ -1,4 +1,4 @@
-"""Reading matches, with their seats and episodes."""
+"""Reads matches with their seats and episodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EPISODES: Final = (
 
 
 def get_match(conn: Connection, match_id: MatchId) -> Match:
-    """The match with this id, seats and episodes included. Raises NotFound."""
+    """Returns the match with this id, with seats and episodes. Raises NotFound."""
     found = _select_matches(conn, "where m.id = %s", (match_id,))
     if not found:
         raise NotFound.of("match")
@@ -53,7 +53,7 @@ def get_match(conn: Connection, match_id: MatchId) -> Match:
 
 
 def match_of_episode(conn: Connection, episode: str | int) -> Match:
-    """The match an episode (its id or its number) belongs to. Raises NotFound."""
+    """Returns the match of an episode (its id or number). Raises NotFound."""
     if isinstance(episode, int):
         tail = "where m.id = (select match_id from episodes where number = %s)"
     else:
@@ -78,9 +78,9 @@ def list_matches(
     before: MatchId | None = None,
     limit: int = 50,
 ) -> list[Match]:
-    """Matches that fit all that is given, newest first, older than ``before``.
+    """Matches that meet all given conditions, newest first, older than ``before``.
 
-    With a ``viewer`` only those it may see, without one all.
+    With a ``viewer``, only matches that the viewer may see.
     """
     seen, values = visibility.visible_matches(viewer) if viewer else visibility.EVERYTHING
     seated = "exists (select 1 from seats t where t.match_id = m.id and t.{} = %s)"
@@ -90,7 +90,7 @@ def list_matches(
         "m.kind = %s": kind,
         "m.state = %s": state,
         "m.id < %s": before,
-        # "id in" lets the planner walk the seats' own index instead of all matches
+        # "id in" lets the planner use the index on seats instead of reading all matches
         "m.id in (select match_id from seats where entry_id = %s)": entry_id,
         "m.id in (select match_id from seats where agent_id = %s)": agent_id,
         seated.format("submission_id"): submission_id,

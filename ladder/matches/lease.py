@@ -1,9 +1,8 @@
-"""The lease of a match: how a worker claims, keeps and finishes it.
+"""Calls the SQL functions by which a worker claims, keeps and finishes a match.
 
-The rules are in SQL (``lease.sql``): ``lease_finish`` refuses a late result, ``lease_reap`` takes a
-match from a worker that died. Each of its functions is one transaction: call one, commit, go on.
-Rows are locked in one order (matches, season, entries, scrims), so a transaction must not mix
-several of them.
+``lease.sql`` has the rules. ``lease_finish`` refuses a late result; ``lease_reap`` takes a match
+from a dead worker. Call each function in its own transaction: it locks rows in a fixed order
+(matches, season, entries, scrims).
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ class ProtocolError(LadderError):
 
 @dataclass(frozen=True, slots=True)
 class ReapCounts:
-    """What became of the leases that had run out."""
+    """Counts of the expired leases, by outcome."""
 
     requeued: int
     voided: int
 
 
 def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder | None:
-    """Takes the match for this worker's next attempt, or None: there is nothing to do.
+    """Claims the match for this worker's next attempt; None if there is nothing to do.
 
-    None when the match is not queued, past its deadline, not playable on this node, or refused
-    for a moment because this worker failed it and another one can have it. Raises ProtocolError
-    when the worker is not registered.
+    None if the match is not queued, past its deadline, or not playable on this node. None also if
+    this worker lost the match a moment ago and another can play it. Raises ProtocolError if the
+    worker is not registered.
     """
     with protocol_errors():
         row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
@@ -66,7 +65,7 @@ def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder 
 def renew_leases(
     conn: Connection, held: Sequence[tuple[MatchId, int]]
 ) -> list[tuple[MatchId, int]]:
-    """Extends these (match, attempt) leases, one call for a host; returns those still held."""
+    """Extends these (match, attempt) leases of a host; returns those that are still valid."""
     rows = conn.execute(
         "select match_id, attempt from lease_renew(%s, %s)",
         ([match_id for match_id, _ in held], [attempt for _, attempt in held]),
@@ -86,10 +85,11 @@ def finish_match(
     image_digest: str,
     rules_digest: str,
 ) -> FinishResult:
-    """Records the result if this attempt still holds the match; else LATE, and nothing changes.
+    """Records the result if this attempt still holds the match; otherwise returns LATE.
 
-    Rated: the season's log accepts it (and withdraws the one it rejudges). Validation: its entry is
-    active or rejected. Scrim: counted. Raises ProtocolError for a result that does not fit.
+    For a rated match, the season's log accepts the result and withdraws a rejudged one. A
+    validation activates or rejects its entry. A scrim counts the game. Raises ProtocolError for a
+    result that does not fit the match.
     """
     with protocol_errors():
         row = conn.execute(
@@ -122,8 +122,9 @@ def fail_attempt(
     fault: Literal["worker", "host", "game"],
     detail: str,
 ) -> bool:
-    """Gives the attempt back: queued again, or void when its attempts are used up.
-    False: it no longer held the match.
+    """Ends an attempt without a result: the match is queued again, or void after its last attempt.
+
+    Returns False if the attempt no longer held the match.
     """
     row = conn.execute(
         "select lease_fail(%s, %s, %s, %s, %s)", (match_id, attempt, worker, fault, detail)
@@ -133,7 +134,7 @@ def fail_attempt(
 
 
 def reap_lapsed_leases(conn: Connection) -> ReapCounts:
-    """Takes matches from workers whose lease ran out."""
+    """Takes back matches whose lease has expired."""
     row = conn.execute("select requeued, voided from lease_reap(%s)", (BATCH,)).fetchone()
     assert row is not None
     return ReapCounts(*row)
@@ -141,7 +142,7 @@ def reap_lapsed_leases(conn: Connection) -> ReapCounts:
 
 @contextmanager
 def protocol_errors() -> Iterator[None]:
-    """Turns what the lease's own checks refuse into ProtocolError."""
+    """Raises ProtocolError for errors of the lease's own checks."""
     try:
         yield
     except psycopg.Error as error:

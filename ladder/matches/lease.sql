@@ -1,8 +1,8 @@
 -- The lease: how a worker claims a match, keeps it, finishes it or gives it back.
 --
--- A match is queued, then running, then finished or void. One attempt at most holds it; the attempt's
--- number is the fence: claiming raises it, and a call with an older number changes nothing. A running
--- match whose worker does not renew in time goes back to the queue, and is void after max_attempts.
+-- A match is queued, then running, then finished or void. At most one attempt holds it. Claiming
+-- raises the attempt's number, and a call with an older number changes nothing. If the worker does
+-- not renew in time, the match returns to the queue. After max_attempts it is void.
 --
 --   scheduler  lease_wake      picks queued matches; the scheduler sends a wake-up message for each
 --   worker     lease_claim     takes the match: queued -> running, attempt + 1
@@ -14,17 +14,17 @@
 --   scheduler  lease_expire    queued for too long: queued -> void
 --   host       lease_void      ends matches: queued or running -> void
 --
--- Each of these is one transaction: call it, then commit. All lock rows in the same order: matches
--- (ascending), the season, entries (ascending), scrims (ascending). So none waits for another in a
--- circle. The error code PK001 says that the caller broke the protocol; the message says how.
+-- Each function is one transaction: call it, then commit. All lock rows in the same order: matches
+-- (ascending), the season, entries (ascending), scrims (ascending). So no deadlock occurs. Error
+-- code PK001 means that the caller broke the protocol; the message says how.
 --
--- Some send a notification; matches.sql explains the channels.
+-- Some functions send a notification; matches.sql explains the channels.
 
 -- -------------------------------------------------------------------------------------------------
 -- 1. A worker registers and stays alive
 -- -------------------------------------------------------------------------------------------------
 
--- Makes a worker known. A second call replaces what it said before.
+-- Registers a worker. A second call replaces the first.
 create or replace function lease_register(p_worker jsonb) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
@@ -42,7 +42,7 @@ begin
            image_digests = excluded.image_digests, seen_at = clock_timestamp();
 end $$;
 
--- Notes that a worker is alive. False: it is not known and must register again.
+-- Notes that a worker is alive. False: the worker is unknown and must register again.
 create or replace function lease_heartbeat(p_worker text) returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
@@ -61,9 +61,9 @@ language sql immutable as $$
        and m.speed_class in ('any', w.speed_class)
 $$;
 
--- Picks matches for wake-up messages and returns them by turn, then oldest first. At most p_limit
--- messages of the queue are unanswered; one counts as lost after p_again_seconds. Skips matches that
--- no live worker can play.
+-- Picks matches for wake-up messages, by turn, then oldest first. At most p_limit messages of the
+-- queue are unanswered; one counts as lost after p_again_seconds. Skips matches that no live worker
+-- can play.
 create or replace function lease_wake(p_queue text, p_limit integer, p_again_seconds double precision)
 returns setof text
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -93,9 +93,9 @@ end $$;
 -- 3. A worker claims a match
 -- -------------------------------------------------------------------------------------------------
 
--- Returns all that the worker needs to play, or null when there is nothing to do. Null when the match
--- is not queued, its deadline has passed, this node cannot play it, or this worker lost it a moment
--- ago and another live worker can play it.
+-- Returns everything that the worker needs to play; null if there is nothing to do. Null if the
+-- match is not queued, is past its deadline, or cannot be played on this node. Null also if this
+-- worker lost the match a moment ago and another live worker can play it.
 create or replace function lease_claim(p_match text, p_worker text) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -106,7 +106,7 @@ declare
 begin
     select * into w from workers where id = p_worker;
     if not found then
-        raise exception 'worker % has not said hello: register it first', p_worker
+        raise exception 'worker % is unknown: register it first', p_worker
             using errcode = 'PK001';
     end if;
     select * into m from matches where id = p_match for update;
@@ -145,7 +145,7 @@ end $$;
 -- 4. It keeps the match
 -- -------------------------------------------------------------------------------------------------
 
--- Extends the leases that these attempts hold, one call for a host. Returns those still held.
+-- Extends the leases of these attempts, one call for a host. Returns the valid ones.
 create or replace function lease_renew(p_matches text[], p_attempts integer[])
 returns table (match_id text, attempt integer)
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -169,7 +169,7 @@ end $$;
 -- 5. It finishes the match
 -- -------------------------------------------------------------------------------------------------
 
--- 'accepted', or 'late' when another attempt holds the match or it is over: then nothing changes.
+-- 'accepted', or 'late' if another attempt holds the match or it has ended; then nothing changes.
 create or replace function lease_finish(
     p_match text, p_attempt integer, p_worker text, p_seats jsonb, p_episodes jsonb,
     p_node text, p_image_digest text, p_rules_digest text
@@ -232,8 +232,8 @@ begin
 end $$;
 
 -- Internal. Writes a rated result to the season's log and returns its number. A rejudgement also
--- withdraws the result that it replaces. The number comes from the season's row in this transaction,
--- so numbers have no gaps and follow the order of commits.
+-- withdraws the result that it replaces. The number comes from the season's row in this
+-- transaction. So numbers have no gaps and follow the order of commits.
 create or replace function lease_accept(m matches) returns bigint
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -264,9 +264,9 @@ begin
     return v_no;
 end $$;
 
--- Internal. A validation result decides its entry. If a seat failed, a pending entry is rejected and a
--- paused one is tried again later. Otherwise the entry is active, and retires the oldest active
--- entries of its agent above the season's limit.
+-- Internal. Decides an entry by its validation result. If a seat failed, a pending entry is
+-- rejected and a paused one is tried again later. Otherwise the entry becomes active. The oldest
+-- active entries of its agent above the season's limit are retired.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -338,7 +338,8 @@ $$;
 -- 6. It gives the match back
 -- -------------------------------------------------------------------------------------------------
 
--- The worker has no result, through no fault of an agent. False: it no longer held the match.
+-- Ends an attempt without a result and without a fault of an agent. False: the attempt no longer
+-- held the match.
 create or replace function lease_fail(
     p_match text, p_attempt integer, p_worker text, p_fault text, p_detail text
 ) returns boolean
@@ -354,8 +355,8 @@ begin
     return true;
 end $$;
 
--- A rated match cannot be played because remote agents are unreachable: it is void, and each of their
--- entries gets a strike. p_reasons maps seat to reason. False: the worker no longer held the match.
+-- Voids a rated match whose remote agents are unreachable; each of their entries gets a strike.
+-- p_reasons maps seat to reason. False: the worker no longer held the match.
 create or replace function remote_unreachable(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)
 returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -396,7 +397,7 @@ end $$;
 -- 7. The scheduler or a host ends it
 -- -------------------------------------------------------------------------------------------------
 
--- Leases that ran out. Their matches are queued again or void.
+-- Requeues or voids matches whose lease has expired.
 create or replace function lease_reap(p_limit integer, out requeued integer, out voided integer)
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -410,7 +411,7 @@ begin
     requeued := coalesce(array_length(v_ids, 1), 0) - voided;
 end $$;
 
--- Matches queued past their deadline are void. Returns how many.
+-- Voids matches that are queued past their deadline. Returns how many.
 create or replace function lease_expire(p_limit integer) returns integer
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -423,7 +424,7 @@ begin
         lease_requeue_or_void(v_ids, 'void', null, 'waited in the queue past its deadline', true), 1), 0);
 end $$;
 
--- Ends matches that are not over, whoever holds them. Returns how many.
+-- Voids unfinished matches, even running ones. Returns how many.
 create or replace function lease_void(p_ids text[], p_reason text) returns integer
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -439,9 +440,9 @@ end $$;
 -- 8. What 6 and 7 share
 -- -------------------------------------------------------------------------------------------------
 
--- Internal. Takes matches, locked by the caller, from their workers or out of the queue. With p_void,
--- or when no attempt is left, a match is void, else queued again. Writes the attempt and keeps every
--- counter of entries and scrims. Returns the void ones.
+-- Internal. Takes matches, locked by the caller, from their workers or out of the queue. With
+-- p_void, or after the last attempt, a match is void; otherwise it is queued again. Writes the
+-- attempt and updates the counters of entries and scrims. Returns the void matches.
 create or replace function lease_requeue_or_void(
     p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
 ) returns text[]
@@ -493,8 +494,8 @@ begin
          where m.id = any (p_ids) and m.kind <> 'scrim'
          group by t.entry_id order by t.entry_id
     loop
-        -- An entry whose validation match is void is due at once: entries.expire takes a pending one,
-        -- remotes.try_due a paused one.
+        -- An entry with a void validation match is due now. entries.expire_pending handles pending
+        -- entries, remote_agents.retry_due_entries paused ones.
         update entries
            set in_flight = in_flight - r.gone, host_faults = host_faults + r.lost,
                deadline_at = case when state in ('pending', 'paused')

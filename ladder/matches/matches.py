@@ -1,4 +1,4 @@
-"""Matches that wait or are under way: made, counted, given up."""
+"""Creates, counts and voids matches that wait or are in flight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ladder.matches.records import LineupSeat
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 
 
-BATCH: Final = 200  # matches a repair takes at once
+BATCH: Final = 200  # matches in one repair
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,18 @@ def create_match(
     gpu: int | None = None,
     turn: int = 0,
 ) -> MatchId:
-    """A queued match of this lineup; the seed is 128 bits of the system's generator by default.
+    """Queues a match of this lineup; by default the system's generator draws a 128-bit seed.
 
-    It needs a GPU for each seat of a GPU profile, and is then queued where nodes have them.
+    A rated match counts as in flight for its entries. Each seat with a GPU profile needs a GPU, and
+    such a match waits in the GPU queue. ``turn`` is the number of matches that the requester has in
+    the queue before this one.
 
-    A rated match counts as in flight for its entries. A rejudge names the finished rated match it
-    is to replace, has its lineup and its seed, and is refused while another one is under way or has
-    replaced it. With a remote agent in a seat it has a seed of its own: whoever is not in a box may
-    have read up how the old one went.
-    ``turn`` says how many matches whoever asked for it has in the queue before it.
-    Raises Conflict (an entry is not active; rejudge refused), LadderError (wrong number of seats).
+    ``rejudges`` names a finished rated match to replace, and needs the same lineup. It is refused
+    if another rejudgement of the match is in flight or has replaced it. The new match has the old
+    seed, or a new seed if an agent is remote: that agent may know the old game.
+
+    Raises Conflict for an inactive entry or a refused rejudgement, LadderError for a wrong number
+    of seats.
     """
     if len(lineup) != season.seats:
         raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
@@ -64,10 +66,12 @@ def create_match(
         if any(seat.profile == profiles.REMOTE for seat in lineup):
             seed = None
         if list(lineup) != lineup_of(conn, rejudges):
-            raise Conflict("a rejudge has the lineup of the match that it replaces", field="lineup")
+            raise Conflict(
+                "a rejudgement must have the lineup of the match that it replaces", field="lineup"
+            )
     seed = secrets.token_bytes(16) if seed is None else seed
     if len(seed) != 16:
-        raise Invalid("seed", f"{len(seed)} bytes, it must be 16")
+        raise Invalid("seed", f"must be 16 bytes; it is {len(seed)}")
     if gpu is None:
         gpu = profiles.gpus_needed(seat.profile for seat in lineup)
     match_id = MatchId(ids.new_id("mat"))
@@ -106,7 +110,7 @@ def create_match(
 
 
 def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
-    """Who sat where in a match."""
+    """Returns the lineup of a match by seat."""
     with conn.cursor(row_factory=class_row(LineupSeat)) as cur:
         return cur.execute(
             "select entry_id, submission_id, agent_id, team_id, profile from seats"
@@ -116,8 +120,10 @@ def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
 
 
 def queue_of(kind: str, gpu: int) -> str:
-    """Where matches of this kind wait. All that needs a GPU waits in one place, whatever it is for:
-    workers of nodes without one must not be woken for it."""
+    """Returns the queue for matches of this kind.
+
+    All matches that need a GPU share one queue, so workers without a GPU are not woken for them.
+    """
     if gpu:
         return "play.gpu"
     return {"rated": "play.cpu", "validation": "validate", "scrim": "scrim"}[kind]
@@ -131,14 +137,14 @@ def expire_queued(conn: Connection) -> int:
 
 
 def void_matches(conn: Connection, match_ids: Sequence[MatchId], reason: str) -> int:
-    """Ends matches that are not over, whoever holds them; returns how many. Rates nobody."""
+    """Voids unfinished matches, even running ones; returns how many. Rates nobody."""
     row = conn.execute("select lease_void(%s, %s)", (list(match_ids), reason)).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def queue_counts(conn: Connection) -> list[QueueCount]:
-    """Depth of every queue."""
+    """Returns the length of every queue."""
     with conn.cursor(row_factory=class_row(QueueCount)) as cur:
         return cur.execute(
             "select q.queue, count(m.id) filter (where m.state = 'queued') as queued,"
@@ -152,7 +158,7 @@ def queue_counts(conn: Connection) -> list[QueueCount]:
 
 
 def matches_in_flight(conn: Connection, season_id: SeasonId) -> int:
-    """Rated matches of a season that are queued or running."""
+    """Returns the number of a season's rated matches that are queued or running."""
     row = conn.execute(
         "select count(*) from matches where season_id = %s and kind = 'rated'"
         " and state in ('queued', 'running')",
@@ -163,7 +169,7 @@ def matches_in_flight(conn: Connection, season_id: SeasonId) -> int:
 
 
 def first_turn_of_queue(conn: Connection, queue: str) -> int | None:
-    """Of the matches that wait in this queue; None where none does."""
+    """Returns the lowest turn of the matches in this queue; None if it is empty."""
     row = conn.execute(
         "select min(turn) from matches where queue = %s and state = 'queued'", (queue,)
     ).fetchone()
@@ -184,7 +190,7 @@ def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejud
 
 
 def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes:
-    """The old match's seed. Locks it, so that of two rejudges at once one is refused."""
+    """Returns the old match's seed. Locks the match, so only one rejudgement can succeed."""
     row = conn.execute(
         "select seed, kind, state, season_id from matches where id = %s for update", (old,)
     ).fetchone()
@@ -192,12 +198,14 @@ def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes
         raise NotFound.of("match")
     seed, kind, state, played_in = row
     if played_in != season_id:
-        raise Conflict("this match belongs to another season", field="rejudges")
+        raise Conflict("choose a match of this season", field="rejudges")
     if kind != "rated" or state != "finished":
         raise Conflict("only a finished rated match can be judged again", field="rejudges")
     other = conn.execute(
         "select 1 from matches where rejudges = %s and state <> 'void' limit 1", (old,)
     ).fetchone()
     if other is not None:
-        raise Conflict("this match is being judged again already, or has been", field="rejudges")
+        raise Conflict(
+            "this match has a rejudgement already, running or finished", field="rejudges"
+        )
     return bytes(seed)

@@ -4,7 +4,7 @@
 --   peck_finished  a match has a result; the payload is its id (lease_finish)
 --   peck_void      a match is void; the payload is its id (lease_requeue_or_void)
 
--- Sends peck_work when the transaction commits, once however many statements it has.
+-- Sends peck_work when the transaction commits, once for any number of statements.
 create or replace function notify_work() returns trigger language plpgsql as $$
 begin
     perform pg_notify('peck_work', '');

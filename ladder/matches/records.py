@@ -1,4 +1,4 @@
-"""Matches, their seats and their results."""
+"""Records of matches, their seats and their results."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Seat:
     max_move_seconds: float | None
     log_digest: str | None
     statistics: dict[str, float] | None
-    """What the game says besides, where a match has one seat."""
+    """Other statistics of the game, if a match has one seat."""
     mu_before: float | None
     mu_after: float | None
     remote: bool
-    """It played at an address of its owner's."""
+    """Whether a remote agent played."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class LineupSeat:
-    """Who sits where when a match is made; the place in the sequence is the seat."""
+    """The entry in a seat of a new match; its index in the lineup is the seat."""
 
     entry_id: EntryId | None
     submission_id: SubmissionId
@@ -85,7 +85,7 @@ class LineupSeat:
 
 @dataclass(frozen=True, slots=True)
 class MatchOrder:
-    """Everything a worker needs to play one attempt; what `claim` returns."""
+    """All that a worker needs to play one attempt; `claim_match` returns it."""
 
     match_id: MatchId
     attempt: int
@@ -104,7 +104,7 @@ class MatchOrder:
 
 @dataclass(frozen=True, slots=True)
 class SeatResult:
-    """One seat's end as the worker reports it to `finish`."""
+    """The result of one seat as the worker reports it to `finish_match`."""
 
     seat: int
     placement: int
@@ -116,9 +116,9 @@ class SeatResult:
     max_move_seconds: float
     log_digest: str | None
     statistics: Mapping[str, float] | None = None
-    """What the game says besides, where a match has one seat."""
+    """Other statistics of the game, if a match has one seat."""
     answered: bool = True
-    """False: a remote agent that answered not one of the moves it was asked for."""
+    """False if a remote agent answered none of its moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +128,16 @@ class EpisodeResult:
 
 
 class FinishResult(StrEnum):
-    """What became of a reported result."""
+    """Outcome of a reported result."""
 
     ACCEPTED = "accepted"
-    """It is the match's result."""
+    """The result counts."""
     LATE = "late"
-    """Another attempt holds the match or has finished it: dropped, a normal answer."""
+    """Another attempt holds or finished the match. A normal outcome; the result is dropped."""
 
 
 def match_resource(match: Match, league: League) -> MatchResource:
-    """The resource a match of this league is."""
+    """Returns the permission resource of a match of this league."""
     return MatchResource(
         match.kind,
         league_resource(league),
@@ -147,7 +147,7 @@ def match_resource(match: Match, league: League) -> MatchResource:
 
 
 def replay_resource(match: Match, league: League, season_state: str) -> ReplayResource:
-    """The resource the replay of a match of this league is."""
+    """Returns the permission resource of the replay of a match of this league."""
     return ReplayResource(
         match_resource(match, league),
         match.state is MatchState.FINISHED,

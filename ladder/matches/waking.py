@@ -1,6 +1,6 @@
-"""Which matches are due for a wake-up message. The scheduler sends the messages.
+"""Picks the matches that are due for a wake-up message, which the scheduler sends.
 
-A message only tells a worker to look at a row, and it may be lost. So a match is due again when its
+A message only tells a worker to look at a row, and it may be lost. So a match is due again if its
 message stays unanswered for some seconds.
 """
 
@@ -17,15 +17,15 @@ from ladder.matches.workers import live_workers
 
 WAKE_SECONDS: Final = 5.0  # a wake-up message unanswered for this long counts as lost
 BUSY_WAKE_SECONDS: Final = 60.0
-"""The same while no slot is free: an unanswered message is no sign of a lost one then."""
+"""The same while no slot is free, when a missing answer does not mean a lost message."""
 WAKES_PER_SLOT: Final = 2
-"""Unanswered messages per live slot: Redis holds seconds of work, Postgres the backlog."""
+"""Unanswered messages per live slot. Redis holds work for seconds, Postgres the rest."""
 
 
 def take_due(conn: Connection) -> list[tuple[str, MatchId]]:
-    """Marks matches as woken and returns (queue, match): commit, then send a message for each.
+    """Marks matches as woken; returns (queue, match). Commit, then send a message for each.
 
-    A queue has a small multiple of the slots of its live workers in unanswered messages.
+    Each queue has at most WAKES_PER_SLOT unanswered messages per slot of its live workers.
     """
     slots = Counter[str]()
     workers = live_workers(conn)
@@ -43,10 +43,11 @@ def take_due(conn: Connection) -> list[tuple[str, MatchId]]:
 def take(
     conn: Connection, per_queue: Mapping[str, int], *, wake_seconds: float = WAKE_SECONDS
 ) -> list[tuple[str, MatchId]]:
-    """Marks matches as woken and returns (queue, match): commit, then send a message for each.
+    """Marks matches as woken; returns (queue, match). Commit, then send a message for each.
 
-    Each queue has at most ``per_queue`` messages out, by turn, then oldest first. A message without
-    an answer within ``wake_seconds`` is sent again. Matches no live worker could play are left.
+    Each queue has at most ``per_queue`` unanswered messages, by turn, then oldest first. A message
+    without an answer within ``wake_seconds`` is sent again. Matches that no live worker can play
+    are skipped.
     """
     due = []
     for queue, most in sorted(per_queue.items()):
@@ -56,7 +57,7 @@ def take(
 
 
 def failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
-    """The wake-up messages of these matches could not be sent: they are due again at once."""
+    """Marks matches due again, because their wake-up messages could not be sent."""
     conn.execute(
         "update matches set woken_at = null where id in ("
         " select id from matches where id = any (%s) and state = 'queued' order by id for update)",

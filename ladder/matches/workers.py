@@ -1,4 +1,4 @@
-"""Workers: what each can play, and when it was last seen."""
+"""Records workers: what each can play, and when it was last seen."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
 
-LIVE_SECONDS: Final = 15  # a worker seen this recently is alive; the same figure as in the SQL
+LIVE_SECONDS: Final = 15  # a worker seen this recently is live; the SQL has the same number
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerHello:
-    """What a worker process says of itself when it starts."""
+    """What a worker process reports when it starts."""
 
     id: str
     host: str
@@ -29,12 +29,12 @@ class WorkerHello:
     speed_class: str = "any"
     lacks: tuple[str, ...] = ()
     image_digests: Mapping[str, str] = field(default_factory=dict)
-    """Of what its node plays with, by profile."""
+    """Digests of the node's images, by profile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker process as last heard of."""
+    """A worker process as last reported."""
 
     id: str
     host: str
@@ -51,7 +51,7 @@ class Worker:
 
 
 def register_worker(conn: Connection, hello: WorkerHello) -> None:
-    """Makes a worker process known; a second hello replaces the first."""
+    """Registers a worker process; a second call replaces the first."""
     document = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in asdict(hello).items()
@@ -60,19 +60,19 @@ def register_worker(conn: Connection, hello: WorkerHello) -> None:
 
 
 def record_heartbeat(conn: Connection, worker: str) -> bool:
-    """Notes that a worker is alive, at least every few seconds. False: say hello again."""
+    """Notes that a worker is alive, at least every few seconds. False: register again."""
     row = conn.execute("select lease_heartbeat(%s)", (worker,)).fetchone()
     assert row is not None
     return bool(row[0])
 
 
 def delete_old_workers(conn: Connection) -> int:
-    """Drops workers not heard of for a day; one that comes back says hello again."""
+    """Deletes workers not seen for a day; a worker that returns registers again."""
     return conn.execute("delete from workers where seen_at < now() - interval '1 day'").rowcount
 
 
 def live_workers(conn: Connection) -> list[Worker]:
-    """Workers heard of within LIVE_SECONDS."""
+    """Returns workers seen within LIVE_SECONDS."""
     with conn.cursor(row_factory=class_row(Worker)) as cur:
         return cur.execute(
             "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks,"

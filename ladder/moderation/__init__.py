@@ -1,4 +1,4 @@
-"""What hosts do when a season went wrong: disqualify (``exclusions``), judge again (``rejudging``).
+"""Lets hosts repair a season: ``disqualifications`` and ``rejudgements``.
 
-``suspects`` finds the results that fit a host's predicate.
+``suspects`` finds the results that match a host's predicate.
 """

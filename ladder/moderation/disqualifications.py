@@ -1,7 +1,7 @@
-"""What a host does when a season went wrong: disqualify and reinstate.
+"""Disqualifies and reinstates entries, agents and teams of a season.
 
-Every act is written to the audit log in its own transaction. Matches and results stay as they are:
-the season's log says from which number on something counts or no longer does.
+Each act writes an audit entry in its own transaction. Matches and results do not change: the
+season's log says from which number on a result counts or no longer counts.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ class DisqualificationAct:
     audit_id: str
     subject: str
     entries: tuple[EntryId, ...]
-    """Those that it changed."""
+    """Entries that the act changed."""
 
 
 @atomic_function
 def disqualify(
     conn: Connection, season_id: SeasonId, subject: str, *, by: UserId | None, reason: str
 ) -> DisqualificationAct:
-    """Takes an entry, or all of an agent or a team (they enter nothing more), out of a season.
+    """Disqualifies an entry, or all entries of an agent or a team, in a season.
 
-    Its entries are retired, and from the next official fit on their seats are empty, as if they
-    had never played; what medal was sealed for the team no longer is. Matches and live ratings
-    stay. Raises NotFound, LadderError (not an id that
-    can be disqualified), Conflict (it is already).
+    A disqualified agent or team cannot enter the season again. Its entries are retired. From the
+    next official fit on, their seats are empty, as if they had never played. The team's sealed
+    medals are revoked. Matches and live ratings stay.
+
+    Raises NotFound, LadderError for another kind of id, Conflict if already disqualified.
     """
     which = _column_of_subject(subject)
     season = seasons.get_season(conn, season_id)
@@ -66,7 +67,7 @@ def disqualify(
     ]
     excluded = _add_exclusion(conn, season_id, subject)
     if (not excluded and not out) or (which == "id" and rows[0][1] == "rejected"):
-        raise Conflict("it is disqualified already, or never passed validation", field="subject")
+        raise Conflict("it is already disqualified, or never passed validation", field="subject")
     _append_to_season_log(conn, season_id, "disqualify", [entry for entry, _ in out])
     for entry, state in out:
         conn.execute(
@@ -93,11 +94,11 @@ def disqualify(
 def reinstate(
     conn: Connection, season_id: SeasonId, subject: str, *, by: UserId | None, reason: str
 ) -> DisqualificationAct:
-    """Undoes a disqualification: the results count again, and what was active plays again.
+    """Undoes a disqualification: the results count again, and active entries play again.
 
-    Only this act is undone: what another one covers, of the entry itself, its agent or its team,
-    stays out. Where its agent has as many active entries as it may by now, the entry stays retired.
-    Raises NotFound, LadderError, Conflict (it is not disqualified).
+    An entry that another disqualification covers stays out: its own, its agent's or its team's. An
+    entry above its agent's limit stays retired. Raises NotFound, LadderError, Conflict if not
+    disqualified.
     """
     which = _column_of_subject(subject)
     season = seasons.get_season(conn, season_id)
@@ -121,7 +122,8 @@ def reinstate(
             "update entries e set disqualified_at = null, disqualified_from = null, reason = null,"
             " deadline_at = case when %(state)s = 'pending' then now() end,"
             " next_try_at = case when %(state)s = 'paused' then now() end,"
-            # A paused one has all its days to answer: it was not tried while it was out.
+            # A paused entry gets its full time to answer, since it was not tried while
+            # disqualified.
             " paused_at = case when %(state)s = 'paused' then now() end, tries = 0,"
             " state = case when %(state)s = 'active' and (select count(*) from entries o"
             "     where o.season_id = e.season_id and o.agent_id = e.agent_id"
@@ -143,15 +145,16 @@ def reinstate(
 
 
 def _unseal_all_medals(conn: Connection, season_id: SeasonId, audit_id: str) -> None:
-    """Takes back every seal: the games of who is out told of all. The next fit seals anew, and
-    counts anew by how many teams medals go."""
+    """Revokes every seal, because games of the disqualified affected all. The next fit seals medals
+    again and recounts the teams.
+    """
     for team in sealed_medals.sealed_medals_of_season(conn, season_id):
         sealed_medals.unseal_medals(conn, season_id, team, audit_id)
     conn.execute("update seasons set medal_teams = null where id = %s", (season_id,))
 
 
 def _column_of_subject(subject: str) -> str:
-    """The column that bears this id."""
+    """Returns the column of this kind of id."""
     for prefix, column in SUBJECTS.items():
         if ids.is_id(subject, prefix):
             return column
@@ -159,12 +162,12 @@ def _column_of_subject(subject: str) -> str:
 
 
 def _lock_season(conn: Connection, season_id: SeasonId) -> None:
-    """The season before its entries: the lock order of ``lease.sql``."""
+    """Locks the season before its entries, the lock order of ``lease.sql``."""
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
 
 
 def _add_exclusion(conn: Connection, season_id: SeasonId, subject: str) -> bool:
-    """Whether it was not excluded before."""
+    """Adds a row; whether it is new."""
     made = conn.execute(
         "insert into exclusions (season_id, subject) values (%s, %s) on conflict do nothing",
         (season_id, subject),
@@ -173,7 +176,7 @@ def _add_exclusion(conn: Connection, season_id: SeasonId, subject: str) -> bool:
 
 
 def _why_not_disqualified(conn: Connection, season_id: SeasonId, which: str, subject: str) -> str:
-    """Why there is nothing to undo, and what is in force instead."""
+    """Returns why there is nothing to undo, and which disqualifications apply instead."""
     others = conn.execute(
         "select distinct x.subject from entries e join exclusions x on x.season_id = e.season_id"  # noqa: S608
         f" and x.subject in (e.id, e.agent_id, e.team_id) where e.season_id = %s and e.{which} = %s"
@@ -183,13 +186,13 @@ def _why_not_disqualified(conn: Connection, season_id: SeasonId, which: str, sub
     if not others:
         return "subject: it is not disqualified in this season"
     names = ", ".join(row[0] for row in others)
-    return f"subject: it was not disqualified itself; in force is what was done to {names}"
+    return f"subject: undo what was done to {names} instead; this one was not disqualified itself"
 
 
 def _append_to_season_log(
     conn: Connection, season_id: SeasonId, act: str, entries: list[EntryId]
 ) -> None:
-    """Writes the act into the season's log, a number for each entry."""
+    """Writes the act to the season's log, one number for each entry."""
     row = conn.execute(
         "update seasons set accepted_no = accepted_no + %s, revision = revision + 1,"
         " official_is_stale = true where id = %s returning accepted_no",

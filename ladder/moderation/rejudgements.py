@@ -1,9 +1,8 @@
-"""Judging again: the matches that have something in common are played once more, as one act.
+"""Rejudges matches: plays all matches that match a predicate again, as one act.
 
-First a preview: which matches, and what the official board would be without their results. Then
-the act itself: new matches with the lineups of the old ones, and their seeds unless a remote agent
-sits there, queued a few at a time by the scheduler. Each takes the place of the old one when it is
-accepted, in a finished season too.
+A preview shows the matches, and the official board without their results. The act creates new
+matches with the old lineups. They have the old seeds, unless an agent is remote. The scheduler
+queues a few at a time. An accepted new match replaces the old one, even in a finished season.
 """
 
 from __future__ import annotations
@@ -35,48 +34,48 @@ from ladder.standings import leaderboard
 from ladder.standings.standings import BoardRow
 
 AT_ONCE: Final = 32
-"""Of one act queued or running: the others wait, and rated play goes on beside them."""
+"""Highest number of an act's matches in flight; others wait, so rated play continues."""
 LEAST_SCORE_CHANGE: Final = 0.1
-"""Points; a score that moves by less has not moved."""
+"""Points; a smaller change of a score counts as no change."""
 UNDER_WAY: Final = (
     "select 1 from matches m join rejudged d on d.match_id = m.rejudges and d.by_match_id = m.id"
     " where d.rejudgement_id = r.id and m.season_id = r.season_id and m.kind = 'rated'"
     " and m.state in ('queued', 'running')"
 )
-"""Matches of the act ``r`` that are queued or being played; reads no others."""
+"""SQL: matches of the act ``r`` that are queued or running. Reads no other matches."""
 CALLED_OFF: Final = "the rejudgement was called off"
 
 
 class RejudgementState(StrEnum):
-    """How far an act is, or how it ended."""
+    """State of an act."""
 
     JUDGING = "judging"
-    """Matches of it wait or are under way; no medal is sealed meanwhile."""
+    """Matches of the act wait or are in flight; meanwhile no medal is sealed."""
     DONE = "done"
-    """Whatever could be played has been, and its new results stand."""
+    """All playable matches have been played; their new results count."""
     VOID = "void"
-    """Not one match could be played again: every old result stands."""
+    """No match could be played again; every old result counts."""
     CANCELLED = "cancelled"
-    """Called off; what had not been played again by then keeps its old result."""
+    """Cancelled; matches that were not played again keep their old results."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """What the board shows of a team."""
+    """A team's row on a compared board."""
 
     entry_id: EntryId
     agent_name: str
     score: float | None
-    """None where matches have one seat."""
+    """None if matches have one seat."""
     rank: int | None
     medal: Medal | None
     estimates: tuple[Estimate, ...]
-    """What the rank goes by where matches have one seat."""
+    """Values that decide the rank if matches have one seat."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardChange:
-    """A team, or a reference agent, that would stand elsewhere."""
+    """A team or reference agent whose place would change."""
 
     team_name: str
     before: ComparedRow | None
@@ -85,19 +84,20 @@ class BoardChange:
 
 @dataclass(frozen=True, slots=True)
 class RejudgementPreview:
-    """What an act would be about, and what the results in question make of the board."""
+    """The matches of an act, and how their results affect the board."""
 
     suspects: tuple[SuspectResult, ...]
     version: int | None
-    """Of the official standing that is compared; None before the first fit, and where matches have
-    one seat."""
+    """Version of the official standing that is compared. None before the first fit, and if matches
+    have one seat.
+    """
     changes: tuple[BoardChange, ...]
-    """If they were void; best first."""
+    """Changes if the results were void; best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejudgement:
-    """One act, and how far it is."""
+    """An act and its progress."""
 
     id: RejudgementId
     season_id: SeasonId
@@ -109,22 +109,22 @@ class Rejudgement:
     ended_at: datetime | None
     total: int
     waiting: int
-    """Not queued yet."""
+    """Number of matches not queued yet."""
     under_way: int
     done: int
-    """Accepted: the new result stands."""
+    """Number of matches with an accepted new result."""
     void: int
-    """Could not be played: the old result stands."""
+    """Number of matches that could not be played; their old results count."""
     refused: int
-    """Never queued: judged again otherwise meanwhile, or called off."""
+    """Number of matches never queued: rejudged otherwise meanwhile, or cancelled."""
 
 
 def preview_rejudgement(
     conn: Connection, season_id: SeasonId, predicate: Predicate
 ) -> RejudgementPreview:
-    """The matches, and the board without their results. Nothing is written.
+    """Returns the matches, and the board without their results. Writes nothing.
 
-    Raises NotFound, LadderError (nothing given; too many matches).
+    Raises NotFound, LadderError (empty predicate, too many matches).
     """
     season = seasons.get_season(conn, season_id)
     fitting = suspects.find_suspects(conn, season_id, predicate)
@@ -154,18 +154,20 @@ def preview_rejudgement(
 def create_rejudgement(
     conn: Connection, season_id: SeasonId, predicate: Predicate, *, by: UserId | None, reason: str
 ) -> Rejudgement:
-    """Has the matches judged again; the scheduler queues them.
+    """Creates a rejudgement of the matches; the scheduler queues them.
 
-    What medals were sealed for those who sat in them no longer are, until the last one is judged.
-    Raises NotFound, LadderError (nothing given; too many), Conflict (no match fits).
+    Sealed medals of their teams are revoked until the last match is judged. Raises NotFound,
+    LadderError (empty predicate, too many matches), Conflict (no match fits).
     """
     season = seasons.get_season(conn, season_id)
-    # Of two acts at once the second sees what the first one took.
+    # Lock the season: of two acts at once, the second must see the matches of the first.
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     fitting = suspects.find_suspects(conn, season_id, predicate)
     if not fitting:
         raise Conflict(
-            "it fits no result that stands and is not being judged again", field="predicate"
+            "choose another predicate: it matches no valid result that is not"
+            " already being rejudged",
+            field="predicate",
         )
     rejudgement_id = RejudgementId(ids.new_id("rej"))
     conn.execute(
@@ -193,7 +195,7 @@ def create_rejudgement(
 
 
 def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgement:
-    """An act and how far it is. Raises NotFound."""
+    """Returns an act and its progress. Raises NotFound."""
     with conn.cursor(row_factory=class_row(Rejudgement)) as cur:
         found = cur.execute(
             "select r.id, r.season_id, s.league_id, r.predicate, r.reason, r.created_at,"
@@ -218,14 +220,15 @@ def get_rejudgement(conn: Connection, rejudgement_id: RejudgementId) -> Rejudgem
 def cancel_rejudgement(
     conn: Connection, rejudgement_id: RejudgementId, *, by: UserId | None, reason: str
 ) -> Rejudgement:
-    """Calls an act off: what was not played again yet keeps its old result, a match under way too.
+    """Cancels an act: matches not played again yet keep their old results, even running ones.
 
-    What was accepted stands. Medals can be sealed again. Raises NotFound, Conflict (it has ended).
+    Accepted results stay. Medals can be sealed again. Raises NotFound, Conflict if the act has
+    ended.
     """
     conn.execute("select 1 from rejudgements where id = %s for update", (rejudgement_id,))
     found = get_rejudgement(conn, rejudgement_id)
     if found.waiting == found.under_way == 0 or found.state is not RejudgementState.JUDGING:
-        raise Conflict("rejudgement: it has ended, nothing of it is left to be called off")
+        raise Conflict("rejudgement: it has already ended and cannot be cancelled")
     conn.execute(
         "update rejudged set refusal = %s where rejudgement_id = %s and by_match_id is null"
         " and refusal is null",
@@ -239,7 +242,7 @@ def cancel_rejudgement(
     ).fetchall()
     _write_end(
         conn, found.season_id, rejudgement_id, RejudgementState.CANCELLED
-    )  # the season before its entries
+    )  # lock the season before its entries
     voided = matches.void_matches(conn, [row[0] for row in playing], CALLED_OFF)
     audit_log.record_audit(
         conn,
@@ -256,9 +259,9 @@ def cancel_rejudgement(
 
 @atomic_function
 def end_finished_rejudgements(conn: Connection) -> list[Rejudgement]:
-    """Ends the acts of which nothing waits or is under way; returns them as they ended.
+    """Ends the acts whose matches have all ended; returns them.
 
-    The next standing may seal again what it is sure of.
+    The next standing may seal medals again.
     """
     over = conn.execute(
         "select r.id, r.season_id, exists (select 1 from rejudged d join matches m"  # noqa: S608
@@ -278,9 +281,9 @@ def end_finished_rejudgements(conn: Connection) -> list[Rejudgement]:
 def matches_to_queue(
     conn: Connection, served: Collection[str], at_once: int = AT_ONCE
 ) -> list[tuple[RejudgementId, MatchId]]:
-    """The next matches to be queued of each act, at most ``at_once`` of it being under way.
+    """Returns the next matches to queue of each act, at most ``at_once`` in flight.
 
-    Those that need another profile than the ``served`` ones wait for a node that has it.
+    Matches that need a profile outside ``served`` wait for a node that has it.
     """
     acts = conn.execute(
         "select distinct rejudgement_id from rejudged"
@@ -309,7 +312,7 @@ def matches_to_queue(
 def queue_next(conn: Connection) -> int:
     """Queues the next matches of all acts that a live worker can play; returns how many.
 
-    They go before all rated matches that wait. Each is queued in a transaction of its own.
+    They precede all waiting rated matches. Each is queued in its own transaction.
     """
     served = {profile for worker in workers.live_workers(conn) for profile in worker.profiles}
     front = matches.first_turn_of_queue(conn, "play.cpu") or 0
@@ -324,7 +327,7 @@ def queue_next(conn: Connection) -> int:
 def queue_replacement_match(
     conn: Connection, rejudgement_id: RejudgementId, match_id: MatchId, turn: int = 0
 ) -> MatchId | None:
-    """Queues the match that is to replace this one; None where there will be none."""
+    """Queues the match that replaces this one; None if there will be none."""
     waits = conn.execute(
         "select r.season_id from rejudged d join rejudgements r on r.id = d.rejudgement_id"
         " where r.id = %s and d.match_id = %s and d.by_match_id is null and d.refusal is null"
@@ -332,7 +335,7 @@ def queue_replacement_match(
         (rejudgement_id, match_id),
     ).fetchone()
     if waits is None:
-        return None  # called off meanwhile
+        return None  # cancelled meanwhile
     season = seasons.get_season(conn, SeasonId(waits[0]))
     made, refusal = None, None
     try:
@@ -357,7 +360,7 @@ def queue_replacement_match(
 def _write_end(
     conn: Connection, season_id: SeasonId, rejudgement_id: RejudgementId, state: RejudgementState
 ) -> None:
-    """Writes how an act ended, and has its season fitted anew."""
+    """Records the end of an act and requests a new fit of its season."""
     conn.execute(
         "update rejudgements set ended_at = now(), outcome = %s where id = %s",
         (state, rejudgement_id),
@@ -369,7 +372,7 @@ def _write_end(
 
 
 def _board_changes(before: Iterable[BoardRow], after: Iterable[BoardRow]) -> list[BoardChange]:
-    """What differs between two boards, by team; reference agents each for themselves."""
+    """Returns the differences between two boards, by team; reference agents separately."""
     old = {_row_key(row): row for row in before}
     new = {_row_key(row): row for row in after}
     changes = []

@@ -1,4 +1,4 @@
-"""What hosts ask for when they repair a season, with the bounds of each value."""
+"""Request models for moderating a season, with the bounds of each value."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ladder.ids import AgentId
 from ladder.moderation import suspects
 
 Given = Annotated[Line, Field(min_length=1)]
-Reason = Annotated[Line, Field(min_length=1, description="one sentence, kept in the audit log")]
+Reason = Annotated[Line, Field(min_length=1, description="one sentence, stored in the audit log")]
 
 
 class DisqualificationRequest(BaseModel):
-    """Who is meant, and why."""
+    """The subject of a disqualification, and the reason."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -30,23 +30,26 @@ class DisqualificationRequest(BaseModel):
 
 
 class Predicate(BaseModel):
-    """What matches have in common: all that is given, and something must be."""
+    """Conditions on matches; a match must meet all given ones, and at least one is required."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"node": "node-7"}]})
-    worker: Annotated[Given | None, Field(description="that brought the result")] = None
-    node: Annotated[Given | None, Field(description="that it was played on")] = None
+    worker: Annotated[Given | None, Field(description="worker that reported the result")] = None
+    node: Annotated[Given | None, Field(description="node that played the match")] = None
     image_digest: Given | None = None
     rules_digest: Given | None = None
     since: Annotated[AwareDatetime | None, Field(description="finished then or later")] = None
     until: Annotated[AwareDatetime | None, Field(description="finished before")] = None
-    agent: Annotated[Key | None, Field(description="id of one that sat in it")] = None
+    agent: Annotated[Key | None, Field(description="id of an agent in the match")] = None
     verdict: Annotated[
         Literal["DONE", "ERROR", "INVALID", "TIMEOUT"] | None,
-        Field(description="of a seat; of the agent's, where one is given"),
+        Field(description="verdict of a seat; of the agent's seat, if an agent is given"),
     ] = None
     fault: Annotated[
         Literal["agent", "worker", "host", "game"] | None,
-        Field(description="`agent`: a seat lost by its own; else whose an earlier attempt's was"),
+        Field(
+            description="`agent`: a seat lost by its own fault; otherwise who caused a failed"
+            " earlier attempt"
+        ),
     ] = None
 
     def meant(self) -> suspects.Predicate:

@@ -1,4 +1,4 @@
-"""Which results of a season are in doubt: those that stand and fit what a host says of them."""
+"""Finds the valid results of a season that match a host's predicate."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ from ladder.errors import Invalid
 from ladder.ids import AgentId, MatchId, SeasonId, TeamId
 
 MOST: Final = 10_000
-"""Matches in one act."""
+"""Highest number of matches in one act."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """What the matches have in common: all that is given."""
+    """Conditions on matches; a match must meet all given ones."""
 
     worker: str | None = None
-    """That brought the result."""
+    """Worker that reported the result."""
     node: str | None = None
-    """That it was played on."""
+    """Node that played the match."""
     image_digest: str | None = None
     rules_digest: str | None = None
     since: datetime | None = None
-    """Finished at this moment or later."""
+    """Earliest end of the match."""
     until: datetime | None = None
-    """Finished before."""
+    """The match ended before this moment."""
     agent: AgentId | None = None
-    """That sat in it."""
+    """Agent that played in the match."""
     verdict: str | None = None
-    """Of a seat; of the agent's, where one is given."""
+    """Verdict of a seat; of the agent's seat, if an agent is given."""
     fault: str | None = None
-    """``agent``: a seat (of the agent) lost by its own; else whose doing an earlier attempt was."""
+    """``agent``: a seat (of the agent) lost by its own fault; otherwise the cause of a failed
+    attempt.
+    """
 
     def to_json(self) -> dict[str, Json]:
-        """What is given."""
+        """Returns the given conditions."""
         return {
             name: value.isoformat() if isinstance(value, datetime) else value
             for name, value in asdict(self).items()
@@ -50,11 +52,11 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class SuspectResult:
-    """A result that stands, and that a predicate fits."""
+    """A valid result that matches a predicate."""
 
     match_id: MatchId
     no: int
-    """In the season's log."""
+    """Number in the season's log."""
     finished_at: datetime
     worker: str
     node: str
@@ -65,9 +67,9 @@ class SuspectResult:
 def find_suspects(
     conn: Connection, season_id: SeasonId, predicate: Predicate
 ) -> list[SuspectResult]:
-    """Results that stand, that it fits, and that are not being judged again, oldest first.
+    """Returns matching valid results that are not being rejudged, oldest first.
 
-    Raises LadderError (nothing given; too many).
+    Raises LadderError (empty predicate, too many matches).
     """
     where = " and ".join(_sql_conditions(predicate))
     values = {field.name: getattr(predicate, field.name) for field in fields(predicate)}
@@ -87,12 +89,12 @@ def find_suspects(
             {**values, "season": season_id, "most": MOST + 1},
         ).fetchall()
     if len(found) > MOST:
-        raise Invalid("predicate", f"it fits more than {MOST:,} matches; narrow it")
+        raise Invalid("predicate", f"narrow it: it matches more than {MOST:,} matches")
     return found
 
 
 def teams_of_suspects(conn: Connection, suspects: Sequence[SuspectResult]) -> list[TeamId]:
-    """Who sat in these matches."""
+    """Returns the teams that played in these matches."""
     rows = conn.execute(
         "select distinct team_id from seats where match_id = any (%s) order by team_id",
         ([one.match_id for one in suspects],),
@@ -101,7 +103,7 @@ def teams_of_suspects(conn: Connection, suspects: Sequence[SuspectResult]) -> li
 
 
 def _sql_conditions(predicate: Predicate) -> list[str]:
-    """Conditions on the match ``m`` and the attempt ``t`` that brought its result."""
+    """Returns SQL conditions on the match ``m`` and the attempt ``t`` with its result."""
     clauses = [
         f"t.{name} = %({name})s"
         for name in ("worker", "node", "image_digest", "rules_digest")
@@ -125,5 +127,5 @@ def _sql_conditions(predicate: Predicate) -> list[str]:
         clauses.append(f"m.id in (select x.match_id from seats x where {both})")  # noqa: S608
     if not clauses:
         names = ", ".join(field.name for field in fields(predicate))
-        raise Invalid("predicate", f"say what the matches have in common: {names}")
+        raise Invalid("predicate", f"give at least one condition on matches: {names}")
     return clauses

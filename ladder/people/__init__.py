@@ -1,4 +1,5 @@
-"""Users, teams and tokens, what they may see (``permissions``), their quotas, the audit log.
+"""Users, teams, tokens, permissions, quotas and the audit log.
 
-``permissions.may_see`` decides about one resource; ``visibility`` says the same in SQL, for lists.
+``permissions.may_see`` decides about one resource; ``visibility`` has the same rules in SQL for
+lists.
 """

@@ -1,4 +1,4 @@
-"""The audit log of a league: who changed something beyond the course of play, and why."""
+"""Writes and reads a league's audit log: who intervened, and why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AuditEntry:
     league_id: LeagueId
     season_id: SeasonId | None
     by_user: UserId | None
-    """None: the operator, at the machine itself."""
+    """None: the operator, on the machine itself."""
     by_name: str | None
     act: str
     subject: str
@@ -47,7 +47,7 @@ def record_audit(
     season_id: SeasonId | None = None,
     details: Mapping[str, Json] | None = None,
 ) -> str:
-    """Writes what is being done in the same transaction; the entry's id."""
+    """Writes an audit entry in the act's transaction; returns its id."""
     audit_id = ids.new_id("aud")
     conn.execute(
         "insert into audits (id, league_id, season_id, by_user, act, subject, reason, details)"
@@ -60,7 +60,7 @@ def record_audit(
 def list_audits(
     conn: Connection, league_id: LeagueId, *, after: str | None = None, limit: int = 50
 ) -> list[AuditEntry]:
-    """A league's audit log, newest first, from behind ``after``."""
+    """Returns a league's audit log, newest first, after ``after``."""
     with conn.cursor(row_factory=class_row(AuditEntry)) as cur:
         return cur.execute(
             f"{AUDIT} where a.league_id = %s and (%s::text is null or a.id < %s)"

@@ -1,28 +1,28 @@
-"""Who sees what: the one function that stands before every page, answer, blob and export.
+"""Decides who may see a resource; every page, answer, blob and export asks ``may_see``.
 
-The rules, in one place:
+The rules:
 
 | resource | seen by |
 |---|---|
 | a public league, its seasons, board, entries on the board | everybody |
 | a league by invitation, a private one, and all of that | members and admins |
-| an agent, a team | its own people, admins, and whoever may see a league it has played in |
-| a rated match | whoever may see the league |
+| an agent, a team | its own people, admins, and viewers of a league it has played in |
+| a rated match | viewers of the league |
 | a validation match | the entry's team, the league's hosts, admins |
-| a scrim and its matches | the team that asked for it, admins |
+| a scrim and its matches | the team that requested it, admins |
 | the replay of a rated match | by the league's replay setting; admins |
 | the replay of a validation match | the entry's team, admins |
-| the replay of a scrim match | the team that asked, admins |
-| an entry that is pending or rejected: that it is | its team, hosts, admins |
+| the replay of a scrim match | the team that requested it, admins |
+| the existence of a pending or rejected entry | its team, hosts, admins |
 | why it was rejected, the traceback | its team alone |
 | a submission (file name, message, size) | its team, admins |
 | a bundle's bytes | its team alone |
 | a seat's log, reason and failed step | the seat's team alone |
 | the audit log, a rejudgement and its preview | the league's hosts, admins |
 
-"Alone" means that neither hosts nor admins see it in this stage: what an agent prints may hold what
-its owner keeps secret, and nobody needs it to run a league. What a viewer may not see is answered
-as if it did not exist. Scopes of a token do not narrow what may be read.
+"Alone" excludes hosts and admins: an agent's output may contain secrets of its owner, and running a
+league does not need it. The answer for a hidden resource is the same as for a missing one. Scopes
+of a token do not limit reading.
 """
 
 from __future__ import annotations
@@ -45,33 +45,33 @@ class LeagueResource:
 
 @dataclass(frozen=True, slots=True)
 class TeamResource:
-    """A team or an agent of it."""
+    """A team, or an agent of it."""
 
     team_id: TeamId
     leagues: tuple[LeagueResource, ...]
-    """Leagues in which it has stood on the board."""
+    """Leagues whose board has shown the team or agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryResource:
-    """An entry: that it is there, and its state."""
+    """The existence and state of an entry."""
 
     team_id: TeamId
     league: LeagueResource
     is_on_board: bool
-    """Active or retired after having been active."""
+    """Active, or retired after being active."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResource:
-    """What the owner said about an upload."""
+    """The owner's data of an upload."""
 
     team_id: TeamId
 
 
 @dataclass(frozen=True, slots=True)
 class TeamPrivateResource:
-    """What belongs to one team alone: seat logs, reasons, tracebacks, bundles."""
+    """Data for one team alone: seat logs, reasons, tracebacks, bundles."""
 
     team_id: TeamId
 
@@ -79,12 +79,12 @@ class TeamPrivateResource:
 @dataclass(frozen=True, slots=True)
 class ScrimResource:
     team_id: TeamId
-    """The team that asked for it."""
+    """The team that requested the scrim."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchResource:
-    """A match: who played, how it stands, placements, verdicts, charged times."""
+    """A match: entries, state, placements, verdicts, charged times."""
 
     kind: MatchKind
     league: LeagueResource
@@ -94,7 +94,7 @@ class MatchResource:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResource:
-    """The moves of a match, in every form: page, stream, blob, export."""
+    """The moves of a match in every form: page, stream, blob, export."""
 
     match: MatchResource
     is_finished: bool
@@ -114,7 +114,7 @@ Resource = (
 
 
 def may_see(viewer: Viewer, resource: Resource) -> bool:
-    """Whether this viewer may see this resource. There is no other way to be let in."""
+    """Whether this viewer may see this resource. No other check grants access."""
     match resource:
         case LeagueResource():
             return (
@@ -147,8 +147,10 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
 
 
 def may_enter(viewer: Viewer, league: LeagueResource, team_id: TeamId) -> bool:
-    """Whether this viewer may enter this team's agents: own team, and where the league
-    is not public a competitor or host of it."""
+    """Whether this viewer may enter this team's agents.
+
+    The viewer must be in the team and, if the league is not public, its competitor or host.
+    """
     if team_id not in viewer.team_ids:
         return False
     role = viewer.roles.get(league.league_id)
@@ -159,7 +161,7 @@ def may_enter(viewer: Viewer, league: LeagueResource, team_id: TeamId) -> bool:
 
 
 def may_manage(viewer: Viewer, league: LeagueResource) -> bool:
-    """Whether this viewer may change the league: hosts and admins."""
+    """Whether this viewer may change the league: hosts and admins may."""
     return viewer.is_admin or _is_host(viewer, league)
 
 

@@ -1,7 +1,7 @@
-"""How much a person or a team may make in a UTC day, where no season's limit bounds it.
+"""Limits what a person or a team may create in a UTC day, beyond limits of seasons.
 
-Each function is called after the making, in its transaction, and counts what was made with it: the
-owner's row is locked, so that those who make at once are counted one after the other.
+Call each function after the creation, in its transaction; the count includes the new row. The
+function locks the owner's row, so simultaneous requests are counted in turn.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ UPLOAD_MB: Final = 4096
 
 
 def check_token_quota(conn: Connection, user_id: UserId) -> None:
-    """Raises LimitReached when a person minted too many tokens today."""
+    """Raises LimitReached if a person created too many tokens today."""
     _refuse_above(
         conn, "tokens a day", _count_made_today(conn, "tokens", "user_id", "users", user_id), TOKENS
     )
 
 
 def check_league_quota(conn: Connection, user_id: UserId) -> None:
-    """Raises LimitReached when a person made too many leagues today."""
+    """Raises LimitReached if a person created too many leagues today."""
     _refuse_above(
         conn,
         "leagues a day",
@@ -42,19 +42,19 @@ def check_league_quota(conn: Connection, user_id: UserId) -> None:
 
 
 def check_season_quota(conn: Connection, league_id: LeagueId) -> None:
-    """Raises LimitReached when too many seasons of a league were made today."""
+    """Raises LimitReached if a league got too many seasons today."""
     made = _count_made_today(conn, "seasons", "league_id", "leagues", league_id)
     _refuse_above(conn, "seasons of a league a day", made, SEASONS)
 
 
 def check_invitation_quota(conn: Connection, league_id: LeagueId) -> None:
-    """Raises LimitReached when too many codes of a league were made today."""
+    """Raises LimitReached if a league got too many codes today."""
     made = _count_made_today(conn, "invitations", "league_id", "leagues", league_id)
     _refuse_above(conn, "invitation codes of a league a day", made, INVITATIONS)
 
 
 def check_agent_quota(conn: Connection, team_id: TeamId) -> None:
-    """Raises LimitReached when a team made too many agents today."""
+    """Raises LimitReached if a team created too many agents today."""
     _refuse_above(
         conn,
         "agents of a team a day",
@@ -64,8 +64,7 @@ def check_agent_quota(conn: Connection, team_id: TeamId) -> None:
 
 
 def check_upload_quota(conn: Connection, team_id: TeamId) -> None:
-    """Raises LimitReached when a team uploaded too many bundles or bytes today, into any season
-    or none."""
+    """Raises LimitReached if a team uploaded too many bundles or bytes today, in all seasons."""
     conn.execute("select 1 from teams where id = %s for no key update", (team_id,))
     row = conn.execute(
         "select count(*), coalesce(sum(s.size_bytes), 0) from submissions s"
@@ -80,7 +79,7 @@ def check_upload_quota(conn: Connection, team_id: TeamId) -> None:
 
 
 def _count_made_today(conn: Connection, table: str, column: str, owners: str, owner: str) -> int:
-    """How many rows of ``table`` this owner made today; the owner's row is locked first."""
+    """Locks the owner's row; returns how many rows of ``table`` the owner created today."""
     lock = sql.SQL("select 1 from {} where id = %s for no key update")
     conn.execute(lock.format(sql.Identifier(owners)), (owner,))
     count = sql.SQL(

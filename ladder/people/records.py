@@ -1,4 +1,4 @@
-"""People, teams, and who asks."""
+"""Records of people, teams and viewers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks. A stranger has no user; scopes are those of the token or session used."""
+    """The person who makes a request. A stranger has no user. Scopes are those of the token or
+    session.
+    """
 
     user_id: UserId | None = None
     name: str = ""

@@ -1,4 +1,4 @@
-"""What people ask for when they mint a token, with the bounds of each value."""
+"""Request models for creating a token, with the bounds of each value."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ class NewToken(BaseModel):
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=5)]
     expires_at: Annotated[
         AwareDatetime | None,
-        Field(description="never later than the end of the token that mints it"),
+        Field(description="at most the expiry of the token that creates it"),
     ] = None

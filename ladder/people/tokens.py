@@ -1,7 +1,7 @@
-"""API tokens: ``peck_``, 43 random characters, 6 of checksum. Only the SHA-256 is stored.
+"""Creates and checks API tokens: ``peck_``, 43 random characters, 6 of checksum.
 
-The text holds 256 random bits, so a fast hash is enough; the checksum lets a mistyped token be
-refused, and a leaked one be found by scanners, without asking the database.
+Only the SHA-256 is stored. The text has 256 random bits, so a fast hash is enough. The checksum
+detects mistyped tokens, and lets scanners find leaked ones, without a database query.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CHECK_CHARS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What may be told of a token: everything but its text."""
+    """A token without its text."""
 
     id: TokenId
     user_id: UserId
@@ -46,7 +46,7 @@ class Token:
 
 
 def new_token_text() -> str:
-    """A fresh token text."""
+    """Returns a new token text."""
     body = "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
     return PREFIX + body + _checksum(body)
 
@@ -70,9 +70,9 @@ def mint_token(
     scopes: Sequence[str],
     expires_at: datetime | None = None,
 ) -> tuple[Token, str]:
-    """A new token and its text, which is told this once.
+    """Creates a token; returns it and its text, which is shown only once.
 
-    Raises LadderError for an unknown scope, Conflict for ``admin`` on somebody who is none.
+    Raises LadderError for an unknown scope, Conflict for ``admin`` if the user is no administrator.
     """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown:
@@ -81,7 +81,7 @@ def mint_token(
     if person is None:
         raise NotFound.of("user")
     if "admin" in scopes and not person[0]:
-        raise Conflict("admin is for administrators only; leave it out", field="scopes")
+        raise Conflict("leave out admin; it is for administrators only", field="scopes")
     text = new_token_text()
     token_id = TokenId(ids.new_id("tok"))
     kept = sorted(set(scopes), key=SCOPES.index)
@@ -97,21 +97,21 @@ def mint_token(
 def mint_token_with(
     conn: Connection, by: Viewer, owner: User, asked: NewToken, held: str | None
 ) -> tuple[Token, str]:
-    """A new token of ``owner``, and its text; ``held`` is the text of the token that ``by`` used.
+    """Creates a token of ``owner``; ``held`` is the text of the token that ``by`` used.
 
-    Nobody but an administrator passes on more than they have: no other scopes, and no longer time.
-    Raises Forbidden, and LimitReached.
+    Returns the token and its text. Only an administrator can give more than they have: other
+    scopes, or a later expiry. Raises Forbidden, and LimitReached.
     """
     wider = sorted(set(asked.scopes) - by.scopes)
     if wider and not by.is_admin:
-        raise Forbidden(f"A token can pass on only its own scopes; this one lacks {wider[0]!r}.")
+        raise Forbidden(f"A token can only give its own scopes; this one lacks {wider[0]!r}.")
     if "admin" in asked.scopes and not owner.is_admin:
-        raise Forbidden(f"{owner.name} is no administrator.")
+        raise Forbidden(f"{owner.name} is not an administrator.")
     expires_at = asked.expires_at
     if held is not None and not by.is_admin:
         end = expiry_of(conn, held)
         if end is not None and expires_at is not None and expires_at > end:
-            raise Forbidden(f"A token cannot outlive the one that mints it: {end.isoformat()}.")
+            raise Forbidden(f"A token cannot outlive the token that creates it: {end.isoformat()}.")
         expires_at = expires_at or end
     made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), expires_at)
     quotas.check_token_quota(conn, owner.id)
@@ -119,7 +119,7 @@ def mint_token_with(
 
 
 def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:
-    """A person's tokens, newest first, revoked and expired ones included."""
+    """Returns a person's tokens, newest first, including revoked and expired ones."""
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
             "select id, user_id, label, scopes, created_at, expires_at, revoked_at"
@@ -130,17 +130,17 @@ def list_tokens(conn: Connection, user_id: UserId) -> list[Token]:
 
 
 def get_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
-    """A token of this person. Raises NotFound."""
+    """Returns a token of this person. Raises NotFound."""
     return _select_token(conn, "id = %s and user_id = %s", (token_id, user_id))
 
 
 def expiry_of(conn: Connection, text: str) -> datetime | None:
-    """When the token with this text expires; None for never. Raises NotFound."""
+    """Returns the expiry of the token with this text; None: never. Raises NotFound."""
     return _select_token(conn, "hash = %s", (_hash_token(text),)).expires_at
 
 
 def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
-    """Ends a token of this person now; a second time is no error. Raises NotFound."""
+    """Revokes a token of this person; a repeat is no error. Raises NotFound."""
     conn.execute(
         "update tokens set revoked_at = coalesce(revoked_at, now()) where id = %s and user_id = %s",
         (token_id, user_id),
@@ -149,12 +149,12 @@ def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
 
 
 def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:
-    """The person and the scopes a live token stands for, else None."""
+    """Returns the person and the scopes of a valid token, else None."""
     return user_of_hash(conn, _hash_token(text)) if is_well_formed(text) else None
 
 
 def user_of_hash(conn: Connection, token_hash: bytes) -> tuple[UserId, tuple[str, ...]] | None:
-    """The same by the SHA-256 of the token, which is all that a web session keeps of it."""
+    """Returns the same by the SHA-256 of the token; a web session stores only that."""
     row = conn.execute(
         "select user_id, scopes from tokens where hash = %s and revoked_at is null"
         " and (expires_at is null or expires_at > now())",

@@ -1,4 +1,4 @@
-"""People and their teams. Names live only in these tables."""
+"""Creates and reads people and their teams. Only these tables hold names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEAM = "select t.id, t.slug, t.name, t.created_at from teams t"
 
 
 def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
-    """A new person. Raises Conflict when the name is taken (whatever its case)."""
+    """Creates a user. Raises Conflict if the name is taken, ignoring case."""
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(User)) as cur:
             return _row_or_not_found(
@@ -38,11 +38,13 @@ def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
                 "user",
             )
     except errors.UniqueViolation:
-        raise Conflict(f"there is a user {name!r} already; choose another", field="name") from None
+        raise Conflict(
+            f"a user {name!r} already exists; choose another name", field="name"
+        ) from None
 
 
 def get_user(conn: Connection, user_id: UserId) -> User:
-    """The person with this id. Raises NotFound."""
+    """Returns the person with this id. Raises NotFound."""
     with conn.cursor(row_factory=class_row(User)) as cur:
         return _row_or_not_found(
             cur.execute(f"{USER} where id = %s", (user_id,)).fetchone(), "user"
@@ -50,7 +52,7 @@ def get_user(conn: Connection, user_id: UserId) -> User:
 
 
 def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -> list[User]:
-    """People in order of creation, from behind ``after``."""
+    """Returns people in order of creation, after ``after``."""
     with conn.cursor(row_factory=class_row(User)) as cur:
         return cur.execute(
             f"{USER} where id > %s and erased_at is null order by id limit %s",
@@ -59,7 +61,7 @@ def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -
 
 
 def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) -> Team:
-    """A new team of this user, or of nobody yet (None). Raises Conflict when the slug is taken."""
+    """Creates a team of this user, or without members (None). Raises Conflict (slug taken)."""
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(Team)) as cur:
             team = _row_or_not_found(
@@ -74,13 +76,15 @@ def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) 
                 add_team_member(conn, team.id, user_id, is_owner=True)
             return team
     except errors.UniqueViolation:
-        raise Conflict(f"there is a team {slug!r} already; choose another", field="slug") from None
+        raise Conflict(
+            f"a team {slug!r} already exists; choose another slug", field="slug"
+        ) from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("user") from None
 
 
 def get_team(conn: Connection, team: TeamId | str) -> Team:
-    """The team with this id or slug. Raises NotFound."""
+    """Returns the team with this id or slug. Raises NotFound."""
     column = "id" if ids.is_id(team, "tea") else "slug"
     with conn.cursor(row_factory=class_row(Team)) as cur:
         found = cur.execute(f"{TEAM} where t.{column} = %s", (team,)).fetchone()
@@ -88,7 +92,7 @@ def get_team(conn: Connection, team: TeamId | str) -> Team:
 
 
 def list_teams(conn: Connection, after: TeamId | None = None, limit: int = 50) -> list[Team]:
-    """All teams in order of creation, from behind ``after``."""
+    """Returns all teams in order of creation, after ``after``."""
     with conn.cursor(row_factory=class_row(Team)) as cur:
         return cur.execute(
             f"{TEAM} where t.id > %s order by t.id limit %s",
@@ -97,7 +101,7 @@ def list_teams(conn: Connection, after: TeamId | None = None, limit: int = 50) -
 
 
 def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
-    """The teams of a person, oldest first."""
+    """Returns the teams of a person, oldest first."""
     with conn.cursor(row_factory=class_row(Team)) as cur:
         return cur.execute(
             f"{TEAM} join memberships m on m.team_id = t.id where m.user_id = %s order by t.id",
@@ -106,7 +110,7 @@ def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
 
 
 def team_members(conn: Connection, team_id: TeamId) -> list[tuple[User, bool]]:
-    """The people of a team, in order of joining, with whether each owns it."""
+    """Returns the members of a team in order of joining, and whether each is an owner."""
     rows = conn.execute(
         "select u.id, u.name, u.is_admin, u.created_at, m.is_owner from memberships m"
         " join users u on u.id = m.user_id where m.team_id = %s order by m.created_at, u.id",
@@ -118,7 +122,7 @@ def team_members(conn: Connection, team_id: TeamId) -> list[tuple[User, bool]]:
 def add_team_member(
     conn: Connection, team_id: TeamId, user_id: UserId, *, is_owner: bool = False
 ) -> None:
-    """Adds a person to a team, or changes whether they own it. Raises NotFound."""
+    """Adds a person to a team, or changes whether they are an owner. Raises NotFound."""
     try:
         with atomic(conn):
             conn.execute(
@@ -131,16 +135,16 @@ def add_team_member(
 
 
 def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
-    """Who holds this token, or None when it is unknown, mistyped, expired or revoked.
+    """Returns the viewer of a token; None if unknown, mistyped, expired or revoked.
 
-    The viewer is an admin only where the user is one and the token carries the scope ``admin``.
+    The viewer is an admin only if the user is one and the token has the scope ``admin``.
     """
     found = user_of_token(conn, token_text)
     return None if found is None else viewer_of_user(conn, found[0], found[1])
 
 
 def viewer_by_hash(conn: Connection, token_hash: bytes) -> Viewer | None:
-    """Who holds the token with this SHA-256: a web session lives as long as its token."""
+    """Returns the viewer of the token with this SHA-256: a web session ends with its token."""
     found = user_of_hash(conn, token_hash)
     return None if found is None else viewer_of_user(conn, found[0], found[1])
 
@@ -148,7 +152,7 @@ def viewer_by_hash(conn: Connection, token_hash: bytes) -> Viewer | None:
 def viewer_of_user(
     conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES
 ) -> Viewer | None:
-    """The viewer a signed-in person is, with these scopes; None when there is no such person."""
+    """Returns the viewer for a signed-in user with these scopes; None if the user is unknown."""
     row = conn.execute(
         "select u.name, u.is_admin,"
         " array(select team_id from memberships where user_id = u.id),"

@@ -1,8 +1,8 @@
-"""``ladder.people.permissions.may_see`` told in SQL, for lists.
+"""Applies the rules of ``ladder.people.permissions.may_see`` in SQL, for lists.
 
-A page is cut from what its reader may see, so that neither its length nor its cursor tells of
-anything hidden. Each function gives a condition and its arguments for a query whose tables bear the
-names said there. tests/integration/api/test_lists.py holds both tellings against each other.
+The query filters first, so neither the length of a page nor its cursor reveals anything hidden.
+Each function returns a condition and its arguments, for a query with the named table aliases.
+tests/integration/api/test_lists.py compares both implementations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Condition = tuple[str, tuple[Any, ...]]
 EVERYTHING: Final[Condition] = ("true", ())
 LEAGUE: Final = "(l.visibility = 'public' or l.id = any (%s))"
 ON_BOARD: Final = "(e.state = 'active' or e.activated_at is not null)"
-"""Entries that stand on the board or once did; one withdrawn before that never has."""
+"""Entries that are or were on the board; an entry retired before activation never was."""
 
 
 def visible_leagues(viewer: Viewer) -> Condition:

@@ -1,7 +1,7 @@
-"""Two layers of rating, both computed from the season's log of accepted results.
+"""Computes live ratings and official standings from the season's log of accepted results.
 
-Live: ``ratings`` folds the log into ``online`` TrueSkill; ``rerating`` does so anew after results
-were withdrawn. Official: ``fitting`` fits the whole log (``official``, pure), writes each fit as a
-version (``versions``) and seals medals (``sealing``). ``rounds.rate`` runs both. ``solo`` is for
-seasons of one seat, which have neither.
+Live: ``ratings`` adds the log's results to ``online`` TrueSkill. ``rerating`` repeats this after
+results were withdrawn. Official: ``fitting`` fits the whole log (``official``, pure) and writes
+each fit as a version (``standing_versions``). ``medal_sealing`` seals medals. ``rounds.rate`` runs
+both. ``solo_seasons`` serves seasons of one seat, which have neither.
 """

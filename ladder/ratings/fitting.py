@@ -1,8 +1,8 @@
-"""Official standings: fits of a season's whole log, written as versions that are never changed.
+"""Fits a season's whole log and writes the official standings as immutable versions.
 
-A version names the log number it covers, the version whose messages it began from and the seed of
-its draws, so that the chain can be computed again to the byte. The last one, written when a season
-is finished, is a cold fit: a function of the log alone.
+A version records its log number, the version whose messages it began from, and the seed of its
+draws. So the chain of versions can be recomputed to the byte. The last version of a finished season
+is a cold fit: it depends on the log alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
 
 
 FITTED_BY: Final = 2
-"""Grows with every change of the method that changes what comes out."""
+"""Version of the method; increases with every change that affects results."""
 
 
 GROWTH: Final = 1.05
@@ -63,7 +63,7 @@ OPEN_WEIGHT: Final = 0.08
 
 
 FINAL_WEIGHT: Final = 5.0
-"""Of the medal boundaries in what a game is worth: while uploads are open, and after."""
+"""Weight of medal boundaries in a game's value: while uploads are open, and after."""
 
 
 _place_fields = attrgetter(*(field.name for field in fields(OfficialPlace)))
@@ -71,7 +71,7 @@ _place_fields = attrgetter(*(field.name for field in fields(OfficialPlace)))
 
 @dataclass(slots=True)
 class _LastFit:
-    """Where a season's next fit begins."""
+    """Start of a season's next fit."""
 
     log: SeasonLog
     version: int = 0
@@ -80,7 +80,7 @@ class _LastFit:
 
 
 class OfficialFitter:
-    """Fits seasons, and keeps what makes the next fit a quick one; one to a process."""
+    """Fits seasons and caches data for the next fit; one per process."""
 
     def __init__(self) -> None:
         self._kept: LRUCache[SeasonId, _LastFit] = LRUCache(SEASONS_KEPT)
@@ -88,7 +88,7 @@ class OfficialFitter:
     def refit(self, conn: Connection, season_id: SeasonId) -> int:
         """Writes the season's next version and returns its number; the caller commits.
 
-        A season that ranks by measures has nothing to fit: what stands is marked as final. Raises
+        A season that ranks by measures needs no fit: its standing is marked as final. Raises
         NotFound.
         """
         if _select_season(conn, season_id)["measures"] is not None:
@@ -98,9 +98,12 @@ class OfficialFitter:
 
 
 def seasons_to_fit(conn: Connection) -> list[SeasonId]:
-    """Seasons whose official standing is behind: the log grew by a twentieth or some time ago, or
-    the field changed. What is finished waits for its last games, gets one cold fit, and another
-    only when an audited act has made the log longer. Of one for a single seat that is all."""
+    """Returns seasons whose official standing is out of date.
+
+    The log grew by a twentieth, some time has passed, or the entries changed. A finished season
+    waits for its last games and gets one cold fit. It gets another one only after an audited act
+    makes the log longer. A season of one seat gets only this final mark.
+    """
     rows = conn.execute(
         "select id from seasons s where rated_no > 0 and (state <> 'finished' and measures is null"
         " and (official_at is null"
@@ -120,10 +123,10 @@ def seasons_to_fit(conn: Connection) -> list[SeasonId]:
 
 
 def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str:
-    """The digest of a version's content, computed again from the log and the chain that led to it.
+    """Recomputes the digest of a version's content from the log and its chain of versions.
 
-    Who was ranked in a version is known by its rows alone, so one whose rows were dropped cannot be
-    computed again. Raises NotFound, Dropped.
+    The rows of a version list its ranked entries. So a version without rows cannot be recomputed.
+    Raises NotFound, RowsDropped.
     """
     row = conn.execute(
         "select content from standings where season_id = %s and version = %s", (season_id, version)
@@ -150,9 +153,9 @@ def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str
 def standing_without_matches(
     conn: Connection, season_id: SeasonId, void: Collection[MatchId]
 ) -> dict[EntryId, OfficialPlace] | None:
-    """The places of the newest version if these matches had been void; None before the first.
+    """Returns the places of the newest version if these matches had been void; None before it.
 
-    A cold fit of the log that the version knows, with its draws. Nothing is written.
+    Makes a cold fit of the version's part of the log with its draws. Writes nothing.
     """
     found = latest_version(conn, season_id)
     if found is None:
@@ -180,13 +183,13 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     fitted = _fit_log(conn, kept.log, until, warm)
     if warm is None or kept.log.readings != readings:
         parent = None
-    # From here on the season stands still; what it turned to while the fit was made, counts.
+    # This locks the season; changes during the fit count.
     season = _select_season(conn, season_id, locked=True)
     if season["state"] == "finished" and parent is not None:
         fitted, parent = _fit_log(conn, kept.log, until, None), None
     is_over = season["state"] == "finished" and until == season["rated_no"]
     version = int(season["official_version"]) + 1
-    kept.version, kept.messages = version, fitted.messages  # not committed: the next one is cold
+    kept.version, kept.messages = version, fitted.messages  # if not committed, the next fit is cold
     entrants = _select_entrants(conn, season_id, kept.log)
     weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
     seed = _season_seed(season_id)
@@ -217,7 +220,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
         season["medal_confidence"],
         [] if is_over else _standings_to_check(conn, season_id, until),
     )
-    # The live scores are put on the same scale: there, too, the reference agents stand at mu0.
+    # Moves the live scores to the same scale, where reference agents are at mu0.
     conn.execute(
         "update seasons s set official_version = %s, official_no = %s, official_at = now(),"
         " official_is_stale = false, revision = revision + 1, is_sealed = %s,"
@@ -236,8 +239,10 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
 def _standings_to_check(
     conn: Connection, season_id: SeasonId, log_no: int
 ) -> list[dict[EntryId, OfficialPlace]]:
-    """The places of the standings that a medal must be sure by besides the one of this log number;
-    none where there was no such standing."""
+    """Returns the earlier standings that must agree before a medal is sealed.
+
+    Empty if there is no such standing.
+    """
     looks: list[dict[EntryId, OfficialPlace]] = []
     for _ in range(medal_sealing_rule.STANDINGS_THAT_MUST_AGREE - 1):
         row = conn.execute(
@@ -251,7 +256,7 @@ def _standings_to_check(
 
 
 def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None) -> Fit:
-    """The fit of the log up to this number; cold where part of what was read has been withdrawn."""
+    """Fits the log up to this number; cold if part of what was read has been withdrawn."""
     readings = log.readings
     while log.no < until:
         log.read(conn, until)
@@ -303,9 +308,9 @@ def _select_entrants(
     log: SeasonLog,
     written: Mapping[EntryId, OfficialPlace] | None = None,
 ) -> list[Entrant]:
-    """The entries on the board, in order of their ids; or those of a version that was ``written``.
+    """Returns the entries on the board by id, or those of a ``written`` version.
 
-    What teams had declared by then is what has a rank in it.
+    Ranks depend on what teams had declared by then.
     """
     rows = conn.execute(
         "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
@@ -342,7 +347,9 @@ def _digest(content: str) -> str:
 
 
 def _season_seed(season_id: SeasonId) -> int:
-    """63 bits that nobody chooses; the same for all versions, so that no medal is sealed because
-    somebody looked often enough."""
+    """Returns 63 bits that nobody chooses, the same for all versions.
+
+    So repeated fits do not raise the chance that a medal is sealed.
+    """
     drawn = hashlib.sha256(season_id.encode()).digest()
     return int.from_bytes(drawn[:8], "big") >> 1

@@ -1,9 +1,8 @@
-"""Seals medals: what is sealed a team keeps, whatever the games still to come say.
+"""Seals medals: a team keeps a sealed medal whatever later games bring.
 
-Only an audited act takes a seal back (``ladder.leagues.sealed_medals``). A class is sealed for a
-team once uploads are locked and several looks at the season give it that class or a better one with
-the season's confidence (``ladder.ratings.medal_sealing_rule``). A better class may be sealed over
-it; a lower one never is.
+Only an audited act revokes a seal (``ladder.leagues.sealed_medals``). A class can be sealed once
+uploads are locked. Several standings must then give the team that class or a better one, with the
+season's confidence (``medal_sealing_rule``). A better class may be sealed later, never a lower one.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ def seal_medals(
     confidence: float,
     earlier: Sequence[Mapping[EntryId, OfficialPlace]],
 ) -> bool:
-    """Seals what this version and the ``earlier`` looks at the season are sure of; whether every
-    medal there is, is sealed now.
+    """Seals what this version and the ``earlier`` standings agree on.
 
-    Nothing while games are judged again: what they will say is not in the standing.
+    Returns whether every medal is now sealed. Seals nothing during a rejudgement, because its
+    results are not in the standing yet.
     """
     rejudging = conn.execute(
         "select 1 from matches where season_id = %(season)s and kind = 'rated'"
@@ -85,7 +84,7 @@ def seal_medals(
 def _chances_by_team(
     entrants: Sequence[Entrant], places: Mapping[EntryId, OfficialPlace]
 ) -> dict[TeamId, medal_sealing_rule.Chances]:
-    """The chances that each team had by what it stood by."""
+    """Returns the chances of each team by its representing entry."""
     return {
         each.team_id: place.chances
         for each in entrants

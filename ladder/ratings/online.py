@@ -1,4 +1,4 @@
-"""Ratings from placements: TrueSkill with the season's parameters. Pure."""
+"""Updates TrueSkill ratings from placements with the season's parameters. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class RatingParameters:
-    """The season's rating rules."""
+    """Rating parameters of a season."""
 
     mu0: float = 600.0
     sigma0: float = 200.0
@@ -31,13 +31,13 @@ class RatingParameters:
 
     @property
     def start(self) -> Rating:
-        """Where an entry begins."""
+        """Returns the initial rating."""
         return Rating(self.mu0, self.sigma0)
 
 
 @dataclass(frozen=True, slots=True)
 class RatedResult:
-    """An accepted match as the rating sees it, by seat."""
+    """An accepted match for the rating, by seat."""
 
     match_id: MatchId
     entries: tuple[EntryId, ...]
@@ -51,12 +51,11 @@ def update_ratings(
     placements: Sequence[int],
     faults: Sequence[bool],
 ) -> tuple[Rating, ...]:
-    """Ratings after one match, by seat; placements are ranks, 1 is best, equal numbers tie.
+    """Returns ratings after one match, by seat; placement 1 is best, equal placements tie.
 
-    Rule ``kaggle``: by placement as given. Rule ``own_seat``: the seats without a fault are rated
-    among themselves as if the others had been empty, and each seat with a fault is last, behind
-    the seats without one, for its own update only. So two faults never rate each other, a lone
-    survivor gains nothing, and when every seat is at fault nobody moves.
+    Rule ``kaggle``: all placements count. Rule ``own_seat``: seats without a fault are rated
+    against each other as if the others were empty. A seat with a fault is last, for its own update
+    only. So two faults never rate each other, and a single seat without a fault gains nothing.
     """
     if parameters.fault_rule == KAGGLE:
         return _trueskill_update(parameters, ratings, placements)
@@ -81,9 +80,9 @@ def update_ratings(
 def rate_result(
     parameters: RatingParameters, ratings: Mapping[EntryId, Rating], result: RatedResult
 ) -> dict[EntryId, Rating]:
-    """New ratings of those who played, given everybody's ratings (absent: the start).
+    """Returns new ratings of the players, given all ratings; a missing one is the initial one.
 
-    An entry that sits in several seats is rated by its best placed one.
+    An entry in several seats is rated by its best placement.
     """
     best: dict[EntryId, int] = {}
     for seat, entry in enumerate(result.entries):
@@ -99,7 +98,7 @@ def rate_result(
 
 
 def rate_all(parameters: RatingParameters, results: Iterable[RatedResult]) -> dict[EntryId, Rating]:
-    """Ratings after all these results in this order: the meaning of a prefix of the log."""
+    """Returns ratings after all these results in order: the ratings of a log prefix."""
     ratings: dict[EntryId, Rating] = {}
     for result in results:
         ratings.update(rate_result(parameters, ratings, result))
@@ -114,8 +113,8 @@ def _trueskill_update(
     environment = _trueskill_environment(parameters)
     pull = 0.0
     while True:
-        # The package gives up (FloatingPointError) on upsets of dozens of standard deviations.
-        # Then the step is taken from ratings pulled together, and added to the real ones.
+        # The package raises FloatingPointError on upsets of dozens of standard deviations. Then the
+        # step is computed from ratings moved together, and added to the real ones.
         middle = sum(r.mu for r in ratings) / len(ratings)
         mus = [r.mu + (middle - r.mu) * pull for r in ratings]
         groups = [
@@ -135,7 +134,7 @@ def _trueskill_update(
 
 
 def _cap_sigma(parameters: RatingParameters, rating: Rating) -> float:
-    """A match never makes a rating less certain, but for what tau adds."""
+    """Limits sigma: a match never makes a rating less certain, except for tau."""
     return float((rating.sigma**2 + parameters.tau**2) ** 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Folding the season's log into ratings: in order of acceptance, each number exactly once."""
+"""Adds the season's log to the live ratings, in order, each number exactly once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ladder.ratings.rerating import Rerating
 
 RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
 WITH_WITHDRAWALS: Final = 25
-"""Times as many numbers are folded at once where results are withdrawn: one replay serves all."""
+"""Factor for the stretch length if results are withdrawn: one replay serves all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,15 @@ class RatingPoint:
 
 @dataclass(slots=True)
 class _RatingUpdate:
-    """Ratings while a stretch of the log is folded in, and the rows that record it."""
+    """Ratings during the processing of a stretch of the log, and the rows to write."""
 
     ratings: dict[EntryId, Rating]
     games: Counter[EntryId] = field(default_factory=Counter)
     last: dict[EntryId, MatchId] = field(default_factory=dict)
     since: set[MatchId] = field(default_factory=set)
-    """Accepted in this stretch, after the last replay if there was one."""
+    """Matches accepted in this stretch, after the last replay if any."""
     replay: Rerating | None = None
-    """What the stretch withdraws is out of the ratings by now."""
+    """The replay that already removed what this stretch withdraws."""
     rows: list[tuple[int, EntryId, MatchId, Rating, Rating]] = field(default_factory=list)
 
     def move(self, no: int, match_id: MatchId, after: dict[EntryId, Rating]) -> None:
@@ -55,23 +55,25 @@ class _RatingUpdate:
             self.ratings[entry] = new
 
     def stay(self, no: int, match_id: MatchId, entries: Iterable[EntryId]) -> None:
-        """The number of the log has been counted and has moved no rating."""
+        """Records a log number that changes no rating."""
         self.move(no, match_id, {entry: self.ratings[entry] for entry in entries})
 
 
 @atomic_function
 def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
-    """Folds up to ``limit`` numbers of the season's log into the ratings; returns how many.
+    """Adds up to ``limit`` numbers of the season's log to the ratings; returns how many.
 
-    One rater per season at a time (advisory lock of the transaction); the caller commits. A
-    withdrawal rates the whole standing log anew, so ratings remain a pure function of its prefix;
-    the first one takes out what the rest of the stretch withdraws too, and where there is one the
-    stretch is longer than ``limit``. Of a long log that is done a piece a call, so that other
-    seasons have their turn: such a call folds nothing yet, writes down how far it came, and returns
-    how many results it rated anew. In a season of one seat nobody's rating moves, and totals of
-    its measures grow instead; whoever loses a result is added up anew once, at the stretch's end.
-    A disqualification moves nobody here: live ratings tell what was played, the official fit what
-    counts. Raises NotFound.
+    One rater per season runs at a time (advisory lock of the transaction); the caller commits.
+
+    A withdrawal rates the whole remaining log again, so ratings stay a pure function of its prefix.
+    The first withdrawal removes all results that the stretch withdraws; the stretch is then longer
+    than ``limit``. A long log is rated again in pieces, one a call, so other seasons get their
+    turn. Such a call adds no number, saves its progress and returns the number of results rated
+    again.
+
+    In a season of one seat no rating changes; the totals of measures grow. An entry that loses
+    results is summed again once, at the end of the stretch. Disqualifications do not affect live
+    ratings, only the official fit. Raises NotFound.
     """
     conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
     season = conn.execute(
@@ -140,13 +142,13 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
 
 
 def seasons_to_rate(conn: Connection) -> list[SeasonId]:
-    """Seasons whose log is ahead of their ratings."""
+    """Returns seasons whose log is ahead of their ratings."""
     rows = conn.execute("select id from seasons where rated_no < accepted_no order by id")
     return [SeasonId(row[0]) for row in rows]
 
 
 def rating_curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingPoint]:
-    """The last ``limit`` steps of an entry's rating, oldest first."""
+    """Returns the last ``limit`` steps of an entry's rating, oldest first."""
     with conn.cursor(row_factory=class_row(RatingPoint)) as cur:
         points = cur.execute(
             "select no, match_id, created_at as at, mu_before, sigma_before, mu, sigma"
@@ -159,8 +161,10 @@ def rating_curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[
 def _next_log_entries(
     conn: Connection, season_id: SeasonId, after: int, limit: int, until: int | None
 ) -> list[tuple[int, MatchId | None, str]]:
-    """The next numbers of the log: ``limit`` of them, or more where one withdraws a result; those
-    ``until`` then where a replay that has begun says so."""
+    """Returns the next ``limit`` numbers of the log.
+
+    More if one withdraws a result; those up to ``until`` if a replay has begun.
+    """
     sizes = (limit, WITH_WITHDRAWALS * limit) if until is None else (until - after,)
     for most in sizes:
         log = conn.execute(
@@ -179,7 +183,7 @@ def _lost_results(
     no: int,
     state: _RatingUpdate,
 ) -> dict[EntryId, MatchId]:
-    """For each entry that loses a result by the replay at this number: the first such result."""
+    """Returns the first result that each entry loses by the replay at this number."""
     own: dict[EntryId, MatchId] = {}
     later = set[MatchId]()
     for at, match_id, act in log:
@@ -202,8 +206,10 @@ def _apply_rerating(
     match_id: MatchId,
     own: Mapping[EntryId, MatchId],
 ) -> None:
-    """Moves everybody to where the replay has them, this match and more being out. An entry's row
-    names the match of its ``own`` that went, or this one."""
+    """Sets all ratings to those of the replay.
+
+    An entry's row names the withdrawn match in ``own``, otherwise this match.
+    """
     everybody = _select_ratings(conn, season_id, None)
     state.ratings = {**everybody, **state.ratings}
     for entry, now in sorted(state.ratings.items()):
@@ -216,7 +222,7 @@ def _apply_rerating(
 def _select_ratings(
     conn: Connection, season_id: SeasonId, entries: Iterable[EntryId] | None
 ) -> dict[EntryId, Rating]:
-    """Ratings as they stand, of these entries or (None) of the whole season."""
+    """Returns current ratings of these entries or, for None, of the whole season."""
     wanted = None if entries is None else sorted(set(entries))
     rows = conn.execute(
         "select id, mu, sigma from entries where season_id = %s"
@@ -229,9 +235,9 @@ def _select_ratings(
 def _write_ratings(
     conn: Connection, season_id: SeasonId, state: _RatingUpdate, rated_no: int, *, overturned: bool
 ) -> None:
-    """Season first, then entries in order: the lock order of ``lease.sql``.
+    """Writes the season first, then entries in order: the lock order of ``lease.sql``.
 
-    Where what had counted no longer does, the official standing is due at once.
+    If a counted result no longer counts, an official fit is due immediately.
     """
     conn.execute(
         "update seasons set rated_no = %s, revision = revision + 1,"

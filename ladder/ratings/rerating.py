@@ -1,7 +1,7 @@
-"""A season's log rated anew from its start without what a stretch of it withdraws, in pieces.
+"""Rates a season's log again from its start without withdrawn results, in pieces.
 
-What is counted depends on the log up to the stretch's end alone, and that never changes. So a
-replay may be left at any number and taken up again, by another rater too: it ends at the same bits.
+The result depends only on the log up to the end of the stretch, which never changes. So any rater
+can continue a replay at any number and gets the same bits.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ladder.ratings import online
 from ladder.ratings.online import RatedResult, Rating, RatingParameters
 
 AT_ONCE: Final = 2000
-"""Results in a piece: about a second of one core, in which other seasons' ratings wait."""
+"""Results in a piece: about one second of one core, during which other seasons wait."""
 
 
 class Rerating:
-    """Ratings by what stands of the log up to ``no``; what is withdrawn ``until`` then is out."""
+    """Ratings from the log up to ``no``, without results withdrawn up to ``until``."""
 
     def __init__(self, season_id: SeasonId, parameters: RatingParameters, until: int) -> None:
         self.season_id, self.until = season_id, until
@@ -30,8 +30,7 @@ class Rerating:
         self._parameters = parameters
 
     def go_on(self, conn: Connection, before: int, most: int | None = None) -> int:
-        """Rates what stands of the log before this number, or the next ``most`` results of it;
-        returns how many there were."""
+        """Rates the log before this number, or the next ``most`` results; returns how many."""
         rows = conn.execute(
             "select a.no, a.match_id from acceptances a where a.season_id = %s"
             " and a.no > %s and a.no < %s and a.act = 'accept' and not exists ("
@@ -46,15 +45,17 @@ class Rerating:
         return len(rows)
 
     def rating(self, entry_id: EntryId) -> Rating:
-        """The entry's; the start where it has played nothing that stands."""
+        """Returns the entry's rating; the initial one without a valid result."""
         return self.ratings.get(entry_id, self._parameters.start)
 
 
 def unfinished_rerating(
     conn: Connection, season_id: SeasonId, parameters: RatingParameters, rated_no: int
 ) -> Rerating | None:
-    """The season's replay as it was left; None where what it was for is folded, as a rater of an
-    earlier version does that leaves the row."""
+    """Returns the season's unfinished replay, or None.
+
+    None also if its stretch is already processed: a rater of an earlier version leaves the row.
+    """
     row = conn.execute(
         "select until, no, ratings from reratings where season_id = %s and until > %s",
         (season_id, rated_no),
@@ -68,7 +69,7 @@ def unfinished_rerating(
 
 
 def save_rerating(conn: Connection, replay: Rerating) -> None:
-    """Writes down how far it is."""
+    """Saves the progress of a replay."""
     conn.execute(
         "insert into reratings (season_id, until, no, ratings) values (%s, %s, %s, %s)"
         " on conflict (season_id) do update set until = excluded.until, no = excluded.no,"
@@ -83,12 +84,12 @@ def save_rerating(conn: Connection, replay: Rerating) -> None:
 
 
 def delete_rerating(conn: Connection, season_id: SeasonId) -> None:
-    """Drops it: its stretch is folded."""
+    """Deletes the replay after its stretch is processed."""
     conn.execute("delete from reratings where season_id = %s", (season_id,))
 
 
 def select_results(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, RatedResult]:
-    """Of accepted matches, as the rating sees them."""
+    """Returns accepted matches for the rating."""
     rows = conn.execute(
         "select match_id, array_agg(entry_id order by seat), array_agg(placement order by seat),"
         " array_agg(verdict <> 'DONE' order by seat) from seats where match_id = any (%s)"

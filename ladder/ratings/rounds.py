@@ -1,4 +1,4 @@
-"""Rounds of rating: each folds a stretch of every season's log, then fits the standings due."""
+"""Rates all seasons in rounds: live ratings first, then the official standings due."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ladder.ratings import fitting, ratings
 from ladder.telemetry import log_event, traceback_text
 
 FOLD: Final = 200
-"""Results of a season's log that one round folds, in one transaction."""
+"""Results of a season's log in one round and transaction."""
 
 
 def rate(
     conn: Connection, fitter: fitting.OfficialFitter, ends_at: float, progressed: Callable[[], None]
 ) -> None:
-    """Rates all seasons by turns until nothing is left, or until ``ends_at`` (monotonic clock).
+    """Rates all seasons in turn until nothing is left, or until ``ends_at`` (monotonic clock).
 
-    Commits after each turn and then calls ``progressed``. A season that fails is logged and left
-    for the next call. Raises psycopg.OperationalError when the server goes away.
+    Commits after each turn, then calls ``progressed``. A season that fails is logged and retried in
+    the next call. Raises psycopg.OperationalError when the server disconnects.
     """
     unrated, unfitted = set[SeasonId](), set[SeasonId]()
 
@@ -54,7 +54,7 @@ def rate(
 def _each(
     conn: Connection, seasons: Sequence[SeasonId], act: Callable[[SeasonId], None]
 ) -> set[SeasonId]:
-    """Acts on each season; returns those with which it failed."""
+    """Acts on each season; returns those that failed."""
     failed = set[SeasonId]()
     for season in seasons:
         try:

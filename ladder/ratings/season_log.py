@@ -1,7 +1,7 @@
-"""A season's log as arrays: every result that stands, in order of acceptance, read on as it grows.
+"""Reads a season's log into arrays, incrementally: every valid result in order of acceptance.
 
-Contenders are numbered by their first game in the log, so the numbers, too, are a function of it.
-Equal bundles of one profile are one contender, whoever uploaded them. The seats of a disqualified
+Contenders are numbered by their first game in the log, so their numbers depend on the log alone.
+Equal bundles of one profile are one contender, regardless of their owners. Seats of a disqualified
 entry are empty, as if it had never played.
 """
 
@@ -19,48 +19,48 @@ from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.ratings.official.games import GameTable
 
 AT_ONCE: Final = 20_000
-"""Results in one answer of the database."""
+"""Results in one database query."""
 
 
 class SeasonLog:
-    """The part of one season's log that was read so far, as if these matches had been void."""
+    """The part of a season's log read so far, as if the given matches had been void."""
 
     def __init__(self, season_id: SeasonId, void: Collection[MatchId] = ()) -> None:
         self.season_id = season_id
         self._void = frozenset(void)
         self.no = 0
-        """Read up to this number."""
+        """Log number read so far."""
         self.readings = 0
-        """Grows when something that had been read no longer holds, and all was read anew."""
+        """Increases when earlier data is no longer valid and everything is read again."""
         self._knows_until = 0
-        """Withdrawals and disqualifications up to this number are heeded."""
+        """Log number up to which withdrawals and disqualifications are applied."""
         self._forget()
 
     @property
     def numbers(self) -> Mapping[EntryId, int]:
-        """The contender that each entry with a game in the log is."""
+        """Contender of each entry with a game in the log."""
         return self._numbers
 
     @property
     def contenders(self) -> int:
-        """How many there are."""
+        """Number of contenders."""
         return len(self._bundles)
 
     @property
     def parents(self) -> NDArray[np.int32]:
-        """[contenders]: whom each one's first entry replaced, of those that were there before."""
+        """[contenders]: the contender that each one's first entry replaced."""
         return np.array(self._parents, np.int32)
 
     @property
     def games(self) -> GameTable:
-        """All of them that were read."""
+        """All games read so far."""
         return GameTable(self._contenders, self._ranks, self._faults)
 
     def read(self, conn: Connection, until: int, most: int = AT_ONCE) -> int:
-        """Reads up to ``most`` numbers on, none beyond ``until``; returns how many results it read.
+        """Reads up to ``most`` more numbers, at most to ``until``; returns how many results it
+        read.
 
-        Where a result that had been read is withdrawn by then, or somebody has been disqualified
-        or reinstated, it begins anew.
+        Reads from the start if a result was withdrawn, or an entry was disqualified or reinstated.
         """
         if self.no and self._is_overturned(conn, until):
             self.no = self._knows_until = 0
@@ -75,7 +75,7 @@ class SeasonLog:
         return read
 
     def _is_overturned(self, conn: Connection, until: int) -> bool:
-        """Whether something that was read has been withdrawn since, or the field is another."""
+        """Whether a result was withdrawn or the disqualified entries changed."""
         row = conn.execute(
             "select exists (select 1 from acceptances w join acceptances a"
             "   on a.match_id = w.match_id and a.act = 'accept'"
@@ -100,7 +100,7 @@ class SeasonLog:
         self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
 
     def _disqualified(self, conn: Connection) -> set[EntryId]:
-        """Those whose last act in the heeded part of the log says so."""
+        """Entries whose last act in the applied part of the log is a disqualification."""
         rows = conn.execute(
             "select distinct on (entry_id) entry_id, act from acceptances"
             " where season_id = %s and no <= %s and entry_id is not null"
@@ -113,7 +113,7 @@ class SeasonLog:
         standing = self._standing(conn, end)
         if not standing:
             return 0
-        # Ids sort by time: their span lets the database read a stretch of seats, not all of them.
+        # Ids sort by time: their range limits the seats that the database reads.
         found = conn.execute(
             "select a.no, s.entry_id, s.placement, s.verdict <> 'DONE' from acceptances a"
             " join seats s on s.match_id = a.match_id where a.season_id = %s and a.no > %s"
@@ -143,7 +143,7 @@ class SeasonLog:
         return len(first)
 
     def _standing(self, conn: Connection, end: int) -> dict[int, MatchId]:
-        """The results from here to this number that were not withdrawn, by number."""
+        """Results from here to this number that were not withdrawn, by number."""
         withdrawn = conn.execute(
             "select match_id from acceptances where season_id = %s and no > %s and no <= %s"
             " and act = 'withdraw'",
@@ -165,7 +165,7 @@ class SeasonLog:
         return row is not None and bool(row[0])
 
     def _number(self, conn: Connection, entries: Iterable[EntryId]) -> None:
-        """Numbers for entries that have none, in order of their first appearance."""
+        """Numbers new entries in order of first appearance."""
         new = list(dict.fromkeys(entry for entry in entries if entry not in self._numbers))
         if not new:
             return
@@ -184,9 +184,9 @@ class SeasonLog:
 
 
 def _keep_best_seat(contenders: NDArray[np.int32], ranks: NDArray[np.int16]) -> None:
-    """Of a contender with several seats in a game the one that came in best stays, else the first.
+    """Keeps a contender's best seat in a game, or the first of equals.
 
-    Seats that are empty already bear -1.
+    Empty seats already have -1.
     """
     sorted_ = np.sort(contenders, axis=1)
     doubled = ((sorted_[:, 1:] == sorted_[:, :-1]) & (sorted_[:, 1:] >= 0)).any(axis=1)
@@ -199,7 +199,7 @@ def _keep_best_seat(contenders: NDArray[np.int32], ranks: NDArray[np.int16]) -> 
 
 
 def _concatenate(old: NDArray[Any], new: NDArray[Any], empty: int | bool) -> NDArray[Any]:
-    """Both, with the seats of the wider."""
+    """Concatenates both with the larger number of seats."""
     missing = new.shape[1] - old.shape[1]
     if missing:
         old = np.pad(old, ((0, 0), (0, missing)), constant_values=empty)

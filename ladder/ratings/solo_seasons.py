@@ -1,8 +1,8 @@
-"""Seasons for one seat in their rows: rounds with a seed of their own, and totals by measure.
+"""Stores one-seat seasons: rounds with their own seeds, and totals by measure.
 
-The seed of a round is hidden until its first match is over, and then known. That helps nobody: an
-entry's first round is one that nobody had begun when it became active (``lease_decide_entry``
-writes that down under the season's lock), its bundle never changes, and a box has no network.
+The seed of a round becomes known after its first match. No entry benefits. An entry's first round
+is one that had not begun when the entry became active (``lease_decide_entry`` records it under the
+season's lock). Its bundle never changes, and its box has no network.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ladder.matches import matches
 from ladder.matches.pairing import Candidate, EntryRound
 
 MOST_TRIES: Final = 3
-"""Matches made of one round for one entry: what is void thrice would be void again."""
+"""Highest number of matches of a round for one entry; a later one would be void too."""
 
 
 def entry_rounds(conn: Connection, season: Season) -> tuple[list[EntryRound], int]:
-    """The season's active entries with the last round each has, and the last that was begun."""
+    """Returns active entries with their last round, and the last round begun."""
     rows = conn.execute(
         "select e.id, e.round, s.round from seasons s left join entries e"
         " on e.season_id = s.id and e.state = 'active' where s.id = %s",
@@ -49,10 +49,7 @@ def entry_rounds(conn: Connection, season: Season) -> tuple[list[EntryRound], in
 def queue_round_match(
     conn: Connection, season: Season, candidate: Candidate, number: int, turn: int
 ) -> MatchId:
-    """The entry's match of this round, queued; the round has begun then.
-
-    Raises Conflict.
-    """
+    """Queues the entry's match of this round, which begins the round. Raises Conflict."""
     conn.execute(
         "update seasons set round = %s where id = %s and round < %s", (number, season.id, number)
     )
@@ -63,7 +60,7 @@ def queue_round_match(
 
 @dataclass(frozen=True, slots=True)
 class VoidRound:
-    """A round whose match came to nothing, by no fault of its entry."""
+    """A round whose match became void without a fault of its entry."""
 
     match_id: MatchId
     entry_id: EntryId
@@ -72,7 +69,7 @@ class VoidRound:
 
 
 def void_rounds(conn: Connection, season_id: SeasonId) -> list[VoidRound]:
-    """The season's void matches that are to be made again, oldest round first."""
+    """Returns the season's void matches to repeat, oldest round first."""
     rows = conn.execute(
         "select r.match_id, r.entry_id, r.round, r.tries from round_matches r"
         " join matches m on m.id = r.match_id join entries e on e.id = r.entry_id"
@@ -87,13 +84,13 @@ def void_rounds(conn: Connection, season_id: SeasonId) -> list[VoidRound]:
 def requeue_round_match(
     conn: Connection, season: Season, candidate: Candidate, gap: VoidRound, turn: int
 ) -> MatchId:
-    """The entry's match of that round once more, on the same seed. Raises Conflict."""
+    """Queues the match of that round again with the same seed. Raises Conflict."""
     conn.execute("delete from round_matches where match_id = %s", (gap.match_id,))
     return _create_round_match(conn, season, candidate, gap.round, turn, tries=gap.tries + 1)
 
 
 def delete_old_round_matches(conn: Connection, season_id: SeasonId) -> int:
-    """Drops what is known of round matches that were played, or are not made again."""
+    """Deletes round matches that were played or are not repeated."""
     return conn.execute(
         "delete from round_matches r using matches m, entries e where m.id = r.match_id"
         " and e.id = r.entry_id and r.season_id = %s and (m.state = 'finished'"
@@ -122,28 +119,28 @@ def _create_round_match(
 
 
 def round_seed(conn: Connection, season_id: SeasonId, number: int) -> bytes:
-    """Of all matches of this round: 128 bits that tell nothing of another round's."""
+    """Returns 128 bits for all matches of a round, unrelated to those of other rounds."""
     row = conn.execute("select secret from seasons where id = %s", (season_id,)).fetchone()
     assert row is not None
     return hmac.new(row[0], b"round%d" % number, hashlib.sha256).digest()[:16]
 
 
 class MeasureTotals:
-    """Totals of the entries that a stretch of the log touches."""
+    """Totals of the entries that a stretch of the log changes."""
 
     def __init__(self, conn: Connection, season_id: SeasonId, measures: Sequence[Measure]) -> None:
         self._conn, self._season_id, self._measures = conn, season_id, measures
         self.totals: dict[EntryId, Totals] = {}
 
     def load(self, entry_ids: Iterable[EntryId]) -> None:
-        """What these have by now."""
+        """Loads the current totals of these entries."""
         rows = self._conn.execute(
             "select id, totals from entries where id = any (%s)", (sorted(set(entry_ids)),)
         )
         self.totals.update({EntryId(entry): totals_from_json(stored) for entry, stored in rows})
 
     def add(self, match_id: MatchId) -> None:
-        """An accepted result."""
+        """Adds an accepted result."""
         rows = self._conn.execute(
             "select entry_id, statistics, reward from seats where match_id = %s order by seat",
             (match_id,),
@@ -154,8 +151,10 @@ class MeasureTotals:
     def add_anew(
         self, entry_ids: Iterable[EntryId], until: int, void: Collection[MatchId] = ()
     ) -> None:
-        """Adds up anew what stands of these entries in the log up to this number, so that totals
-        remain a pure function of its prefix; as if these matches had been ``void``."""
+        """Sums these entries' valid results again, up to this log number.
+
+        So totals stay a pure function of the log's prefix. ``void`` matches are left out.
+        """
         for entry in sorted(set(entry_ids)):
             self.totals[entry] = {}
             rows = self._conn.execute(
@@ -171,7 +170,7 @@ class MeasureTotals:
                 self._add(entry, statistics, reward)
 
     def write(self) -> None:
-        """Puts them into the entries' rows, in order."""
+        """Writes the totals to the entries' rows, in order."""
         with self._conn.cursor() as cur:
             cur.executemany(
                 "update entries set totals = %s where id = %s",
@@ -191,8 +190,10 @@ def season_worst_reward(
     measures: Sequence[Measure],
     supposed: Mapping[EntryId, Totals] | None = None,
 ) -> float:
-    """What a game counts as that paid nothing, by all that the season's games have paid; were these
-    the totals of some."""
+    """Returns the reward that a failed game counts as, from all rewards of the season.
+
+    ``supposed`` replaces the totals of some entries.
+    """
     if all(each.name != REWARD.name for each in measures):
         return 0.0
     rows = conn.execute(
@@ -205,7 +206,7 @@ def season_worst_reward(
 def totals_without_matches(
     conn: Connection, season_id: SeasonId, void: Collection[MatchId]
 ) -> dict[EntryId, Totals]:
-    """The totals of whoever sat in these matches, as if they had been void. Nothing is written."""
+    """Returns players' totals as if these matches had been void. Writes nothing."""
     row = conn.execute(
         "select rated_no, measures from seasons where id = %s", (season_id,)
     ).fetchone()
@@ -219,14 +220,16 @@ def totals_without_matches(
 
 
 def totals_from_json(stored: Mapping[str, Any]) -> Totals:
-    """Totals as the rows keep them."""
+    """Returns totals from their stored form."""
     return {name: (games, total, squares) for name, (games, total, squares) in stored.items()}
 
 
 @atomic_function
 def make_standing_final(conn: Connection, season_id: SeasonId) -> int:
-    """Marks what stands as final: the season is finished and its last game is counted. Returns the
-    number of the mark, which grows when only an audited act makes another."""
+    """Marks the standing of a finished season as final after its last game.
+
+    Returns the number of the mark; it grows only when an audited act requires another mark.
+    """
     row = conn.execute(
         "update seasons set official_version = official_version + 1, official_no = rated_no,"
         " official_at = now(), official_is_stale = false, revision = revision + 1,"

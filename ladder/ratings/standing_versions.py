@@ -1,4 +1,4 @@
-"""Versions of a season's official standing: read, listed, thinned out."""
+"""Reads, lists and thins out versions of a season's official standing."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ VERSION: Final = (
 
 
 class RowsDropped(Conflict):
-    """This version of the standings has no rows any more."""
+    """The rows of this version of the standings have been deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandingVersion:
-    """What is known of one official standing besides its rows."""
+    """Data of an official standing without its rows."""
 
     season_id: SeasonId
     version: int
     log_no: int
-    """It knows every result up to this number of the log."""
+    """The standing includes every result up to this log number."""
     parent: int | None
-    """None: a cold fit."""
+    """The version whose messages the fit began from; None: a cold fit."""
     seed: int
     fitted_by: int
     boundary_weight: float
-    """Of the medals in what a game is worth."""
+    """Weight of the medal boundaries in the value of a game."""
     centre: float
     spread: float
     kappa: float
     reference: float
     wrong_medals: float
     teams: int | None
-    """That its medals went by; None in old versions: those that were ranked."""
+    """Number of teams for the medals; None in old versions: the ranked teams."""
     digest: str
     made_at: datetime
 
@@ -55,7 +55,7 @@ class StandingVersion:
 def latest_version(
     conn: Connection, season_id: SeasonId
 ) -> tuple[StandingVersion, dict[EntryId, OfficialPlace]] | None:
-    """The official standing now, with a place for each entry that was active; None before it."""
+    """Returns the current official standing and a place for each active entry, or None."""
     row = conn.execute(
         "select version, content from standings where season_id = %s order by version desc limit 1",
         (season_id,),
@@ -66,7 +66,7 @@ def latest_version(
 
 
 def get_version(conn: Connection, season_id: SeasonId, version: int) -> StandingVersion:
-    """One version. Raises NotFound."""
+    """Returns a version. Raises NotFound."""
     found = _select_versions(conn, "season_id = %s and version = %s", (season_id, version))
     if not found:
         raise NotFound("there is no such version of the standings")
@@ -76,7 +76,7 @@ def get_version(conn: Connection, season_id: SeasonId, version: int) -> Standing
 def list_versions(
     conn: Connection, season_id: SeasonId, *, before: int | None = None, limit: int = 50
 ) -> list[StandingVersion]:
-    """Versions of a season, newest first."""
+    """Returns versions of a season, newest first."""
     return _select_versions(
         conn,
         "season_id = %s and (%s::bigint is null or version < %s) order by version desc limit %s",
@@ -85,7 +85,7 @@ def list_versions(
 
 
 def places_of_content(content: str) -> dict[EntryId, OfficialPlace]:
-    """The rows of a version's content."""
+    """Returns the rows of a version's content."""
     return {
         EntryId(entry): OfficialPlace(score, sigma, rank, low, high, (gold, silver, bronze), loss)
         for entry, score, sigma, rank, low, high, (gold, silver, bronze), loss in json.loads(
@@ -95,7 +95,7 @@ def places_of_content(content: str) -> dict[EntryId, OfficialPlace]:
 
 
 def why_dropped(conn: Connection, season_id: SeasonId, version: int) -> str:
-    """What to say of a version that has no rows any more: which have theirs."""
+    """Returns the message for a version without rows: which versions still have theirs."""
     row = conn.execute(
         "select min(version), min(version) filter (where version > %s) from standings"
         " where season_id = %s and content is not null",
@@ -109,9 +109,11 @@ def why_dropped(conn: Connection, season_id: SeasonId, version: int) -> str:
 
 
 def drop_old_rows(conn: Connection) -> int:
-    """Drops the rows of versions nobody looks at: of those older than an hour one an hour stays, of
-    those older than a month one a day, each that sealed a medal, and each season's last. Returns
-    how many."""
+    """Deletes rows of old versions; returns how many.
+
+    Keeps one version an hour after an hour, one a day after a month. Keeps each version that sealed
+    a medal, and each season's last version.
+    """
     return conn.execute(
         "update standings s set content = null where content is not null"
         " and made_at < now() - interval '1 hour' and version <> (select official_version"

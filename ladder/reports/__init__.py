@@ -1,1 +1,1 @@
-"""Reports on play: an entry's insights, a team's feed, a season's alarm (``cadence``)."""
+"""Reports on an entry (``insights``), a team (``feed``) and a season (``season_health``)."""

@@ -1,5 +1,7 @@
-"""What an entry's games tell its owner: against whom, from which seat, above or below what the
-ratings expect, and how many more games would settle it. Pure; scores and sigmas in points."""
+"""Analyses an entry's games for its owner: opponents, seats, surprises, games still needed.
+
+Pure; scores and sigmas are in points.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,22 @@ from ladder.matches.pairing.information_gain import fisher_information
 from ladder.ratings.online import Rating
 
 NEAR: Final = 0.5
-"""Beta: opponents within this are about as strong; one so far ahead wins 64 duels of 100."""
+"""Beta: opponents within this are equally strong. An opponent this far ahead wins 64 of 100 duels.
+"""
 SURPRISE: Final = 1 / 3
-"""A result that was given less of a chance than this is an upset."""
+"""A result with a lower chance than this is an upset."""
 DONE: Final = "DONE"
 
 
 class RelativeStrength(StrEnum):
-    """How an opponent compares by its score now."""
+    """Strength of an opponent by current scores."""
 
     STRONGER = "stronger"
-    """Ahead by more than NEAR."""
+    """Ahead by more than ``entry_analysis.NEAR``."""
     NEAR = "near"
-    """Within NEAR."""
+    """Within ``entry_analysis.NEAR``."""
     WEAKER = "weaker"
-    """Behind by more than NEAR."""
+    """Behind by more than ``entry_analysis.NEAR``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class OtherSeat:
 
 @dataclass(frozen=True, slots=True)
 class PlayedMatch:
-    """A rated match as the entry played it."""
+    """A rated match of the entry."""
 
     match_id: MatchId
     at: datetime
@@ -63,21 +66,21 @@ class PlayedMatch:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """A meeting with one opponent in which neither was at fault."""
+    """A meeting with one opponent without a fault of either."""
 
     game: PlayedMatch
     rival: OtherSeat
     apart: float
-    """By how many beta the opponent is ahead, by the scores now."""
+    """Lead of the opponent in beta, by current scores."""
     expected: float
-    """The chance to be placed better, half of a tie included."""
+    """Expected score: the chance of a better placement plus half the chance of a tie."""
     won: float
-    """1, 0, or one half for a tie."""
+    """1 for a win, 0 for a loss, one half for a tie."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpponentRecord:
-    """All meetings with one opponent, by placement as it was given."""
+    """All meetings with one opponent, by original placement."""
 
     agent_id: AgentId
     games: int
@@ -85,23 +88,23 @@ class OpponentRecord:
     tied: int
     worse: int
     reward_difference: float | None
-    """Mean of own reward less the opponent's; None where a game gives none."""
+    """Mean own reward minus the opponent's; None if the game gives no rewards."""
 
 
 @dataclass(frozen=True, slots=True)
 class WinShare:
-    """Duels without a fault on either side, and the share of them that was won."""
+    """Duels without a fault of either, and the won share."""
 
     duels: int
     expected: float | None
-    """By the scores now; None without duels, like the next one."""
+    """By current scores; None without duels."""
     actual: float | None
-    """Duels placed better; a tie counts one half."""
+    """Share of better placements; a tie counts one half. None without duels."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeatWinShare:
-    """Results from one seat."""
+    """Results in one seat."""
 
     seat: int
     games: int
@@ -111,13 +114,13 @@ class SeatWinShare:
 
 @dataclass(frozen=True, slots=True)
 class Upset:
-    """A duel that ended against the scores of now."""
+    """A duel whose result contradicts the current scores."""
 
     match_id: MatchId
     at: datetime
     agent_id: AgentId
     expected: float
-    """The chance that was given to what happened."""
+    """The chance of the actual result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +130,19 @@ class TimeSummary:
     match_median_seconds: float
     match_p99_seconds: float
     slowest_move_median_seconds: float
-    """Half of the matches had no slower move."""
+    """Median of the slowest moves of the matches."""
     slowest_move_p99_seconds: float
     slowest_move_max_seconds: float
 
 
 def expected_score(own: Rating, other: Rating, beta: float) -> float:
-    """The chance to be placed better than this one, half of a tie included."""
+    """Returns the chance of a better placement than this opponent; a tie counts half."""
     spread = sqrt(2 * beta**2 + own.sigma**2 + other.sigma**2)
     return 0.5 * (1 + erf((own.mu - other.mu) / spread / sqrt(2)))
 
 
 def head_to_head(games: Iterable[PlayedMatch]) -> list[OpponentRecord]:
-    """One row an opponent, those met most often first."""
+    """Returns a row for each opponent, most frequent first."""
     met: dict[AgentId, list[tuple[int, float | None]]] = defaultdict(list)
     for game in games:
         for rival in game.rivals:
@@ -169,7 +172,7 @@ def head_to_head(games: Iterable[PlayedMatch]) -> list[OpponentRecord]:
 def duels(
     games: Iterable[PlayedMatch], own: Rating, scores: Mapping[EntryId, Rating], beta: float
 ) -> list[Duel]:
-    """All meetings without a fault; ``scores`` are the opponents'."""
+    """Returns all meetings without a fault; ``scores`` are the opponents'."""
     found = []
     chances = {entry: expected_score(own, score, beta) for entry, score in scores.items()}
     for game in games:
@@ -184,7 +187,7 @@ def duels(
 
 
 def shares_by_strength(fought: Iterable[Duel]) -> dict[RelativeStrength, WinShare]:
-    """Expected and actual share against stronger, near and weaker opponents."""
+    """Returns expected and actual share against stronger, near and weaker opponents."""
     kinds: dict[RelativeStrength, list[Duel]] = {kind: [] for kind in RelativeStrength}
     for duel in fought:
         kind = RelativeStrength.NEAR
@@ -197,7 +200,7 @@ def shares_by_strength(fought: Iterable[Duel]) -> dict[RelativeStrength, WinShar
 
 
 def shares_by_seat(games: Iterable[PlayedMatch], fought: Iterable[Duel]) -> list[SeatWinShare]:
-    """One row a seat that was played."""
+    """Returns a row for each seat that was played."""
     placements: dict[int, list[int]] = defaultdict(list)
     here: dict[int, list[Duel]] = defaultdict(list)
     for game in games:
@@ -211,7 +214,7 @@ def shares_by_seat(games: Iterable[PlayedMatch], fought: Iterable[Duel]) -> list
 
 
 def upsets(fought: Iterable[Duel], most: int) -> tuple[list[Upset], list[Upset]]:
-    """Duels won and duels lost that hardly anybody expected, each most surprising first."""
+    """Returns surprising wins and surprising losses, most surprising first."""
     won: list[Upset] = []
     lost: list[Upset] = []
     for duel in fought:
@@ -225,7 +228,7 @@ def upsets(fought: Iterable[Duel], most: int) -> tuple[list[Upset], list[Upset]]
 
 
 def time_summary(games: Sequence[PlayedMatch]) -> TimeSummary | None:
-    """Of matches and of their slowest moves; None without a match."""
+    """Returns times of matches and of their slowest moves; None without a match."""
     if not games:
         return None
     matches = sorted(game.charged_seconds for game in games)
@@ -240,8 +243,11 @@ def time_summary(games: Sequence[PlayedMatch]) -> TimeSummary | None:
 
 
 def opponent_repetition(opponents: Iterable[OpponentRecord]) -> tuple[float, float]:
-    """The sum of the squared shares that each opponent has of the meetings: as it is, and as it
-    would be left by many more meetings of the same mixture."""
+    """Returns the sum of squared shares of each opponent in the meetings.
+
+    The first value is the current one, the second its limit after many more meetings of the same
+    mixture.
+    """
     counts = [met.games for met in opponents]
     total, squares = sum(counts), sum(count * count for count in counts)
     if total < 2:
@@ -258,11 +264,11 @@ def games_left(
     strays: float = 0.0,
     repeated: tuple[float, float] = (0.0, 0.0),
 ) -> int | None:
-    """Games until the score is expected to be known to +-``within`` points, at 95 %.
+    """Returns the games until the score is expected to have an error within ``within`` points.
 
-    Each game adds its information to the precision. ``strays`` is the variance (in beta squared)
-    of a pair's own advantage, which is within sigma's as far as opponents are ``repeated``, and
-    which games do not remove. None: never.
+    The confidence is 95 %. Each game adds its information to the precision. ``strays`` is the
+    variance of a pair's own advantage, in beta squared. Sigma includes it in proportion to
+    ``repeated`` opponents, and games do not remove it. None: never.
     """
     now, lasting = (strays * share for share in repeated)
     variance, wanted = (sigma / beta) ** 2, (within / Z95 / beta) ** 2
@@ -294,5 +300,5 @@ def _score_difference(own: float | None, other: float | None) -> float | None:
 
 
 def _percentile_99(ordered: Sequence[float]) -> float:
-    """The least value that 99 of 100 do not exceed."""
+    """Returns the least value that 99 of 100 do not exceed."""
     return ordered[ceil(0.99 * len(ordered)) - 1]

@@ -1,8 +1,8 @@
-"""What happened to a team: validations, pauses, rated results, corrections, scrims, medals.
+"""Reads a team's feed: validations, pauses, results, corrections, scrims, medals.
 
-Nothing is written for it: the feed is read from the rows that tell these things anyway. An item's
-key is its moment and what it is about, so keys sort by time, and a reader goes on from any of them.
-Results and medals of a league are for who may see it: not for who left it.
+The feed is read from existing rows; nothing is written for it. An item's key is its time and its
+subject. So keys sort by time, and a reader can continue from any key. Results and medals of a
+league are shown only to viewers who may see the league now.
 """
 
 from __future__ import annotations
@@ -24,42 +24,43 @@ from ladder.people.records import Viewer
 from ladder.standings import leaderboard
 
 SETTLE_SECONDS: Final = 2.0
-"""Items are followed once they are this old: transactions that began before them have ended."""
+"""Age at which an item is delivered: earlier transactions have then ended."""
 MOST_RESULTS_BEHIND: Final = 300
-"""Rated results of an entry that a follower can be behind; who is further behind reads pages."""
+"""Rated results of an entry that a follower can miss; beyond that, read the pages."""
 KEY: Final = re.compile(r"(\d{10,17})\.([a-z0-9_.]{0,62})")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class FeedItemKind(StrEnum):
     PASSED = "passed"
-    """A validation was passed: the entry plays."""
+    """Passed validation; the entry plays."""
     FAILED = "failed"
-    """A validation was failed; the reason says why."""
+    """Failed validation; the reason says why."""
     PAUSED = "paused"
-    """A remote agent has three strikes; the reason tells of the last."""
+    """A remote agent has three strikes; the reason describes the last one."""
     RESUMED = "resumed"
-    """It answers, and plays again."""
+    """The agent answers again, and the entry plays."""
     GIVEN_UP = "given_up"
-    """It was paused and is retired; the reason says why."""
+    """A paused entry was retired; the reason says why."""
     RATED = "rated"
     """A rated match was counted."""
     CORRECTED = "corrected"
-    """A result was taken back, and the rating with it: one of the entry's own if it lost any, else
-    one of those it met. What went with it in the same stretch of the log is in the same item."""
+    """A withdrawn result changed the rating. The match is one of the entry's own withdrawn matches,
+    or another one. Other withdrawals of the same stretch of the log are included.
+    """
     SCRIM = "scrim"
     """All games of a scrim are over."""
     SEALED = "sealed"
-    """A medal was sealed: no game takes it away any more."""
+    """A medal was sealed; no game can remove it."""
     UNSEALED = "unsealed"
-    """An audited act took a seal back."""
+    """An audited act revoked a seal."""
     AWARDED = "awarded"
-    """The final standing gave a medal that was not sealed."""
+    """The final standing awarded a medal that was not sealed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """One thing that happened. What does not belong to its kind is None."""
+    """One event. Fields that do not belong to its kind are None."""
 
     key: str
     kind: FeedItemKind
@@ -80,16 +81,16 @@ class FeedItem:
     finished_games: int | None
     games: int | None
     team_name: str | None
-    """Of a medal."""
+    """Team of a medal."""
     medal: Medal | None
     chance: float | None
-    """Of this class or a better one, by the standing that gave it."""
+    """Chance of this class or a better one, by the standing that gave the medal."""
 
 
 def latest_items(
     conn: Connection, viewer: Viewer, *, before: str | None = None, limit: int = 50
 ) -> list[FeedItem]:
-    """Items of the viewer's teams, newest first, older than ``before``. Raises LadderError."""
+    """Returns items of the viewer's teams, newest first, older than ``before``. Raises LadderError."""
     at, about = _split_key(before) if before else (EPOCH + timedelta(days=365 * 200), "")
     found = _select_items(conn, viewer, "<", "desc", at, about, "true", "", limit)
     least = found[-1].at if len(found) == limit else EPOCH
@@ -100,8 +101,10 @@ def latest_items(
 
 
 def items_after(conn: Connection, viewer: Viewer, after: str, limit: int) -> list[FeedItem]:
-    """Items newer than ``after`` that have settled, oldest first; of each entry's results among its
-    newest LOOKED_BACK. Raises LadderError."""
+    """Returns settled items newer than ``after``, oldest first.
+
+    Each entry's results are limited to its newest MOST_RESULTS_BEHIND. Raises LadderError.
+    """
     at, about = _split_key(after)
     settled = f"at <= clock_timestamp() - interval '{SETTLE_SECONDS} seconds'"
     newest = f"order by no desc limit {MOST_RESULTS_BEHIND}"
@@ -115,12 +118,12 @@ def items_after(conn: Connection, viewer: Viewer, after: str, limit: int) -> lis
 
 
 def time_of_key(key: str) -> datetime:
-    """When that was. Raises LadderError."""
+    """Returns the time in a key. Raises LadderError."""
     return _split_key(key)[0]
 
 
 def current_key(conn: Connection) -> str:
-    """The key that everything settled from now on comes after."""
+    """Returns the key that precedes all items that settle from now on."""
     row = conn.execute("select clock_timestamp()").fetchone()
     assert row is not None
     return _make_key(row[0] - timedelta(seconds=SETTLE_SECONDS), "")
@@ -137,7 +140,7 @@ def _select_items(
     newest: str,
     limit: int,
 ) -> list[FeedItem]:
-    """``side``, ``order``, ``settled`` and ``newest`` are words of ours."""
+    """Runs the query; ``side``, ``order``, ``settled`` and ``newest`` are constant SQL."""
     beyond = f'(at, about) {side} (%(at)s, %(about)s collate "C") and {settled}'
     query = (
         "with own as (select e.id, e.season_id, e.agent_id, a.name, e.state, e.reason,"  # noqa: S608
@@ -228,7 +231,7 @@ def _select_items(
 
 
 def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
-    """Leagues that the viewer may see and whose teams they are in have played in."""
+    """Returns leagues visible to the viewer in which their teams have played."""
     seen, values = visibility.visible_leagues(viewer)
     rows = conn.execute(
         "select distinct l.id from agents a join entries e on e.agent_id = a.id"  # noqa: S608
@@ -242,9 +245,10 @@ def _visible_leagues(conn: Connection, viewer: Viewer) -> list[LeagueId]:
 def _awarded_medals(
     conn: Connection, viewer: Viewer, since: datetime, until: datetime
 ) -> list[FeedItem]:
-    """Medals that were given unsealed by the final standings made in this time. They stand in no
-    row of their own: they are what the board shows. Where matches have one seat the standing has
-    none either."""
+    """Returns unsealed medals that final standings awarded in this time.
+
+    They have no rows; they come from the board. Seasons of one seat have none.
+    """
     seen, values = visibility.visible_leagues(viewer)
     rows = conn.execute(
         "select s.id, s.final_version, coalesce(v.made_at, s.official_at) as at, l.id, l.title"  # noqa: S608
@@ -297,5 +301,5 @@ def _make_key(at: datetime, about: str) -> str:
 def _split_key(key: str) -> tuple[datetime, str]:
     found = KEY.fullmatch(key)
     if found is None:
-        raise LadderError("key: take it from an item of the feed")
+        raise LadderError("key: use the key of a feed item")
     return EPOCH + timedelta(microseconds=int(found[1])), found[2]

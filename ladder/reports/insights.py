@@ -1,5 +1,7 @@
-"""What stands in the rows about one entry: its games, its times, its prospects. Every query is
-bounded, whatever the length of the season: the entry's last games, the season's last hour."""
+"""Reads an entry's games, times and prospects for its insights.
+
+Every query is bounded: the entry's last games, the season's last hour.
+"""
 
 from __future__ import annotations
 
@@ -35,20 +37,20 @@ from ladder.reports.entry_analysis import (
 )
 
 WITHIN: Final = 25.0
-"""Points to which a score is to be known, unless another number is asked for."""
+"""Default precision of a score, in points."""
 GAMES: Final = 1000
-"""Of the entry that are looked at, the newest."""
+"""Newest games of the entry that are read."""
 OPPONENTS: Final = 30
-"""Of the head-to-head table: those met most often."""
+"""Rows of the head-to-head table: the most frequent opponents."""
 UPSETS: Final = 3
 PACE_SAMPLE: Final = 2000
-"""Results of the season's last hour that are looked at, the newest."""
+"""Newest results of the season's last hour that are read."""
 WAIT_SAMPLE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class NamedOpponent:
-    """An opponent as people know it."""
+    """An opponent with its names."""
 
     agent_id: AgentId
     agent_name: str
@@ -57,22 +59,22 @@ class NamedOpponent:
 
 @dataclass(frozen=True, slots=True)
 class LeaguePace:
-    """How fast a league plays, by its last hour."""
+    """Pace of a league in its last hour."""
 
     matches_an_hour: float
     games_an_hour: float | None
-    """Of one active entry on average; None while there is none."""
+    """Mean number for one active entry; None without active entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insights:
-    """Of one entry, from its last games."""
+    """Insights of one entry, from its last games."""
 
     games: int
-    """That were looked at; results taken back are not among them."""
+    """Number of analysed games, without withdrawn results."""
     official: OfficialPlace | None
     estimates: tuple[Estimate, ...]
-    """By the measures of a season with one seat; empty in others."""
+    """Estimates by the measures of a one-seat season; empty in others."""
     opponents: tuple[OpponentRecord, ...]
     opponents_met: int
     strengths: dict[RelativeStrength, WinShare]
@@ -81,20 +83,23 @@ class Insights:
     upsets_lost: tuple[Upset, ...]
     verdicts: dict[str, int]
     times: TimeSummary | None
-    """For the owner's eyes only."""
+    """Only for the owner."""
     games_left: int | None
-    """Until the score is expected to be known as well as asked for; None: never by games alone."""
+    """Games until the score is expected to have the requested precision. None: games alone never
+    suffice.
+    """
     pace: LeaguePace
     first_match_seconds: float | None
-    """Until the first rated match should be over; None once there was one, or while nobody can
-    tell. For an entry in validation it is for the owner's eyes only."""
+    """Seconds until the first rated match should end. None after it, or if unknown. Only for the
+    owner while the entry waits for validation.
+    """
     names: dict[AgentId, NamedOpponent]
     within: float
-    """Points to which the score is to be known."""
+    """Requested precision of the score, in points."""
 
     @property
     def hours_left(self) -> float | None:
-        """What ``games_left`` takes at the pace of the last hour."""
+        """Returns the hours for ``games_left`` at the last hour's pace."""
         if self.games_left is None or not self.pace.games_an_hour:
             return None
         return self.games_left / self.pace.games_an_hour
@@ -103,7 +108,7 @@ class Insights:
 def read_insights_for(
     conn: Connection, who: Viewer, entry: Entry, season: Season, within: float = WITHIN
 ) -> Insights:
-    """What this viewer may know of it; the caller has checked that it may see entry and league."""
+    """Returns what this viewer may see; the caller has checked access to entry and league."""
     found = read_insights(conn, entry, season, within)
     if may_see(who, TeamPrivateResource(entry.team_id)):
         return found
@@ -113,7 +118,7 @@ def read_insights_for(
 
 
 def read_insights(conn: Connection, entry: Entry, season: Season, within: float) -> Insights:
-    """All of it; ``within`` is in points."""
+    """Returns all insights; ``within`` is in points."""
     games = _recent_games(conn, entry.id)
     found = standing_versions.latest_version(conn, season.id)
     places = {} if found is None else found[1]
@@ -163,7 +168,7 @@ def _measure_estimates(conn: Connection, entry: Entry, season: Season) -> tuple[
 
 
 def read_pace(conn: Connection, season: Season) -> LeaguePace:
-    """Of the last hour, or of the newest results of it where there are very many."""
+    """Returns the pace of the last hour, from its newest results if there are very many."""
     row = conn.execute(
         "select count(*), extract(epoch from now() - min(created_at)),"
         " (select count(*) from entries where season_id = %s and state = 'active'"
@@ -183,8 +188,11 @@ def read_pace(conn: Connection, season: Season) -> LeaguePace:
 def first_match_seconds(
     conn: Connection, entry: Entry, season: Season, pace: LeaguePace | None = None
 ) -> float | None:
-    """Until its first rated match should be over: validation, the wait for the next lineup, and
-    what matches take from then on. None once there was one, or while nobody can tell."""
+    """Returns the seconds until the entry's first rated match should end.
+
+    They include validation, the wait for the next lineup, and the duration of the match. None after
+    the first match, or if unknown.
+    """
     pace = pace or read_pace(conn, season)
     if entry.games or pace.matches_an_hour == 0:
         return None
@@ -209,7 +217,7 @@ def first_match_seconds(
 
 
 def _recent_games(conn: Connection, entry_id: EntryId) -> list[PlayedMatch]:
-    """The entry's last rated matches that stand, newest first."""
+    """Returns the entry's last valid rated matches, newest first."""
     rows = conn.execute(
         "with mine as materialized ("
         "   select season_id, match_id, no from ratings where entry_id = %s order by no desc"
@@ -227,7 +235,7 @@ def _recent_games(conn: Connection, entry_id: EntryId) -> list[PlayedMatch]:
     games = []
     for match_id, seats in groupby(rows, key=lambda row: row[0]):
         listed = list(seats)
-        # An entry in several seats is rated by its best placed one.
+        # An entry in several seats is rated by its best placement.
         own = next(row for row in listed if row[3] == entry_id)
         games.append(
             PlayedMatch(
@@ -255,7 +263,7 @@ def _opponent_scores(
     games: Iterable[PlayedMatch],
     places: dict[EntryId, OfficialPlace],
 ) -> dict[EntryId, Rating]:
-    """Where the opponents stand now: officially, or live where they play no more."""
+    """Returns the opponents' current scores: official, or live if they no longer play."""
     met = sorted({rival.entry_id for game in games for rival in game.rivals})
     rows = conn.execute("select id, mu, sigma from entries where id = any (%s)", (met,))
     scores = {EntryId(row[0]): Rating(row[1] + season.score_offset, row[2]) for row in rows}

@@ -1,7 +1,7 @@
--- Notifications about the feed: peck_news says that something happened which the feed may show, or that
--- a token was revoked, which ends its streams. It only wakes a process.
+-- Notifications about the feed. peck_news means that the feed may have a new item, or that a token
+-- was revoked, which ends its streams. It only wakes a process.
 
--- Sends peck_news when the transaction commits, once however many statements it has.
+-- Sends peck_news when the transaction commits, once for any number of statements.
 create or replace function notify_news() returns trigger language plpgsql as $$
 begin
     perform pg_notify('peck_news', '');

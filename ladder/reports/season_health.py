@@ -1,7 +1,7 @@
-"""The alarm of a season that finishes no match or plays on a host that is too slow, and its reason.
+"""Finds seasons that finish no match or play on a slow host, and explains why.
 
-Computed from maintained columns whenever somebody asks, so that the API, the page, the metrics and
-the scheduler's log tell the same, and nothing has to be cleared.
+The alarm is computed from maintained columns at each request. So the API, the page, the metrics and
+the scheduler's log agree, and no alarm needs clearing.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from ladder.matches import capacity, pairing
 from ladder.matches import workers as matches_workers
 
 TOO_SLOW: Final = "HostTooSlow"
-"""The first word in the detail of an attempt that a slow host made void."""
+"""First word in the detail of an attempt that a slow host made void."""
 SLOW_MINUTES: Final = 15
-"""How long such an attempt keeps the alarm on."""
+"""Minutes that such an attempt keeps the alarm active."""
 INTERVALS: Final = 3
-"""Of the season's cadence that may pass without a finished match before there is an alarm."""
+"""Number of cadence intervals without a finished match before an alarm."""
 
 
 class AlarmCause(StrEnum):
-    """What keeps a season from playing, as its competitors need to know it."""
+    """Cause of an alarm, for competitors."""
 
     PAUSED = "paused"
     """The host has paused the league."""
     NO_CAPACITY = "no_capacity"
-    """Nothing is there to play the matches."""
+    """No machine can play the matches."""
     NOTHING_TO_PAIR = "nothing_to_pair"
-    """Too few take part."""
+    """Too few agents take part."""
     SLOW_HOST = "slow_host"
-    """A host that plays its matches makes seats wait too long for a core."""
+    """A host of its matches makes seats wait too long for a core."""
     AGENTS_AWAY = "agents_away"
-    """Remote agents do not answer, and without them there is no match."""
+    """Remote agents do not answer, and no match is possible without them."""
     ERROR = "error"
-    """Something on our side does not do its work."""
+    """A part of the service does not work."""
 
     @property
     def told(self) -> str:
-        """The sentence for competitors."""
+        """Returns the sentence for competitors."""
         return CAUSE_SENTENCES[self]
 
 
@@ -66,38 +66,39 @@ CAUSE_SENTENCES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SeasonAlarm:
-    """A season that finished nothing for longer than its cadence allows, or has a slow host."""
+    """A season that finished no match within its cadence, or has a slow host."""
 
     league_id: LeagueId
     league: str
     season_id: SeasonId
     cause: AlarmCause
     reason: str
-    """One sentence an operator can act on."""
+    """One sentence for operators, with the remedy."""
     silent_seconds: float
     expected_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonHealth:
-    """How a season goes on."""
+    """State of a season."""
 
     season_id: SeasonId
     last_match_at: datetime | None
     """When the last rated match finished."""
     silent_seconds: float
-    """Since then, or since the season opened."""
+    """Seconds since the last match, or since the season opened."""
     expected_seconds: float
-    """Its cadence: a match is expected to finish at least this often."""
+    """Cadence: a match is expected to finish at least this often."""
     alarm: SeasonAlarm | None
     lacking: str | None = None
-    """Why its entries fill no match; None when they fill one, or when the caller did not ask.
-    Entries that wait for validation count as active."""
+    """Why its entries fill no match. None if they fill one, or if the caller did not ask. Entries
+    that wait for validation count as active.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class _QueuedNeed:
-    """Rated matches that need the same of a node."""
+    """Rated matches with the same requirements on a node."""
 
     queue: str
     profiles: tuple[str, ...]
@@ -106,22 +107,22 @@ class _QueuedNeed:
     queued: int
     running: int
     not_woken: int
-    """Queued, and no wake-up message was sent for it."""
+    """Queued matches without a wake-up message."""
 
 
 @dataclass(slots=True)
 class _SeasonSigns:
-    """What the rows say of a silent season."""
+    """Facts about a season without finished matches."""
 
     active: list[pairing.Candidate] = field(default_factory=list)
-    """Its active entries; empty while a match waits or is played."""
+    """Active entries; empty while a match waits or is played."""
     pending: int = 0
     paused: int = 0
     needs: list[_QueuedNeed] = field(default_factory=list)
 
 
 def read_health(conn: Connection, season: Season, league: League) -> SeasonHealth:
-    """The season's pulse now, with what it lacks; a season that should not play has no alarm."""
+    """Returns the season's state; a season that should not play has no alarm."""
     return replace(
         read_health_of_seasons(conn, [(season, league)])[0],
         lacking=why_no_lineup(conn, season, league),
@@ -129,8 +130,10 @@ def read_health(conn: Connection, season: Season, league: League) -> SeasonHealt
 
 
 def why_no_lineup(conn: Connection, season: Season, league: League) -> str | None:
-    """Why the season's entries fill no match; None when they fill one or the season is over.
-    Entries that wait for validation count as active."""
+    """Returns why the season's entries fill no match. None if they fill one or the season is over.
+
+    Entries that wait for validation count as active.
+    """
     if season.state == "finished" or league.state == "closed":
         return None
     field = entries.candidates_by_season(conn, [season.id], with_pending=True)[season.id]
@@ -140,8 +143,10 @@ def why_no_lineup(conn: Connection, season: Season, league: League) -> str | Non
 def read_health_of_seasons(
     conn: Connection, watched: Sequence[tuple[Season, League]]
 ) -> list[SeasonHealth]:
-    """The pulse of each, in the order given; as many questions to the database for one as for
-    all."""
+    """Returns the state of each season in the given order.
+
+    The number of queries does not depend on the number of seasons.
+    """
     now = datetime.now(UTC)
     last = _last_match_at(conn, [season.id for season, _ in watched])
     silent = {
@@ -176,8 +181,10 @@ def read_health_of_seasons(
 
 
 def season_alarms(conn: Connection) -> list[SeasonAlarm]:
-    """Of all seasons that are to play and have finished no rated match for INTERVALS of their
-    cadence, or were played on a host that is too slow for them; oldest season first."""
+    """Returns the alarms of playing seasons, oldest season first.
+
+    They finished no rated match for INTERVALS of their cadence, or a host is too slow for them.
+    """
     return [
         pulse.alarm
         for pulse in read_health_of_seasons(conn, playing_seasons(conn))
@@ -186,7 +193,7 @@ def season_alarms(conn: Connection) -> list[SeasonAlarm]:
 
 
 def playing_seasons(conn: Connection) -> list[tuple[Season, League]]:
-    """Those that are to play, paused ones among them, with their leagues, oldest first."""
+    """Returns the seasons that should play, paused ones included, with their leagues, oldest first."""
     rows = conn.execute(
         "select s.id from seasons s join leagues l on l.id = s.league_id"
         " where s.state <> 'finished' and s.opens_at <= now() and l.state <> 'closed'"
@@ -218,16 +225,16 @@ def _last_match_at(
 
 
 def _live_players(conn: Connection) -> list[matches_workers.Worker]:
-    """Live workers that play rated matches."""
+    """Returns live workers that play rated matches."""
     return [
         w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
     ]
 
 
 def _slow_hosts(conn: Connection, season_ids: Collection[SeasonId]) -> dict[SeasonId, str]:
-    """For each season whose matches a slow host has just made void: what an operator can do."""
+    """Returns, for each season with matches voided by a slow host, the remedy for operators."""
     since = datetime.now(UTC) - timedelta(minutes=SLOW_MINUTES)
-    # A match lies in the queue for a while before it is played; older ones are not looked at.
+    # A match waits before it is played; this limit skips older ones.
     oldest = f"mat_{time_part(int((since - timedelta(hours=1)).timestamp() * 1000))}"
     rows = conn.execute(
         "select m.season_id, a.worker, count(*) from attempts a join matches m on m.id = a.match_id"
@@ -240,8 +247,11 @@ def _slow_hosts(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
     for season_id, worker, count in rows:
         told.setdefault(season_id, []).append(f"{worker} ({count} attempts)")
     return {
-        season_id: f"this host is too slow for this season: {' and '.join(workers)} in"
-        f" {SLOW_MINUTES} minutes; give its worker fewer slots, or stop other programs there"
+        season_id: (
+            "give the worker fewer slots, or stop other programs there: this host is"
+            f" too slow for this season: {' and '.join(workers)} in {SLOW_MINUTES}"
+            " minutes"
+        )
         for season_id, workers in told.items()
     }
 
@@ -277,7 +287,7 @@ def _read_signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
 def _find_cause(
     season: Season, league: League, signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]
 ) -> tuple[AlarmCause, str]:
-    """The first of the known causes that fits, from the league to the wake-up messages."""
+    """Returns the first known cause that applies, from the league to the wake-up messages."""
     if league.state == "paused":
         return AlarmCause.PAUSED, "the league is paused: open it again to go on"
     if not workers:
@@ -319,7 +329,7 @@ def _find_cause(
 def _why_unpaired(
     season: Season, league: League, signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]
 ) -> tuple[AlarmCause, str]:
-    """Why the scheduler makes no match: what the field lacks, else what the nodes lack."""
+    """Returns why the scheduler creates no match: the entries' shortage, else the nodes'."""
     terms = season.seats, league.same_team_lineups
     short = pairing.shortage_message(signs.active, *terms)
     if short is not None:
@@ -337,7 +347,7 @@ def _why_unpaired(
 
 
 def _why_unserved(signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]) -> str | None:
-    """What prevents every queued match from being played."""
+    """Returns what prevents all queued matches from being played."""
     reasons = [
         capacity.why_no_worker_fits(
             workers,

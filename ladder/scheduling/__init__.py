@@ -1,5 +1,5 @@
-"""Which rated matches are made now: ``pairing_round.pair``, called by the scheduler.
+"""Creates rated matches: ``pairing_round.make_rated_matches``, which the scheduler calls.
 
-``season_cache`` keeps what the pairing needs of each season in memory, ``turns`` shares the queue
-fairly. The choice of opponents is in ``ladder.matches.pairing``.
+``season_cache`` caches what the pairing needs of each season. ``fair_turns`` shares the queue
+fairly. ``ladder.matches.pairing`` chooses opponents.
 """

@@ -1,6 +1,6 @@
-"""Makes rated matches: so many for each season that its share of the free slots is under way.
+"""Creates rated matches until each season uses its share of the free slots.
 
-The league makers get equal parts of the slots' time, and so do the seasons of each maker.
+League makers get equal shares of the slots' time; a maker's seasons share that equally.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ladder.ratings import solo_seasons
 from ladder.scheduling.season_cache import SeasonCache
 
 MATCHES_PER_SLOT = 3
-"""Rated matches under way per live slot, so that no slot waits for the next round."""
+"""Rated matches in flight per live slot, so no slot waits for the next round."""
 
 
 def make_rated_matches(
     conn: db.Connection, rng: Random, fields: SeasonCache | None = None
 ) -> dict[str, int]:
-    """Keep enough rated matches under way for the live slots, over all seasons that play.
+    """Keeps enough rated matches in flight for the live slots, over all playing seasons.
 
-    Those who made leagues get equal parts of the slots' time, and so do the seasons of each: of
-    long matches fewer are under way.
+    League makers get equal shares of the slots' time, as do the seasons of each. So a season with
+    long matches has fewer in flight.
     """
     seasons = leagues_seasons.playing_seasons(conn)
     makers = leagues_seasons.league_makers(conn, [season.id for season in seasons])
@@ -50,20 +50,20 @@ def make_rated_matches(
     seconds = {season.id: fields.usual.of(conn, season.id) for season in seasons}
     fields.turns.look(front)
     before = sum(under_way.values())
-    load = Counter[str]()  # of those who made the leagues: nobody gets more by making more of them
+    load = Counter[str]()  # by league maker, so more leagues do not give a larger share
     for season in seasons:
         load[makers[season.id]] += under_way[season.id]
 
     def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
-        """Beside validations and scrims, on GPUs, by what the maker has under way."""
+        """On GPUs, rated matches share turns with validations and scrims, by the maker's load."""
         load[maker] += 1
         if profiles.gpus_needed(seat.profile for seat in lineup):
             return load[maker] - 1
         return fields.turns.take(maker)
 
     while seasons:
-        # What a season cannot use of its share (it has no field, say) goes to the others: seasons
-        # that only stand there never leave a slot idle.
+        # Other seasons get the unused share of a season, for example without entries. So inactive
+        # seasons leave no slot idle.
         has = Counter(makers[season.id] for season in seasons)
         parts = {season.id: 1 / (has[makers[season.id]] * seconds[season.id]) for season in seasons}
         whole = sum(parts.values())
@@ -97,9 +97,9 @@ def _pair_season(
     rng: Random,
     fields: SeasonCache,
 ) -> int:
-    """Makes up to this many matches, each at its ``turn`` of the queue; returns how many.
+    """Creates up to this many matches, each with its ``turn`` in the queue; returns how many.
 
-    None that no live node could play: it would hold a place among those under way for nothing.
+    Matches that no live node can play are not created: they would only use up the limit.
     """
     league = leagues.get_league(conn, season.league_id)
     served = {profile for worker in workers for profile in worker.profiles}
@@ -124,7 +124,7 @@ def _pair_season(
                 )
             made += 1
         except Conflict:
-            continue  # an entry retired between the look and the making
+            continue  # an entry retired meanwhile
     return made
 
 
@@ -135,8 +135,11 @@ def _advance_solo_season(
     turn: Callable[[Sequence[LineupSeat]], int],
     workers: Sequence[matches_workers.Worker],
 ) -> int:
-    """The same for a season of one seat: first what came to nothing, on its round's own seed, then
-    the next rounds of those who lack one. Who cannot be played has no turn among those who can."""
+    """Creates matches for a season of one seat.
+
+    First repeats void matches with their rounds' seeds, then creates missing rounds. Entries that
+    no node can play use no turn.
+    """
     field, begun = solo_seasons.entry_rounds(conn, season)
     seats = {runner.candidate.profile: runner.candidate.seat for runner in field}
     served = {
@@ -168,5 +171,5 @@ def _advance_solo_season(
                 )
             made += 1
         except Conflict:
-            continue  # it retired between the look and the making
+            continue  # the entry retired meanwhile
     return made

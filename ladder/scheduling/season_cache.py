@@ -1,6 +1,6 @@
-"""What the pairing must know of a season besides its rows, kept up to date in memory: where each
-entry officially stands, who has met whom, and who sat where. A new leader begins anew and catches
-up.
+"""Caches what the pairing needs of a season: official places, meetings and seat counts.
+
+A new leader starts with an empty cache and reads the log again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ladder.ratings.season_log import SeasonLog
 from ladder.scheduling.fair_turns import FairTurns
 
 READ_AT_ONCE: Final = 5_000
-"""Results of a log that one round of the scheduler reads, so that a long log delays no round."""
+"""Log results per round of the scheduler, so a long log delays no round."""
 
 
 @dataclass
@@ -32,15 +32,15 @@ class _CachedSeason:
     met: EncounterCounts = field(default_factory=EncounterCounts)
     readings: int = 0
     counted: int = 0
-    """Games of the log that ``met`` and ``sat`` have."""
+    """Games of the log that ``met`` and ``sat`` include."""
     sat: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
-    """[contenders, seats]: games had in each seat."""
+    """[contenders, seats]: games played in each seat."""
     version: int = 0
     places: dict[EntryId, OfficialPlace] = field(default_factory=dict)
 
 
 class SeasonCache:
-    """Of all seasons that were asked for."""
+    """The cache of all requested seasons."""
 
     def __init__(self) -> None:
         self._seen: dict[SeasonId, _CachedSeason] = {}
@@ -48,7 +48,7 @@ class SeasonCache:
         self.usual = UsualSeconds()
 
     def candidates(self, conn: db.Connection, season: Season) -> list[Candidate]:
-        """The season's active entries, by their official standing where they have one."""
+        """Returns the season's active entries, with official ratings where available."""
         seen = self._of(season.id)
         if seen.version != season.official_version:
             found = standing_versions.latest_version(conn, season.id)
@@ -59,7 +59,7 @@ class SeasonCache:
         ]
 
     def met(self, conn: db.Connection, season: Season) -> EncounterCounts:
-        """Who has met whom, as far as the log was read by now."""
+        """Returns the meetings, as far as the log has been read."""
         seen = self._of(season.id)
         seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
         if seen.readings != seen.log.readings:
@@ -76,7 +76,7 @@ class SeasonCache:
         return self._seen.setdefault(season_id, _CachedSeason(SeasonLog(season_id)))
 
     def _known(self, each: Candidate, seen: _CachedSeason, season: Season) -> Candidate:
-        """On the official scale; before its first fit an entry stands where its live rating is."""
+        """Returns the candidate on the official scale; before its first fit, with its live rating."""
         place = seen.places.get(each.entry_id)
         number = seen.log.numbers.get(each.entry_id, -1)
         sat = tuple(seen.sat[number].tolist()) if 0 <= number < len(seen.sat) else ()
@@ -88,7 +88,7 @@ class SeasonCache:
 def _add_seat_counts(
     before: NDArray[np.int32], contenders: int, games: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """The counts with these games added."""
+    """Returns the counts plus these games."""
     counts = np.zeros((contenders, games.shape[1]), np.int32)
     counts[: before.shape[0], : before.shape[1]] = before
     for seat, sitting in enumerate(games.T):

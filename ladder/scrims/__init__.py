@@ -1,1 +1,1 @@
-"""Scrims: unrated games that a team asks for. ``scrims.request`` makes one with its matches."""
+"""Scrims: unrated games that a team requests. ``scrims.request_scrim`` creates one."""

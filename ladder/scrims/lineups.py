@@ -1,4 +1,4 @@
-"""Who sits in a scrim: an agent in a lineup stands for what it plays with now."""
+"""Resolves an agent in a scrim's lineup to its current submission."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ladder.leagues.records import Season
 
 
 def newest_submission(conn: Connection, season: Season, agent: Agent) -> SubmissionId:
-    """That of the agent's newest active entry in the season. Raises Conflict."""
+    """Returns the submission of the agent's newest active entry in the season. Raises Conflict."""
     active = entries.list_entries(
         conn, season_id=season.id, agent_id=agent.id, state=EntryState.ACTIVE, limit=1
     )
@@ -22,7 +22,7 @@ def newest_submission(conn: Connection, season: Season, agent: Agent) -> Submiss
     )
     if paused:
         raise Conflict(
-            f"{agent.name} is paused: its address was away; it plays again once its owner resumes"
-            " it or it is found there."
+            f"{agent.name} is paused because its address did not answer; it plays"
+            " again after its owner resumes it or a try succeeds."
         )
     raise Conflict(f"{agent.name} has no active entry in this season.")

@@ -1,4 +1,4 @@
-"""Scrims as the database has them."""
+"""Records of scrims."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ class Scrim:
 
 
 def scrim_resource(scrim: Scrim) -> ScrimResource:
-    """The resource a scrim is."""
+    """Returns the permission resource of a scrim."""
     return ScrimResource(scrim.team_id)

@@ -1,4 +1,4 @@
-"""Scrims: unrated games by request, private to the team that asked for them."""
+"""Creates scrims: unrated games on request, private to the requesting team."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ladder.matches.records import LineupSeat
 from ladder.profiles import REMOTE
 from ladder.scrims.records import Scrim
 
-MOST_GAMES: Final = 100  # in one scrim
+MOST_GAMES: Final = 100  # games in one scrim
 TEAM_GAMES_DAILY: Final = 500  # a team's scrim games in a UTC day
 SCRIM: Final = (
     "select c.id, c.season_id, s.league_id, c.team_id, c.requested_by, c.lineup, c.games, c.state,"
@@ -36,7 +36,7 @@ class ScrimLimitReached(LimitReached):
 
 @dataclass(frozen=True, slots=True)
 class ScrimScore:
-    """How a submission did in a scrim, over all seats it took in finished games."""
+    """Result of a submission in a scrim, over all its seats in finished games."""
 
     submission_id: SubmissionId
     agent_id: AgentId
@@ -44,11 +44,11 @@ class ScrimScore:
     team_id: TeamId
     games: int
     wins: float
-    """First places; one shared by k counts 1/k."""
+    """First places; a place shared by k counts 1/k."""
     mean_placement: float | None
     win_rate: float | None
     low: float
-    """Wilson's 95 % interval of the win rate."""
+    """Lower end of Wilson's 95 % interval of the win rate."""
     high: float
     faults: int
 
@@ -64,22 +64,22 @@ def request_scrim(
     games: int,
     seeds: Sequence[bytes] | None = None,
 ) -> Scrim:
-    """A scrim of ``games`` matches; from game to game the lineup moves one seat on.
+    """Creates a scrim of ``games`` matches; the lineup rotates by one seat each game.
 
-    ``seeds`` are 16 bytes a game, drawn when None. At least one submission is the team's own;
-    others' must be active in this season and their agents open for scrims: anchors always are, so
-    that everybody may try an agent against them. Raises NotFound,
-    Conflict (agent not open, or paused), LadderError (numbers), ScrimLimitReached.
+    ``seeds`` has 16 bytes a game; None: random. At least one submission must be the team's own.
+    Others must be active in this season, with agents open for scrims. Anchors are always open.
+
+    Raises NotFound, Conflict (agent not open, or paused), LadderError (numbers), ScrimLimitReached.
     """
     if len(lineup) != season.seats:
         raise Invalid("lineup", f"{len(lineup)} submissions, this season plays {season.seats}")
     if not 1 <= games <= MOST_GAMES:
-        raise Invalid("games", f"{games} is not between 1 and {MOST_GAMES}")
+        raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {games}")
     if seeds is not None and len(seeds) != games:
-        raise Invalid("seeds", f"{len(seeds)} given for {games} games")
+        raise Invalid("seeds", f"give one seed a game: {len(seeds)} given for {games} games")
     if seeds is not None and any(len(seed) != 16 for seed in seeds):
         raise Invalid("seeds", "each must be 16 bytes")
-    # The team's row is locked, so that two requests at once are counted one after the other.
+    # Lock the team's row, so simultaneous requests are counted in turn.
     if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
         seats = _allowed_seats(conn, season, team_id, lineup)
     else:
@@ -107,7 +107,7 @@ def request_scrim(
 
 
 def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
-    """The scrim with this id. Raises NotFound."""
+    """Returns the scrim with this id. Raises NotFound."""
     found = _select_scrims(conn, "where c.id = %s", (scrim_id,))
     if not found:
         raise NotFound.of("scrim")
@@ -117,7 +117,7 @@ def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
 def list_scrims(
     conn: Connection, team_ids: Sequence[TeamId], after: ScrimId | None = None, limit: int = 50
 ) -> list[Scrim]:
-    """Scrims these teams asked for, newest first, from behind ``after``."""
+    """Returns these teams' scrims, newest first, older than ``after``."""
     return _select_scrims(
         conn,
         "where c.team_id = any (%s) and (%s::text is null or c.id < %s)"
@@ -127,7 +127,7 @@ def list_scrims(
 
 
 def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]:
-    """How each submission did so far, most wins first. Raises NotFound."""
+    """Returns the current result of each submission, most wins first. Raises NotFound."""
     scrim = get_scrim(conn, scrim_id)
     rows = conn.execute(
         "select b.id, a.id, a.name, a.team_id, count(t.match_id),"
@@ -168,7 +168,7 @@ def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]
 
 @atomic_function
 def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
-    """Voids what is not finished yet; finished games stay. No error when it is over already."""
+    """Voids the scrim's unfinished games. No error if the scrim has already ended."""
     scrim = get_scrim(conn, scrim_id)
     rows = conn.execute(
         "select id from matches where scrim_id = %s and state in ('queued', 'running') order by id",
@@ -185,7 +185,7 @@ def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
 def _allowed_seats(
     conn: Connection, season: Season, team_id: TeamId, lineup: Sequence[SubmissionId]
 ) -> list[LineupSeat]:
-    """The seats, if this team may have these submissions play."""
+    """Returns the seats if this team may use these submissions."""
     rows = conn.execute(
         "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile,"
         " case when b.url is null then 'numpy' else 'remote' end), e.state,"
@@ -200,29 +200,29 @@ def _allowed_seats(
         raise Conflict("at least one submission must be your own", field="lineup")
     seats = []
     for submission in lineup:
-        # An unknown submission and one that is not in play look the same from outside.
+        # An unknown submission and an inactive one give the same error.
         row = known.get(submission)
         if row is None or (row[3] != team_id and row[5] not in ("active", "paused")):
-            raise NotFound(f"there is no submission {submission} in play here", field="lineup")
+            raise NotFound(
+                f"there is no active submission {submission} in this season", field="lineup"
+            )
         _, entry_id, agent_id, owner, profile, _, is_open, name = row
         if owner != team_id and not is_open:
             raise Conflict(f"{name} is not open for scrims; its owner can open it", field="lineup")
         if row[5] == "paused":
             raise Conflict(
-                f"{name} is paused: its address was away; it plays again once its owner"
-                " resumes it or it is found there",
+                f"{name} is paused because its address did not answer; it plays"
+                " again after its owner resumes it or a try succeeds",
                 field="lineup",
             )
         if profile == REMOTE and not season.remote_agents:
-            raise Conflict(
-                f"{name} is a remote agent; this season takes bundles alone", field="lineup"
-            )
+            raise Conflict(f"{name} is a remote agent; use a bundle in this season", field="lineup")
         seats.append(LineupSeat(entry_id, submission, agent_id, owner, profile))
     return seats
 
 
 def _queued_games(conn: Connection, team_id: TeamId) -> int:
-    """Scrim games the team has in the queue."""
+    """Returns the number of the team's scrim games in the queue."""
     row = conn.execute(
         "select count(*) from scrims c join matches m on m.scrim_id = c.id and m.state = 'queued'"
         " where c.team_id = %s and c.state = 'running'",
@@ -235,7 +235,7 @@ def _queued_games(conn: Connection, team_id: TeamId) -> int:
 def _refuse_over_limits(
     conn: Connection, team_id: TeamId, agents: set[AgentId], games: int
 ) -> None:
-    """Counts today's scrims of the team; the row of the team is locked by the caller."""
+    """Raises ScrimLimitReached above today's limits; the caller has locked the team's row."""
     used = conn.execute(
         "select coalesce(sum(games), 0), date_trunc('day', now(), 'utc') + interval '1 day'"
         " from scrims where team_id = %s and created_at >= date_trunc('day', now(), 'utc')",

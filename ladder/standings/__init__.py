@@ -1,1 +1,1 @@
-"""The leaderboard: ``leaderboard.read`` reads the rows, ``standings.build`` makes the board."""
+"""The leaderboard: ``leaderboard.read_board`` reads rows, ``standings.build_board`` ranks them."""

@@ -1,4 +1,4 @@
-"""Reads the board of a season from its rows, and its revision; ``standings.build`` computes it."""
+"""Reads the board of a season and its revision; ``standings.build_board`` computes the board."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ def read_board(
     unsealed: Collection[TeamId] = (),
     totals: Mapping[EntryId, leagues_measures.Totals] | None = None,
 ) -> Board:
-    """The whole board and the revision it belongs to, of one moment. Raises NotFound.
+    """Returns the whole board and its revision, from one moment. Raises NotFound.
 
-    Keep it per revision: it changes only when the season's revision does. With ``supposed`` places
-    it is the board as those would make it, were these teams ``unsealed``; with ``totals``, as it is
-    if those were what some have.
+    Cache it by revision: the board changes only with the season's revision. ``supposed`` replaces
+    the places, ``totals`` the totals of some entries. Teams in ``unsealed`` count as without seals.
     """
     rows = conn.execute(
         "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
@@ -80,7 +79,7 @@ def read_board(
 
 @dataclass(frozen=True, slots=True)
 class BoardHead:
-    """What must be known of a board before it is sent from memory."""
+    """Data needed before sending a cached board."""
 
     season_id: SeasonId
     revision: int
@@ -88,7 +87,7 @@ class BoardHead:
 
 
 def board_head(conn: Connection, key: str) -> BoardHead:
-    """Of the season with this id, or of the current one of the league with this slug, in one query.
+    """Returns the head for a season id or, for a league slug, of its current season. One query.
 
     Raises NotFound.
     """
@@ -108,7 +107,7 @@ def board_head(conn: Connection, key: str) -> BoardHead:
 
 
 def board_revision(conn: Connection, season_id: SeasonId) -> int:
-    """The season's revision alone: the board's ETag. Raises NotFound."""
+    """Returns the season's revision, which is the board's ETag. Raises NotFound."""
     row = conn.execute("select revision from seasons where id = %s", (season_id,)).fetchone()
     if row is None:
         raise NotFound.of("season")

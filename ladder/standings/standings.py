@@ -1,8 +1,7 @@
-"""Computes the board of a season: ranks by the official standing, live scores beside it. Pure.
+"""Computes the board of a season: ranks by the official standing, with live scores. Pure.
 
-What the official fit has not seen yet (the first games of an entry, some seconds ago) stands where
-its live rating puts it: both are on one scale. Where a match has one seat there is neither: rows
-stand by the game's own measures, in their order.
+Entries that the official fit does not include yet use their live rating, which has the same scale.
+In a season of one seat, rows are ranked by the game's measures, in order.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ladder.ratings.official.standing import OfficialPlace
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """An active or paused entry as the board needs it."""
+    """An active or paused entry for the board."""
 
     entry_id: EntryId
     agent_id: AgentId
@@ -33,11 +32,11 @@ class BoardEntry:
     last_match_at: datetime | None
     is_anchor: bool
     is_declared: bool = False
-    """Its team wants to stand by it."""
+    """Whether its team declared it."""
     official: OfficialPlace | None = None
-    """None until a fit has seen it."""
+    """None before the first fit that includes it."""
     estimates: tuple[Estimate, ...] = ()
-    """By the measures of the season, where it ranks by those."""
+    """Estimates by the season's measures, if it ranks by measures."""
     remote: bool = False
     paused: bool = False
 
@@ -47,15 +46,16 @@ class BoardRow:
     """One row of the board."""
 
     rank: int | None
-    """1 is best; equal scores share a rank and the next has the next number. None for an anchor and
-    for a team that has not played yet."""
+    """1 is best; equal scores share a rank, and the next rank follows directly. None for an anchor,
+    and for a team that has not played yet.
+    """
     team_id: TeamId
     team_name: str
     agent_id: AgentId
     agent_name: str
     entry_id: EntryId
     score: float
-    """Live, as are mu and sigma: it moves with each match."""
+    """Live score, as are mu and sigma: each match changes it."""
     mu: float
     sigma: float
     games: int
@@ -63,29 +63,29 @@ class BoardRow:
     medal: Medal | None
     is_anchor: bool
     official: OfficialPlace | None = None
-    """The rank goes by its score."""
+    """Official place, whose score decides the rank."""
     status: MedalStatus | None = None
-    """Of the medal; None without one."""
+    """Status of the medal; None without one."""
     sealed: Medal | None = None
-    """What the team keeps whatever comes: this class or a better one."""
+    """Sealed class: the team keeps it or gets a better one."""
     is_declared: bool = False
-    """The team stands by this entry because its owner said so, not because it is its best."""
+    """Whether the owner declared this entry, rather than it being the team's best."""
     estimates: tuple[Estimate, ...] = ()
-    """What the rank goes by where matches have one seat; the score says nothing there."""
+    """Values that decide the rank if matches have one seat; the score then means nothing."""
     remote: bool = False
-    """It runs at an address of its owner's."""
+    """Whether the agent runs at an address of its owner."""
     paused: bool = False
-    """That address was away: it stands here and is not paired."""
+    """Whether the entry is paused: it keeps its rank and is not paired."""
 
     @property
     def shown(self) -> tuple[float, float]:
-        """Score and sigma that the row stands by: official, or live before the first fit."""
+        """Returns score and sigma for the rank: official, or live before the first fit."""
         place = self.official
         return (self.score, self.sigma) if place is None else (place.score, place.sigma)
 
     @property
     def chance(self) -> float | None:
-        """That the team deserves this medal or a better one; None without a medal or a fit."""
+        """Returns the chance of this medal or a better one; None without a medal or a fit."""
         if self.medal is None or self.official is None:
             return None
         return self.official.chances[list(Medal).index(self.medal)]
@@ -93,27 +93,27 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class OfficialVersion:
-    """The official standing that a board shows."""
+    """The official standing on a board."""
 
     version: int
     log_no: int
     made_at: datetime
     wrong_medals: float
-    """Expected number of medals that are of another class than deserved."""
+    """Expected number of medals of the wrong class."""
 
 
 @dataclass(frozen=True, slots=True)
 class MedalTerms:
-    """How a season gives its medals, and how far it is with them."""
+    """Medal rules of a season, and their progress."""
 
     rules: MedalRules = field(default_factory=MedalRules)
     confidence: float = 0.95
-    """From which on a medal is sealed, once uploads are locked."""
+    """Confidence from which a medal is sealed, once uploads are locked."""
     teams: int | None = None
-    """That medals go by, equal ones counted once; None while those that are ranked count."""
+    """Number of teams for the medals, equal ones counted once; None: the ranked teams."""
     sealed: Mapping[TeamId, Medal] = field(default_factory=dict)
     is_final: bool = False
-    """The standing is the last one: what is not sealed is given as it stands."""
+    """Whether the standing is the last one, which awards medals that are not sealed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,12 @@ class Board:
     season_id: SeasonId
     revision: int
     accepted_no: int
-    """Results in the season's log."""
+    """Number of results in the season's log."""
     fitted: OfficialVersion | None
     rows: tuple[BoardRow, ...]
     terms: MedalTerms
     measures: tuple[Measure, ...] = ()
-    """What it ranks by where matches have one seat; empty: by score."""
+    """Measures that decide the rank if matches have one seat; empty: the score."""
 
 
 def build_board(
@@ -135,16 +135,15 @@ def build_board(
     terms: MedalTerms,
     measures: Sequence[Measure] = (),
 ) -> tuple[BoardRow, ...]:
-    """One row per team, and one per anchor in its place, best score first.
+    """Returns one row per team and one per anchor, best score first.
 
-    With ``measures`` the first one decides, and between equals the next. A team stands by the entry
-    that was declared, else by its best; one that has played goes before one that has not. Only
-    teams that have played are ranked, share medals and count as teams, those that stand equal as
-    one; the others follow at the end.
+    ``measures`` decide in order, if given. The declared entry represents its team, otherwise its
+    best one; an entry that has played precedes one that has not. Only teams that have played have
+    ranks and medals. Equal teams count as one. The other teams are at the end.
     """
 
     def worth(each: BoardEntry) -> tuple[float, ...]:
-        """Less is better."""
+        """Returns the sort key; less is better."""
         if measures:
             return leagues_measures.sort_key(measures, each.estimates)
         live = each.mu + score_offset
@@ -200,7 +199,7 @@ def build_board(
 
 
 def _award_medals(rows: list[BoardRow], terms: MedalTerms) -> tuple[BoardRow, ...]:
-    """The rows with the medals of those that are ranked."""
+    """Returns the rows with the medals of ranked teams."""
     ranked = [(row.rank, row.shown[0], row.team_id) for row in rows if row.rank is not None]
     sealed = [terms.sealed.get(team) for _, _, team in ranked]
     teams = len({rank for rank, _, _ in ranked}) if terms.teams is None else terms.teams

@@ -1,15 +1,12 @@
-"""What runs inside a box: standard library only, and nothing of the rest of this project.
+"""The program that runs inside a box. It uses only the standard library and its own modules.
 
-The folder is mounted or copied into the box under the neutral name ``peckbox``; every import in
-it is relative, so that it does not matter under which name it is found.
+The folder is mounted or copied into the box as ``peckbox``. All its imports are relative, so the
+name does not matter. Only ``kaggle/`` is on the agents' import path: it has the names that agents
+import from kaggle_environments.
 
-``kaggle/`` alone is on the agents' import path: the names they import from kaggle_environments.
-
-::
-
-    supervisor ──spawns──> zygote (profile's libraries imported, never runs agent code)
-        │                     └─forks─> child (hardened, then harness, then main.py), one per match
-        │                                  └─forks─> the agent's program, where it is no main.py
-        ├─forks─> unpacker (hardened, once per box)
-        └─forks─> sweeper (after every match)
+- The *supervisor* starts the zygote. It forks the unpacker once per box and the sweeper after a
+  match.
+- The *zygote* imports the profile's libraries, never runs agent code, and forks one child per
+  match.
+- The *child* is hardened, then runs the harness and ``main.py``, or forks the agent's program.
 """

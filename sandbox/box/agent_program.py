@@ -1,8 +1,9 @@
-"""The agent's own program: a child of the match's child, under the same uid, group, limits, filter.
+"""Runs the agent's own program as a child of the match's child.
 
-It dies with its parent, so that ending a match stays one kill. A Python program is not executed
-anew but forked from the parent, which has the profile's libraries imported: it finds itself as
-``python FILE`` would start it, within a millisecond. Everything it writes is hostile and bounded.
+It has the same uid, group, limits and system call filter. It dies with its parent, so one kill ends
+a match. A Python program is forked from the parent, whose libraries are already imported. So it
+starts within a millisecond, and behaves as after ``python FILE``. All its output is hostile and
+bounded.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from . import harden, missing_modules, socket_patch
 from .contract import Manifest
 
 MOST_LINE_BYTES = 12 << 10
-"""Of one answer; what carries it to the referee is a little longer."""
+"""Most bytes of one answer. The packet to the referee may be a little longer."""
 MOST_HEARD_BYTES = 1 << 20
-"""Of what it says while nobody asks, in one match."""
+"""Most bytes per match that the program writes between questions."""
 _PR_SET_PDEATHSIG = 1
 _ENDING_SECONDS = 0.2
 _LOOK_MS = 20
@@ -31,7 +32,7 @@ _CHUNK = 1 << 16
 
 
 class ContractBroken(Exception):
-    """The program did not keep its contract; the text is for its owner and names the remedy."""
+    """The program broke its contract. The text is for its owner and names the remedy."""
 
     def __init__(
         self, why: str, *, is_gone: bool = False, is_invalid: bool = False, is_late: bool = False
@@ -39,20 +40,20 @@ class ContractBroken(Exception):
         super().__init__(why)
         self.why = why
         self.is_gone = is_gone
-        """Nothing will answer any more."""
+        """Whether nothing will answer any more."""
         self.is_invalid = is_invalid
-        """It answered, and the answer is none."""
+        """Whether it gave an answer that is no answer."""
         self.is_late = is_late
-        """Its time passed without an answer."""
+        """Whether its time passed without an answer."""
 
 
 class AgentProgram:
-    """The running program; its standard streams are ours where it ``talks``."""
+    """The running program. With ``talks`` its standard streams are ours."""
 
     def __init__(
         self, manifest: Manifest, agent_dir: str, environment: dict[str, str], *, talks: bool
     ) -> None:
-        """Start it; Broken where it cannot be."""
+        """Start the program. Raises ContractBroken if it does not start."""
         self._name = manifest.program
         self._heard = bytearray()
         self._unasked_bytes = 0
@@ -99,7 +100,7 @@ class AgentProgram:
                 raise self.gone("closed its standard input") from None
 
     def unasked(self) -> bytes:
-        """What it has said and nobody asked for, up to a bound."""
+        """What it wrote between questions, up to a limit."""
         while self._saying.poll(0) and len(self._heard) <= MOST_LINE_BYTES:
             self._hear()
         said = bytes(self._heard)
@@ -114,7 +115,7 @@ class AgentProgram:
         return said
 
     def line(self) -> bytes:
-        """Its next line without the end; waits for it as long as the referee does."""
+        """Its next line without the end. Waits as long as the referee does."""
         while True:
             end = self._heard.find(b"\n")
             if 0 <= end <= MOST_LINE_BYTES:
@@ -130,7 +131,7 @@ class AgentProgram:
             if self._saying.poll(_LOOK_MS):
                 self._hear()
             elif self.ending() is not None and not self._saying.poll(0):
-                raise self.gone("")  # what it left behind may keep its output open
+                raise self.gone("")  # processes it left behind may keep its output open
 
     def ending(self, seconds: float = 0.0) -> str | None:
         """How it ended, in words; None while it runs."""
@@ -150,8 +151,10 @@ class AgentProgram:
         return f"exited with code {code}" if code >= 0 else f"ended by signal {_signal_name(-code)}"
 
     def waited_seconds(self) -> float:
-        """Run queue time of its threads, of those of the processes it started, and of the calling
-        thread; 0 where the kernel does not report it."""
+        """Run-queue time of the calling thread, of the program's threads and of its processes.
+
+        0 if the kernel does not report it.
+        """
         waited, families = _queue_and_children_of("/proc/thread-self")[0], [self.pid]
         while families:
             tasks = f"/proc/{families.pop()}/task"
@@ -166,7 +169,7 @@ class AgentProgram:
         return waited
 
     def gone(self, otherwise: str) -> ContractBroken:
-        """That nothing will answer any more: how it ended, or what it did instead."""
+        """The error that nothing will answer any more: how the program ended, or ``otherwise``."""
         how = self.ending(_ENDING_SECONDS) or otherwise
         return ContractBroken(
             f"{self._name} {how}; it must run, and answer, until it is ended (what it wrote to "
@@ -183,11 +186,13 @@ class AgentProgram:
             raise self.gone("closed its standard output")
         self._heard += said
         if len(self._heard) > MOST_HEARD_BYTES:
-            raise ContractBroken(f"{self._name} writes and does not read", is_gone=True)
+            raise ContractBroken(
+                f"{self._name} writes but does not read; read every line", is_gone=True
+            )
 
 
 def _queue_and_children_of(thread: str) -> tuple[float, list[int]]:
-    """A thread's time in the run queue, and the pids of the processes that it started."""
+    """A thread's time in the run queue, and the pids of the processes it started."""
     seconds, children = 0.0, []
     try:
         with open(f"{thread}/schedstat", "rb") as file:
@@ -213,8 +218,10 @@ def _become_program(
     environment: dict[str, str],
     files: list[int],
 ) -> NoReturn:
-    """In the forked process: becomes the program. ``files``: its three streams, and where to say
-    why it did not come up."""
+    """Become the program, in the forked process.
+
+    ``files`` are its three streams and the descriptor that reports why it did not start.
+    """
     code, trouble = 70, files[3]
     try:
         try:
@@ -237,13 +244,13 @@ def _become_program(
 
 
 def _run_script(path: str, words: list[str], environment: dict[str, str]) -> int:
-    """Execute a Python file as ``python FILE`` does; its exit code."""
+    """Execute a Python file as ``python FILE`` does. Returns its exit code."""
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = words
     sys.path.insert(0, os.path.dirname(path))
     sys.stdin = open(0, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
-    # By lines, whatever is at the other end: an answer must not lie in a buffer.
+    # By lines, whatever is at the other end: an answer must not stay in a buffer.
     sys.stdout, sys.stderr = (
         open(fd, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
         for fd in (1, 2)
@@ -274,7 +281,7 @@ def _run_script(path: str, words: list[str], environment: dict[str, str]) -> int
         code = 1
     try:
         if "threading" in sys.modules:
-            sys.modules["threading"]._shutdown()  # a server may live in a thread
+            sys.modules["threading"]._shutdown()  # a server may run in a thread
         atexit._run_exitfuncs()
         sys.stdout.flush()
     except BaseException:

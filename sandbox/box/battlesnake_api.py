@@ -1,9 +1,8 @@
-"""The conversation of Battlesnake's HTTP API, whoever calls and wherever the server is.
+"""Speaks Battlesnake's HTTP API to a server, wherever the server runs.
 
-``POST /start`` before its first move, ``POST /move`` for each, ``POST /end`` when the match is
-over. Version 1 is the observation as it is; the API of 2017 is made of it: y grows downwards,
-bodies are ``coords``, health is ``health_points``. What comes before, the server's start and its
-``GET /``, is the caller's.
+``POST /start`` before the first move, ``POST /move`` for each, ``POST /end`` after the match.
+Version 1 sends the observation as it is. Version 2017 is derived from it: y grows downwards, bodies
+are ``coords``, health is ``health_points``. The caller starts the server and sends ``GET /``.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from .lines_contract import json_line, printable
 
 NEEDED = frozenset({"game", "turn", "board", "you"})
 _LATER_SECONDS = 0.1
-"""What the referee does not charge may come on top of a server's time; after a request that it
-hangs in, it has that much less for the next."""
+"""Extra seconds for a request, because the referee may not charge all of the time. After a request
+that used them, the next request has as much less.
+"""
 
 
 class BattlesnakeConversation:
@@ -28,16 +28,19 @@ class BattlesnakeConversation:
     def __init__(
         self, api: str, call: Callable[[str, str, str, float | None], tuple[int, bytes]]
     ) -> None:
-        """``call`` takes method, path, body and the seconds it may last, where they are limited;
-        it gives status and body, and raises Broken for an answer that is none."""
+        """``call`` takes method, path, body and a limit in seconds or None. It returns status and
+        body.
+
+        It raises ContractBroken for an answer that is no answer.
+        """
         self._is_old = api == "2017"
         self._call = call
         self._act_seconds = 0.0
         self._is_started = False
         self._behind_seconds = 0.0
-        """At most how much later than the referee's clock the next request begins."""
+        """How much later than the referee's clock the next request begins, at most."""
         self._latency_ms = 0
-        """How long its last answer took."""
+        """Duration of the last answer."""
         self._seen: dict[str, dict[str, Any]] = {}
         """Each snake as last seen on the board, by id."""
         self._alive: set[str] = set()
@@ -47,16 +50,16 @@ class BattlesnakeConversation:
         self._act_seconds = told["clock"]["act_seconds"]
 
     def move(self, observation: dict[str, Any]) -> Any:
-        """The JSON value that it answers POST /move with."""
+        """Return the JSON answer to POST /move."""
         if not observation.keys() >= NEEDED:
             raise ContractBroken(
-                "contract http is for Battlesnake; for this game take callable or lines",
+                "contract http is only for Battlesnake; use callable or lines for this game",
                 is_gone=True,
             )
         bank_seconds = observation.pop("remainingOverageTime")
         self._look_at(observation)
-        # The referee comes first; this is for a request that nobody will answer any more. By the
-        # clock, as everybody's: what the game tells of its timeout may be less.
+        # The referee's deadline comes first; this limit ends a request that nobody needs any more.
+        # It uses the season's clock, because the game's own timeout may be shorter.
         seconds = self._act_seconds + bank_seconds + _LATER_SECONDS - self._behind_seconds
         started_at = time.monotonic()
         try:
@@ -86,7 +89,7 @@ class BattlesnakeConversation:
         return answer
 
     def _look_at(self, observation: dict[str, Any]) -> None:
-        """Write the last answer's latency into the server's own snake; remember all snakes."""
+        """Write the last answer's latency into the server's own snake. Remembers all snakes."""
         own, snakes = observation["you"], observation["board"].get("snakes", ())
         own["latency"] = str(self._latency_ms)
         for snake in snakes:
@@ -105,7 +108,7 @@ class BattlesnakeConversation:
         return self._call("POST", "/move", body, _seconds_left(until))
 
     def end(self, observation: dict[str, Any]) -> None:
-        """Tell it that the match is over."""
+        """Send POST /end."""
         observation.pop("remainingOverageTime", None)
         body = {"game_id": observation["game"]["id"]} if self._is_old else observation
         self._call("POST", "/end", json_line(body), None)
@@ -122,7 +125,7 @@ def start_body_2017(seen: dict[str, Any]) -> dict[str, Any]:
 
 
 def move_body_2017(seen: dict[str, Any], dead: list[dict[str, Any]]) -> dict[str, Any]:
-    """The body of POST /move in 2017; ``dead`` holds dead snakes as last seen on the board."""
+    """The body of POST /move in 2017. ``dead`` holds dead snakes as last seen on the board."""
     board = seen["board"]
     top = board["height"] - 1
 

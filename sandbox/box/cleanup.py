@@ -1,9 +1,9 @@
-"""After a match: everything its uid runs is killed, everything it wrote is wiped, both are proven.
+"""Cleans up after a match: kills its uid's processes, deletes its files and checks both.
 
-The killer runs with the match's uid as effective uid only; its real and saved uid are another, so
-that nothing of the match can signal it. ``kill(-1)`` is one pass under the kernel's task-list lock:
-forks cannot outrun it. The wipe goes without recursion and under a count: a tree too deep or too
-large is left as it is, and the box is thrown away.
+The killer has the match's uid only as effective uid, so no process of the match can signal it.
+``kill(-1)`` is one pass under the kernel's task-list lock, so forks cannot outrun it. The deletion
+does not recurse and counts entries. A tree that is too deep or too large stays, and the box is
+thrown away.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ MOST_SECONDS = 3.0
 def kill_and_wipe(
     uid: int, sweeper_uid: int, folders: list[str], kept: Mapping[str, bool] | None = None
 ) -> bool:
-    """Kill everything of ``uid`` and empty the folders of its files; True when nothing failed.
-    Paths in ``kept`` stay; its values say which of them are folders.
+    """Kill everything of ``uid`` and empty the folders. Returns True if nothing failed.
 
-    Needs the right to change uids. What it leaves is for :func:`leftover_processes` and
-    ``are_empty`` to find.
+    Paths in ``kept`` stay; the values say which are folders. Needs the right to change uids. The
+    caller checks with ``leftover_processes`` and ``are_empty``.
     """
     pid = os.fork()
     if pid == 0:
@@ -46,7 +45,7 @@ def kill_and_wipe(
 
 
 def leftover_processes(base: set[int], seconds: float) -> list[int]:
-    """The pids in /proc that are not of the base, once they are none or time is up."""
+    """The pids in /proc beyond the base. Waits until there are none or time is up."""
     deadline = time.monotonic() + seconds
     while True:
         left = sorted({int(name) for name in os.listdir("/proc") if name.isdigit()} - base)
@@ -56,24 +55,26 @@ def leftover_processes(base: set[int], seconds: float) -> list[int]:
 
 
 def world_writable(folder: str) -> list[str]:
-    """What lies in the folder that everybody may write, and may so give another time of change."""
+    """The entries of the folder that everybody may write, and whose times everybody may change."""
     with os.scandir(folder) as entries:
         return [entry.path for entry in entries if _is_world_writable(entry)]
 
 
 def reset_times(paths: list[str]) -> None:
-    """The times of these tell nothing of who used them, where they are the box's own."""
+    """Reset the times of the box's own files, so that they tell nothing about their users."""
     for path in paths:
         try:
             os.utime(path, (0, 0))
         except OSError:
-            pass  # mounted read-only: then nobody else could change them either
+            pass  # mounted read-only, so nobody can change them
 
 
 def wipe_folder(folder: str, kept: Mapping[str, bool]) -> bool:
-    """Empty the folder without following links; False when that is too much or is refused. Paths in
-    ``kept`` stay, unless a file has become a folder or a folder a file."""
-    count, most = 0, MOST_ENTRIES + len(kept)  # a bundle of the permitted size fits beside the rest
+    """Empty the folder without following links. Returns False if it is too much or refused.
+
+    Paths in ``kept`` stay, unless a file became a folder or a folder a file.
+    """
+    count, most = 0, MOST_ENTRIES + len(kept)  # a bundle of the permitted size fits as well
     deadline = time.monotonic() + MOST_SECONDS
     complete = True
     pending = [folder]
@@ -109,7 +110,7 @@ def wipe_folder(folder: str, kept: Mapping[str, bool]) -> bool:
 
 
 def are_empty(folders: list[str]) -> bool:
-    """True when nothing lies in any of the folders."""
+    """Whether all folders are empty."""
     return all(not os.listdir(folder) for folder in folders)
 
 
@@ -118,7 +119,7 @@ def _is_world_writable(entry: os.DirEntry[str]) -> bool:
 
 
 def _list_entries(folder: str, at_most: int) -> list[tuple[str, bool]]:
-    # An agent may have taken its own rights away from its folders.
+    # An agent may have removed its own rights to its folders.
     try:
         os.chmod(folder, 0o700)
     except OSError:

@@ -1,7 +1,7 @@
-"""What a bundle's ``peck.json`` says: by which contract its agent is asked, and what is started.
+"""Reads a bundle's ``peck.json``: the agent's contract and the program to start.
 
-Read inside boxes only, and first by the process that unpacks the bundle, so that a mistake is told
-at the upload. Without the file the contract is ``callable``: Kaggle's ``main.py``.
+Only boxes read it. The unpacking process reads it first, so an upload reports mistakes. Without the
+file the contract is ``callable``: Kaggle's ``main.py``.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ class Contract(StrEnum):
     """How an agent is asked for its moves."""
 
     CALLABLE = "callable"
-    """The last callable of main.py is called."""
+    """Calls the last callable of main.py."""
     LINES = "lines"
-    """A program reads and writes a JSON text a line; for every game."""
+    """A program reads and writes one JSON text a line. For every game."""
     RIDDLES = "riddles"
-    """A program speaks the text protocol of Riddles; for GOLAD."""
+    """A program speaks the text protocol of Riddles. For GOLAD."""
     HTTP = "http"
     """A program serves the HTTP API of Battlesnake."""
 
 
 class ContractError(ValueError):
-    """A field of peck.json is unknown, missing or wrong; the message names it and the remedy."""
+    """A field of peck.json is unknown, missing or wrong. The message names it and the remedy."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A ``peck.json`` that holds together."""
+    """A valid ``peck.json``."""
 
     contract: Contract
     entry: tuple[str, ...] = ()
-    """The command of the agent's program; none for a callable."""
+    """The command of the agent's program. Empty for a callable."""
     api: str = "1"
-    """Of contract http: the version of the API."""
+    """Version of the API of contract http."""
 
     @property
     def program(self) -> str:
@@ -63,7 +63,7 @@ class Manifest:
 
 
 def read_manifest(folder: str) -> Manifest:
-    """What the bundle in this folder says. ContractError where it is wrong."""
+    """Read the manifest of the bundle in this folder. Raises ContractError."""
     try:
         with open(os.path.join(folder, MANIFEST_FILE), "rb") as file:
             text = file.read(MOST_BYTES + 1)
@@ -77,10 +77,10 @@ def read_manifest(folder: str) -> Manifest:
 
 
 def parse_manifest(text: bytes) -> Manifest:
-    """The manifest in this JSON text. ContractError names the field that is wrong."""
+    """Parse the manifest in this JSON text. Raises ContractError naming the wrong field."""
     if text.count(b"[") + text.count(b"{") > MOST_WORDS:
-        # Or it could be read here and not in a child, whose stack is deeper.
-        raise ContractError("holds more lists and objects than it needs")
+        # Without a limit this process might read what a child with a deeper stack cannot.
+        raise ContractError("has too many lists and objects")
     try:
         told = json.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -129,7 +129,7 @@ def _parse_entry(value: Any, contract: Contract) -> tuple[str, ...]:
             )
     words = [value[0], *value[1:]]
     if words[0] in PYTHON:
-        while words[1:2] == ["-u"]:  # what a program prints is never held back here
+        while words[1:2] == ["-u"]:  # a program's output is never buffered here
             del words[1]
         if len(words) < 2 or words[1].startswith("-"):
             raise ContractError(
@@ -140,7 +140,7 @@ def _parse_entry(value: Any, contract: Contract) -> tuple[str, ...]:
     if program.startswith("/") or ".." in parts or parts[-1] in ("", "."):
         raise ContractError(
             f"entry: {program!r:.80} must be a file of the bundle, by its path from the root; "
-            f'only "python" is had from the box'
+            f'only "python" comes from the box'
         )
     return tuple(words)
 

@@ -1,8 +1,8 @@
-"""Take everything away from a process that is about to run a stranger's code.
+"""Takes all rights away from a process before it runs an agent's code.
 
-Called in a freshly forked process; every step that fails raises, and the caller must then end the
-process instead of going on. Source of the order: no privilege is dropped before the steps that
-need it, and the seccomp filter comes last because it forbids most of the steps before it.
+Call it in a freshly forked process. A failed step raises; the caller must then end the process.
+Steps that need a privilege come before it is dropped. The system call filter comes last, because it
+forbids most earlier steps.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ _CAPGET = {"x86_64": 125, "aarch64": 90}
 _CAP_VERSION_3 = 0x20080522
 _LAST_CAP = 63
 _NOT_ZYGOTES = ("NPROC", "NOFILE")
-"""Limits that the kernel holds against what a uid has in all, processes and descriptors on their
-way through sockets: a zygote's uid may be that of all boxes together."""
+"""The kernel counts these limits over all processes of a uid. All zygotes may share one uid."""
 
 
 def prctl(option: int, *args: int) -> int:
-    """prctl(2); OSError when the kernel refuses."""
+    """Call prctl(2). Raises OSError if the kernel refuses."""
     values = [ctypes.c_ulong(a) for a in (*args, 0, 0, 0, 0)[:4]]
     result = int(_LIBC.prctl(ctypes.c_int(option), *values))
     if result < 0:
@@ -40,13 +39,13 @@ def prctl(option: int, *args: int) -> int:
 
 
 def forbid_tracing() -> None:
-    """Nobody of the same or another uid may trace this process or read its memory."""
+    """Forbid everybody, whatever the uid, to trace this process or read its memory."""
     prctl(_PR_SET_DUMPABLE, 0)
 
 
 def keep_files(wanted: list[int]) -> None:
-    """The given descriptors become 0, 1, 2, ... in this order; every other one is closed."""
-    # Moved out of the way first, so that no dup2 below overwrites a descriptor still needed.
+    """Make the given descriptors 0, 1, 2, ... in this order and close all others."""
+    # Move them away first, so that no dup2 below overwrites one still needed.
     moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 32) for fd in wanted]
     for target, fd in enumerate(moved):
         os.dup2(fd, target, inheritable=target < 3)
@@ -54,13 +53,13 @@ def keep_files(wanted: list[int]) -> None:
 
 
 def drop_capabilities() -> None:
-    """No capability in any set, and none to be gained; works for root and for anybody."""
+    """Drop all capabilities from all sets for good. Works for root and other users."""
     for capability in range(_LAST_CAP):
         try:
             prctl(_PR_CAPBSET_DROP, capability)
         except OSError:
-            # Past the kernel's last capability, or no right to drop any: then no_new_privs and
-            # the empty sets below keep them away all the same.
+            # Past the kernel's last capability, or no right to drop one. no_new_privs and the empty
+            # sets below suffice then.
             break
     try:
         prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
@@ -69,7 +68,7 @@ def drop_capabilities() -> None:
 
 
 def empty_capability_sets() -> None:
-    """Effective, permitted and inheritable become empty (a change of uid empties only two)."""
+    """Empty the effective, permitted and inheritable sets. A change of uid empties only two."""
     header = struct.pack("=Ii", _CAP_VERSION_3, 0)
     number = _CAPSET[os.uname().machine]
     if _LIBC.syscall(ctypes.c_long(number), header, bytes(24)) != 0:
@@ -77,7 +76,7 @@ def empty_capability_sets() -> None:
 
 
 def set_uid(uid: int) -> None:
-    """Real, effective and saved uid and gid are ``uid``; no other groups."""
+    """Set real, effective and saved uid and gid to ``uid``. Drops all other groups."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -93,9 +92,9 @@ def set_limits(limits: dict[str, int]) -> None:
 
 
 def harden(uid: int | None, limits: dict[str, int]) -> None:
-    """Everything but the descriptors: for a process that will run or parse hostile input.
+    """Apply all steps except ``keep_files``, for a process that reads hostile input.
 
-    ``uid`` None keeps the uid (a box in which only one exists).
+    With ``uid`` None the uid stays (a box with only one uid).
     """
     os.environ.clear()
     harden_parent(limits)
@@ -103,17 +102,19 @@ def harden(uid: int | None, limits: dict[str, int]) -> None:
 
 
 def harden_parent(limits: dict[str, int]) -> None:
-    """The part that children inherit and that a zygote, which never executes another program and
-    keeps its capabilities, can do once for all of them."""
+    """Apply the steps that children inherit from a zygote.
+
+    The zygote executes no other program and keeps its capabilities.
+    """
     drop_capabilities()
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
     set_limits({name: value for name, value in limits.items() if name not in _NOT_ZYGOTES})
 
 
 def harden_child(uid: int | None, limits: dict[str, int], filter_code: bytes) -> None:
-    """The part that every child does itself, after :func:`harden_parent` in it or its parent.
+    """Apply the steps of each child, after :func:`harden_parent` in it or its parent.
 
-    Few steps on purpose: each page that a fresh child touches is copied for it.
+    The steps are few, because each page that a fresh child touches is copied.
     """
     if uid is not None:
         _write_file("/proc/self/oom_score_adj", b"1000")
@@ -135,7 +136,7 @@ def _write_file(path: str, data: bytes) -> None:
 
 
 def give_up_capability(capability: int) -> None:
-    """This process and all after it do without one capability; OSError when that fails."""
+    """Give up one capability for this process and its children. Raises OSError."""
     prctl(_PR_CAPBSET_DROP, capability)
     header = struct.pack("=Ii", _CAP_VERSION_3, 0)
     sets = ctypes.create_string_buffer(24)

@@ -1,11 +1,11 @@
-"""Asks the agent for its moves, inside the child, by the contract that its bundle names.
+"""Asks the agent for its moves inside the child, by its bundle's contract.
 
-What is here is the callable contract: Kaggle's ``main.py``, executed in the child itself. The
-others start a program and talk with it (``lines``, ``riddles``, ``served``).
+This module has the callable contract: it executes Kaggle's ``main.py`` in the child. The other
+contracts start a program (``lines_contract``, ``riddles_contract``, ``http_contract``).
 
-The agent is the last callable of ``main.py``'s namespace in order of first definition, called with
-observation and configuration cut to the arguments it takes. Source of the behaviour:
-kaggle_environments ``agent.py`` and ``core.py`` (1.33.2).
+The agent is the last callable of ``main.py``'s namespace, in order of first definition. It gets
+observation and configuration, or fewer arguments if it takes fewer. Source: kaggle_environments
+``agent.py`` and ``core.py`` (1.33.2).
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ ACT_CAP = 128 << 10
 TRACE_LINES = 20
 TRACE_BYTES = 8_000
 TOLD_CHARACTERS = 300
-"""Most of an exception's own text, so that its type is never cut off."""
+"""Most characters of an exception's own text, so that its type always fits."""
 IMPORTING = b'{"k":"importing"}'
 IMPORTED = b'{"k":"imported"}'
-"""Sent before and after ``main.py`` is executed, if the start message asks for notices. They word
-the reason of a time-out and decide nothing, as an agent can send them itself."""
+"""Sent before and after ``main.py`` is executed if the start message asks for notices. They word
+the reason of a time-out and decide nothing, because an agent can send them too.
+"""
 UNSENDABLE = "__unsendable__"
-"""Key of the object that stands in for an answer that JSON cannot carry; its value says why."""
+"""Key of the object that replaces an answer that JSON cannot carry. Its value says why."""
 
 
 class Struct(dict[str, Any]):
-    """A dict whose keys can also be read and written as attributes, exactly as the field has it."""
+    """A dict whose keys are also attributes, as in kaggle_environments."""
 
     def __init__(self, entries: dict[str, Any]) -> None:
         if "items" in entries:
@@ -57,13 +58,13 @@ class Struct(dict[str, Any]):
         self[name] = value
 
 
-# One of each for all messages: json.loads and json.dumps make new ones at every call.
+# Shared by all messages: json.loads and json.dumps make new ones at every call.
 _DECODER = json.JSONDecoder(object_hook=Struct)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
-    """Answer the referee for the agent in this folder until it says ``end`` or goes away."""
+    """Answer the referee for the agent in this folder until it sends ``end`` or goes away."""
     streams = _redirect_streams()
     manifest = contract.read_manifest(agent_dir)
     if manifest.contract is Contract.CALLABLE:
@@ -78,7 +79,7 @@ def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
 def serve_program(
     sock: socket.socket, kind: Contract, speaker: ContractSpeaker, mark: bytes
 ) -> None:
-    """The same for an agent of which only the contract's other side is here."""
+    """Answer the referee for an agent behind the contract's other side."""
     _answer_referee(
         sock, _ProgramAgent(kind, speaker), json.JSONDecoder(), mark, _redirect_streams()
     )
@@ -97,9 +98,10 @@ def _answer_referee(
     mark: bytes,
     streams: tuple[io.TextIOWrapper, io.TextIOWrapper],
 ) -> None:
-    """``sock`` is a connected SOCK_SEQPACKET: a packet is a message. ``mark`` with a step number
-    behind it and a NUL is written into both log streams before each step, so that whoever reads
-    them can tell the moves' texts apart.
+    """``sock`` is a connected SOCK_SEQPACKET: a packet is a message.
+
+    Before each step, ``mark``, the step number and a NUL are written into both log streams. So the
+    reader can split the text by moves.
     """
     decode, (out, err) = decoder.raw_decode, streams
     step = 0
@@ -139,8 +141,8 @@ class _CallableAgent:
     def start(self, message: dict[str, Any]) -> dict[str, Any]:
         seed_generators(int(message["seed"], 16))
         self._configuration = message["configuration"]
-        self._has_notices = message.get("notices") is True  # not of an older referee
-        # A copy of one level is a deep one where no value can be changed.
+        self._has_notices = message.get("notices") is True  # an older referee sends none
+        # If no value can be changed, a shallow copy is enough.
         self._is_flat = not any(isinstance(v, dict | list) for v in self._configuration.values())
         if message.get("load") == "own":
             try:
@@ -166,7 +168,7 @@ class _CallableAgent:
             return {"k": "error", "n": number, "trace": traceback_tail()}
 
     def end(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The match is over; a callable is not told."""
+        """The match is over. A callable gets no message."""
         return {"k": "ready"}
 
     def _load(self) -> None:
@@ -191,7 +193,7 @@ _SPEAKERS: Mapping[Contract, Callable[[Manifest, str], ContractSpeaker]] = {
 
 
 class _ProgramAgent:
-    """An agent that is a program of its own, started where a main.py would be executed."""
+    """An agent that is its own program. It starts when a main.py would be executed."""
 
     def __init__(self, kind: Contract, speaker: ContractSpeaker) -> None:
         self._contract = kind
@@ -217,12 +219,12 @@ class _ProgramAgent:
         return self._asked(message["n"], move)
 
     def end(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Tell it, if it can be told."""
+        """Send the end message, if the contract has one."""
         self._asked(None, lambda: self._speaker.end(message["observation"]))
         return {"k": "ready"}
 
     def _open(self) -> None:
-        """Once: who does not come up is not started again."""
+        """Start the program once. After a failure it is not started again."""
         try:
             self._speaker.open(self._told)
         except ContractBroken as broken:
@@ -236,7 +238,7 @@ class _ProgramAgent:
             return {"k": "reply", "n": number, "action": act()}
         except ContractBroken as broken:
             told = {"why": broken.why, "is_gone": broken.is_gone, "is_invalid": broken.is_invalid}
-            if broken.is_late:  # a word that not every referee knows while a fleet is updated
+            if broken.is_late:  # older referees do not know this field
                 told["is_late"] = True
             return {"k": "fault", "n": number, **told}
         except Exception:
@@ -244,9 +246,9 @@ class _ProgramAgent:
 
 
 def seed_generators(seed: int) -> None:
-    """Seed what draws by itself in this process; 128 bits, the match's for this seat alone.
+    """Seed this process's generators with the seat's 128 bits for this match.
 
-    Only libraries that are imported already have a state that all children of the zygote share.
+    Only libraries that are already imported share their state with all children of the zygote.
     """
     random.seed(seed)
     numpy = sys.modules.get("numpy")
@@ -258,7 +260,7 @@ def seed_generators(seed: int) -> None:
 
 
 def last_callable(source: str, path: str) -> Callable[..., Any]:
-    """The last callable that the source defines; its folder is importable only meanwhile."""
+    """The last callable that the source defines. Its folder is importable only meanwhile."""
     namespace: dict[str, Any] = {}
     code = compile(source, path, "exec")
     folder = os.path.dirname(path)
@@ -275,7 +277,7 @@ def last_callable(source: str, path: str) -> Callable[..., Any]:
 
 
 def structify(value: Any) -> Any:
-    """A deep copy in which every dict allows attribute access."""
+    """Return a deep copy in which every dict allows attribute access."""
     if isinstance(value, dict):
         return Struct({key: structify(item) for key, item in value.items()})
     if isinstance(value, list):
@@ -284,7 +286,7 @@ def structify(value: Any) -> Any:
 
 
 def traceback_tail() -> str:
-    """The end of the current exception's traceback, without this module's own frames."""
+    """The end of the current exception's traceback, without this module's frames."""
     kind, error, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
@@ -300,7 +302,9 @@ def traceback_tail() -> str:
 
 
 def encode_answer(answer: dict[str, Any]) -> bytes:
-    """The answer's packet; an action that JSON cannot carry is replaced by an object saying so."""
+    """Encode the answer's packet. An object with the reason replaces an action that JSON cannot
+    carry.
+    """
     try:
         packet = _ENCODER.encode(answer).encode("utf-8", "replace")
         if len(packet) <= REPLY_CAP:
@@ -335,15 +339,17 @@ def _write_mark(border: bytes) -> None:
 
 
 def warm_up() -> None:
-    """Called in a pre-forked child while nobody waits for it: the pages that a match's first
-    moments touch become its own now. Nothing of it lasts: the match's seeds replace these."""
+    """Touch the memory pages of a match's first moments, in a pre-forked child.
+
+    The match's own seeds replace these.
+    """
     seed_generators(0)
     compile("def agent():\n    return [0]\n", "main.py", "exec")
     encode_answer(structify({"k": "reply", "n": 0, "action": [0]}))
 
 
 def prepare_zygote() -> None:
-    """Called once in the zygote: what every child would otherwise pay for."""
+    """Import and prepare once in the zygote what every child needs."""
     _DECODER.decode(encode_answer({"k": "ready"}).decode())
     "".join(traceback.format_exception(ValueError("x")))
     gc.collect()

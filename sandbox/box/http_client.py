@@ -1,8 +1,8 @@
-"""A caller of HTTP, as small as the answers it takes are bounded.
+"""A small HTTP client that bounds everything it reads.
 
-How a connection is made it is told: in a box to a unix socket, for a remote agent outward. It
-speaks HTTP/1.1, keeps a connection that the server keeps, and reads answers with a length, in
-chunks, or to the end of the connection. Whatever else comes is Broken.
+The caller says how to connect: to a unix socket in a box, or out to a remote agent. The client
+speaks HTTP/1.1 and keeps a connection if the server does. It reads answers with a length, in
+chunks, or up to the end of the connection. For anything else it raises ContractBroken.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from .agent_program import ContractBroken
 MOST_HEAD_BYTES = 16 << 10
 MOST_BODY_BYTES = 12 << 10
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?", re.DOTALL)
-"""The size of a chunk, and its extensions, which nobody has."""
+"""The size of a chunk, and its extensions, which nobody uses."""
 _LOSES_REQUESTS = b"thin"
-"""The name in the header Server of Thin. With threads, as Sinatra starts it, it sends an answer
-before it can read the connection's next request, and drops a request that comes at once."""
+"""The name in the header Server of Thin. With threads, as Sinatra starts it, Thin sends an answer
+before it can read the connection's next request. It drops a request that arrives at once."""
 _REMEDY = "answer each request once, with a status, a Content-Length and a JSON text"
 
 
 Connect = Callable[[float | None], socket.socket]
-"""A fresh connection, before the moment of ``time.monotonic`` where one is given; or OSError."""
+"""Opens a new connection before the given moment of ``time.monotonic``, or raises OSError."""
 
 
 Address = str | tuple[str, int]
-"""The path of a unix socket, or the host and number of a port of this machine."""
+"""The path of a unix socket, or a host and a port of this machine."""
 
 
 def connect_local(addresses: Callable[[], Iterable[Address]]) -> Connect:
-    """Connections to the first of these addresses that takes one, and to no other after it."""
+    """Connect to the first of these addresses that accepts, and only to it from then on."""
     chosen: list[Address] = []
 
     def connect(_: float | None) -> socket.socket:
@@ -52,7 +52,7 @@ def connect_local(addresses: Callable[[], Iterable[Address]]) -> Connect:
 
 
 def _open_connection(address: Address) -> socket.socket:
-    """A connection to this address; OSError when no server accepts it."""
+    """Connect to this address. Raises OSError if no server accepts."""
     if isinstance(address, str):
         family = socket.AF_UNIX
     else:
@@ -81,21 +81,23 @@ class HttpClient:
         nothing_yet: tuple[type[OSError], ...] = (BlockingIOError,),
         given_up: tuple[type[OSError], ...] = (ConnectionError,),
     ) -> None:
-        """``waited`` tells how long the server has stood waiting for a core so far: that much more
-        it has for its answer, which the referee does not charge it either. ``more_head`` are whole
-        lines of each request; ``nothing_yet`` is what a connection raises that would have to wait
-        for bytes, ``given_up`` what one raises that the server has given up."""
+        """``waited`` returns how long the server has waited for a core so far. Its answer may take
+        that much longer, because the referee does not charge it.
+
+        ``more_head`` are whole lines of each request. ``nothing_yet`` is the error of a read that
+        would block; ``given_up`` are the errors of a server that has given up.
+        """
         self._connect, self._waited = connect, waited
         self._head = f"Host: {host}\r\n{more_head}"
         self._nothing_yet, self._given_up = nothing_yet, given_up
         self._kept: socket.socket | None = None
         self._is_used = False
-        """Whether the server has answered on the connection that is kept."""
+        """Whether the server has already answered on the kept connection."""
         self.fields: dict[bytes, bytes] = {}
-        """The headers of the last answer, their names in lower case."""
+        """The headers of the last answer, names in lower case."""
 
     def listens(self) -> bool:
-        """Whether somebody takes a connection now; it is kept for the first call."""
+        """Whether the server accepts a connection now. The first call uses it."""
         try:
             self._kept = self._connect(None)
         except OSError:
@@ -103,16 +105,16 @@ class HttpClient:
         return True
 
     def close(self) -> None:
-        """Give up the connection that was kept."""
+        """Close the kept connection."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
 
     def call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
-        """Status and body of the answer; within ``seconds``, where given.
+        """Send a request and return the answer's status and body, within ``seconds`` if given.
 
-        Broken for an answer that breaks the framing, and for none; ConnectionError where nobody
-        listens or the connection ends before the answer does.
+        Raises ContractBroken for a malformed or missing answer. Raises ConnectionError if nobody
+        listens or the connection ends before the answer.
         """
         until = None if seconds is None else time.monotonic() + seconds
         data = body.encode("utf-8", "replace")
@@ -130,7 +132,7 @@ class HttpClient:
         except BaseException as error:
             line.close()
             if is_used and isinstance(error, self._given_up) and not reading.has_heard:
-                # It gave the idle connection up while the request was on its way, as it may.
+                # The server closed the idle connection while the request was on its way, as it may.
                 self._is_used = False
                 left = None if until is None else max(0.0, until - time.monotonic())
                 return self.call(method, path, body, left)
@@ -167,11 +169,13 @@ class HttpClient:
         try:
             return self._connect(until)
         except BlockingIOError:
-            raise ContractBroken("the server takes no more connections; accept each one") from None
+            raise ContractBroken(
+                "the server accepts no more connections; accept every one"
+            ) from None
 
 
 class _AnswerReader:
-    """Reads one answer off a connection before a deadline."""
+    """Reads one answer from a connection before a deadline."""
 
     def __init__(
         self, line: socket.socket, until: float | None, waited: Callable[[], float]
@@ -261,7 +265,7 @@ class _AnswerReader:
                 raise _broken_answer("its chunks are broken")
 
     def _drop_trailers(self) -> None:
-        """The fields behind the last chunk (RFC 9112, section 7.1.2), to their empty line."""
+        """Skip the fields after the last chunk (RFC 9112, section 7.1.2), to their empty line."""
         dropped = 0
         while True:
             while (end := self._data.find(b"\r\n")) < 0:
@@ -273,7 +277,7 @@ class _AnswerReader:
                 return
             dropped += len(line)
             if b":" not in line or dropped > MOST_HEAD_BYTES:
-                raise _broken_answer("its chunks are broken, or what stands behind them")
+                raise _broken_answer("its chunks or trailers are broken")
 
     def _bytes(self, count: int) -> bytes:
         while len(self._data) < count:
@@ -315,4 +319,4 @@ class _AnswerReader:
 
 
 def _broken_answer(what: str) -> ContractBroken:
-    return ContractBroken(f"the server's answer is not understood: {what}; {_REMEDY}")
+    return ContractBroken(f"the server's answer cannot be read: {what}; {_REMEDY}")

@@ -1,11 +1,9 @@
-"""The contract *http*, the child's side: Battlesnake's API over a unix socket of the box.
+"""The child's side of the contract *http*: Battlesnake's API over a socket in the box.
 
-``GET /`` once the program listens, then the ``BattlesnakeConversation`` that such servers meet
-everywhere (``battlesnake``).
+Sends ``GET /`` once the program listens. After that ``BattlesnakeConversation`` takes over.
 
-A Python program may listen on any port (``listening``). Other programs listen on a port of the
-box's own loopback interface, preferably the one in ``$PORT``, or bind the unix socket whose path is
-in ``$PECK_SOCKET``.
+A Python program may listen on any port (``socket_patch``). Other programs listen on a port of the
+box's own loopback interface, preferably ``$PORT``, or bind the unix socket ``$PECK_SOCKET``.
 """
 
 from __future__ import annotations
@@ -31,7 +29,8 @@ class HttpAgent:
     def __init__(self, manifest: Manifest, agent_dir: str) -> None:
         self._manifest, self._agent_dir = manifest, agent_dir
         self._program: AgentProgram | None = None
-        # A name without a file leaves nothing to wipe; a path is for those who cannot bind such.
+        # An abstract name leaves no file to delete. The path is for programs that cannot bind such
+        # a name.
         name, path = f"peck-{os.getpid()}", f"/tmp/peck-{os.getpid()}.sock"  # noqa: S108
         self._environment = program_environment() | {"PORT": str(_PORT), "PECK_SOCKET": path}
         if manifest.is_python:
@@ -43,7 +42,7 @@ class HttpAgent:
         self._conversation = BattlesnakeConversation(manifest.api, self._call)
 
     def open(self, told: dict[str, Any]) -> None:
-        """Start the program, and wait until it listens and answers."""
+        """Start the program and wait until it listens and answers."""
         program = AgentProgram(self._manifest, self._agent_dir, self._environment, talks=False)
         self._program = program
         self._conversation.open(told)
@@ -55,11 +54,11 @@ class HttpAgent:
             self._call("GET", "/", "", None)
 
     def move(self, observation: dict[str, Any]) -> Any:
-        """The JSON value that it answers POST /move with."""
+        """Return the JSON answer to POST /move."""
         return self._conversation.move(observation)
 
     def end(self, observation: dict[str, Any]) -> None:
-        """Tell it that the match is over."""
+        """Send POST /end."""
         self._conversation.end(observation)
         self._caller.close()
 
@@ -74,6 +73,6 @@ class HttpAgent:
             if self._program.ending(0.05) is not None:
                 raise self._program.gone("") from None
             raise ContractBroken(
-                f"{method} {path}: the server closed the connection, or listens no more; answer "
-                "each request"
+                f"{method} {path}: the server closed the connection or stopped listening; "
+                "answer each request"
             ) from None

@@ -1,8 +1,8 @@
-"""The contract *lines*, the child's side: a JSON text a line to the program, and one back.
+"""The child's side of the contract *lines*: one JSON line to the program, one line back.
 
-To it: ``{"type": "start", "configuration": ..., "seed": ...}``, which it does not answer, then
-``{"type": "move", "observation": ...}`` for each move. Whatever it says before a question is out is
-an answer too early, and whatever it says behind the answer a second one.
+The program first gets ``{"type": "start", "configuration": ..., "seed": ...}`` and does not answer.
+Each move is ``{"type": "move", "observation": ...}``. Output before a question is an answer too
+early. Output after the answer is a second answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class LinesAgent:
         self._program: AgentProgram | None = None
 
     def open(self, told: dict[str, Any]) -> None:
-        """Start the program, and tell it what it plays."""
+        """Start the program and send it the start message."""
         self._program = AgentProgram(
             self._manifest, self._agent_dir, program_environment(), talks=True
         )
@@ -31,7 +31,7 @@ class LinesAgent:
         self._program.say(json_line(start) + "\n")
 
     def move(self, observation: dict[str, Any]) -> Any:
-        """What it answers."""
+        """Return the program's answer."""
         program = self._program
         assert program is not None
         said = program.unasked()
@@ -57,20 +57,20 @@ class LinesAgent:
             ) from None
 
     def end(self, observation: dict[str, Any]) -> None:
-        """It is not told."""
+        """Nothing: the contract has no end message."""
 
 
 def program_environment() -> dict[str, str]:
-    """The environment of a program: a copy of the child's own."""
+    """A program's environment: a copy of the child's own."""
     return dict(os.environ)
 
 
 def json_line(value: Any) -> str:
-    """JSON in one line."""
+    """Encode as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def printable(said: bytes) -> str:
-    """Bytes of the program's fit for a message."""
+    """Make bytes of the program safe for a message."""
     text = said[:61].decode("utf-8", "replace")
     return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,4 +1,4 @@
-"""The box's own loopback interface: which programs may use ports there, and which ports they use.
+"""The box's own loopback interface: who may use its ports, and which ports are open.
 
 A program of contract http that is not Python listens on a port of 127.0.0.1. Its system call filter
 allows TCP sockets. So its network namespace must belong to this box alone and have no route out.
@@ -10,7 +10,7 @@ from .contract import Contract, Manifest
 
 _DEVICE = "lo"
 _TABLES = {"/proc/net/tcp": ("127.0.0.1",), "/proc/net/tcp6": ("127.0.0.1", "::1")}
-"""The hosts at which a socket of each table may be reached: most IPv6 sockets accept IPv4 too."""
+"""Hosts at which the sockets of each table accept. Most IPv6 sockets accept IPv4 too."""
 _LISTEN = "0A"
 
 
@@ -40,7 +40,7 @@ def _read_lines(path: str) -> list[str]:
         with open(path) as lines:
             return lines.readlines()
     except FileNotFoundError:
-        return []  # this kernel has no such protocol
+        return []  # this kernel lacks the protocol
 
 
 def listening_addresses(first: int) -> list[tuple[str, int]]:

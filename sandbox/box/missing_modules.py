@@ -1,4 +1,4 @@
-"""The remedy for a module that an agent imports and its box does not have."""
+"""Suggests a remedy if an agent imports a module that its box lacks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ PROFILE_OF = {
     "sympy": "torch",
     "networkx": "torch",
 }
-"""The smallest profile that has a module, by the module's name."""
+"""The smallest profile that has the module."""
 ONLY_IN = {"pandas": "science", "torch": "torch"}
-"""A module of each of the two profiles neither of which has all of the other."""
+"""Modules of two profiles, neither of which contains the other."""
 
 
 def import_remedy(error: BaseException | None) -> str:
-    """How to get the module that was not found; empty for any other error."""
+    """How to get the missing module. Empty for any other error."""
     if not isinstance(error, ModuleNotFoundError) or not isinstance(error.name, str):
         return ""
     name = error.name
     if "." in name or not name.isidentifier():
-        return ""  # the library is there, or it is not a library
+        return ""  # the library exists, or it is no library
     bundle = f"put it into your folder (for a library, `pip install --target FOLDER {name}`)"
     profile = PROFILE_OF.get(name)
     if profile is None:

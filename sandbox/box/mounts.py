@@ -1,8 +1,7 @@
-"""Mounts a launcher could not make itself: scratch with a bound on bytes and on inodes, and devices
-that can be used and not touched.
+"""Mounts that a launcher cannot make: scratch with limits on bytes and inodes, and devices.
 
-Run once at the box's start, before any stranger's byte has come in; the right to mount is given up
-for good right after.
+Runs once when the box starts, before any hostile byte arrives. The right to mount is then given up
+for good.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ _CAP_SYS_ADMIN = 21
 
 
 def mount_all(mounts: list[dict[str, Any]]) -> None:
-    """Mount a tmpfs for each entry (``path``, ``options``, ``flags``); without options, give what
-    is mounted there these flags. OSError when refused."""
+    """Mount a tmpfs for each entry (``path``, ``options``, ``flags``).
+
+    An entry without options only sets the flags of an existing mount. Raises OSError.
+    """
     if not mounts:
         return
     for entry in mounts:

@@ -1,9 +1,9 @@
-"""What one agent printed, cut into moves and bounded, read by the supervisor in the box.
+"""Reads an agent's printed output in the supervisor, splits it by moves and bounds it.
 
-Both streams are pipes that carry the agent's bytes and, between them, the harness's marks: a
-per-match secret, the step's number, a NUL. An agent that finds the secret can forge the borders of
-its own log and nothing else. Memory is bounded whatever is written: per move and stream
-``MOVE_CHARACTERS``, per match ``MATCH_BYTES``; the rest is read and thrown away.
+Both streams are pipes with the agent's bytes and the harness's marks: a secret of the match, the
+step's number and a NUL. An agent that finds the secret can only forge the parts of its own log.
+Memory is bounded: ``MOVE_CHARACTERS`` per move and stream, ``MATCH_BYTES`` per match. The rest is
+read and dropped.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ MOVE_CHARACTERS = 10_000
 MATCH_BYTES = 1 << 20
 _CHUNK = 1 << 16
 _MOST_READS = 64
-"""At a time: four megabytes of whoever writes in large pieces."""
+"""Most reads at a time: four megabytes from an agent that writes large pieces."""
 _MAX_MARK_DIGITS = 12
 _MAX_STEPS = 100_000
 
 
 class OutputCapture:
-    """One stream of one match; ``budget`` is shared by the match's two streams."""
+    """One stream of one match. The match's two streams share ``budget``."""
 
     def __init__(self, fd: int, mark: bytes, budget: list[int]) -> None:
         self.fd = fd
@@ -32,10 +32,10 @@ class OutputCapture:
         os.set_blocking(fd, False)
 
     def drain(self) -> bool:
-        """Read what lies in the pipe, up to a bound; False when all writers have gone.
+        """Read what is in the pipe, up to a limit. Returns False when all writers have gone.
 
-        The bound is on reads and not on bytes: whoever writes them one by one, or makes the pipe
-        keep them apart (O_DIRECT), would be read for minutes.
+        The limit counts reads, not bytes. Otherwise single bytes, or packets (O_DIRECT), would take
+        minutes.
         """
         for _ in range(_MOST_READS):
             try:
@@ -48,7 +48,7 @@ class OutputCapture:
         return True
 
     def close(self) -> None:
-        """Give the pipe back; the texts stay."""
+        """Close the pipe. The texts stay."""
         os.close(self.fd)
 
     def texts(self) -> dict[int, str]:
@@ -79,7 +79,7 @@ class OutputCapture:
             if number.isdigit() and len(number) <= _MAX_MARK_DIGITS:
                 self._step = min(int(number), _MAX_STEPS)
             data = data[end + 1 :]
-        # A mark may be cut by the chunk's end: keep back what could be its beginning.
+        # The chunk's end may cut a mark, so keep back what could be its beginning.
         held = _overlap(data, self._mark)
         self._keep(data[: len(data) - held])
         self._tail = data[len(data) - held :]

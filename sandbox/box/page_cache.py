@@ -1,7 +1,7 @@
-"""Bring a profile's files into the page cache before any agent's clock runs.
+"""Reads a profile's files into the page cache before any agent's clock runs.
 
-An import that is charged must cost the same on a node that has just started and on one that has
-run for days. Done by the first box of a profile, in the box, where the paths are the agent's own.
+So a charged import costs the same on a new node as on an old one. The first box of a profile does
+this, because there the paths are the agent's own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _NOT_AGENTS = ("test", "tests", "idlelib", "turtledemo", "lib2to3")
 
 
 def warm_page_cache(library_paths: list[str]) -> int:
-    """Read the standard library and the profile's libraries once; returns how many bytes."""
+    """Read the standard library and the profile's libraries once. Returns the number of bytes."""
     count = 0
     for folder in (sysconfig.get_path("stdlib"), *library_paths):
         for here, folders, names in os.walk(folder):
@@ -28,7 +28,7 @@ def _read_file(path: str) -> int:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return 0  # not for us, then not for an agent either
+        return 0  # agents cannot read it either
     try:
         count = 0
         while chunk := os.read(fd, _CHUNK):

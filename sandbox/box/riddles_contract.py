@@ -1,9 +1,9 @@
-"""The contract *riddles*, the child's side: the text protocol of riddles.io, for GOLAD.
+"""The child's side of the contract *riddles*: riddles.io's text protocol, for GOLAD.
 
-Before its first move the program is told the settings, before each of its moves the updates, then
-``action move BANK`` with the milliseconds that it has. It answers with a line: ``pass``, ``kill
-x,y``, ``birth x,y a,b c,d``, or ``no_moves`` for a pass. What it wrote before it was asked is
-dropped; of several lines that come together the last one counts.
+The program gets the settings before its first move and the updates before each move. Then comes
+``action move BANK`` with the milliseconds it has. It answers with one line: ``pass``, ``kill x,y``,
+``birth x,y a,b c,d``, or ``no_moves`` for a pass. Output before the question is dropped. If several
+lines come together, the last one counts.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ class RiddlesAgent:
         self._has_settings = False
 
     def open(self, told: dict[str, Any]) -> None:
-        """Start the program; it is told nothing before it is asked."""
+        """Start the program. It gets no message before the first question."""
         self._clock = told["clock"]
         self._program = AgentProgram(
             self._manifest, self._agent_dir, program_environment(), talks=True
         )
 
     def move(self, observation: dict[str, Any]) -> Any:
-        """The line it answers."""
+        """Return the line that the program answers."""
         if not observation.keys() >= NEEDED:
             raise ContractBroken(
-                "contract riddles is for GOLAD; for this game take callable or lines", is_gone=True
+                "contract riddles is only for GOLAD; use callable or lines for this game",
+                is_gone=True,
             )
         program = self._program
         assert program is not None
@@ -53,7 +54,7 @@ class RiddlesAgent:
         return "pass" if line == "no_moves" else line
 
     def end(self, observation: dict[str, Any]) -> None:
-        """It is not told."""
+        """Nothing: the contract has no end message."""
 
     def _settings(self, seen: dict[str, Any]) -> list[str]:
         clock, you = self._clock, seen["you"]
@@ -71,7 +72,7 @@ class RiddlesAgent:
 
 
 def update_lines(seen: dict[str, Any]) -> list[str]:
-    """What the program is told before each of its moves."""
+    """The lines that the program gets before each move."""
     lines = [f"update game round {seen['round']}", f"update game field {seen['field']}"]
     for player, count in enumerate(seen["living"]):
         lines.append(f"update player{player} living_cells {count}")

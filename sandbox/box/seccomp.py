@@ -1,8 +1,8 @@
-"""Our own system call filter, written as BPF by hand so that a box needs no library for it.
+"""Builds our system call filter as BPF, so that a box needs no library for it.
 
-An allow-list (the table in ``syscalls``): what is not in it answers EPERM, what the table has
-never heard of answers ENOSYS so that newer C libraries fall back. It stands on top of whatever
-filter the container engine brings, and is the only one in a bubblewrap box.
+The filter is an allow-list (the table in ``syscalls``). A listed call that is not allowed returns
+EPERM. An unknown call returns ENOSYS, so newer C libraries use an older call. The filter comes on
+top of the container engine's; in a bubblewrap box it is the only one.
 """
 
 from __future__ import annotations
@@ -27,22 +27,21 @@ _NR, _ARCH, _ARG = 0, 4, 16  # offsets in struct seccomp_data; an argument is 8 
 
 _ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW flag
-# No internet sockets although they would lead nowhere: their buffers come out of the host's one
-# share of TCP memory, their closing can be made to wait (SO_LINGER), and what they did stays in the
-# counters of the box's network. Programs that need TCP get it with limits, for one match a box.
+# No internet sockets, although they reach nothing: their buffers use the host's share of TCP
+# memory. SO_LINGER can delay their closing. Their traffic stays in the network's counters. Programs
+# that need TCP get it with limits, for one match a box.
 _SOCKET_FAMILIES = (socket.AF_UNIX,)
 _SOCKET_TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
-# Size, timeouts, reuse and credentials. Not among them: filters, whose code is compiled into memory
-# that all boxes' own filters share.
+# Size, timeouts, reuse and credentials. Not filters: their code uses memory that all boxes share.
 _SOCKET_OPTIONS = (2, 7, 8, 9, 15, 16, 20, 21)
-# What it is, its error, its sizes, its peer. Not its cookie, which the host counts for all boxes.
+# Kind, error, sizes and peer. Not the cookie, which the host counts over all boxes.
 _SOCKET_QUESTIONS = (3, 4, 7, 8, 16, 17, 18, 20, 21, 30, 38, 39)
-# Locks on a file that boxes share would be a channel between them, and their memory is nobody's.
-# Taking one succeeds without a lock, which is enough for a program that is alone in its box.
+# Locks on a file that boxes share would be a channel between them, and no box pays for their
+# memory. Taking one succeeds without a lock. That suffices for a program alone in its box.
 _TAKE_LOCK = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
 _WATCH_OTHERS = (5, 36, 1024, 1026)  # F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY
-# More filters fill the memory they are compiled into; core scheduling keeps others off a core; the
-# last is _MADV_MERGEABLE for all memory at once.
+# More filters use memory outside the box. Core scheduling keeps others off a core. The last does
+# the same as _MADV_MERGEABLE, for all memory.
 _PRCTL = (22, 62, 67)  # PR_SET_SECCOMP, PR_SCHED_CORE, PR_SET_MEMORY_MERGE
 _RLIMIT_CORE = 4
 _MAP_HUGETLB, _MFD_HUGETLB = 0x40000, 4  # the host's reserve, outside of every box's memory limit
@@ -53,14 +52,14 @@ Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, co
 
 
 def compile_filter(*, has_network: bool = False) -> bytes:
-    """The filter of this machine; KeyError where no table was written for it."""
+    """The filter for this machine. Raises KeyError for an unknown machine."""
     return assemble(filter_program(os.uname().machine, has_network=has_network))
 
 
 def install_filter(code: bytes) -> None:
-    """Put the filter on this process for good; OSError when the kernel refuses.
+    """Install the filter on this process for good. Raises OSError if the kernel refuses.
 
-    Needs no_new_privs. Must be the last thing done: it forbids prctl's neighbours too.
+    Needs no_new_privs. Must be the last step, because it forbids other prctl calls too.
     """
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
@@ -77,12 +76,12 @@ def install_filter(code: bytes) -> None:
 
 
 def assemble(instructions: list[Instruction]) -> bytes:
-    """The instructions as the kernel's array of struct sock_filter."""
+    """Pack the instructions as the kernel's array of struct sock_filter."""
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
 
 def filter_program(machine: str, *, has_network: bool = False) -> list[Instruction]:
-    """The filter for ``x86_64`` or ``aarch64``; KeyError for any other machine.
+    """The filter for ``x86_64`` or ``aarch64``. Raises KeyError for another machine.
 
     ``has_network`` also allows TCP sockets, for a program that listens on a port.
     """
@@ -98,10 +97,10 @@ def filter_program(machine: str, *, has_network: bool = False) -> list[Instructi
     code += deny_values_rule(number["ioctl"], 1, _TERMINAL_INJECTION)
     code += allow_values_rule(number["setsockopt"], 2, _SOCKET_OPTIONS, errno.EPERM)
     code += return_error(number["flock"], 0)
-    # Advice alone: taken, it would let two boxes talk by dropping pages of a library they share.
+    # Only advice. It could drop cached pages of a shared library, so boxes could signal with it.
     code += return_error(number["fadvise64"], 0)
-    # Scratch is memory. What could be reached is the host's disk, which each of these calls makes
-    # write down what it holds, for a file of a library too.
+    # Scratch is memory. Each of these calls would make the host's disk write, even for a library's
+    # file.
     for name in ("fsync", "fdatasync", "sync_file_range"):
         code += return_error(number[name], 0)
     code += allow_values_rule(number["getsockopt"], 2, _SOCKET_QUESTIONS, errno.ENOPROTOOPT)
@@ -111,18 +110,18 @@ def filter_program(machine: str, *, has_network: bool = False) -> list[Instructi
     code += deny_flag_rule(number["mmap"], 3, _MAP_HUGETLB, errno.ENOMEM)
     code += deny_flag_rule(number["memfd_create"], 1, _MFD_HUGETLB, errno.EINVAL)
     code += deny_values_rule(number["madvise"], 2, (_MADV_MERGEABLE,))
-    # The limit on core files is what keeps the host's own crash handler from being started.
+    # The limit on core files keeps the host's crash handler from starting.
     code += deny_values_rule(number["setrlimit"], 0, (_RLIMIT_CORE,))
     code += _prlimit_rule(number["prlimit64"])
     return code + filter_end(syscalls.allowed_calls(machine))
 
 
 def filter_start(machine: str) -> list[Instruction]:
-    """How a filter begins: with the call's number in hand, which is of this machine's table."""
+    """The filter's beginning: checks the machine and loads the call's number."""
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCH),
         (_JEQ, 1, 0, _ARCHES[machine]),
-        (_RETURN, 0, 0, _KILL),  # a foreign call table would pass every check below
+        (_RETURN, 0, 0, _KILL),  # another machine's call numbers would pass every check below
         (_LOAD, 0, 0, _NR),
     ]
     if machine == "x86_64":
@@ -131,7 +130,7 @@ def filter_start(machine: str) -> list[Instruction]:
 
 
 def filter_end(allowed: list[int]) -> list[Instruction]:
-    """How a filter ends: these calls, in rising order, are let through, and no others."""
+    """The filter's end: allows these calls, in rising order, and no others."""
     code: list[Instruction] = []
     for low, high in _ranges(allowed):
         code += [(_JGE, 0, 2, low), (_JGT, 1, 0, high), (_RETURN, 0, 0, _ALLOW)]
@@ -144,7 +143,7 @@ def filter_end(allowed: list[int]) -> list[Instruction]:
 
 
 def return_error(call: int, code: int) -> list[Instruction]:
-    """The call does nothing and gives this error, or 0."""
+    """The call does nothing and returns this error, or 0."""
     return [(_JEQ, 0, 1, call), (_RETURN, 0, 0, _ERRNO | code)]
 
 
@@ -171,10 +170,10 @@ def _socket_rule(call: int) -> list[Instruction]:
 
 
 def _tcp_rule(call: int) -> list[Instruction]:
-    """Allow TCP sockets of both internet families; the rules behind this one decide on the others.
+    """Allow TCP sockets of both internet families. Later rules decide on other sockets.
 
-    All other internet sockets (MPTCP, which Go asks for first, UDP, raw) get the error of a kernel
-    that lacks them, so that programs go on without.
+    All other internet sockets (MPTCP, which Go tries first, UDP, raw) get the error of a kernel
+    that lacks them. So programs continue without them.
     """
     refusal = (_RETURN, 0, 0, _ERRNO | errno.EPROTONOSUPPORT)
     kinds: list[Instruction] = [
@@ -199,7 +198,7 @@ def _tcp_rule(call: int) -> list[Instruction]:
 def _tcp_options_rule(call: int) -> list[Instruction]:
     """Allow one option of TCP and one of IPv6. Other TCP options succeed and do nothing.
 
-    The rules behind this one decide on options of the socket level.
+    Later rules decide on options of the socket level.
     """
     refusal = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
     option = (_LOAD, 0, 0, _ARG + 16)
@@ -219,14 +218,14 @@ def _tcp_options_rule(call: int) -> list[Instruction]:
 
 
 def allow_values_rule(call: int, arg: int, values: tuple[int, ...], code: int) -> list[Instruction]:
-    """The call with one of these values in an argument's lower half; else the error."""
+    """Allow the call only with one of these values in an argument's lower half; else the error."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8 * arg), *_allow_values(values)]
     body.append((_RETURN, 0, 0, _ERRNO | code))
     return [(_JEQ, 0, len(body), call), *body]
 
 
 def deny_values_rule(call: int, arg: int, values: tuple[int, ...]) -> list[Instruction]:
-    """The call with any but these values in an argument's lower half; else EPERM."""
+    """Refuse the call (EPERM) with one of these values in an argument's lower half."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8 * arg)]
     for value in values:
         body += [(_JEQ, 0, 1, value), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
@@ -235,7 +234,7 @@ def deny_values_rule(call: int, arg: int, values: tuple[int, ...]) -> list[Instr
 
 
 def require_flag_rule(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
-    """The call with at least one of these bits in an argument; else the error."""
+    """Allow the call only with at least one of these bits in an argument; else the error."""
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8 * arg),
         (_JSET, 1, 0, flag),
@@ -246,7 +245,7 @@ def require_flag_rule(call: int, arg: int, flag: int, code: int) -> list[Instruc
 
 
 def deny_flag_rule(call: int, arg: int, flag: int, code: int) -> list[Instruction]:
-    """The call without any of these bits in an argument; else the error."""
+    """Allow the call only with none of these bits in an argument; else the error."""
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8 * arg),
         (_JSET, 0, 1, flag),
@@ -266,7 +265,7 @@ def _fcntl_rule(call: int) -> list[Instruction]:
 
 
 def _prlimit_rule(call: int) -> list[Instruction]:
-    """prlimit64 of RLIMIT_CORE only with no new value, whose address is 64 bits long."""
+    """Allow prlimit64 of RLIMIT_CORE only without a new value, whose address is 64 bits long."""
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8),
         (_JEQ, 0, 5, _RLIMIT_CORE),
@@ -281,8 +280,10 @@ def _prlimit_rule(call: int) -> list[Instruction]:
 
 
 def _setpriority_rule(call: int) -> list[Instruction]:
-    """More is refused, and others' is; less of one's own succeeds and does nothing. A process that
-    stands behind all others of its box would take minutes to end."""
+    """Refuse a higher priority and other processes'. A lower one succeeds and does nothing.
+
+    A process behind all others of its box would take minutes to end.
+    """
     body: list[Instruction] = [
         (_LOAD, 0, 0, _ARG + 8),
         (_JEQ, 0, 2, 0),

@@ -1,10 +1,9 @@
-"""A Python program that listens on a port of its machine listens on a unix socket instead.
+"""Lets a Python server listen on a unix socket instead of a port.
 
-Internet sockets are refused in a box. So in a program of contract http the class ``socket.socket``
-makes a unix socket wherever an internet one over TCP is asked for, and tells the addresses that a
-server expects. A UDP socket can be made too, since frameworks make one to find their own address;
-it reaches nobody. The kernel refuses code that goes around the class: this is a courtesy inside the
-box and no protection.
+A box refuses internet sockets. So in a program of contract http ``socket.socket`` makes a unix
+socket for each TCP one and reports the addresses that a server expects. A UDP socket reaches
+nobody; frameworks make one to find their own address. This is a convenience, not a protection: the
+kernel refuses code that avoids the class.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import socket
 from typing import Any
 
 SOCKET_NAME_VARIABLE = "PECK_NAME"
-"""The variable with the abstract name that the first socket bound to a port gets."""
+"""The variable with the abstract name of the first socket that is bound to a port."""
 _HERE = "127.0.0.1"
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 _NAMES = frozenset({"", "localhost", "0.0.0.0", "::", "::1", _HERE})  # noqa: S104  nothing is bound
@@ -24,7 +23,7 @@ _port = 0
 
 
 class PatchedSocket(_real):
-    """A socket of the standard library, but for internet ones."""
+    """A standard socket whose internet sockets are replaced."""
 
     __slots__ = ("_is_datagram", "_is_worn", "_told")
 
@@ -58,7 +57,7 @@ class PatchedSocket(_real):
         except OSError as error:
             if error.errno != errno.EADDRINUSE or self._told[1] == _port:
                 raise
-            super().bind("")  # a second port of its own: nobody calls it
+            super().bind("")  # a second port of the program; nobody calls it
         return None
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -102,7 +101,7 @@ class PatchedSocket(_real):
             try:
                 super().setsockopt(level, option, *value)
             except OSError:
-                pass  # of TCP, or refused: nothing that a server depends on
+                pass  # an option of TCP, or refused; no server depends on it
         return None
 
     def getsockopt(self, level: int, option: int, *size: Any) -> Any:
@@ -113,11 +112,11 @@ class PatchedSocket(_real):
     def sendmsg(self, buffers: Any, *more: Any) -> int:
         if more and more[0]:
             return super().sendmsg(buffers, *more)
-        return self.send(b"".join(buffers))  # the call itself is refused in a box
+        return self.send(b"".join(buffers))  # a box refuses the call itself
 
 
 def patch_sockets(name: str) -> None:
-    """From now on, in this process: sockets are as above, and names are those of this machine."""
+    """Replace sockets and host names in this process from now on."""
     global _address
     _address = name
     socket.socket = PatchedSocket  # type: ignore[misc]
@@ -141,5 +140,5 @@ def _getaddrinfo(host: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
 def _resolve_local(host: Any) -> str:
     name = host.decode() if isinstance(host, bytes) else host or ""
     if name not in _NAMES:
-        raise socket.gaierror(socket.EAI_NONAME, f"{name!r} is not known: a box has no network")
+        raise socket.gaierror(socket.EAI_NONAME, f"{name!r} is unknown: a box has no network")
     return "0.0.0.0" if name in ("", "0.0.0.0", "::") else _HERE  # noqa: S104

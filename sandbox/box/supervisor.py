@@ -1,17 +1,20 @@
-"""The trusted process of a box: obeys the node over one connection, and ends when that closes.
+"""The trusted process of a box. It obeys the node and ends when the node's connection closes.
 
-A box takes one submission for life and plays one seat at a time. Modes, chosen by the launcher:
+A box takes one submission for life and plays one seat at a time. The launcher chooses the mode:
 
-``uids``    root in the box: a fresh uid per match, swept and proven after each, reusable
-``single``  only one uid exists (bubblewrap without root): one match, then the box is thrown away
-``plain``   no isolation at all (tests): one match, and the agent runs as whoever started it
+- ``uids``: root in the box. Each match has a new uid and a checked cleanup. The box is reusable.
+- ``single``: one uid (bubblewrap without root). The box ends after one match.
+- ``plain``: no isolation (tests). One match, under the uid of whoever started the box.
 
-Operations: ``setup`` (with the entry of the match group beside it), ``bind`` (followed by the
-archive's bytes), ``play``, ``end``; each but ``play`` is answered. After ``bind``, and after an
-``end`` that asks for it, a *pre-forked* child is pre-forked and told of in a frame of its own, so
-that the next match starts without waiting for a fork; its connection comes beside these two. Log
-pipes are drained on a timer and not by readiness: a silent agent costs nothing, a talking one no
-wake-up in its own move, a flooding one is slowed.
+Operations are ``setup`` (with the match group's descriptor), ``bind`` (followed by the archive),
+``play`` and ``end``. All but ``play`` are answered.
+
+After ``bind``, and after an ``end`` that asks for it, the supervisor *pre-forks* the next match's
+child, so no match waits for a fork. The request carries the child's connection, and a separate
+frame reports the child.
+
+Log pipes are read on a timer. So a silent agent costs nothing, a printing agent causes no wake-up
+in its move, and a flood is slowed.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ _OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_
 
 
 def main() -> None:
-    """Serve the node at the address in the only argument: ``fd:N`` or the path of its socket."""
+    """Serve the node at the address in the only argument: ``fd:N`` or a socket's path."""
     kind, _, rest = sys.argv[-1].partition(":")
     if kind == "fd":
         control = socket.socket(fileno=int(rest))
@@ -51,8 +54,8 @@ def main() -> None:
 
 
 _NO_NETWORK = (
-    "contract http: a program that is not Python listens on a port, so its box needs a network "
-    "namespace of its own; this node's launcher gives none: use docker or bubblewrap"
+    "contract http: a program that is not Python needs a box with its own network namespace. "
+    "This node's launcher has none: use docker or bubblewrap"
 )
 _ZYGOTE = (
     "import sys; sys.path.append(sys.argv[1]); "
@@ -75,16 +78,16 @@ class Supervisor:
         self._touchable: list[str] = []
         self._bound = False
         self._has_network = False
-        """Whether the agent may make TCP sockets; if so, its box takes one match."""
+        """Whether the agent may make TCP sockets. If so, its box takes one match."""
         self._unpacker: UnpackProcess
         self._working: WorkingFolder | None = None
-        """None in a box where matches have no uid of their own."""
+        """None in a box whose matches have no own uid."""
         self._matches = 0
         self._spare: _RunningMatch | None = None
         self._match: _RunningMatch | None = None
 
     def serve(self) -> None:
-        """Answer until the node closes the connection; Closed then, and the box dies with us."""
+        """Answer until the node closes the connection. Then the box dies with us."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         while True:
@@ -134,7 +137,7 @@ class Supervisor:
         return {"op": "ready", "mode": setup["mode"], "python": ready["python"]}
 
     def _prepare_own_folder(self) -> None:
-        """Fill the box's own folder; a box without one finds everything under its usual name."""
+        """Fill the box's own folder. A box without one has everything under its usual name."""
         own: str | None = self._setup["own_dir"]
         if own is None:
             return
@@ -175,7 +178,7 @@ class Supervisor:
         uid = self._uid(0)
         report = unpacker.run()
         code = unpacker.end()
-        # Nearly all leave nothing: then the proof is all there is to do.
+        # Most agents leave nothing; then the check is enough.
         if uid is not None and cleanup.leftover_processes(self._base, 0.0):
             cleanup.kill_and_wipe(uid, self._sweeper(), [])
             if cleanup.leftover_processes(self._base, 2.0):
@@ -201,7 +204,7 @@ class Supervisor:
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
     def _prefork_child(self, line: list[int]) -> None:
-        """Fork and harden the next match's child, which gets the connection that came along."""
+        """Fork and harden the next match's child, which gets the connection of the request."""
         stat: list[int] = []
         try:
             told, stat = self._preforked_answer(line[0])
@@ -241,7 +244,8 @@ class Supervisor:
         self._match = None
         seconds = GRACE_SECONDS if closed else 0.0
         if match.uid is not None and cleanup.leftover_processes({*self._base, match.pid}, 0.0):
-            # Before the child is waited for: they could hold up its end by taking all of the cpu.
+            # Look before the child is waited for: other processes could delay its end by using the
+            # CPU.
             status = self._ask_zygote({"op": "look", "pid": match.pid, "seconds": seconds})
             cleanup.kill_and_wipe(match.uid, self._sweeper(), [])
             self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": 0.0})
@@ -269,14 +273,14 @@ class Supervisor:
         return status
 
     def _sweep(self, uid: int) -> tuple[bool, list[int]]:
-        """Whether nothing is left of the match, and the processes that are."""
+        """Clean up. Returns whether nothing is left of the match, and the processes that are."""
         scratch, working = self._setup["scratch"], self._working
         assert working is not None
 
         def is_clean() -> bool:
             return cleanup.are_empty(scratch) and working.is_clean()
 
-        # Most agents leave nothing: then the proof is all there is to do.
+        # Most agents leave nothing; then the check is enough.
         if not cleanup.leftover_processes(self._base, 0.0) and is_clean():
             return True, []
         folders = [*scratch, self._setup["agent_dir"]]
@@ -292,7 +296,7 @@ class Supervisor:
 
 
 class _RunningMatch:
-    """What the supervisor holds while a child plays."""
+    """What the supervisor keeps while a child plays."""
 
     def __init__(self, uid: int | None) -> None:
         self.uid = uid
@@ -315,7 +319,7 @@ class _RunningMatch:
         self._err.drain()
 
     def log(self) -> list[list[Any]]:
-        """[step, stdout, stderr] of each step that printed; gives the pipes back."""
+        """[step, stdout, stderr] of each step that printed. Closes the pipes."""
         out, err = self._out.texts(), self._err.texts()
         self._out.close()
         self._err.close()
@@ -323,7 +327,7 @@ class _RunningMatch:
 
 
 def _fork_page_cache_reader(library_paths: list[str]) -> None:
-    """In a process of its own, which takes what it needed for it along."""
+    """Read the page cache in a process of its own, so that its memory is freed afterwards."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -340,7 +344,7 @@ def _zygote_failure(error: wire.WireError) -> dict[str, Any]:
 
 
 def close_terminals() -> None:
-    """No agent opens a terminal: all boxes of a host draw them from one small number."""
+    """Keep agents from opening terminals: all boxes of a host share a small number of them."""
     try:
         os.chmod("/dev/pts/ptmx", 0)
     except OSError:
@@ -348,7 +352,7 @@ def close_terminals() -> None:
 
 
 def usable_uids(wanted: int) -> int:
-    """``wanted``, or the start of another 1000 uids where this user namespace maps fewer."""
+    """``wanted``, or the start of another 1000 uids if this user namespace maps fewer."""
     spans = []
     with open("/proc/self/uid_map") as lines:
         for line in lines:
@@ -361,7 +365,7 @@ def usable_uids(wanted: int) -> int:
 
 
 def oom_kills() -> int:
-    """How often the kernel has killed for memory in this box, as far as it can be seen inside."""
+    """How often the kernel has killed for memory in this box, as seen from inside."""
     for path in _OOM_FILES:
         try:
             with open(path) as lines:
@@ -378,7 +382,7 @@ def _open_pipe() -> tuple[int, int]:
     try:
         fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     except OSError:
-        pass  # the user's share of pipe memory is spent: a smaller pipe only slows a talker
+        pass  # The user's share of pipe memory is used up. Only a printing agent is slowed.
     return read_end, write_end
 
 

@@ -1,23 +1,26 @@
-"""System calls an agent may make, by their numbers on x86_64 and aarch64.
+"""System calls that an agent may make, by their numbers on x86_64 and aarch64.
 
-Source: Linux 6.1's asm/unistd_64.h and asm-generic/unistd.h; ``-`` where a machine has no such
-call. What is missing here is refused: namespaces, mounts, tracing, keys, bpf, io_uring, perf,
-userfaultfd, SysV and POSIX queues, shared memory segments, module, clock, host name and device
-calls, scheduling classes, new filters with listeners, splicing. ``sendmsg`` and ``sendmmsg`` are
-missing because descriptors travel with them: whoever reads the message closes its files, and a
-file can be made to take hours or a gigabyte of freed memory to close. ``inotify`` is missing
-because boxes share the inodes of the libraries they are shown. ``timerfd`` and ``signalfd`` are
-missing because a timer wakes them in an interrupt: with some 100,000 epoll items on one of them it
-holds a core for tens of milliseconds, in nobody's account. ``sysinfo`` is missing because it
-reports the host's memory in use, and boxes could signal through its count of shared memory.
-``sched_setaffinity`` is missing because it keeps a process on a core that another box uses, where
-the kernel would move one of the two to a free core.
+Source: Linux 6.1's asm/unistd_64.h and asm-generic/unistd.h. ``-`` means that the machine lacks the
+call. The filter refuses every call that is missing here. Among them are namespaces, mounts,
+tracing, keys, bpf, io_uring, perf, userfaultfd, message queues, shared memory segments and
+splicing. Calls for modules, clocks, the host name, devices and scheduling classes are missing too.
+
+Some calls are missing for less obvious reasons:
+
+- ``sendmsg`` and ``sendmmsg`` carry descriptors. The reader closes them, and closing a prepared
+  file can take hours or free a gigabyte.
+- ``inotify``: boxes share the inodes of their libraries.
+- ``timerfd`` and ``signalfd``: a timer with 100,000 epoll items holds a core for tens of
+  milliseconds. No process is charged for this interrupt.
+- ``sysinfo`` reports the host's memory in use, so boxes could signal through shared memory.
+- ``sched_setaffinity`` can keep a process on a core that another box uses. The kernel could not
+  move one of them to a free core.
 """
 
 from __future__ import annotations
 
 NEWEST = 450
-"""set_mempolicy_home_node: calls above it are unknown to this table and answer ENOSYS."""
+"""set_mempolicy_home_node. Calls above it are unknown to this table and return ENOSYS."""
 
 _ALLOWED = """
 read 0 63; write 1 64; open 2 -; close 3 57; stat 4 -; fstat 5 80; lstat 6 -; poll 7 -;
@@ -79,7 +82,7 @@ def _read_column(text: str, column: int) -> dict[str, int]:
 
 
 def allowed_calls(machine: str) -> list[int]:
-    """Numbers of the calls that are let through unseen, in rising order."""
+    """Numbers of the calls that are allowed with any arguments, in rising order."""
     return sorted(_read_column(_ALLOWED, _COLUMNS[machine]).values())
 
 

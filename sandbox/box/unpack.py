@@ -1,10 +1,12 @@
-"""Open an uploaded archive where it can do no harm, and refuse every trick with its entry's name.
+"""Unpacks an uploaded archive safely. A refusal names the entry.
 
-Run in a hardened process of its own inside the box. Our own loop over the members instead of an
-extractor: only regular files and folders come out, every byte is counted as it comes (sizes an
-archive claims are checked and never believed), and every file is created new, never over another.
-The first bytes tell ``.tar.gz``, ``.tar`` and ``.zip`` apart; all else must be one ``main.py``.
-What the bundle's ``peck.json`` says must hold together, and the program it names must be there.
+Runs in its own hardened process inside the box. Our own loop replaces an extractor:
+
+- It creates only regular files and folders, and never replaces a file.
+- It counts every byte as it comes. Sizes in the archive are checked but not trusted.
+
+The first bytes tell ``.tar.gz``, ``.tar`` and ``.zip`` apart. Anything else must be a single
+``main.py``. The bundle's ``peck.json`` must be valid and the program that it names must exist.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from typing import IO, Any, Literal
 from . import contract, loopback
 
 MOST_ENTRIES = 20_000
-"""Most files and folders that an archive may name. So many small files take about 3 s of cpu time
-and 100 MB of the box's memory; torch, the largest library in use, has about 13,000."""
+"""Most files and folders of an archive. So many small files take about 3 s of CPU time and 100 MB
+of the box's memory. torch, the largest library in use, has about 13,000.
+"""
 MOST_DEPTH = 16
 MOST_NAME_BYTES = 200
 MOST_PATH_BYTES = 600
@@ -34,7 +37,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
 class ArchiveRefused(Exception):
-    """The archive broke a rule; ``entry`` names the member where one is to blame."""
+    """The archive broke a rule; ``entry`` names the member to blame, if there is one."""
 
     def __init__(self, reason: str, entry: str | None = None) -> None:
         super().__init__(reason)
@@ -43,8 +46,11 @@ class ArchiveRefused(Exception):
 
 
 def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
-    """Fill the (empty) folder from the archive; returns the number of ``files``, the ``bytes`` of
-    memory that they occupy with their folders, and whether their program needs a ``network``."""
+    """Fill the empty folder from the archive.
+
+    Returns the number of ``files``, the ``bytes`` of memory for them and their folders, and whether
+    the program needs a ``network``.
+    """
     start = file.read(tarfile.BLOCKSIZE)
     file.seek(0)
     tree = _UnpackedTree(folder, most_bytes)
@@ -66,15 +72,15 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
     except MemoryError:
         raise ArchiveRefused("the archive needs too much memory to be opened") from None
     except Exception as error:
-        # Whatever this trips over came out of the archive: a lying offset is an OSError of seek.
-        raise ArchiveRefused(f"the archive is not understood: {type(error).__name__}") from None
+        # Every error here comes from the archive: a wrong offset is an OSError of seek.
+        raise ArchiveRefused(f"the archive cannot be read: {type(error).__name__}") from None
     manifest = tree.settle()
     network = loopback.needs_loopback(manifest)
     return {"files": tree.files, "bytes": tree.occupied, "network": network}
 
 
 def _is_tar(start: bytes) -> bool:
-    """Whether this block is a member's header: its checksum is right, which no text's is."""
+    """Whether this block is a member's header: its checksum is right. Text never has one."""
     try:
         tarfile.TarInfo.frombuf(start, "utf-8", "surrogateescape")
     except tarfile.HeaderError:
@@ -149,7 +155,7 @@ def _store_single_file(file: IO[bytes], tree: _UnpackedTree) -> None:
 
 
 class _UnpackedTree:
-    """The folder being filled, and the counts that bound it."""
+    """The folder to fill, with its counters."""
 
     def __init__(self, folder: str, most_bytes: int) -> None:
         self._folder = folder
@@ -162,13 +168,12 @@ class _UnpackedTree:
         self.occupied = 0
 
     def admit(self, name: str) -> str:
-        """The member's path below the folder; Refused when its name is not acceptable."""
+        """The member's path below the folder. Raises ArchiveRefused for a forbidden name."""
         self._admitted += 1
         if self._admitted > MOST_ENTRIES:
             raise ArchiveRefused(
-                f"more than {MOST_ENTRIES} files and folders in the archive; leave out what the"
-                " agent does not read (tests, caches, docs), or keep data in one file and Python"
-                " libraries in a .zip that main.py puts on sys.path",
+                f"more than {MOST_ENTRIES} files and folders in the archive; leave out tests, "
+                "caches and docs, keep data in one file, or put Python libraries in a .zip",
                 printable_name(name),
             )
         if "\0" in name or "\\" in name or any(ord(c) < 32 or ord(c) == 127 for c in name):
@@ -203,7 +208,7 @@ class _UnpackedTree:
         return path
 
     def add_folder(self, path: str) -> None:
-        """Make the folder and those above it, where they are not there yet."""
+        """Make the folder and its missing parents."""
         parts = path.split("/") if path else []
         for depth in range(1, len(parts) + 1):
             here = "/".join(parts[:depth])
@@ -221,7 +226,9 @@ class _UnpackedTree:
                 self.occupied += _INODE_BYTES
 
     def add_file(self, path: str, source: IO[bytes] | Any, claimed: int, runs: bool) -> None:
-        """Write one new file; Refused when it is too large or other than it claims to be."""
+        """Write a new file. Raises ArchiveRefused if it is too large or differs from its stated
+        size.
+        """
         if not path or path in self._seen:
             raise ArchiveRefused("is a file and a folder at once", printable_name(path))
         if claimed < 0 or claimed > self._most_bytes - self.bytes:
@@ -246,7 +253,7 @@ class _UnpackedTree:
                     raise ArchiveRefused("is larger than the archive says", printable_name(path))
                 _write_all(fd, chunk)
         except OSError as error:
-            # BadGzipFile is an OSError too, and is the archive's own trouble.
+            # BadGzipFile is an OSError too, and the archive is to blame.
             if error.errno is None:
                 raise
             raise ArchiveRefused(
@@ -260,8 +267,10 @@ class _UnpackedTree:
         self.occupied += _INODE_BYTES - (-written // _PAGE_BYTES) * _PAGE_BYTES
 
     def settle(self) -> contract.Manifest:
-        """The bundle's manifest. Makes the agent's program executable, whatever mode the archive
-        gives it. Raises Refused when the file that starts the agent is missing."""
+        """Return the bundle's manifest. Makes the agent's program executable, whatever its mode.
+
+        Raises ArchiveRefused if the file that starts the agent is missing.
+        """
         try:
             manifest = contract.read_manifest(self._folder)
         except contract.ContractError as error:
@@ -291,7 +300,7 @@ class _UnpackedTree:
 
 
 def printable_name(name: str) -> str:
-    """A member's name fit for a message: printable and short."""
+    """Make a member's name printable and short."""
     text = name.encode("utf-8", "backslashreplace").decode("utf-8")
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return text if len(text) <= 120 else text[:117] + "..."

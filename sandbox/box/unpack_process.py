@@ -1,6 +1,6 @@
-"""The process that opens a box's archive, pre-forked so that nobody waits for what it imports.
+"""Runs the process that opens a box's archive. It is pre-forked, so nobody waits for its imports.
 
-Hardened before it reads a byte of the archive; it opens one and ends.
+It is hardened before it reads a byte of the archive. It opens one archive and ends.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 from . import harden
 
 SECONDS = 20.0
-"""Less than workers wait for a box: an archive that takes long is refused, not a host's fault."""
+"""Time limit. Workers wait longer for a box, so a slow archive is refused and no host fault."""
 
 
 class UnpackProcess:
-    """The hardened process that will open the box's archive, pre-forked: what it imports for
-    that takes longer than the opening, and goes with it."""
+    """The hardened, pre-forked process that opens the box's archive.
+
+    Its imports take longer than the opening. Their memory is freed when it ends.
+    """
 
     def __init__(self, setup: dict[str, Any], uid: int | None) -> None:
         self.archive = os.memfd_create("bundle", os.MFD_CLOEXEC)
@@ -35,15 +37,15 @@ class UnpackProcess:
         os.close(report)
 
     def run(self) -> bytes | None:
-        """Its report; None when it took too long."""
+        """Its report; None if it took too long."""
         try:
             os.write(self._go, b"1")
         except BrokenPipeError:
-            pass  # it ended already, and its report says so by being empty
+            pass  # it has ended already, so its report is empty
         return _read_report(self._report, SECONDS)
 
     def end(self) -> int:
-        """End it, if it has not ended; its exit code."""
+        """End the process if it still runs. Returns its exit code."""
         for fd in (self._go, self._report, self.archive):
             os.close(fd)
         os.kill(self._pid, signal.SIGKILL)
@@ -54,7 +56,7 @@ def _unpack_when_told(
     archive: int, go: int, report: int, setup: dict[str, Any], uid: int | None
 ) -> None:
     try:
-        # Only here: the libraries of archives would stay in the supervisor's memory for life.
+        # Import here: the archive libraries would stay in the supervisor's memory for life.
         from . import unpack
     except BaseException:
         os._exit(1)
@@ -81,7 +83,7 @@ def _unpack_when_told(
 
 
 def _read_report(read_end: int, seconds: float) -> bytes | None:
-    """What the process wrote before it closed; None when it took longer."""
+    """Read the process's report; None if it took too long."""
     deadline = time.monotonic() + seconds
     data = b""
     poll = select.poll()

@@ -1,4 +1,4 @@
-"""Two names that programs in a box look for: the match's user and the OpenMP library."""
+"""Provides two names that programs in a box look for: the match's user and the OpenMP library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ USER = "agent"
 _USERS = "root:x:0:0:root:/:/bin/false\n{user}:x:{uid}:{uid}:{user}:{home}:/bin/sh\n"
 _OPENMP = "libgomp.so.1"
 _BUNDLED = ("scikit_learn.libs", "torch/lib")
-"""Where wheels keep an OpenMP of their own, under a name that no other wheel asks for."""
+"""Where wheels keep their own OpenMP, under a name that no other wheel asks for."""
 
 
 def name_user(folder: str, uid: int, home: str) -> None:
@@ -18,11 +18,11 @@ def name_user(folder: str, uid: int, home: str) -> None:
 
 
 def link_openmp(folder: str, library_paths: list[str]) -> str | None:
-    """Link the OpenMP library of a wheel under its usual name; returns the folder of the link.
+    """Link the OpenMP library of a wheel under its usual name. Returns the folder of the link.
 
-    lightgbm's wheel has none and asks for the system's, which a box may not have. The loader treats
-    two names of one file as one library, so all wheels share its threads. None when no wheel in
-    these paths has an OpenMP library.
+    lightgbm's wheel has none and asks for the system's, which a box may lack. The loader treats two
+    names of one file as one library, so all wheels share its threads. None if no wheel in these
+    paths has an OpenMP library.
     """
     for path in library_paths:
         for inside in _BUNDLED:

@@ -1,8 +1,7 @@
-"""Length-prefixed JSON over unix sockets, with file descriptors beside a frame where needed.
+"""Sends length-prefixed JSON over unix sockets, with file descriptors if needed.
 
-Four bytes, big-endian, say how many bytes of UTF-8 JSON follow. Used on every connection of the
-sandbox: worker and node, node and supervisor, supervisor and zygote, referee and child. Standard
-library only: this module also runs inside the box.
+Four bytes, big-endian, give the length of the UTF-8 JSON that follows. Worker and node, node and
+supervisor, supervisor and zygote use it. Standard library only: it also runs inside the box.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _MAX_FDS = 128  # sixteen seats with eight descriptors each
 
 
 class WireError(Exception):
-    """The other side broke the framing, sent too much, or was too slow."""
+    """The other side broke the framing, sent too much or was too slow."""
 
 
 class ConnectionClosed(WireError):
@@ -29,7 +28,7 @@ class ConnectionClosed(WireError):
 
 
 def encode_frame(message: dict[str, Any], cap: int = CONTROL_CAP) -> bytes:
-    """One frame ready to be written; WireError when its body is longer than ``cap`` bytes."""
+    """Encode one frame. Raises WireError if its body is longer than ``cap`` bytes."""
     text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     body = text.encode("utf-8", "replace")
     if len(body) > cap:
@@ -45,14 +44,14 @@ def send_frame(
     cap: int = CONTROL_CAP,
     deadline: float | None = None,
 ) -> None:
-    """Write one frame, descriptors with its first byte. ``deadline`` is of the monotonic clock."""
+    """Write one frame; descriptors go with its first byte. ``deadline`` is monotonic."""
     data = encode_frame(message, cap)
     try:
         _set_timeout(sock, deadline)
         if fds:
             rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))
             data = data[sock.sendmsg([data], [rights]) :]
-        if data:  # even an empty write fails when the other side has answered and gone
+        if data:  # even an empty write fails if the other side has answered and gone
             sock.sendall(data)
     except TimeoutError:
         raise WireError("the other side did not take the frame in time") from None
@@ -67,7 +66,7 @@ def receive_frame(
     max_fds: int = 0,
     deadline: float | None = None,
 ) -> tuple[dict[str, Any], list[int]]:
-    """Read one frame and the descriptors beside it; never reads past the frame's last byte.
+    """Read one frame and its descriptors; never reads past the frame's last byte.
 
     The caller owns the descriptors (close-on-exec). More than ``max_fds`` of them is an error.
     """

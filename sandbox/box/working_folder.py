@@ -1,9 +1,9 @@
-"""A match's working folder: the whole bundle, in a folder in which the match may write.
+"""A match's working folder: the whole bundle, in a folder that the match may write.
 
-This is for boxes in which every match has its own uid. The folders belong to root and have the
-sticky bit: a match can add files and remove only its own. For each match the supervisor writes the
+This is for boxes in which every match has its own uid. Root owns the folders and sets the sticky
+bit: a match can add files and remove only its own. Before each match the supervisor writes the
 first files again, up to a limit, and gives them to the match's uid. A match can only read the rest,
-so a large bundle makes no match slower.
+so a large bundle slows no match.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ COPIED_BYTES = 4 << 20
 COPIED_FILES = 100
 """Limits of the files that belong to a match: upper folders first, small files before large."""
 _UNTOUCHED = (0, 0)
-"""Times of a folder that nobody has changed. Only its owner can set them: a match can set the times
-of root's folder to the present and to nothing else."""
+"""Times of an unchanged folder. Only its owner can set them. A match can only set the times of
+root's folder to the present.
+"""
 
 
 class _BundleFile(NamedTuple):
@@ -29,10 +30,10 @@ class _BundleFile(NamedTuple):
 
 
 class WorkingFolder:
-    """One bundle's folder over all matches of a box. Root owns it, and the caller is root."""
+    """One bundle's folder over all matches of a box. Both owner and caller are root."""
 
     def __init__(self, folder: str) -> None:
-        """Take over the unpacked bundle. OSError when an entry is neither a file nor a folder."""
+        """Take over the unpacked bundle. Raises OSError if an entry is no file and no folder."""
         self.paths: dict[str, bool] = {}
         """Every path of the bundle, and whether it is a folder."""
         self._inside: dict[str, dict[str, bool]] = {}
@@ -63,8 +64,7 @@ class WorkingFolder:
                 left -= size
 
     def give(self, uid: int) -> None:
-        """Prepare the folder for the next match, whose uid this is: write its files again. The
-        folder must be clean."""
+        """Write the files again for the next match, which has this uid. Needs a clean folder."""
         for copy in self._copies:
             try:
                 os.unlink(copy.path)
@@ -83,8 +83,10 @@ class WorkingFolder:
             os.utime(here, _UNTOUCHED)
 
     def is_clean(self) -> bool:
-        """Whether the folder holds nothing beyond the bundle. Files of the bundle may be changed or
-        missing; ``give`` repairs that."""
+        """Whether the folder holds nothing beyond the bundle.
+
+        Files of the bundle may be changed or missing; ``give`` repairs that.
+        """
         return not any(
             _has_unknown_entries(here, inside)
             for here, inside in self._inside.items()

@@ -1,7 +1,7 @@
-"""The process with the profile's libraries imported; forks one child per match and reaps it.
+"""Imports the profile's libraries, then forks and reaps one child per match.
 
-It never runs an agent's code and never starts a thread (a fork copies only the calling one). It
-speaks with the supervisor alone.
+It never runs an agent's code and never starts a thread, because a fork copies only the calling one.
+Only the supervisor talks to it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ KAGGLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kaggle")
 
 
 def main(control_fd: int) -> None:
-    """Import, say ready, and serve until the supervisor has gone."""
+    """Import, report ready, and serve until the supervisor has gone."""
     control = socket.socket(fileno=control_fd)
     setup, entry = wire.receive_frame(control, max_fds=1)
     harden.forbid_tracing()
     if entry:
-        # Once for the box and not once a match: moving into a group waits for the kernel's grace
-        # period, a fork into the parent's group does not. Nothing is asked of us in a match.
+        # Once per box, not per match: moving into a group waits for the kernel's grace period. A
+        # fork into the parent's group does not.
         os.write(entry[0], b"0")
         wire.close_all(entry)
     sys.path[:] = [entry for entry in sys.path if entry not in setup["forget_paths"]]
@@ -66,8 +66,11 @@ def main(control_fd: int) -> None:
 def fork_child(
     setup: dict[str, Any], message: dict[str, Any], fds: list[int], filter_code: bytes
 ) -> tuple[dict[str, Any], list[int]]:
-    """One hardened child that waits for the referee's ``start``: its pid, or why there is none,
-    and a descriptor of its scheduler statistics where the kernel keeps them."""
+    """Fork a hardened child that waits for the referee's ``start``.
+
+    Returns its pid, or why there is none, and a descriptor of its scheduler statistics if the
+    kernel has them.
+    """
     report_read, report_write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -90,7 +93,7 @@ def fork_child(
 def _run_child(
     setup: dict[str, Any], message: dict[str, Any], files: list[int], filter_code: bytes
 ) -> None:
-    """``files``: nothing to read, the two log pipes, the referee's connection, the report."""
+    """``files``: an empty input, the two log pipes, the referee's connection, the report."""
     code = 70
     report_write = files[4]
     try:
@@ -127,10 +130,10 @@ def _run_child(
 
 
 def end_and_reap(pid: int, seconds: float) -> dict[str, int | None]:
-    """End the child; its status if it ended by itself within ``seconds``, else None.
+    """End the child. Returns its status if it ended itself within ``seconds``, else None.
 
-    The node has killed nothing yet: what the child forked is for the sweep, or, where no other uid
-    could do it (single and plain mode), dies with the child's session here.
+    The node has killed nothing yet. The cleanup kills what the child forked. With only one uid
+    (single and plain mode) the child's session is killed here.
     """
     status = _wait_for_exit(pid, seconds)
     for send in (os.killpg, os.kill):
@@ -140,14 +143,14 @@ def end_and_reap(pid: int, seconds: float) -> dict[str, int | None]:
             pass
     if status is None:
         try:
-            os.waitpid(pid, 0)  # nothing outlives SIGKILL, and the group was thawed
+            os.waitpid(pid, 0)  # nothing survives SIGKILL, and the group was thawed
         except ChildProcessError:
             pass
     return {"status": status}
 
 
 def _wait_for_exit(pid: int, seconds: float) -> int | None:
-    """The child's status, or None while it still runs after ``seconds``."""
+    """The child's status, or None if it still runs after ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -1,7 +1,7 @@
-"""What this machine can give to boxes and what it cannot, told row by row and never guessed.
+"""Reports what this machine can give to boxes and what it cannot.
 
-``machine`` reads, ``probes`` tries (and removes what it made), ``checks`` judges without touching
-anything, ``degraded`` names what a lack costs, ``report`` puts them together for ``peck doctor``.
+``machine`` reads files. ``probes`` tries things and removes what it made. ``checks`` judges the
+results. ``degraded`` names what each lack costs. ``report`` combines all for ``peck doctor``.
 """
 
 from __future__ import annotations

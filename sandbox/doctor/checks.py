@@ -1,4 +1,4 @@
-"""Judgement, row by row: pure functions of what was read and what was tried."""
+"""Judges what was read and tried, row by row, with pure functions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
 
 
 class CheckState(StrEnum):
-    """How a part of the machine stands."""
+    """The state of one part of the machine."""
 
     OK = "ok"
-    """As strong as the design wants it."""
+    """Full strength."""
     DEGRADED = "degraded"
-    """Agents are isolated, and something holds less; the row tells what."""
+    """Agents are isolated, but with a weakness that the row names."""
     MISSING = "missing"
-    """Not there."""
+    """The part is missing."""
     NOT_NEEDED = "not needed"
-    """Not there, and nothing is lost by it."""
+    """The part is missing and not needed."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Check:
     state: CheckState
     found: str
     costs: str = ""
-    """Empty when nothing is lost."""
+    """What the lack costs. Empty if nothing is lost."""
     remedy: str = ""
-    """One line, empty with ``costs``."""
+    """One line that says how to cure it. Empty with ``costs``."""
 
 
 def judge_machine(
     machine: Machine, tried: ProbeResults, python: str, architecture: str
 ) -> tuple[Check, ...]:
-    """Every row in the order it is shown."""
+    """All rows in the order of the report."""
     return (
         Check("python", CheckState.OK, python),
         _check_kernel(machine, architecture),
@@ -93,9 +93,9 @@ def _check_user(machine: Machine, tried: ProbeResults) -> Check:
     if machine.uid == 0:
         return Check("user", CheckState.OK, "root")
     if "docker" in working_launchers(tried):
-        costs = "this node makes no match groups: no freezing, and the charge is wall and canary"
+        costs = "this node makes no match groups: no freezing, and wall time is charged"
     else:
-        costs = "boxes have one uid and take one match each; see the degraded rows below"
+        costs = "boxes have one uid and play one match each; see the degraded rows below"
     return Check(
         "user",
         CheckState.DEGRADED,
@@ -113,7 +113,7 @@ def _check_engine(machine: Machine, tried: ProbeResults) -> Check:
             "docker engine",
             CheckState.MISSING,
             tried.engine_trouble,
-            "boxes can only be had from bubblewrap",
+            "only bubblewrap can make boxes",
             "install an engine and let this user reach its socket, or set DOCKER_HOST",
         )
     info = tried.engine
@@ -127,8 +127,8 @@ def _check_engine(machine: Machine, tried: ProbeResults) -> Check:
             "docker engine",
             CheckState.DEGRADED,
             found,
-            "a rootless engine holds its limits only with version 2 groups and systemd, and maps "
-            "few uids; not checked by us",
+            "a rootless engine enforces its limits only with version 2 groups and systemd, and "
+            "maps few uids; this project does not test it",
             "see docs.docker.com/engine/security/rootless",
         )
     if tried.engine_cannot:
@@ -150,9 +150,9 @@ def _check_runtimes(tried: ProbeResults) -> Check:
     if runtimes.GVISOR not in names:
         return Check("docker runtimes", CheckState.OK, f"{found}; no gVisor")
     if runtimes.misses_socket_option(tried.engine["Runtimes"][runtimes.GVISOR]):
-        found += f"; gVisor is there, and of no use to boxes without {runtimes.SOCKETS}"
+        found += f"; gVisor cannot run boxes without {runtimes.SOCKETS}"
     else:
-        found += f"; gVisor is there, to be used by: {runtimes.USE}"
+        found += f"; gVisor is available: {runtimes.USE}"
     return Check("docker runtimes", CheckState.OK, found)
 
 
@@ -169,7 +169,7 @@ def _check_bubblewrap(machine: Machine, tried: ProbeResults) -> Check:
             "bubblewrap",
             CheckState.DEGRADED if engine else CheckState.MISSING,
             f"{tried.bubblewrap}: {tried.bubblewrap_trouble}",
-            "it is no second choice where the engine is away"
+            "it cannot replace the engine if that fails"
             if engine
             else "there is no engine either, so agents cannot be isolated",
             uids.remedy if uids.state is CheckState.MISSING else choose.TRY,
@@ -202,13 +202,13 @@ def _check_limits(machine: Machine, tried: ProbeResults) -> Check:
         found += "; a group with memory, processes and cpu limits was made"
         return Check("control groups", CheckState.OK, found)
     if "docker" in working_launchers(tried) and not tried.engine_cannot:
-        found += "; none can be made by this user, the engine makes its own"
+        found += "; this user cannot make one; the engine makes its own"
         return Check("control groups", CheckState.NOT_NEEDED, found)
     return Check(
         "control groups",
         CheckState.DEGRADED if "bubblewrap" in working_launchers(tried) else CheckState.MISSING,
-        f"{found}; none can be made by this user",
-        "memory is bounded per process, processes per uid, and cpu not at all",
+        f"{found}; this user cannot make one",
+        "memory has a limit per process, processes per uid, and cpu none",
         "run as root, or start the node with: systemd-run --user --scope -p Delegate=yes ...",
     )
 
@@ -222,16 +222,16 @@ def _check_match_groups(machine: Machine, tried: ProbeResults) -> Check:
         return Check(
             "match groups",
             CheckState.DEGRADED,
-            "a group was made and has no cgroup.kill",
-            "a box that does not end is killed process by process",
+            "a group was made, but it has no cgroup.kill",
+            "the node kills a hanging box process by process",
             "use a kernel from 5.14 on",
         )
     return Check(
         "match groups",
         CheckState.DEGRADED,
         group.trouble or "a group was made that neither freezes nor counts",
-        "off-turn cpu is neither seen nor stopped, waiting is not forgiven: the charge is wall "
-        "and canary",
+        "off-turn cpu is neither measured nor stopped; wall time is charged and waiting is not "
+        "forgiven",
         _tree_remedy(machine),
     )
 
@@ -255,7 +255,7 @@ def _check_pressure(machine: Machine, tried: ProbeResults) -> Check:
     remedy = "boot parameter psi=1"
     if machine.system_pressure:
         remedy = "make match groups possible (row above), and write 1 to their cgroup.pressure"
-    costs = "waiting for a core is not forgiven: a timeout counts by wall time and canary alone"
+    costs = "waiting for a core is not forgiven: wall time decides on a timeout"
     return Check("pressure (psi)", CheckState.DEGRADED, found, costs, remedy)
 
 
@@ -266,7 +266,7 @@ def _check_schedstat(machine: Machine) -> Check:
         "schedstat",
         CheckState.DEGRADED,
         "/proc/self/schedstat cannot be read",
-        "short waits are forgiven by pressure alone, whose resolution is coarser",
+        "only pressure shows short waits, with a coarser resolution",
         "use a kernel built with CONFIG_SCHED_INFO",
     )
 
@@ -274,7 +274,7 @@ def _check_schedstat(machine: Machine) -> Check:
 def _check_steal_monitor(machine: Machine, tried: ProbeResults) -> Check:
     if not machine.virtual:
         return Check(
-            "lost cores", CheckState.NOT_NEEDED, "no hypervisor, so nobody takes cores away"
+            "lost cores", CheckState.NOT_NEEDED, "no hypervisor that could take cores away"
         )
     if tried.above_all:
         return Check(
@@ -284,7 +284,7 @@ def _check_steal_monitor(machine: Machine, tried: ProbeResults) -> Check:
     return Check(
         "lost cores",
         CheckState.DEGRADED,
-        "there may be a hypervisor, and no thread may run above all others",
+        "there may be a hypervisor, but no thread may run above all others",
         lack.costs,
         lack.remedy,
     )
@@ -294,7 +294,7 @@ def _check_uids(machine: Machine) -> Check:
     first, last = base.UID_BASE, base.UID_BASE + base.SLOTS * 1000
     spans = machine.uid_spans
     if machine.uid != 0:
-        found = "an ordinary user has no other uids to give; an engine has its own"
+        found = "an ordinary user has no further uids; an engine has its own"
         return Check("uid ranges", CheckState.NOT_NEEDED, found)
     if any(low <= first and last <= high for low, high in spans):
         return Check("uid ranges", CheckState.OK, f"1000 uids for each box, from {first} on")
@@ -335,12 +335,12 @@ def _check_swap(machine: Machine, tried: ProbeResults) -> Check:
     if tried.limited_groups and "the engine cannot limit swap on this kernel" not in (
         tried.engine_cannot
     ):
-        return Check("swap", CheckState.OK, f"{found}; boxes are given none of it")
+        return Check("swap", CheckState.OK, f"{found}; boxes get none of it")
     return Check(
         "swap",
         CheckState.DEGRADED,
         found,
-        "boxes cannot be kept from it: over their memory agents become slow instead of ending",
+        "boxes can use it: agents above their memory limit become slow instead of ending",
         "boot parameter swapaccount=1, or swapoff -a",
     )
 
@@ -350,7 +350,7 @@ def _check_core_files(machine: Machine) -> Check:
         return Check(
             "core files", CheckState.OK, f"core_pattern is {machine.core_pattern or 'empty'}"
         )
-    found = "crashes are piped to a program of the host's; a core limit of 1 keeps boxes' from it"
+    found = "the host pipes crashes to a program; a core limit of 1 prevents this for boxes"
     return Check("core files", CheckState.OK, found)
 
 
@@ -370,6 +370,6 @@ def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
         "gpu",
         CheckState.DEGRADED,
         f"{found}; {what}, and no nvidia runtime",
-        "boxes cannot be given the driver's files, so GPU profiles are not served",
+        "boxes cannot get the driver's files, so GPU profiles are not served",
         "as root: nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json",
     )

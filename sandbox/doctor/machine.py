@@ -1,7 +1,7 @@
-"""What can be known of this machine by reading: /proc, /sys, /dev and /etc below a given root.
+"""Reads the facts about this machine: /proc, /sys, /dev and /etc below a given root.
 
-Nothing is tried and nothing is made, so a test feeds a tree of files. A file that is not there or
-may not be read is a fact like any other, never an error.
+It tries and makes nothing, so a test can pass a tree of files. A missing or unreadable file is a
+fact, never an error.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ CONTROLLERS = ("memory", "pids", "cpu")
 
 @dataclass(frozen=True)
 class Machine:
-    """One reading; paths are as the machine sees them, not as they were read from."""
+    """The facts of one reading. Paths are as the machine sees them, without the given root."""
 
     uid: int
     kernel: str
     cgroup_version: str
     """``2``, ``hybrid`` (version 1 controllers beside a version 2 tree), ``1`` or ``none``."""
     unified: Path | None
-    """Where the version 2 tree is mounted."""
+    """Mount point of the version 2 tree."""
     own_group: str
-    """Our group in it, from its root."""
+    """Path of our own group, from the tree's root."""
     controllers: tuple[str, ...]
-    """Those of memory, pids and cpu that our mounts offer, in either version."""
+    """Which of memory, pids and cpu our mounts offer, in either version."""
     system_pressure: bool
-    """/proc/pressure/cpu can be read: psi is on."""
+    """Whether /proc/pressure/cpu can be read (psi is on)."""
     schedstat: bool
     virtual: bool
-    """There is a hypervisor, or nothing tells that there is none."""
+    """Whether there is a hypervisor, or nothing shows that there is none."""
     uid_spans: tuple[tuple[int, int], ...]
-    """(first, past the last) uid of this user namespace, by its map."""
+    """(first, past the last) uid of this user namespace, from its map."""
     seccomp_actions: frozenset[str]
     user_namespaces: str
-    """Empty when ordinary users may make them, else what forbids it."""
+    """What forbids ordinary users to make user namespaces. Empty if nothing does."""
     swap_kilobytes: int
     core_pattern: str
     memory_kilobytes: int
@@ -50,7 +50,7 @@ class Machine:
 
 
 def read_machine(root: Path, uid: int) -> Machine:
-    """The machine whose files lie below ``root``, as this user sees it."""
+    """Read the machine below ``root``, as this user sees it."""
     proc = root / "proc"
     mounts = _cgroup_mounts(_read_text(proc / "self/mountinfo"))
     unified = mounts.get("unified")
@@ -135,7 +135,7 @@ def _uid_spans(uid_map: str) -> tuple[tuple[int, int], ...]:
 
 
 def _user_namespace_switch(sys: Path) -> str:
-    """Which switch keeps ordinary users from user namespaces; empty when none does."""
+    """Which switch denies user namespaces to ordinary users. Empty if none does."""
     for name, closed in (
         ("user/max_user_namespaces", "0"),
         ("kernel/unprivileged_userns_clone", "0"),

@@ -1,7 +1,7 @@
-"""What can only be known by trying: each probe makes a thing, looks, and removes it again.
+"""Tries what cannot be read: each probe makes a thing, looks at it and removes it.
 
-Nothing is asked of the network, no image is built and no setting stays changed. A probe that fails
-gives the reason as a sentence.
+Probes use no network, build no image and leave no setting changed. A failed probe gives the reason
+as a sentence.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from sandbox.match import steal_monitor
 
 _FROZEN_SECONDS = 2.0
 _PROFILE = "python"
-"""The one that has nothing to be installed."""
+"""The profile that needs no installation."""
 
 
 @dataclass(frozen=True)
 class MatchGroupProbe:
-    """What a version 2 group that was made and removed again could do."""
+    """What a new version 2 group could do. The probe has removed it."""
 
     trouble: str = ""
-    """Why none could be made, or empty."""
+    """Why no group could be made. Empty if one could."""
     freezes: bool = False
     kills: bool = False
     counts: bool = False
@@ -42,31 +42,31 @@ class MatchGroupProbe:
 
     @property
     def whole(self) -> bool:
-        """It can hold a match: freeze and count (the node kills without it too)."""
+        """Whether it can hold a match: freeze and count. The node can kill without it."""
         return self.freezes and self.counts
 
 
 @dataclass(frozen=True)
 class ProbeResults:
-    """The outcome of every probe."""
+    """The result of every probe."""
 
     engine: Mapping[str, Any] | None
-    """The engine's own account of itself."""
+    """The engine's ``info``."""
     engine_trouble: str
     engine_cannot: tuple[str, ...]
     bubblewrap: str
-    """Its version line, or empty when it is not installed."""
+    """bubblewrap's version line. Empty if it is not installed."""
     bubblewrap_trouble: str
-    """Why no box started, or empty."""
+    """Why no box started. Empty if one did."""
     limited_groups: bool
-    """A group with memory, processes and cpu limits could be made."""
+    """Whether a group with memory, process and CPU limits could be made."""
     match_group: MatchGroupProbe
     above_all: bool = True
-    """A thread may run above all others."""
+    """Whether a thread may run above all others."""
 
 
 def run_probes(machine: Machine) -> ProbeResults:
-    """Every probe, one after another."""
+    """Run every probe, one after another."""
     engine, engine_trouble, cannot = _probe_engine()
     with _restore_controllers(machine):
         limited = _probe_limited_groups()
@@ -77,7 +77,7 @@ def run_probes(machine: Machine) -> ProbeResults:
 
 
 def _probe_engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
-    # Imported here: Docker's library is only needed where there may be an engine.
+    # Imported here: only machines with an engine need Docker's library.
     from sandbox.launchers import docker
 
     try:
@@ -95,7 +95,7 @@ def _probe_limited_groups() -> bool:
 
 
 def _probe_bubblewrap() -> tuple[str, str]:
-    """Version, and why no real box of ours started (the launcher's own probe)."""
+    """bubblewrap's version, and why the launcher's own probe started no box."""
     program = shutil.which("bwrap")
     if program is None:
         return "", "bubblewrap is not installed"
@@ -118,12 +118,12 @@ def _probe_bubblewrap() -> tuple[str, str]:
 
 
 def _unique_name() -> str:
-    """Whatever a probe makes bears a name that nobody else's has."""
+    """A name for what a probe makes, used by nobody else."""
     return f"peck-doctor-{os.getpid()}"
 
 
 def _probe_match_group(machine: Machine) -> MatchGroupProbe:
-    """A group in our own place of the tree, else at its root, with a process in it."""
+    """Make a group in our own group, or at the tree's root, with a process in it."""
     if machine.unified is None:
         return MatchGroupProbe("no version 2 tree is mounted")
     trouble = ""
@@ -144,7 +144,7 @@ def _probe_match_group(machine: Machine) -> MatchGroupProbe:
 
 
 def _examine_group(folder: Path) -> MatchGroupProbe:
-    """Freeze, thaw and kill a process that waits in the group. OSError when it cannot go in."""
+    """Freeze, thaw and kill a process in the group. Raises OSError if it cannot enter."""
     process = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
     try:
         (folder / "cgroup.procs").write_text(str(process.pid))
@@ -174,7 +174,7 @@ def _wait_until_frozen(folder: Path) -> bool:
 
 def _try_write(path: Path, value: str) -> bool:
     try:
-        # Not for reading: cgroup.kill cannot be read, and root may lack the right to do it anyway.
+        # Write-only: cgroup.kill cannot be read, and root may lack that right anyway.
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     except OSError:
         return False
@@ -205,7 +205,7 @@ def _remove_group(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _restore_controllers(machine: Machine) -> Iterator[None]:
-    """Controllers that a probe switches on for children are switched off again."""
+    """Switch off again the controllers that a probe switched on for child groups."""
     if machine.unified is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The whole examination: rows, a verdict, and the attack rows that hold less with each launcher."""
+"""Builds the report: rows, a verdict, and the attack rows that are weaker with each launcher."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from sandbox.launchers import degraded
 from sandbox.launchers.degraded import DegradedRow
 
 FATAL = ("kernel", "seccomp")
-"""Rows whose ``missing`` means that no launcher starts a box."""
+"""Rows whose ``missing`` means that no launcher can start a box."""
 _ENGINE_REMEDY = "switch the controller on at the kernel's command line, or use bubblewrap as root"
 
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """What ``peck doctor`` prints."""
+    """The content of ``peck doctor``."""
 
     checks: tuple[Check, ...]
     launcher: str | None
-    """The launcher ``auto`` takes here, None where agents cannot be isolated."""
+    """The launcher that ``auto`` takes here. None if agents cannot be isolated."""
     verdict: str
-    """One sentence."""
+    """The verdict as one sentence."""
     degraded: Mapping[str, tuple[tuple[str, DegradedRow], ...]]
     """(lack, row) by launcher that works here."""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values under names that stay."""
+        """Plain values under stable names."""
         return {
             "isolated": self.launcher is not None,
             "launcher": self.launcher,
@@ -48,7 +48,7 @@ class DoctorReport:
 
 
 def examine_machine() -> DoctorReport:
-    """This machine, as this user. Makes things only to try them and removes them."""
+    """Examine this machine as this user. Removes everything it makes."""
     read = machine.read_machine(Path("/"), os.geteuid())
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return build_report(read, probes.run_probes(read), python, platform.machine())
@@ -57,7 +57,7 @@ def examine_machine() -> DoctorReport:
 def build_report(
     read: Machine, tried: ProbeResults, python: str, architecture: str
 ) -> DoctorReport:
-    """The report on a machine that was read and tried; touches nothing."""
+    """Build the report from what was read and tried. Changes nothing."""
     rows = checks.judge_machine(read, tried, python, architecture)
     fatal = any(row.name in FATAL and row.state is CheckState.MISSING for row in rows)
     names = () if fatal else checks.working_launchers(tried)
@@ -95,5 +95,5 @@ def _verdict(
         remedy = named["bubblewrap"].remedy
         return f"Agents cannot be isolated here: no engine answers, no box starts. {remedy}"
     count = len(losses[chosen])
-    held = "every row of the attack table holds" if not count else f"{count} rows hold less (below)"
+    held = f"{count} defences are weaker (see below)" if count else "every defence is complete"
     return f"Agents are isolated here: 'auto' takes {chosen}; {held}."

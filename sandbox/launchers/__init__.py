@@ -1,4 +1,4 @@
-"""How a box is made: ``base`` has the interface, ``choose`` picks ``docker`` or ``bubblewrap``.
+"""Makes boxes: ``base`` has the interface, ``choose`` picks ``docker`` or ``bubblewrap``.
 
-``process`` isolates nothing and is for tests of other parts.
+``process`` isolates nothing and only serves tests.
 """

@@ -1,4 +1,4 @@
-"""Starting and stopping boxes: the seam between the node daemon and Docker or bubblewrap."""
+"""The interface between the node daemon and the launchers, which start and stop boxes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import Profile, Say
 
 OVERHEAD_MB = 64
-"""Memory a box gets beside the agent's: supervisor, zygote, and bookkeeping of its scratch."""
+"""Memory of a box beside the agent's: supervisor, zygote and bookkeeping of its scratch."""
 
 
 SCRATCH_MB = 64
@@ -24,20 +24,21 @@ SCRATCH_INODES = 4096
 
 
 AGENT_INODES = 32_768
-"""Above the entries that an archive may name (``box.unpack``), with room for folders that it does
-not name. Each takes 1 KB of the box's memory."""
+"""More than the entries of an archive (``box.unpack``), because it need not name its folders.
+Each takes 1 KB of the box's memory.
+"""
 
 
 AGENT = "/kaggle_simulations/agent"
-"""The bundle's folder in a box, as on Kaggle: the match's working folder, in which it may write."""
+"""The bundle's folder in a box, as on Kaggle. It is the match's writable working folder."""
 
 
 SCRATCH = "/tmp"  # noqa: S108  inside the box
-"""The other place that an agent may write; both are swept after every match."""
+"""The other folder that an agent may write. Both are cleaned after every match."""
 
 
 OWN = "/peck/own"
-"""Where a box keeps its own files: the user's name, and links to libraries."""
+"""Where a box keeps its own files: the user's name and links to libraries."""
 
 
 OWN_KB = 64
@@ -57,12 +58,13 @@ PROBE_MB = 256
 
 
 MOST_PROCESSES = 64
-"""Processes of a box; a match's uid has fewer, so that the supervisor can always fork."""
+"""Most processes of a box. A match's uid may have fewer, so that the supervisor can always fork."""
 
 
 CORE_BYTES = 1
-"""No core file is as short; and where the kernel pipes cores to a program of the host's, 1 and only
-1 keeps it from starting that (0 does not)."""
+"""Every core file is longer. If the kernel pipes cores to a program of the host, exactly 1 stops
+this; 0 does not.
+"""
 
 
 LIMITS: Mapping[str, int] = {
@@ -93,20 +95,20 @@ UNPACK_LIMITS: Mapping[str, int] = {
 
 @dataclass(frozen=True)
 class BoxSpec:
-    """One box to be started; ``slot`` gives it a range of uids of its own on this host."""
+    """A box to start. ``slot`` gives it its own range of uids on this host."""
 
     name: str
     profile: Profile
     memory_mb: int
     slot: int
     warms_page_cache: bool = False
-    """Whether it is the first of its profile here and brings the libraries into memory."""
+    """Whether it is the first box of its profile here and reads the libraries into memory."""
     gpu: Gpu | None = None
-    """Its own for its life, where the profile needs one."""
+    """The GPU of the box for its life, if the profile needs one."""
 
     @property
     def uid_base(self) -> int:
-        """First of the 1000 uids this box gives to its matches."""
+        """First of the 1000 uids that this box gives to its matches."""
         return UID_BASE + self.slot * 1000
 
 
@@ -114,95 +116,94 @@ UID_BASE = 1_900_000_000
 
 
 SLOTS = 200_000
-"""Uid ranges to draw from, above everything that distributions and containers hand out."""
+"""Number of uid ranges, above all uids that distributions and containers use."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A started box: the connection to its supervisor, what to tell it, and the launcher's own."""
+    """A started box: the connection to its supervisor, its setup, and data of the launcher."""
 
     spec: BoxSpec
     control: socket.socket
     setup: Mapping[str, Any]
     handle: Any
     complaint: Callable[[], str] = str
-    """What the box's own program wrote when it did not come up."""
+    """What the box's own program wrote when it failed to start."""
     group: MatchGroup | None = None
-    """Around its zygote and match children; None where no such group can be made."""
+    """The group around its zygote and match children. None if no such group can be made."""
     lines: list[socket.socket] = field(default_factory=list)
-    """The worker's end of the connection of the child that is pre-forked, until it is lent."""
+    """The worker's end of the pre-forked child's connection, until it is lent."""
 
     def disconnect(self) -> None:
-        """End the connection, so that a thread that waits for the box's answer stops waiting."""
+        """Shut the connection down, so that a thread waiting for the box's answer stops."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
 
     def hang_up(self) -> None:
-        """Close every connection to it; its supervisor ends then."""
+        """Close every connection to the box. Its supervisor then ends."""
         self.control.close()
         while self.lines:
             self.lines.pop().close()
 
 
 class Launcher(Protocol):
-    """Starts boxes of one kind. Methods may be called from several threads at once."""
+    """Starts boxes of one kind. Several threads may call its methods at once."""
 
     name: str
     reusable: bool
-    """Whether a box can be proven clean after a match and take the next one."""
+    """Whether a box can be checked after a match and play the next one."""
 
     def prepare(self, profile: Profile, say: Say) -> str:
-        """Make ready what boxes of this profile need; returns the digest matches record."""
+        """Prepare what boxes of this profile need. Returns the digest that matches record."""
 
     def has(self, profile: Profile) -> bool:
-        """Whether boxes of a profile that is only built on command could be started here."""
+        """Whether boxes of a profile that is only built on command could start here."""
 
     def gpus(self) -> tuple[Gpu, ...]:
-        """What boxes of GPU profiles can be given, one each."""
+        """The GPUs for boxes of GPU profiles, one each."""
 
     def start(self, spec: BoxSpec) -> Box:
-        """A running box whose supervisor has connected; HostFault when it cannot be had.
+        """Start a box and return it when its supervisor has connected. Raises HostFault.
 
-        EngineAway at once while the engine is away.
+        Raises EngineAway at once while the engine is away.
         """
 
     def stop(self, box: Box) -> None:
-        """The box and everything in it is gone when this returns. Safe to repeat."""
+        """Remove the box and everything in it before returning. Safe to repeat."""
 
     def oom_kills(self, box: Box) -> int:
-        """How often the kernel has killed for memory in this box, 0 where it cannot be seen."""
+        """How often the kernel has killed for memory in this box; 0 if that is unknown."""
 
     def lost_by_host(self, box: Box) -> str | None:
-        """Why the loss of this box is the host's doing; None when its agent may have done it.
+        """Why the host lost this box. None if its agent may have caused it.
 
-        Asked for a box that failed, before it is stopped. May wait some seconds for the answer.
+        Call it for a failed box before ``stop``. It may take some seconds.
         """
 
     def usable(self, box: Box) -> bool:
-        """Whether the box can be lent; False once the engine it was started by has gone."""
+        """Whether the box can be lent. False once the engine that started it has gone."""
 
     def sweep(self) -> None:
-        """Remove what a dead predecessor of this node has left behind."""
+        """Remove what a dead predecessor of this node left behind."""
 
     def lacks(self) -> tuple[str, ...]:
-        """What this launcher cannot give on this machine, a sentence each."""
+        """What this launcher cannot give on this machine, one sentence each."""
 
 
 def unpacked_limit_mb(memory_mb: int) -> int:
-    """What a bundle may occupy: it stays in memory for the box's life, beside what the agent is to
-    have."""
+    """Most memory of an unpacked bundle. It stays for the box's life, beside the agent's memory."""
     return memory_mb // 2
 
 
 def overhead_mb(profile: Profile) -> int:
-    """Memory that a box of this profile has beside the agent's."""
+    """Memory of a box of this profile beside the agent's."""
     return OVERHEAD_MB + profile.zygote_mb
 
 
 def supervisor_setup(
     spec: BoxSpec, mode: str, *, home: str = SCRATCH, **more: Any
 ) -> dict[str, Any]:
-    """The supervisor's instructions that are the same for every launcher."""
+    """The setup message for the supervisor, as far as all launchers share it."""
     folders = spec.gpu.library_folders() if spec.gpu is not None else ()
     searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
     return {
@@ -225,7 +226,7 @@ def supervisor_setup(
 
 
 def _user_environment(home: str) -> dict[str, str]:
-    """Variables that programs expect; ``home`` is a folder in which a match may write."""
+    """Environment variables that programs expect. ``home`` is a folder that a match may write."""
     return {
         "PATH": PATH,
         "LANG": "C.UTF-8",
@@ -237,8 +238,8 @@ def _user_environment(home: str) -> dict[str, str]:
 
 
 def has_hung_up(box: Box) -> bool:
-    """Whether the box's supervisor has closed its connection, as it does only by ending."""
-    box.control.setblocking(False)  # else it waits as long as was waited last, MSG_DONTWAIT or not
+    """Whether the box's supervisor has closed its connection. It does so only by ending."""
+    box.control.setblocking(False)  # otherwise the last time-out applies, even with MSG_DONTWAIT
     try:
         return box.control.recv(1, socket.MSG_PEEK) == b""
     except BlockingIOError:

@@ -1,10 +1,11 @@
-"""Boxes by bubblewrap: namespaces and a control group without any container engine.
+"""Starts boxes with bubblewrap: namespaces and a control group without a container engine.
 
-As root a box is as strong as a container: no network, its own processes, a read-only root made of
-the interpreter and nothing else, scratch bounded in bytes and inodes, five capabilities for the
-supervisor and none for the agent, which runs under a uid of its own for each match. As an ordinary
-user only one uid exists in the box, so a box takes one match, and without the right to make
-control groups memory is bounded per process only; ``lacks`` says so.
+As root a box is as strong as a container. It has no network, its own processes, and a read-only
+root with only the interpreter. Its scratch has limits on bytes and inodes. The supervisor has five
+capabilities. The agent has none, and each match has its own uid.
+
+As an ordinary user the box has only one uid, so it plays one match. Without the right to make
+control groups, memory is limited only per process. ``lacks`` reports this.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from sandbox.launchers.engine_events import FROM_OUTSIDE
 from sandbox.profiles import Profile, Say
 
 _CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP", "SYS_ADMIN")
-"""For the supervisor; the last only until it has mounted the scratch, then given up for good."""
+"""For the supervisor. It gives the last one up once it has mounted the scratch."""
 _SYSTEM_LINKS = ("/lib", "/lib64")
 _PARENTS = (
     *("/usr", "/etc", "/sys", "/kaggle_simulations"),
     *("/peck", "/peck/python", "/peck/python/bin", "/peck/python/lib"),
 )
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
-"""The host's own files, which bubblewrap shows: touched, they would tell other boxes when."""
+"""bubblewrap shows the host's own files. Their times would signal to other boxes."""
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _PYTHON = "/peck/python/bin/python3"
 _JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 71; shift; done; shift; exec "$@"'
 _FIRST = "echo 1000 >/proc/self/oom_score_adj; "
-"""Where no group bounds a box's memory, the kernel shall look for it there before anywhere else."""
+"""If no group limits a box's memory, the kernel should kill in the box first."""
 _STOP_SECONDS = 5.0
 
 
@@ -52,7 +53,7 @@ class _BubblewrapHandle:
 
 
 class BubblewrapLauncher:
-    """Starts boxes with ``bwrap``; HostFault at once when it is not installed or not allowed."""
+    """Starts boxes with ``bwrap``. Raises HostFault if it is not installed or not allowed."""
 
     name = "bubblewrap"
 
@@ -76,7 +77,9 @@ class BubblewrapLauncher:
         ).stdout
 
     def prepare(self, profile: Profile, say: Say) -> str:
-        """The profile's libraries in the state directory; the digest names them and our program."""
+        """Install the profile's libraries in the state directory. The digest covers them and our
+        program.
+        """
         if profile.gpu and not self.gpus():
             raise gpu.no_gpu_fault(profile.name)
         self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
@@ -87,7 +90,7 @@ class BubblewrapLauncher:
         return f"bubblewrap:{profiles.content_digest(profile, sys.version.encode())}"
 
     def has(self, profile: Profile) -> bool:
-        """Whether its libraries are installed, and there is a GPU where one is needed."""
+        """Whether its libraries are installed, with a GPU if it needs one."""
         if profile.gpu and not self.gpus():
             return False
         return (
@@ -96,11 +99,11 @@ class BubblewrapLauncher:
         )
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
-        """Those that CDI files of this machine describe."""
+        """The GPUs that this machine's CDI files describe."""
         return gpu.find_gpus()
 
     def start(self, spec: BoxSpec) -> Box:
-        """A box in its own control group, its supervisor at the other end of a socket pair."""
+        """Start a box in its own control group. Its supervisor uses a socket pair."""
         ours, theirs = socket.socketpair()
         group = match_group = None
         try:
@@ -139,7 +142,9 @@ class BubblewrapLauncher:
         return Box(spec, ours, self._setup(spec), handle, complaint, match_group)
 
     def stop(self, box: Box) -> None:
-        """The supervisor ends with its connection, its namespaces with it; then the group goes."""
+        """Close the connection, which ends the supervisor and its namespaces. Then remove the
+        group.
+        """
         handle: _BubblewrapHandle = box.handle
         box.hang_up()
         try:
@@ -154,15 +159,15 @@ class BubblewrapLauncher:
                 group.remove()
 
     def oom_kills(self, box: Box) -> int:
-        """From the box's control group."""
+        """The count of the box's control group."""
         handle: _BubblewrapHandle = box.handle
         return handle.group.oom_kills() if handle.group is not None else 0
 
     def lost_by_host(self, box: Box) -> str | None:
-        """Only a supervisor killed by a signal that no agent of its box could have caused.
+        """The host lost the box if a signal that no agent could cause killed the supervisor.
 
-        As root agents have another uid and cannot signal it, which leaves memory: only where the
-        control group shows that the kernel killed nothing there is the signal somebody else's.
+        As root, agents have another uid and cannot signal it. Then only a kill for memory could be
+        the agent's doing, so the control group must show none.
         """
         handle: _BubblewrapHandle = box.handle
         if not self._root or handle.group is None or not base.has_hung_up(box):
@@ -177,18 +182,18 @@ class BubblewrapLauncher:
         return f"the box's supervisor was ended by signal {code - 128} from outside the box"
 
     def usable(self, box: Box) -> bool:
-        """Always: bubblewrap is a program, not a service."""
+        """Always true: bubblewrap is a program, not a service."""
         return True
 
     def sweep(self) -> None:
-        """Remove control groups of this run directory, killing what is in them."""
+        """Kill and remove the control groups of this run directory."""
         if self._tree is not None:
             self._tree.sweep()
         if self._match_groups is not None:
             self._match_groups.sweep()
 
     def lacks(self) -> tuple[str, ...]:
-        """What this user on this machine goes without, by the one list of degraded rows."""
+        """What this user on this machine lacks, from the list of degraded rows."""
         limits = self._tree is not None
         told = degraded.missing_protections(
             self.name, root=self._root, limits=limits, powers=self._powers
@@ -196,7 +201,9 @@ class BubblewrapLauncher:
         return (*told, *gpu.gpu_lacks())
 
     def _groups(self, spec: BoxSpec) -> tuple[cgroups.BoxGroup | None, cgroups.MatchGroup | None]:
-        """The box's group and the match group, which lies in it where both are in one tree."""
+        """The box's group and the match group. On version 2 the match group is inside the box's
+        group.
+        """
         group = None
         if self._tree is not None:
             memory_mb = spec.memory_mb + base.overhead_mb(spec.profile)
@@ -233,8 +240,8 @@ class BubblewrapLauncher:
             for capability in _CAPABILITIES:
                 command += ["--cap-add", f"CAP_{capability}"]
         else:
-            # With one uid for all, a reaper of bwrap's would lie open to the agent's signals and
-            # writes; the supervisor as process 1 cannot be killed or stopped from inside.
+            # With one uid, the agent could signal and write to bwrap's own reaper. As process 1 the
+            # supervisor cannot be killed or stopped from inside.
             command += ["--unshare-user", "--uid", "1000", "--gid", "1000", "--as-pid-1"]
             if "--disable-userns" in self._options:
                 command.append("--disable-userns")
@@ -249,13 +256,13 @@ class BubblewrapLauncher:
         return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
     def _files(self, spec: BoxSpec) -> list[str]:
-        """Mounts of the read-only root: system libraries, the interpreter, our program."""
+        """Mounts of the read-only root: system libraries, the interpreter and our program."""
         files = ["--proc", "/proc", "--dev", "/dev"]
-        # Parents of what is bound come up closed to everybody but root unless they are named.
+        # Unless named, parents of mounted folders are closed to everybody but root.
         for folder in _PARENTS:
             files += ["--dir", folder]
         for path in masked_proc.masked_paths():
-            # Nobody in a box may change the host's settings, not even a supervisor taken over.
+            # Nobody in a box may change the host's settings, not even a compromised supervisor.
             files += (
                 ["--tmpfs", path, "--remount-ro", path]
                 if os.path.isdir(path)
@@ -264,7 +271,7 @@ class BubblewrapLauncher:
         for path, source in masked_proc.write_files(self._state_dir, spec.memory_mb).items():
             files += ["--ro-bind", str(source), path]
         files += self._system_files()
-        # Mounted at a path of our own, since others may not enter a home folder.
+        # Mounted at our own path, because other users may not enter a home folder.
         files += [
             "--ro-bind",
             _interpreter_path(),
@@ -304,7 +311,7 @@ class BubblewrapLauncher:
 
 
 def _launch_error(process: subprocess.Popen[bytes]) -> str:
-    """The end of what bwrap and the supervisor wrote; the box is ended for it."""
+    """End the box and return the last lines that bwrap and the supervisor wrote."""
     process.kill()
     process.wait()
     assert process.stderr is not None
@@ -327,7 +334,7 @@ def _mounts(spec: BoxSpec) -> list[dict[str, object]]:
     room_mb = base.unpacked_limit_mb(spec.memory_mb)
     unpacked = f"mode=755,size={room_mb}m,nr_inodes={base.AGENT_INODES}"
     own = f"mode=755,size={base.OWN_KB}k,nr_inodes=16"
-    # Without times of access: a match could leave them behind on files that it may only read.
+    # No access times: a match could leave them on files that it may only read.
     hygiene = ["nosuid", "nodev", "noatime"]
     devices = [dict[str, object](path=path, flags=["read_only", "nosuid"]) for path in _DEVICES]
     return [
@@ -352,7 +359,7 @@ def _interpreter_path() -> str:
 
 
 def _options_file(options: list[str]) -> IO[bytes]:
-    """A file for ``--args``. In a command line every agent could read the host's paths."""
+    """A file for ``--args``. Every agent could read the host's paths in a command line."""
     file = os.fdopen(os.memfd_create("options"), "w+b")
     file.write(b"".join(os.fsencode(option) + b"\0" for option in options))
     file.seek(0)

@@ -1,11 +1,14 @@
-"""Control groups: a bubblewrap box's limits, and every box's match group for the fair clock.
+"""Control groups: a bubblewrap box's limits, and every box's match group for the clock.
 
-A *box group* bounds memory, processes and cpu, on version 2 or version 1 trees. A *match group* is
-a version 2 group without limits (also beside version 1 controllers) around the processes that run
-an agent's code: its files tell how much cpu they used and how long they waited for one, and can
-stop and kill them. Groups lie below one folder per run directory, named after a digest of it, so
-that a node can find and remove what a dead predecessor of the same run directory left. Source: the
-kernel's admin-guide/cgroup-v1 and cgroup-v2, and accounting/psi.
+A *box group* limits memory, processes and CPU, on version 2 or version 1 trees.
+
+A *match group* is a version 2 group without limits around the processes that run an agent's code.
+It also works beside version 1 controllers. Its files report CPU time and waiting, and can stop and
+kill the processes.
+
+Each run directory has one folder of groups, named after its digest. So a node can find and remove
+what a dead predecessor left. Source: the kernel's admin-guide/cgroup-v1 and cgroup-v2, and
+accounting/psi.
 """
 
 from __future__ import annotations
@@ -26,14 +29,14 @@ _ALL = "+memory +pids +cpu"
 _KILL_SECONDS = 5.0
 _PERIOD_MICROSECONDS = 100_000
 TCP_BYTES = 8 << 20
-"""One box's limit of TCP memory, which the whole host shares."""
+"""Most TCP memory of one box. The whole host shares this memory."""
 _CORES = os.cpu_count() or 1
 PROCESSES_A_CORE = 10
-"""All boxes together weigh as much as this many busy processes on each core."""
+"""All boxes together have the weight of this many busy processes on each core."""
 SHARES = min(262_144, 1024 * PROCESSES_A_CORE * _CORES)
-"""The boxes' cpu weight in the units of version 1 and of container engines: 1024 a process."""
+"""The boxes' CPU weight in units of version 1 and of container engines: 1024 a process."""
 _WEIGHT = min(10_000, 100 * PROCESSES_A_CORE * _CORES)
-"""The same in the units of version 2: 100 a process."""
+"""The boxes' CPU weight in units of version 2: 100 a process."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,11 @@ class BoxGroup:
 
     @property
     def process_files(self) -> tuple[Path, ...]:
-        """Files into which a process writes its pid to come in."""
+        """Files into which a process writes its pid to enter the group."""
         return tuple(dict.fromkeys(folder / "cgroup.procs" for folder in self.folders.values()))
 
     def oom_kills(self) -> int:
-        """How often the kernel has killed in this group for memory."""
+        """How often the kernel has killed for memory in this group."""
         name = "memory.events" if self.version == 2 else "memory.oom_control"
         with contextlib.suppress(OSError):
             for line in (self.folders["memory"] / name).read_text().splitlines():
@@ -58,7 +61,7 @@ class BoxGroup:
         return 0
 
     def remove(self) -> None:
-        """Kill whatever is in the group, wait until it is empty, and remove it."""
+        """Kill everything in the group, wait until it is empty, and remove it."""
         for folder in dict.fromkeys(self.folders.values()):
             _remove_group(folder)
 
@@ -73,12 +76,14 @@ ABILITIES: Mapping[str, tuple[str, int]] = {
 
 
 class MatchGroup:
-    """The version 2 group of one box's zygote and match children; owns the descriptors."""
+    """The version 2 group of one box's zygote and match children. Owns the descriptors."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.entry = -1
-        """Whoever writes ``0`` to this descriptor comes in, whatever its own rights."""
+        """A process that writes ``0`` to this descriptor enters the group, whatever its own
+        rights.
+        """
         self.powers: dict[str, int] = {}
         self._lock = threading.Lock()
         try:
@@ -92,7 +97,7 @@ class MatchGroup:
             raise HostFault(f"no match group could be made: {error}") from None
 
     def cpu_seconds(self) -> float:
-        """Cpu time of everything that ever ran in it; 0 where the kernel does not report it."""
+        """CPU time of everything that ever ran in it. 0 if the kernel does not report it."""
         with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
             return int(os.pread(self.powers["cpu_stat"], 64, 0).split()[1]) * 1e-6
         return 0.0
@@ -103,8 +108,8 @@ class MatchGroup:
             os.write(self.powers["freeze"], b"0")
 
     def remove(self) -> None:
-        """Close the descriptors, kill what is in the group, and remove it. Safe to repeat."""
-        with self._lock:  # two threads may remove it: a number closed twice may be another file's
+        """Close the descriptors, kill everything in the group, and remove it. Safe to repeat."""
+        with self._lock:  # two threads may remove it, and a second close could hit another file
             descriptors = [self.entry, *self.powers.values()]
             self.entry, self.powers = -1, {}
         for descriptor in descriptors:
@@ -114,13 +119,13 @@ class MatchGroup:
 
 
 class MatchGroups:
-    """Where this node makes match groups that no box group holds; found once at start."""
+    """Makes match groups outside of box groups. The place is found once at start."""
 
     def __init__(self, parent: Path, root: Path) -> None:
         self._parent, self._root = parent, root
 
     def create(self, name: str) -> MatchGroup:
-        """A new group; HostFault when the kernel refuses."""
+        """Make a group. Raises HostFault if the kernel refuses."""
         with contextlib.suppress(OSError):
             self._parent.mkdir(exist_ok=True)
         return MatchGroup(self._parent / name)
@@ -131,7 +136,7 @@ class MatchGroups:
 
 
 class BoxGroups:
-    """Where this node may make groups; found once at start."""
+    """Makes box groups. The place is found once at start."""
 
     def __init__(self, version: int, parents: Mapping[str, Path], roots: Sequence[Path]) -> None:
         self._version = version
@@ -139,7 +144,7 @@ class BoxGroups:
         self._roots = roots
 
     def create(self, name: str, memory_mb: int, processes: int, cpus: float) -> BoxGroup:
-        """A new group with these limits; no swap beside the memory."""
+        """Make a group with these limits and no swap."""
         group = BoxGroup({c: parent / name for c, parent in self._parents.items()}, self._version)
         try:
             self._open()
@@ -158,7 +163,7 @@ class BoxGroups:
         return group
 
     def sweep(self) -> None:
-        """Remove every group of this run directory, wherever a node before us was started."""
+        """Remove every group of this run directory, wherever an earlier node was started."""
         (name,) = {parent.name for parent in self._parents.values()}
         for root in self._roots:
             _remove_groups_of_run_dir(root, name)
@@ -173,9 +178,9 @@ class BoxGroups:
 
 
 def set_weight_of_boxes(name: str) -> None:
-    """Give the weight of all boxes to the group that a container engine made below its root.
+    """Set the weight of all boxes on the group that a container engine made below its root.
 
-    Does nothing where this process cannot see that group.
+    Does nothing if this process cannot see that group.
     """
     for mount in _cgroup_mounts().values():
         _set_weight(mount / name)
@@ -189,15 +194,15 @@ def remove_empty_groups(name: str) -> None:
 
 
 def find_box_groups(name: str) -> BoxGroups | None:
-    """A tree in which groups with memory, processes and cpu limits can be made below ``name``.
+    """Find a tree that allows groups with memory, process and CPU limits below ``name``.
 
-    Tried by making one. None when this user may not, or the kernel has none of it.
+    Makes one to try. Returns None if this user may not, or the kernel has no such groups.
     """
     mounts = _cgroup_mounts()
     own = _own_paths()
     candidates = []
     if "unified" in mounts:
-        # Our own group first; one with processes in it cannot have limited children, the root can.
+        # Our own group first. A group with processes cannot have limited children; the root can.
         mount = mounts["unified"]
         for base in dict.fromkeys((mount / own.get("", "/").lstrip("/"), mount)):
             candidates.append(BoxGroups(2, dict.fromkeys(_CONTROLLERS, base / name), [mount]))
@@ -215,7 +220,7 @@ def find_box_groups(name: str) -> BoxGroups | None:
 
 
 def find_match_groups(name: str) -> MatchGroups | None:
-    """A place for match groups below ``name``, tried by making one; None where there is none."""
+    """Find a place for match groups below ``name`` by making one. None if there is none."""
     mount = _cgroup_mounts().get("unified")
     if mount is None:
         return None
@@ -232,8 +237,10 @@ def find_match_groups(name: str) -> MatchGroups | None:
 
 
 def container_folder(container: str, parent: str | None = None) -> Path | None:
-    """The version 2 group of a container: where engines put it by default, or below ``parent``.
-    None when there is none."""
+    """The version 2 group of a container: at the engines' default place, or below ``parent``.
+
+    None if there is none.
+    """
     mount = _cgroup_mounts().get("unified")
     if mount is None:
         return None
@@ -246,7 +253,7 @@ def container_folder(container: str, parent: str | None = None) -> Path | None:
 
 
 def match_group_abilities(groups: MatchGroups | None) -> frozenset[str]:
-    """The names of the descriptors that match groups have here; found out by making one."""
+    """The names of the descriptors that match groups have here. Makes one to find out."""
     if groups is None:
         return frozenset()
     probe = groups.create("probe")
@@ -259,7 +266,9 @@ def match_group_abilities(groups: MatchGroups | None) -> frozenset[str]:
 def _set_weight(folder: Path) -> None:
     for name, weight in (("cpu.weight", _WEIGHT), ("cpu.shares", SHARES)):
         path = folder / name
-        with contextlib.suppress(OSError):  # where the host forbids it, boxes get less of a core
+        with contextlib.suppress(
+            OSError
+        ):  # if the host forbids it, boxes get a smaller share of the cores
             if path.exists():
                 path.write_text(str(weight))
 
@@ -267,7 +276,7 @@ def _set_weight(folder: Path) -> None:
 def _limits(
     version: int, memory: int, processes: int, cpus: float
 ) -> list[tuple[str, str, str, bool]]:
-    """(controller, file, value, whether it must exist), in the order they must be written."""
+    """(controller, file, value, whether it must exist), in the order to write them."""
     quota = str(round(cpus * _PERIOD_MICROSECONDS))
     if version == 2:
         return [
@@ -279,7 +288,7 @@ def _limits(
     return [
         ("memory", "memory.limit_in_bytes", str(memory), True),
         ("memory", "memory.memsw.limit_in_bytes", str(memory), False),
-        # Version 2 counts it as memory. Version 1 counts it apart, without a limit.
+        # Version 2 counts it as memory. Version 1 counts it separately, without a limit.
         ("memory", "memory.kmem.tcp.limit_in_bytes", str(TCP_BYTES), False),
         ("pids", "pids.max", str(processes), True),
         ("cpu", "cpu.cfs_period_us", str(_PERIOD_MICROSECONDS), True),
@@ -312,11 +321,11 @@ def _own_paths() -> dict[str, str]:
 
 
 def _open_readable(path: Path, flags: int) -> int:
-    """A descriptor of a group's file that can really be read, where it is for reading."""
+    """Open a group's file. If it is opened for reading, check that a read works."""
     descriptor = os.open(path, flags | os.O_CLOEXEC)
     try:
         if flags == os.O_RDONLY:
-            os.pread(descriptor, 1, 0)  # without psi the file is there and answers EOPNOTSUPP
+            os.pread(descriptor, 1, 0)  # without psi the file exists and a read gives EOPNOTSUPP
     except OSError:
         os.close(descriptor)
         raise
@@ -324,7 +333,10 @@ def _open_readable(path: Path, flags: int) -> int:
 
 
 def _remove_group(folder: Path) -> None:
-    """Kill whatever is in the group and those below it, and remove them; HostFault if it stays."""
+    """Kill everything in the group and its child groups, and remove them.
+
+    Raises HostFault if the group stays.
+    """
     deadline = time.monotonic() + _KILL_SECONDS
     with contextlib.suppress(OSError):
         for inner in [path for path in folder.iterdir() if path.is_dir()]:

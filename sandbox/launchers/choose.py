@@ -16,9 +16,9 @@ CHOICES = ("auto", "docker", "bubblewrap", "process")
 
 
 def remove_leftovers(name: str, run_dir: Path, state_dir: Path, say: Say) -> None:
-    """Remove whatever a dead node of this run directory has left; what is not here is passed over.
+    """Remove what a dead node of this run directory left. Skips launchers that are not installed.
 
-    The caller holds the run directory's lock.
+    The caller has the run directory's lock.
     """
     for each in ("docker", "bubblewrap") if name == "auto" else (name,):
         try:
@@ -37,15 +37,15 @@ def choose_launcher(
     *,
     runtime: str = "",
 ) -> tuple[Launcher, dict[str, str]]:
-    """The launcher of this name, and the digest of each profile in ``names`` made ready for it.
+    """Return the launcher of this name, and the digest of each prepared profile in ``names``.
 
-    ``auto`` takes Docker where an engine answers and has or can build the images, else bubblewrap,
-    else HostFault says in one line what to type. The process launcher, which isolates nothing, is
-    only ever taken by name. ``runtime`` is the engine's name of the one that its boxes are to have;
-    without an engine there is none, so ``auto`` takes nothing else then.
+    ``auto`` takes Docker if an engine answers and has or can build the images, else bubblewrap.
+    Otherwise it raises HostFault with the command to type. It never takes the process launcher,
+    which isolates nothing. ``runtime`` is the engine's name of a runtime for its boxes. It needs an
+    engine, so ``auto`` then takes only Docker.
     """
     if runtime and name not in ("auto", "docker"):
-        raise HostFault(f"runtime: {name} has none; {runtime!r} is for the launcher docker")
+        raise HostFault(f"runtime: {name} has none; use the launcher docker for {runtime!r}")
     if runtime:
         name = "docker"
     wanted = ("docker", "bubblewrap") if name == "auto" else (name,)
@@ -75,7 +75,7 @@ TRY = "To see what this machine refuses, type: bwrap --unshare-all --ro-bind / /
 def _make_launcher(
     name: str, run_dir: Path, state_dir: Path, say: Say, runtime: str = ""
 ) -> Launcher:
-    # Imported here: Docker's library is only needed where it is used, and neither side needs both.
+    # Imported here: each launcher needs only its own libraries.
     if name == "docker":
         from sandbox.launchers.docker import DockerLauncher
 
@@ -93,10 +93,10 @@ def _make_launcher(
 
 
 def probe_launcher(kind: Launcher, profile: str) -> None:
-    """Start one box and remove it: what cannot work here is said now and not in a match."""
+    """Start one box and remove it, so that a failure shows now and not in a match."""
     from sandbox.launchers import supervisor_client
 
-    name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start just now
+    name = f"probe-{secrets.token_hex(4)}"  # another node of this engine may start at the same time
     box = kind.start(BoxSpec(name, profiles.get_profile(profile), PROBE_MB, 0))
     try:
         supervisor_client.set_up_box(box)

@@ -1,7 +1,7 @@
-"""The rows of the attack table that hold less, by the lack that weakens them.
+"""The attacks that this project defends less well if a machine lacks something, by lack.
 
-This is the one list: launchers say it at start, ``peck doctor`` prints it, docs/security shows it,
-and a test as an ordinary user compares it with what a node says of itself.
+This is the only list. Launchers print it at start, ``peck doctor`` prints it and docs/security
+shows it. A test as an ordinary user compares it with what a node reports.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ GVISOR = "gVisor"
 
 @dataclass(frozen=True)
 class DegradedRow:
-    """One attack that is held by less than the full wall."""
+    """One attack against which the defence is weaker."""
 
     attack: str
     """The row's name in the tables of docs/security/attacks.md."""
     costs: str
-    """What such an agent can do here that it cannot elsewhere, and what still bounds it."""
+    """What such an agent can do here but not elsewhere, and what still limits it."""
     remedy: str
-    """One line that ends it."""
+    """One line that cures it."""
 
     @property
     def sentence(self) -> str:
-        """What a node says of itself."""
+        """The sentence that a node prints."""
         return f"{self.attack}: {self.costs}"
 
 
@@ -46,100 +46,99 @@ _PSI = "start the kernel with the boot parameter psi=1"
 _SHARED_UID = (
     DegradedRow(
         "marks",
-        "nobody can prove a box clean whose one uid is everybody's, so each match starts a box of "
-        "its own and the start is paid every time",
+        "all processes of a box have one uid, so the box cannot be checked after a match; each "
+        "match starts a new box and waits for the start",
         _AS_ROOT,
     ),
     DegradedRow(
         "kills",
-        "the agent shares the uid of its box's own programs and can end its box, which is its own "
-        "loss: the seat forfeits and no other match is touched",
+        "the agent shares the uid of its box's own programs and can end its box; then its seat "
+        "forfeits and no other match is affected",
         _AS_ROOT,
     ),
     DegradedRow(
         "inodes",
-        "scratch is bounded in bytes and not in inodes; it goes with the box after the match",
+        "scratch has a limit on bytes but not on inodes; the box is deleted after the match",
         _AS_ROOT,
     ),
 )
 _NO_LIMITS = (
     DegradedRow(
         "memory",
-        "private memory is bounded per process and not per agent, shared memory and nameless "
-        "files hardly at all: one agent can press the whole host, until the kernel ends its box",
+        "private memory has a limit per process, not per agent; shared memory and nameless files "
+        "have hardly any. One agent can fill the host's memory until the kernel ends its box",
         _DELEGATE,
     ),
     DegradedRow(
         "forks",
-        "processes are bounded per uid and not per box; kernels before 5.14 count all boxes of "
-        "this user together, so that one box can leave another none",
+        "processes have a limit per uid, not per box; kernels before 5.14 count all boxes of this "
+        "user together, so one box can use up the limit of another",
         _DELEGATE,
     ),
     DegradedRow(
         "cpu",
-        "cpu is not bounded: threads take every core from matches beside, and are charged as wall "
-        "time only where no match group counts them",
+        "cpu has no limit: threads can take every core from other matches; without a match group "
+        "they are charged only wall time",
         _DELEGATE,
     ),
 )
 _NO_PRESSURE = DegradedRow(
     "fairness",
-    "waiting for a core is not forgiven: the charge is wall time, and where a canary of the node "
-    "was late too a timeout makes the match void, at most twice",
+    "waiting for a core is not forgiven: the charge is wall time. If the node was late too, a "
+    "timeout voids the match, at most twice",
     _TREE,
 )
 _NO_WAITING = DegradedRow(
     _NO_PRESSURE.attack,
-    "waiting for a core is charged, and whether a timeout stands is judged by cpu time and a "
-    "canary of the node",
+    "waiting for a core is charged. A timeout stands only by cpu time, or if the node was not late",
     _PSI,
 )
 _NO_MATCH_GROUP = (
     DegradedRow(
         "pondering",
-        "a match's processes cannot be frozen, so off-turn cpu goes unseen and unstopped",
+        "a match's processes cannot be frozen, so off-turn cpu is neither measured nor stopped",
         _TREE,
     ),
     _NO_PRESSURE,
 )
 _UNSEEN_LOSSES = DegradedRow(
     "fairness",
-    "nobody sees when a hypervisor takes a core away: it is charged to the agent that ran on it, "
-    "but for what the hypervisor tells, on average over the cores",
+    "cores that a hypervisor takes away are not measured: the agent that ran on the core is "
+    "charged, less what the hypervisor reports on average over the cores",
     "give the node every core and CAP_SYS_NICE (an engine: --cap-add=SYS_NICE; a unit: "
-    "LimitRTPRIO=1), and its control group real time where that is shared out (cpu.rt_runtime_us)",
+    "LimitRTPRIO=1), and real time to its control group if that is limited (cpu.rt_runtime_us)",
 )
 _NOT_OURS = tuple(DegradedRow(row.attack, row.costs, _AS_ROOT) for row in _NO_MATCH_GROUP)
 
-_USUAL_RUNTIME = "use the engine's usual runtime, and have the host's kernel for a wall instead"
+_USUAL_RUNTIME = "use the engine's usual runtime; then only the host's kernel separates boxes"
 _OWN_KERNEL = (
     DegradedRow(
         "forks",
-        "each process costs 8 to 12 MB of its box's memory: a fork bomb ends its box before it is "
-        "refused a process, which is its own loss: the seat forfeits and no other match is touched",
+        "each process costs 8 to 12 MB of its box's memory, so a fork bomb ends its box before it "
+        "reaches the limit of processes. Its seat forfeits and no other match is affected",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "memory",
-        "a memory bomb ends its whole box and not the agent alone, so its log is lost; no other "
-        "match is touched",
+        "a memory bomb ends its whole box, not only the agent, so its log is lost; no other match "
+        "is affected",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "inodes",
-        "scratch is bounded in bytes and not in inodes; its files count as the box's memory",
+        "scratch has a limit on bytes but not on inodes; its files count as the box's memory",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "handles",
-        "timers and queued signals are bounded by the box's memory alone; they are of its own "
-        "kernel, which no other box shares",
+        "only the box's memory limits timers and queued signals; they belong to its own kernel, "
+        "which no other box shares",
         _USUAL_RUNTIME,
     ),
     DegradedRow(
         "secrets",
-        "environments, maps and lists of descriptors of its box's own programs can be read, which "
-        "hold no secret; their memory and their descriptors cannot",
+        "the agent can read environments, maps and lists of descriptors of its box's own programs, "
+        "which contain no secret; it cannot read their memory or use their descriptors",
         _USUAL_RUNTIME,
     ),
     *(DegradedRow(row.attack, row.costs, _USUAL_RUNTIME) for row in _NO_MATCH_GROUP),
@@ -154,9 +153,10 @@ DEGRADED: Mapping[str, tuple[DegradedRow, ...]] = {
     NO_STEAL_MONITOR: (_UNSEEN_LOSSES,),
     GVISOR: _OWN_KERNEL,
 }
-"""Rows by lack. ``bubblewrap without root`` is the whole of what an ordinary user goes without who
-has been given no group of the version 2 tree; ``no root`` is a node that may use an engine and
-nothing else; ``gVisor`` is a node whose boxes have that runtime."""
+"""Rows by lack. ``bubblewrap without root`` is an ordinary user without a group of the version 2
+tree. ``no root`` is a node that may only use an engine. ``gVisor`` is a node whose boxes have
+that runtime.
+"""
 
 
 def degraded_rows(
@@ -168,11 +168,12 @@ def degraded_rows(
     pressure: bool,
     steal_monitor: bool,
 ) -> tuple[tuple[str, DegradedRow], ...]:
-    """(lack, row) for each row that is degraded with this launcher, once each.
+    """Return (lack, row) for each degraded row of this launcher, once each.
 
-    ``limits``: groups with memory, processes and cpu can be made. ``match_groups``: so can version
-    2 groups that freeze, kill and count. ``pressure``: these have a readable cpu.pressure.
-    ``steal_monitor``: lost cores are seen, or there is nobody who takes any.
+    - ``limits``: groups with memory, process and CPU limits can be made.
+    - ``match_groups``: version 2 groups that freeze, kill and count can be made.
+    - ``pressure``: such groups have a readable cpu.pressure.
+    - ``steal_monitor``: lost cores are seen, or there is no hypervisor.
     """
     names: list[tuple[str, tuple[DegradedRow, ...]]] = []
     if launcher == "bubblewrap":
@@ -195,18 +196,18 @@ def degraded_rows(
 def missing_protections(
     launcher: str, *, root: bool, limits: bool, powers: Collection[str]
 ) -> tuple[str, ...]:
-    """What a node says of itself, by the descriptors that its match groups have."""
+    """The sentences that a node prints, by the descriptors that its match groups have."""
     rows = degraded_rows(
         launcher,
         root=root,
         limits=limits,
         match_groups={"cpu_stat", "freeze"} <= set(powers),
         pressure="cpu_pressure" in powers,
-        steal_monitor=True,  # the node's own to tell
+        steal_monitor=True,  # the node itself reports this
     )
     return tuple(row.sentence for _, row in rows)
 
 
 def sentences_for_lack(name: str) -> tuple[str, ...]:
-    """What a node says of itself that goes without this."""
+    """The sentences of a node with this lack."""
     return tuple(row.sentence for row in DEGRADED[name])

@@ -1,10 +1,12 @@
-"""Boxes by a Docker engine. Beside ``engine`` the only module that imports ``docker``.
+"""Starts boxes with a Docker engine. Only this module and ``docker_images`` import ``docker``.
 
-Each container is one box: no network, read-only root, no capability but the supervisor's five, no
-new privileges, bounded processes, memory (no swap), cpu and scratch, no shared memory, no log of
-the engine's. What the agent prints never reaches the engine: a flood there would burn the host's
-cpu outside every limit. The only thing mounted is a folder with the socket the supervisor calls
-back on once; the listener is closed before any agent comes in.
+Each container is one box. It has no network, a read-only root, no shared memory and no new
+privileges. Only the supervisor has capabilities: five. Processes, memory (no swap), CPU and scratch
+have limits.
+
+The engine keeps no log. The agent's output never reaches the engine, where a flood would use the
+host's CPU outside every limit. The box calls the node once through a socket in a mounted folder.
+The listener is closed before any agent enters.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _MASKED = (
     *("/sys/module", "/sys/devices/virtual", "/sys/devices/system/node", "/sys/power"),
     "/sys/hypervisor",
 )
-"""What else of the host is not shown. The supervisor reads /sys/fs/cgroup."""
+"""Other host files that boxes do not see. The supervisor reads /sys/fs/cgroup."""
 _TROUBLE = (docker.errors.DockerException, OSError)
 
 
@@ -58,7 +60,7 @@ class _DockerHandle:
 
 
 class DockerLauncher:
-    """Starts boxes through the engine's socket; HostFault at once when no engine answers."""
+    """Starts boxes through the engine's socket. Raises HostFault at once if no engine answers."""
 
     name = "docker"
     reusable = True
@@ -70,7 +72,7 @@ class DockerLauncher:
         self._images: dict[str, str] = {}
         self._lock = threading.Lock()
         self._ours: set[str] = set()
-        """Names of the containers that are started or being started."""
+        """Names of the containers that run or start."""
         self._events = EngineEvents(self._listen, self._remove_strays, _TROUBLE)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
@@ -80,14 +82,16 @@ class DockerLauncher:
         self._runtime = runtimes.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
         self._parent = f"peck-{self._key}" if is_plain else None
-        """The control group of our boxes. With systemd each box is in systemd's own, and has its
-        own weight."""
+        """The control group of our boxes. With systemd each box is in systemd's own group, with
+        its own weight.
+        """
         self._match_groups = cgroups.find_match_groups(f"peck-{self._key}")
         self._powers = cgroups.match_group_abilities(self._match_groups)
 
     def prepare(self, profile: Profile, say: Say) -> str:
-        """The profile's image, built when it is missing; returns its id, with the runtime's name
-        where one was given."""
+        """Build the profile's image if it is missing. Returns its id, with the runtime's name if
+        one was given.
+        """
         if profile.gpu and not self.gpus():
             raise gpu.no_gpu_fault(profile.name)
         image = docker_images.find_image(self._engine, profile)
@@ -99,17 +103,17 @@ class DockerLauncher:
         return self._runtime.digest(image)
 
     def has(self, profile: Profile) -> bool:
-        """Whether its image is built, and the engine has a GPU where one is needed."""
+        """Whether its image is built, and the engine has a GPU if one is needed."""
         if profile.gpu and not self.gpus():
             return False
         return docker_images.find_image(self._engine, profile) is not None
 
     def gpus(self) -> tuple[gpu.Gpu, ...]:
-        """Those the engine can give to a container."""
+        """The GPUs that the engine can give to a container."""
         return () if self._runtime.is_gvisor else gpu.gpus_of_engine(self._info)
 
     def start(self, spec: BoxSpec) -> Box:
-        """A container whose supervisor has called back on its socket."""
+        """Start a container and wait until its supervisor has called back on its socket."""
         self._events.begin()
         epoch = self._events.epoch()
         folder = self._boxes / spec.name
@@ -152,25 +156,25 @@ class DockerLauncher:
             box.group.remove()
 
     def oom_kills(self, box: Box) -> int:
-        """1 once the engine has told of any; it is not asked, and tells a moment late.
+        """1 once the engine has reported any kill. The report may be a moment late.
 
         The supervisor counts inside its container, which is enough while it lives.
         """
         handle: _DockerHandle = box.handle
         told = self._events.out_of_memory(handle.container)
         if self._runtime.is_gvisor and not told:
-            # A box that dies as a whole takes the telling along now and then; nothing else kills it
-            # but a hand on the host.
+            # A box that dies as a whole sometimes loses the report. Otherwise only somebody on the
+            # host kills it.
             told = self._events.was_killed(handle.container)
             told = told and not self._events.killed_by_request(handle.container)
         return int(told)
 
     def lost_by_host(self, box: Box) -> str | None:
-        """The engine went away since the box was started, or somebody killed the supervisor.
+        """The host lost the box if the engine went away, or if somebody killed the supervisor.
 
-        Agents cannot signal it: its uid is another. A kill for memory they can bring about, so
-        where one was told of the loss is theirs. In gVisor such a kill takes the whole box and is
-        not always told: there only one that the engine was asked for is somebody else's.
+        Agents cannot signal the supervisor, because its uid is another. They can cause a kill for
+        memory, so a reported kill is theirs. In gVisor such a kill takes the whole box and is not
+        always reported. So there only a kill through the engine is somebody else's.
         """
         handle: _DockerHandle = box.handle
         if base.has_hung_up(box):
@@ -189,12 +193,12 @@ class DockerLauncher:
         return None
 
     def usable(self, box: Box) -> bool:
-        """Whether the engine that started it has been there ever since."""
+        """Whether the engine that started the box has been there ever since."""
         handle: _DockerHandle = box.handle
         return self._events.is_current_epoch(handle.epoch)
 
     def sweep(self) -> None:
-        """Remove containers and folders of this run directory."""
+        """Remove the containers and folders of this run directory."""
         try:
             found = self._engine.api.containers(
                 all=True, quiet=True, filters={"label": f"{RUN_LABEL}={self._key}"}
@@ -211,11 +215,11 @@ class DockerLauncher:
             cgroups.remove_empty_groups(self._parent)
 
     def close(self) -> None:
-        """Let go of the engine; boxes stay."""
+        """Close the connection to the engine. Boxes stay."""
         self._engine.close()
 
     def lacks(self) -> tuple[str, ...]:
-        """What the engine says it cannot limit, and what it runs without."""
+        """What the engine says it cannot limit, and what it lacks."""
         root = os.geteuid() == 0
         told = degraded.missing_protections(self.name, root=root, limits=True, powers=self._powers)
         if self._runtime.is_gvisor:
@@ -223,9 +227,12 @@ class DockerLauncher:
         return (*engine_lacks(self._info), *told)
 
     def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:
-        """The box's match group: in the container's own group where the tree is one, which keeps
-        the container's limits around it, and in a folder of ours beside version 1 controllers.
-        gVisor's processes are not the host's to put anywhere."""
+        """Make the box's match group.
+
+        On a pure version 2 tree it is inside the container's group and keeps the container's
+        limits. Beside version 1 controllers it is in a folder of ours. gVisor's processes cannot be
+        put into a group.
+        """
         if self._runtime.is_gvisor:
             return None
         if self._info.get("CgroupVersion") == "2":
@@ -236,7 +243,7 @@ class DockerLauncher:
     def _create(self, spec: BoxSpec, folder: Path) -> str:
         overhead_mb = base.overhead_mb(spec.profile) + self._runtime.more_mb
         memory = f"{spec.memory_mb + overhead_mb}m"
-        # Without times of access: a match could leave them behind on files that it may only read.
+        # No access times: a match could leave them on files that it may only read.
         scratch = f"rw,nosuid,nodev,noexec,noatime,mode=1777,size={base.SCRATCH_MB}m"
         bundle = (
             f"rw,nosuid,nodev,exec,noatime,mode=755,size={base.unpacked_limit_mb(spec.memory_mb)}m"
@@ -309,7 +316,9 @@ class DockerLauncher:
         return control
 
     def _remove(self, spec: BoxSpec, container: str | None) -> None:
-        """While the engine is away only the folder goes, the container when it is heard again."""
+        """Remove the box's folder and container. While the engine is away the container stays
+        for later.
+        """
         with contextlib.suppress(*_TROUBLE, EngineAway):
             if container is not None:
                 self._events.forget(container)
@@ -320,7 +329,7 @@ class DockerLauncher:
         shutil.rmtree(self._boxes / spec.name, ignore_errors=True)
 
     def _name(self, spec: BoxSpec) -> str:
-        """Several nodes of one engine may start at the same moment, each with its probe."""
+        """A unique name: several nodes of one engine may start at once, each with its probe."""
         return f"peck-{self._key}-{spec.name}"
 
     def _force_off(self, container: str) -> None:
@@ -334,7 +343,9 @@ class DockerLauncher:
         return events
 
     def _remove_strays(self) -> None:
-        """Containers of ours that nobody holds: they could not be removed while it was away."""
+        """Remove our containers that nobody uses. They could not be removed while the engine was
+        away.
+        """
         label = f"{RUN_LABEL}={self._key}"
         for entry in self._engine.api.containers(all=True, filters={"label": label}):
             names = {name.lstrip("/") for name in entry.get("Names") or ()}
@@ -344,7 +355,7 @@ class DockerLauncher:
                 self._force_off(entry["Id"])
 
     def _answers(self, container: str) -> bool:
-        """Whether the engine can still tell of a container; asked in a match's worst case only."""
+        """Whether the engine can still inspect a container. Used only in a match's worst case."""
         try:
             with contextlib.closing(docker.from_env(timeout=_ANSWER_SECONDS)) as engine:
                 engine.api.inspect_container(container)
@@ -363,7 +374,7 @@ def _file_system_folders() -> list[str]:
 
 
 def describe_engine() -> dict[str, Any]:
-    """The engine's own account of itself; HostFault when none answers."""
+    """The engine's ``info``. Raises HostFault if no engine answers."""
     try:
         engine = docker.from_env(timeout=_ASK_SECONDS)
         with contextlib.closing(engine):
@@ -374,7 +385,7 @@ def describe_engine() -> dict[str, Any]:
 
 
 def engine_lacks(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """What an engine of this account cannot limit, and what it runs without, a sentence each."""
+    """What an engine with this ``info`` cannot limit or lacks, one sentence each."""
     missing = []
     for field, what in (
         ("MemoryLimit", "memory"),

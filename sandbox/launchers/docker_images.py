@@ -1,9 +1,10 @@
-"""Images of boxes in a Docker engine: made, found, listed, pruned. Imports ``docker``.
+"""Makes, finds, lists and removes the images of boxes in a Docker engine. Imports ``docker``.
 
-An image is named by everything that went into it, so a changed lock or program is another image and
-nobody has to remember to build again. Its base is pinned by ``PECK_PYTHON_IMAGE`` and recorded in a
-label. Where the base is neither here nor can be pulled, or its build reaches no index, the image is
-made of this machine's own interpreter by ``docker import``: the same files, no registry.
+An image's name covers everything in it. So a changed lock or program is another image, and nobody
+must remember to rebuild. ``PECK_PYTHON_IMAGE`` pins its base and a label records it.
+
+If the base is missing and cannot be pulled, or its build reaches no index, ``docker import`` makes
+the image from this machine's interpreter. It has the same files and needs no registry.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ _TROUBLE = (docker.errors.DockerException, OSError)
 
 @dataclass(frozen=True)
 class WheelSource:
-    """Where a build takes libraries from besides the usual index, and how much it says."""
+    """Where a build takes libraries from besides the usual index, and how much it prints."""
 
     index_url: str | None = None
     find_links: Path | None = None
     is_loud: bool = False
-    """Tell each step as it is taken."""
+    """Whether to print each step."""
 
 
 @dataclass(frozen=True)
 class BoxImage:
-    """One image of ours."""
+    """One of our images."""
 
     id: str
     tags: tuple[str, ...]
@@ -63,13 +64,15 @@ class BoxImage:
 
 
 def image_tag(profile: Profile) -> str:
-    """The name of the image that the present program wants for this profile."""
+    """The name of the image that the present program needs for this profile."""
     recipe = (_DOCKERFILE.read_bytes(), _ASSEMBLE.read_bytes())
     return f"peck-box-{profile.name}:{profiles.content_digest(profile, *recipe)[:16]}"
 
 
 def find_image(engine: Any, profile: Profile) -> str | None:
-    """The id of the profile's image, None when it is not built. HostFault by the engine's fault."""
+    """The id of the profile's image. None if it is not built. Raises HostFault if the engine
+    fails.
+    """
     tag = image_tag(profile)
     try:
         return str(engine.images.get(tag).id)
@@ -82,26 +85,26 @@ def find_image(engine: Any, profile: Profile) -> str | None:
 def build_image(
     engine: Any, profile: Profile, say: Say, wheels: WheelSource = WheelSource()
 ) -> str:
-    """Make the profile's image anew; returns its id. HostFault says what was tried."""
+    """Build the profile's image again. Returns its id. HostFault says what was tried."""
     tag = image_tag(profile)
     say(f"building image {tag} (once)")
     try:
         base = _base_image(engine, say)
         _build_from_base(engine, profile, tag, base, say, wheels)
     except HostFault as fault:
-        say(f"{fault}; the image is made of this machine's own interpreter instead")
+        say(f"{fault}; this machine's own interpreter is used instead")
         try:
             _import_own_interpreter(engine, profile, tag, say, wheels)
         except HostFault as second:
             raise HostFault(f"image {tag} cannot be built: {fault}; {second}") from None
     found = find_image(engine, profile)
     if found is None:
-        raise HostFault(f"image {tag} was built and is not there")
+        raise HostFault(f"image {tag} was built but cannot be found")
     return found
 
 
 def list_images(engine: Any) -> list[BoxImage]:
-    """Every image of ours, those of earlier programs too."""
+    """List all our images, also those of earlier programs."""
     try:
         found = engine.images.list(filters={"label": BOX_LABEL})
     except _TROUBLE as error:
@@ -119,27 +122,27 @@ def list_images(engine: Any) -> list[BoxImage]:
 
 
 def stale_images(engine: Any) -> list[BoxImage]:
-    """Images of earlier programs, or of other checkouts."""
+    """Images of earlier programs or of other checkouts."""
     wanted = {image_tag(profile) for profile in profiles.PROFILES.values()}
     return [image for image in list_images(engine) if wanted.isdisjoint(image.tags)]
 
 
 def remove_image(engine: Any, image: BoxImage) -> bool:
-    """Remove an image that no container uses; whether it is gone."""
+    """Remove an image that no container uses. Returns whether it is gone."""
     try:
         if engine.containers.list(all=True, filters={"ancestor": image.id}):
             return False
         for name in image.tags or (image.id,):
             engine.images.remove(name)
     except docker.errors.APIError:
-        return False  # taken into use a moment ago
+        return False  # a container has just started to use it
     except _TROUBLE as error:
         raise HostFault(f"image {image.id} cannot be removed: {error}") from None
     return True
 
 
 def _base_image(engine: Any, say: Say) -> Any:
-    """The image that boxes are built from, pulled when it is not here."""
+    """Return the image that boxes are built from. Pulls it if it is missing."""
     name = Settings.read().python_image or BASE
     try:
         return engine.images.get(name)
@@ -151,7 +154,7 @@ def _base_image(engine: Any, say: Say) -> Any:
         return engine.images.pull(name)
     except _TROUBLE as error:
         raise HostFault(
-            f"image {name} is not here and cannot be pulled: {_last_error_line(error)}"
+            f"image {name} is missing and cannot be pulled: {_last_error_line(error)}"
         ) from None
 
 
@@ -201,7 +204,7 @@ def _build_from_base(
 def _import_own_interpreter(
     engine: Any, profile: Profile, tag: str, say: Say, wheels: WheelSource
 ) -> None:
-    """An image of this machine's own interpreter and what it is linked to."""
+    """Make an image of this machine's own interpreter and the libraries it is linked to."""
     with tempfile.TemporaryDirectory(prefix="peck-image-") as scratch:
         root, packed = Path(scratch) / "root", Path(scratch) / "root.tar"
         root.mkdir()
@@ -257,7 +260,7 @@ def _write_build_context(profile: Profile, held: Mapping[str, Path], context: An
 
 
 def _locked_wheels(profile: Profile, folder: Path | None) -> dict[str, Path]:
-    """Wheels in this folder that the lock allows, by file name."""
+    """The wheels in this folder that the lock allows, by file name."""
     if folder is None:
         return {}
     found = {}
@@ -273,7 +276,7 @@ def _image_labels(profile: Profile, base: str) -> dict[str, str]:
 
 
 def _image_digest(base: Any) -> str:
-    """What a registry calls this image, else the engine's own id of it."""
+    """A registry's digest of this image, or else the engine's own id."""
     digests = base.attrs.get("RepoDigests") or [base.id]
     return str(digests[0])
 

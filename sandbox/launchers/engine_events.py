@@ -1,10 +1,9 @@
-"""Listening to a container engine: who of ours died of what, and whether it is the same engine.
+"""Listens to a container engine: how our containers died, and whether the engine restarted.
 
-An engine that is restarted takes its containers with it, and may answer again before anybody has
-noticed that it was away. So one thread holds the engine's stream of events for as long as we live.
-Every break of the stream begins a new *epoch*; a box remembers the epoch it was started in, and one
-of an earlier epoch was the engine's to lose. No agent can break the stream: nothing an agent writes
-reaches the engine.
+A restarted engine takes its containers with it. It may answer again before anybody notices. So one
+thread reads the engine's stream of events all the time. Every break of the stream begins a new
+*epoch*. A box remembers the epoch of its start. If that epoch is over, the engine lost the box. No
+agent can break the stream, because nothing an agent writes reaches the engine.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from sandbox.errors import EngineAway
 
 EVENTS = ("die", "kill", "oom")
 FIRST_SECONDS = 20.0
-"""How long a started listener may take to hear the engine."""
+"""How long a new listener may take to hear the engine."""
 PAUSE_SECONDS = 0.25
 OOM_SECONDS = 2.0
-"""A kill for memory is told before the death it caused; this much later at the most."""
+"""The report of a kill for memory may come this much later than the death."""
 FROM_OUTSIDE = frozenset(128 + number for number in (1, 2, 9, 15))
 """Exit codes of a process ended by SIGHUP, SIGINT, SIGKILL or SIGTERM."""
 
@@ -36,10 +35,11 @@ class _ContainerEnd:
 
 
 class EngineEvents:
-    """Hears the engine for one launcher. Methods may be called from several threads.
+    """Listens to the engine for one launcher. Several threads may call its methods.
 
-    ``listen`` opens the stream of events (it may hang while the engine comes up); ``heard`` is
-    called each time it has; ``trouble`` are the exceptions either may raise when the engine goes.
+    ``listen`` opens the stream of events and may hang while the engine starts. ``heard`` is called
+    each time the stream opens. ``trouble`` are the exceptions that either raises when the engine
+    goes away.
     """
 
     def __init__(
@@ -58,28 +58,28 @@ class EngineEvents:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Listen from now on; EngineAway when nothing is heard in time. Does nothing again."""
+        """Start to listen. Raises EngineAway if nothing is heard in time. Safe to repeat."""
         with self._changed:
             if self._thread is not None:
                 return
             self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
             self._thread.start()
             if not self._changed.wait_for(lambda: self._hears, FIRST_SECONDS):
-                raise EngineAway("the engine's events cannot be heard")
+                raise EngineAway("the engine's events cannot be read")
 
     def epoch(self) -> int:
-        """The number of the present epoch; EngineAway while nothing is heard."""
+        """The number of the present epoch. Raises EngineAway while nothing is heard."""
         with self._changed:
             if not self._hears:
                 raise EngineAway("the engine is away")
             return self._epoch
 
     def is_current_epoch(self, epoch: int) -> bool:
-        """Whether this epoch has not ended."""
+        """Whether this epoch is still the present one."""
         return self._epoch == epoch
 
     def follow(self, container: str) -> None:
-        """Keep what is heard of this container until ``forget``."""
+        """Keep the events of this container until ``forget``."""
         with self._changed:
             self._fates[container] = _ContainerEnd()
 
@@ -94,14 +94,14 @@ class EngineEvents:
             return fate is not None and fate.out_of_memory
 
     def wait_until_dead(self, container: str, epoch: int, seconds: float) -> bool:
-        """Wait until the container is heard to have died, or the epoch has ended."""
+        """Wait until the container's death is reported or the epoch has ended."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: self._epoch != epoch or self._fate(container).dead, seconds
             )
 
     def killed_from_outside(self, container: str) -> bool:
-        """Whether it died by a signal, and not because its memory was used up."""
+        """Whether it died by a signal and not for its memory."""
         with self._changed:
             fate = self._fate(container)
             if fate.exit_code not in FROM_OUTSIDE:
@@ -109,12 +109,12 @@ class EngineEvents:
             return not self._changed.wait_for(lambda: fate.out_of_memory, OOM_SECONDS)
 
     def killed_by_request(self, container: str) -> bool:
-        """Whether somebody told the engine to kill it: no agent can."""
+        """Whether somebody asked the engine to kill it. No agent can."""
         with self._changed:
             return self._fate(container).by_request
 
     def was_killed(self, container: str) -> bool:
-        """Whether SIGKILL ended it, by whomever."""
+        """Whether SIGKILL ended it, whoever sent it."""
         with self._changed:
             return self._fate(container).exit_code == 128 + 9
 
@@ -132,7 +132,7 @@ class EngineEvents:
                 for event in events:
                     self._note(event)
             except self._trouble:
-                pass  # it ends as a stream that was closed does
+                pass  # the thread ends as after a closed stream
             with self._changed:
                 if self._hears:
                     self._hears = False

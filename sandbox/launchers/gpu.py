@@ -1,8 +1,8 @@
-"""GPUs of this machine: found in CDI files or through the engine, one whole GPU or slice to a box.
+"""Finds this machine's GPUs in CDI files or through the engine, and gives each box one.
 
-Nothing is guessed: what a box needs of a GPU stands in the vendor's CDI file (device nodes, driver
-libraries), written by ``nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json``. Only
-JSON is read; of a YAML file ``gpu_lacks`` says so. Never checked on a real GPU. Source: the
+A box gets one whole GPU or one slice. The vendor's CDI file lists what it needs: device nodes and
+driver libraries. ``nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json`` writes it.
+Only JSON is read; ``gpu_lacks`` reports YAML files. Never tested on a real GPU. Source: the
 Container Device Interface specification.
 """
 
@@ -24,7 +24,7 @@ ADVICE = (
     " nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json"
 )
 _EVERYTHING = "all"
-"""The CDI device that stands for all GPUs at once: nobody's seat."""
+"""The CDI device that means all GPUs at once. No box gets it."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Gpu:
     """
 
     name: str
-    """Qualified: ``nvidia.com/gpu=0``."""
+    """Qualified name: ``nvidia.com/gpu=0``."""
     nodes: tuple[tuple[str, str], ...] = ()
     libraries: tuple[tuple[str, str], ...] = ()
 
     def bubblewrap_options(self) -> list[str]:
-        """Mounts for a box that has no library of the driver's by itself."""
+        """Mounts for a box that has no driver libraries of its own."""
         options = []
         for source, target in self.nodes:
             options += ["--dev-bind", source, target]
@@ -51,12 +51,14 @@ class Gpu:
         return options
 
     def library_folders(self) -> tuple[str, ...]:
-        """Where the libraries lie, in which the box's loader would not look by itself."""
+        """Folders of the libraries, which the box's loader does not search by default."""
         return tuple(dict.fromkeys(os.path.dirname(target) for _, target in self.libraries))
 
     def _links(self) -> Iterator[tuple[str, str]]:
-        """(target, path) of the names by which programs load the libraries, as the host has them
-        beside each: a CDI file leaves these to the engine."""
+        """(target, path) of the names by which programs load the libraries, as on the host.
+
+        A CDI file leaves these links to the engine.
+        """
         targets = {target for _, target in self.libraries}
         for source, target in self.libraries:
             folder, name = os.path.split(target)
@@ -68,7 +70,7 @@ class Gpu:
                     yield name, path
 
     def docker_request(self, info: Mapping[str, Any]) -> dict[str, Any]:
-        """For this GPU alone, in the words of ``docker.types.DeviceRequest``."""
+        """The arguments of ``docker.types.DeviceRequest`` for this GPU alone."""
         if _engine_supports_cdi(info):
             return {"driver": "cdi", "device_ids": [self.name]}
         device = self.name.partition("=")[2]
@@ -76,7 +78,7 @@ class Gpu:
 
 
 class GpuPool:
-    """Who has which GPU: a box takes one for its life. Safe to call from several threads."""
+    """Tracks which box has which GPU. A box takes one for its life. Thread-safe."""
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         self._lock = threading.Lock()
@@ -88,28 +90,28 @@ class GpuPool:
 
     @property
     def free(self) -> int:
-        """How many nobody has at this moment."""
+        """How many GPUs are free at this moment."""
         with self._lock:
             return len(self._free)
 
     def take(self) -> Gpu | None:
-        """One that nobody has; None when all are taken."""
+        """Take a free GPU; None if all are taken."""
         with self._lock:
             return self._free.pop(0) if self._free else None
 
     def give_back(self, gpu: Gpu) -> None:
-        """After its box is gone, so that nothing of it is left on the device. Safe to repeat."""
+        """Give a GPU back after its box is gone, so that nothing remains on it. Safe to repeat."""
         with self._lock:
             if gpu in self._known and gpu not in self._free:
                 self._free.append(gpu)
 
 
 def find_gpus(folders: Iterable[Path] = SPEC_FOLDERS) -> tuple[Gpu, ...]:
-    """Every GPU that the CDI files name, once each. HostFault names a file that cannot be read."""
+    """Every GPU of the CDI files, once each. HostFault names a file that cannot be read."""
     found: dict[frozenset[str], Gpu] = {}
     for path in _cdi_files(folders, ".json"):
         for one in _read_cdi_file(path):
-            # The same GPU has a name by number and one by UUID; a slice shares its parent's nodes
+            # The same GPU has a name by number and one by UUID. A slice shares its parent's nodes
             # and has some of its own.
             found.setdefault(frozenset(source for source, _ in one.nodes), one)
     return tuple(found.values())
@@ -122,7 +124,7 @@ def gpus_of_engine(
     if _engine_supports_cdi(info):
         ids = [str(one.get("ID")) for one in info.get("DiscoveredDevices") or ()]
         named = [one for one in ids if "/gpu=" in one and not one.endswith(f"={_EVERYTHING}")]
-        # By number where there are numbers: the list has each GPU by its UUID too.
+        # Prefer names by number: the list has each GPU by its UUID too.
         numbered = [one for one in named if one.partition("=")[2].replace(":", "").isdigit()]
         return find_gpus(folders) or tuple(Gpu(one) for one in numbered or named)
     if "nvidia" in (info.get("Runtimes") or {}):
@@ -132,13 +134,13 @@ def gpus_of_engine(
 
 
 def gpu_lacks(folders: Iterable[Path] = SPEC_FOLDERS, dev: Path = Path("/dev")) -> tuple[str, ...]:
-    """Why a machine that has a GPU cannot give it to a box; nothing where there is none to give."""
+    """Why a machine's GPU cannot be given to a box. Empty if there is no GPU."""
     folders = tuple(folders)
     if not any(dev.glob("nvidia[0-9]*")) or any(_cdi_files(folders, ".json")):
         return ()
     if any(_cdi_files(folders, ".yaml")) or any(_cdi_files(folders, ".yml")):
-        return (f"there is a GPU and its CDI file is YAML, which is not read here; {ADVICE}",)
-    return (f"there is a GPU and no CDI file says what a box needs of it; {ADVICE}",)
+        return (f"the CDI file of this machine's GPU is YAML, but only JSON is read; {ADVICE}",)
+    return (f"this machine has a GPU but no CDI file that describes it; {ADVICE}",)
 
 
 def no_gpu_fault(profile: str) -> HostFault:
@@ -147,7 +149,7 @@ def no_gpu_fault(profile: str) -> HostFault:
 
 
 def _cdi_files(folders: Iterable[Path], suffix: str) -> list[Path]:
-    """Files of the later folders come first: the specification lets them win."""
+    """CDI files, later folders first: the specification gives them priority."""
     folders = tuple(folders)
     return [path for folder in reversed(folders) for path in sorted(folder.glob(f"*{suffix}"))]
 
@@ -174,7 +176,7 @@ def _gpu_from_cdi(name: str, shared: Mapping[str, Any], own: Mapping[str, Any]) 
         for node in edits.get("deviceNodes") or ():
             nodes[str(node["path"])] = str(node.get("hostPath") or node["path"])
         for mount in edits.get("mounts") or ():
-            # Programs, sockets and firmware stay outside: an agent needs the libraries alone.
+            # Leave out programs, sockets and firmware: an agent needs only the libraries.
             if ".so" in os.path.basename(mount["hostPath"]):
                 libraries[str(mount["containerPath"])] = str(mount["hostPath"])
     return Gpu(

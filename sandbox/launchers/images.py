@@ -1,8 +1,7 @@
-"""The profiles of a node, built by hand.
+"""Command line for the profiles of a node.
 
 ``python -m sandbox.launchers.images build --profile torch`` builds a profile that nodes do not
-build by themselves; ``list`` tells what is built here, ``prune_images`` removes images of earlier
-programs.
+build on their own. ``list`` shows what is built here. ``prune`` removes images of earlier programs.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ LAUNCHERS = ("docker", "bubblewrap")
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """One profile as one launcher has it."""
+    """One profile and its state with one launcher."""
 
     profile: str
     launcher: str
     built: bool
     where: str
-    """The image's id or the libraries' folder; else what is missing, in words."""
+    """The image's id or the libraries' folder. If missing, what is missing, in words."""
     base: str | None = None
     size_bytes: int | None = None
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0; 1 with one line on stderr when something cannot be had."""
+    """Run the command. Returns 0, or 1 with one line on stderr if something fails."""
     options = _parse_arguments(arguments)
     try:
         rows = options.act(options)
@@ -57,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def build_profiles(options: argparse.Namespace) -> list[ProfileRow]:
-    """Build each profile asked for, whether it is there already or not."""
+    """Build each requested profile, even if it exists."""
     launcher = options.launcher
     if launcher == "auto":
         launcher = "docker" if _engine_or_none() is not None else "bubblewrap"
@@ -81,7 +80,7 @@ def list_profiles(options: argparse.Namespace) -> list[ProfileRow]:
 
 
 def prune_images(options: argparse.Namespace) -> list[ProfileRow]:
-    """Images of earlier programs that no container uses are removed."""
+    """Remove images of earlier programs that no container uses."""
     from sandbox.launchers import docker_images
 
     found = _connect_engine()

@@ -1,8 +1,8 @@
-"""Fixed files that replace, in a box, the counters that the whole host shares.
+"""Fixed files that replace host-wide counters in a box.
 
-Two seats could signal through a counter that one box changes and another reads, and each counter
-tells something about the host. In ``/proc`` a box sees its own processes and the files named here;
-in ``/sys`` it sees which processors there are.
+Two seats could signal through a counter that one box changes and another reads. Each counter also
+reveals something about the host. In ``/proc`` a box sees its own processes and the files named
+here. In ``/sys`` it sees which processors exist.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ _SHOWN = (
     *("cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "swaps"),
     *("thread-self", "uptime", "version"),
 )
-"""Names below /proc that every box sees: links into its own processes, files that never change, and
-the fixed files below."""
+"""Names below /proc that every box sees: links into its own processes, files that never change,
+and the fixed files below.
+"""
 _NO_SWAPS = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 _CPU = "/sys/devices/system/cpu"
 DEVICES = "/sys/devices"
@@ -35,7 +36,9 @@ def masked_paths() -> list[str]:
 
 
 def write_files(folder: Path, memory_mb: int) -> Mapping[str, Path]:
-    """The fixed files and folders, by their paths in a box of this memory; made where missing."""
+    """Write the missing fixed files and folders. Returns them by their paths in a box of this
+    memory.
+    """
     contents = _file_contents(memory_mb)
     digest = hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:16]
     home = folder / f"facts-{digest}"

@@ -1,7 +1,7 @@
-"""Boxes that isolate nothing: the same programs as plain processes, for tests of other parts.
+"""Starts boxes that isolate nothing: plain processes with the same programs, for tests.
 
-An agent run by this launcher can do everything its starter can do. It is never chosen by itself,
-and says so at start.
+An agent under this launcher can do everything that its starter can do. The launcher is never chosen
+automatically and warns at start.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROGRAM = "import sys; sys.path.append(sys.argv[1]); from peckbox.supervisor imp
 
 
 class ProcessLauncher:
-    """One process tree per box, nothing more; a box takes one match."""
+    """One process tree per box without isolation. A box plays one match."""
 
     name = "process"
     reusable = False
@@ -31,7 +31,7 @@ class ProcessLauncher:
         self._run_dir = run_dir
 
     def prepare(self, profile: Profile, say: Say) -> str:
-        """Nothing to be made: the agent sees this interpreter's own libraries."""
+        """Nothing to prepare: the agent sees this interpreter's own libraries."""
         return f"process:{content_digest(profile)}"
 
     def has(self, profile: Profile) -> bool:
@@ -42,11 +42,11 @@ class ProcessLauncher:
         return not profile.gpu and None not in map(importlib.util.find_spec, modules)
 
     def gpus(self) -> tuple[Gpu, ...]:
-        """None: there is no box to give one to."""
+        """Always empty: these boxes get no GPU."""
         return ()
 
     def start(self, spec: BoxSpec) -> Box:
-        """A supervisor as our child, its files in a folder of its own."""
+        """Start a supervisor as our child, with its files in its own folder."""
         folder = self._run_dir / spec.name
         agent_dir = folder / "agent"
         agent_dir.mkdir(parents=True)
@@ -73,7 +73,7 @@ class ProcessLauncher:
         return Box(spec, ours, setup, process)
 
     def stop(self, box: Box) -> None:
-        """End the supervisor, whose child was ended with the match, and remove the folder."""
+        """End the supervisor and remove the folder. The match's end has ended its child."""
         box.hang_up()
         process: subprocess.Popen[bytes] = box.handle
         try:
@@ -84,20 +84,22 @@ class ProcessLauncher:
         shutil.rmtree(self._run_dir / box.spec.name, ignore_errors=True)
 
     def oom_kills(self, box: Box) -> int:
-        """Not seen without a cgroup."""
+        """Always 0: without a cgroup nobody counts."""
         return 0
 
     def lost_by_host(self, box: Box) -> str | None:
-        """An agent can do anything here, so it is never the host."""
+        """Always None: an agent can do anything here, so the host is never to blame."""
         return None
 
     def usable(self, box: Box) -> bool:
-        """Always: no engine stands behind it."""
+        """Always true: no engine is involved."""
         return True
 
     def sweep(self) -> None:
-        """Processes of a dead node end with its connections; folders go with the next match."""
+        """Nothing: processes of a dead node end with its connections, folders with the next
+        match.
+        """
 
     def lacks(self) -> tuple[str, ...]:
-        """Everything."""
+        """The lack of all isolation."""
         return ("no isolation at all: agents run as this user with its files and its network",)

@@ -1,7 +1,7 @@
-"""The engine's runtime for boxes: the usual one, or gVisor, whose boxes have a kernel of their own.
+"""The engine's runtime for boxes: the usual one or gVisor, whose boxes have their own kernel.
 
-In gVisor a box's processes are none of the host's. So no match group can hold them, some limits do
-not exist there, and its own threads and memory count as the box's.
+In gVisor the host does not see a box's processes. So no match group can hold them, some limits do
+not exist, and gVisor's own threads and memory count as the box's.
 """
 
 from __future__ import annotations
@@ -15,49 +15,50 @@ from sandbox.errors import HostFault
 
 GVISOR = "runsc"
 SOCKETS = "--host-uds=open"
-"""Without it no box can call its node back."""
+"""Without this option no box can call its node back."""
 SNIPPET = (
     '{"runtimes": {"runsc": {"path": "/usr/bin/runsc", '
     '"runtimeArgs": ["--host-uds=open", "--network=none"]}}}'
 )
-"""Boxes go without a network in any case; said here too, the runtime does not set one up, which
-packages of 2022 cannot on newer kernels."""
+"""Boxes never have a network. With this option the runtime sets none up, which fails with
+packages of 2022 on newer kernels.
+"""
 REMEDY = f"install gVisor, put {SNIPPET} into /etc/docker/daemon.json and restart the engine"
 USE = f"python -m sandbox.node --launcher docker --runtime {GVISOR}, or PECK_NODE_RUNTIME={GVISOR}"
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """What boxes are started with, and what follows from it."""
+    """The runtime that boxes start with, and its consequences."""
 
     name: str = ""
-    """The engine's name of it; empty for the engine's default."""
+    """The engine's name of the runtime. Empty for the engine's default."""
     is_gvisor: bool = False
 
     @property
     def more_processes(self) -> int:
-        """Processes and threads of the runtime's own that count as the box's.
+        """The runtime's own processes and threads that count as the box's.
 
-        gVisor's are about 75 at rest, and 7 for each process of an agent, which has 44 at most.
+        gVisor has about 75 at rest, and 7 for each process of an agent, which has 44 at most.
         """
         return 960 if self.is_gvisor else 0
 
     @property
     def more_mb(self) -> int:
-        """Memory of the runtime's own that counts as the box's.
+        """The runtime's own memory that counts as the box's.
 
-        gVisor's is 30 to 40 MB at rest, and 8 to 12 for each further process of an agent (less than
-        one elsewhere). This is enough for seven of them beside all of the agent's own.
+        gVisor takes 30 to 40 MB at rest, and 8 to 12 MB for each further process of an agent (other
+        runtimes less than 1). This is enough for seven of them beside all of the agent's own.
         """
         return 128 if self.is_gvisor else 0
 
     def limits(self, limits: Mapping[str, int]) -> dict[str, int]:
-        """Those that processes in its boxes can be given."""
+        """The limits that processes in its boxes can have."""
         refused = ("MSGQUEUE", "SIGPENDING", "NICE", "RTPRIO") if self.is_gvisor else ()
         return {name: value for name, value in limits.items() if name not in refused}
 
     def digest(self, image: str) -> str:
-        """What a match records: the image, and the runtime where one was named."""
+        """What a match records: the image, and the runtime if one was named."""
         return f"{image}+{self.name}" if self.name else image
 
 
@@ -65,9 +66,9 @@ USUAL = Runtime()
 
 
 def find_runtime(info: Mapping[str, Any], name: str) -> Runtime:
-    """The runtime of this name in an engine's account of itself.
+    """Return the runtime of this name from the engine's ``info``.
 
-    HostFault, with what to do, when the engine does not know it or it cannot hold our boxes.
+    Raises HostFault, with what to do, if the engine does not know it or it cannot run our boxes.
     """
     if not name:
         return USUAL
@@ -84,9 +85,9 @@ def find_runtime(info: Mapping[str, Any], name: str) -> Runtime:
 
 
 def misses_socket_option(entry: object) -> bool:
-    """Whether an engine's entry of gVisor says how it is run, and not so that boxes can call back.
+    """Whether an engine's entry of gVisor shows that boxes cannot call back.
 
-    Newer engines may keep that in a file of their own; then only a box that is started tells.
+    Newer engines may keep the options in a file of their own. Then only a started box shows it.
     """
     if not isinstance(entry, Mapping) or not entry.get("path"):
         return False

@@ -1,7 +1,7 @@
-"""The node's side of the conversation with a box's supervisor, one function per operation.
+"""The node's side of the protocol with a box's supervisor, one function per operation.
 
-Every function takes a deadline of the monotonic clock and raises HostFault when the box does not
-answer as it should; such a box must be thrown away.
+Every function takes a deadline of the monotonic clock. It raises HostFault if the box does not
+answer correctly; the caller must then throw the box away.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sandbox.launchers.base import Box
 START_CPU_SECONDS = 60.0
 START_SECONDS = 600.0
 LOOK_MS = 250
-"""Between two looks at what a starting box has used."""
+"""Pause between two looks at what a starting box has used."""
 _CHUNK = 1 << 18
 _SO_PASSRIGHTS = 83
-"""Of asm-generic/socket.h: 0 refuses descriptors, whose closing could hold up the receiver."""
+"""From asm-generic/socket.h: 0 refuses descriptors, whose closing could delay the receiver."""
 
 
 @dataclass(frozen=True)
 class MatchEnd:
-    """The supervisor's report of a match's end; the log is [step, stdout, stderr] per step."""
+    """The supervisor's report of a match's end. The log is [step, stdout, stderr] per step."""
 
     exit_code: int | None
     signal: int | None
@@ -41,10 +41,10 @@ class MatchEnd:
 def set_up_box(
     box: Box, cpu_seconds: float = START_CPU_SECONDS, seconds: float = START_SECONDS
 ) -> None:
-    """Send the box its setup; returns when its zygote has imported the profile's libraries.
+    """Send the box its setup. Returns when its zygote has imported the profile's libraries.
 
-    A start is limited to ``cpu_seconds``, so a busy machine delays it but does not fail it.
-    ``seconds`` of wall time limit a start that sleeps.
+    ``cpu_seconds`` limits a start, so a busy machine delays it but does not fail it. ``seconds`` of
+    wall time limit a start that sleeps.
     """
     entry = () if box.group is None else (box.group.entry,)
     deadline = time.monotonic() + seconds
@@ -61,18 +61,18 @@ def set_up_box(
 
 @dataclass(frozen=True)
 class BoundBox:
-    """What the box answers after it has unpacked its submission."""
+    """The box's answer after it has unpacked its submission."""
 
     unpacked_bytes: int
     """Memory of the box that the unpacked bundle occupies."""
     takes_one_match: bool
-    """Whether the box must end after its first match, since its agent's network keeps marks."""
+    """Whether the box must end after its first match because its network keeps traces."""
 
 
 def bind_submission(box: Box, bundle: int, size: int, deadline: float) -> BoundBox:
     """Give the box its submission for life.
 
-    BundleRefused when the archive breaks a rule.
+    Raises BundleRefused if the archive breaks a rule.
     """
     with _translate_errors("bind"):
         with _new_connection(box) as theirs:
@@ -96,16 +96,16 @@ def bind_submission(box: Box, bundle: int, size: int, deadline: float) -> BoundB
 
 @dataclass(frozen=True)
 class PreforkedChild:
-    """A hardened child that waits for the referee: the worker's descriptors of it."""
+    """A hardened child that waits for the referee, as the worker's descriptors."""
 
     agent: socket.socket
-    """The worker's end of its connection, one packet a frame."""
+    """The worker's end of its connection, one packet per frame."""
     schedstat: int | None
     """Its ``/proc/PID/schedstat``, opened by the zygote."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still waits; it has nothing to say before it is asked."""
+        """Whether it still waits. It sends nothing before its first question."""
         try:
             self.agent.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -115,14 +115,14 @@ class PreforkedChild:
         return False
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         self.agent.close()
         if self.schedstat is not None:
             os.close(self.schedstat)
 
 
 def take_preforked_child(box: Box, deadline: float) -> PreforkedChild:
-    """The child that the box pre-forked after its bundle came in, or after the last match."""
+    """Return the child that the box pre-forked after its bundle or its last match."""
     with _translate_errors("forking ahead"):
         answer, fds = wire.receive_frame(box.control, max_fds=1, deadline=deadline)
     try:
@@ -133,14 +133,17 @@ def take_preforked_child(box: Box, deadline: float) -> PreforkedChild:
 
 
 def announce_match(box: Box, deadline: float) -> None:
-    """Tell the box that its pre-forked child plays from now on; not answered."""
+    """Tell the box that its pre-forked child plays from now on. The box does not answer."""
     with _translate_errors("play"):
         wire.send_frame(box.control, {"op": "play"}, deadline=deadline)
 
 
 def request_end(box: Box, closed: bool, again: bool, deadline: float) -> None:
-    """Ask for the match's end; ``closed`` says that the child seems to have ended by itself,
-    ``again`` that another pre-forked child is wanted afterwards."""
+    """Ask for the match's end.
+
+    ``closed`` says that the child seems to have ended itself. ``again`` asks for another pre-forked
+    child.
+    """
     if box.group is not None:
         box.group.thaw()
     with _translate_errors("end"):
@@ -153,7 +156,7 @@ def request_end(box: Box, closed: bool, again: bool, deadline: float) -> None:
 
 
 def receive_end(box: Box, deadline: float) -> MatchEnd:
-    """The report that answers :func:`request_end`: killed, swept and proven."""
+    """Return the report that answers :func:`request_end`, after the box's cleanup and check."""
     with _translate_errors("end"):
         answer, _ = wire.receive_frame(box.control, deadline=deadline)
     _expect_operation(answer, "ended")
@@ -166,11 +169,11 @@ def receive_end(box: Box, deadline: float) -> MatchEnd:
             clean=answer["clean"] is True,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise HostFault(f"the box's report is not understood: {error!r}") from None
+        raise HostFault(f"the box's report cannot be read: {error!r}") from None
 
 
 def _await_first_answer(box: Box, cpu_seconds: float, deadline: float) -> None:
-    """Return when the box has answered or ended; WireError when it took too long."""
+    """Return when the box has answered or ended. Raises WireError if it took too long."""
     poll = select.poll()
     poll.register(box.control, select.POLLIN)
     while not poll.poll(LOOK_MS):
@@ -181,11 +184,10 @@ def _await_first_answer(box: Box, cpu_seconds: float, deadline: float) -> None:
 
 
 def _new_connection(box: Box) -> socket.socket:
-    """The agent's end of a new connection, for the child that the box will pre-fork; the box's
-    record keeps the worker's end.
+    """Make a connection for the child that the box will pre-fork. Returns the agent's end.
 
-    It is made here and goes in, because a box with a kernel of its own can take a descriptor and
-    cannot give one.
+    The box's record keeps the worker's end. The node makes the connection because a box with its
+    own kernel can receive a descriptor but cannot send one.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.suppress(OSError):  # kernels before 6.16; the box's filter forbids it too

@@ -1,8 +1,8 @@
-"""Copies of the shared libraries of this machine that a bubblewrap box needs.
+"""Copies the shared libraries of this machine that a bubblewrap box needs.
 
-These are the libraries that the interpreter and its standard library load, as the loader finds
-them, and those that wheels and compiled programs expect of any machine. An agent sees nothing else
-of ``/usr/lib``. Boxes use copies so that they share no pages of memory with the host's programs.
+These are the libraries that the interpreter and its standard library load, and those that wheels
+and compiled programs expect of any machine. An agent sees nothing else of ``/usr/lib``. Boxes use
+copies so that they share no memory pages with the host's programs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LIBC = re.compile(r"libc\.so\.\d+")
 
 
 def copy_libraries(state_dir: Path, program: str, stdlib: str) -> Path:
-    """The folder with the copies, each at its path below it; made if it is missing.
+    """Return the folder with the copies, each at its path below it. Makes it if it is missing.
 
     Raises HostFault if the libraries cannot be found.
     """

@@ -1,6 +1,6 @@
-"""The worker's side of a match; ``peck run`` plays with it too.
+"""The worker's side of a match. ``peck run`` uses it too.
 
-``attempt.play`` plays a whole match: ``lineup`` and ``loans`` borrow boxes, ``pairs`` plays one or
-two episodes, ``referee`` plays one. ``clock`` has the allowances, ``charge`` what a move costs,
-``seat`` asks one agent within its deadline.
+``attempt.play`` plays a whole match. ``seat_loans`` and ``loans`` borrow boxes. ``mirrored_pairs``
+plays one or two episodes and ``referee`` plays one. ``clock`` has the allowances, ``move_cost`` the
+cost of a move. ``seat`` asks one agent within its deadline.
 """

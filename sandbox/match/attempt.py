@@ -1,4 +1,4 @@
-"""Plays a whole match: borrows boxes for each episode, has it refereed, gives the boxes back."""
+"""Plays a whole match: borrows boxes for each episode, plays it and gives the boxes back."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
 
 BORROW_SECONDS: Final = 60.0
-"""How long a match waits for its boxes. A later box still starts, and the next attempt uses it."""
+"""How long a match waits for its boxes. The next attempt uses a box that comes later."""
 WAITING_SECONDS: Final = 600.0
-"""How much waiting for a core the seats of a match are forgiven together, in all its episodes.
+"""Most waiting for a core that is forgiven in a match, over all seats and episodes.
 
-All time of a match is charged to a seat, forgiven to one, or our own. What is charged ends with the
-clock's allowances (``longest_seconds``), what is forgiven ends here, and OWN_SECONDS are ours:
-so no agent can drag a match to ``stop_after_seconds``, which would make it the host's fault and
-void. A seat that has used up its share, by putting itself last in the run queue of a busy node or
-by bad luck, is charged by the wall from then on. With the longest clock a season may have, an hour,
-a match still ends before the deadlines of the scheduler.
+All time of a match is charged to a seat, forgiven to a seat, or our own. Each part has a limit:
+``longest_seconds``, this number and OWN_SECONDS. So no agent can drag a match to
+``stop_after_seconds``, which would void it as the host's fault.
+
+A seat that has used up its share pays wall time from then on. Even with the longest clock of a
+season, an hour, the match ends before the scheduler's deadlines.
 """
 OWN_SECONDS: Final = 60.0
 FORGIVING_ATTEMPTS: Final = 2
-"""A node late in so many attempts will be late again: then the time-out stands."""
+"""Attempts that a late node may void. After that a time-out stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is played."""
+    """One attempt at a match: what to play."""
 
     game: Game[Any]
     configuration: Mapping[str, Json]
@@ -44,12 +44,12 @@ class Attempt:
     number: int
     """1 for the first attempt at this match."""
     needs_everybody: bool
-    """Whether the match is played only if every remote agent answers before its first episode."""
+    """Whether to play only if every remote agent answers before the first episode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lenders:
-    """Who lends the boxes, and how many seats may think at the same time on their host."""
+    """The sockets of the lending daemons, and how many seats may think at a time on their host."""
 
     node_socket: Path
     remote_socket: Path | None
@@ -57,9 +57,9 @@ class Lenders:
 
 
 def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
-    """The result of the match, and the loans that it was played with.
+    """Play the match. Returns its result and all its loans.
 
-    Raises SeatsAway, and what `borrow_seats` and `referee.play` raise.
+    Raises SeatsAway, and the errors of `borrow_seats` and `referee.play`.
     """
     game, seats = attempt.game, len(attempt.lineup)
     steps = game.longest(attempt.configuration)
@@ -71,8 +71,8 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
         asked = [attempt.lineup[member] for member in seated]
         node, remote = lenders.node_socket, lenders.remote_socket
         with borrow_seats(node, asked, BORROW_SECONDS, remote) as lent:
-            # An owner who saw the first episode of a pair must not undo it by staying away from
-            # the second: an agent that is away then loses, as one that goes silent in a game does.
+            # Only before the first episode: an owner who has seen it must not undo the pair by
+            # leaving. In the second episode an unreachable agent loses.
             if attempt.needs_everybody and not loans:
                 _refuse_away(seated, lent)
             loans.extend(loan for loan in lent if isinstance(loan, Loan))
@@ -92,7 +92,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
 
 
 def _refuse_away(seated: Sequence[int], lent: Sequence[Loan | BundleRefused]) -> None:
-    """Raises SeatsAway where a remote agent does not answer."""
+    """Raise SeatsAway if a remote agent does not answer."""
     away = {
         member: one.reason
         for member, one in zip(seated, lent, strict=True)

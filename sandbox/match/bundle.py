@@ -1,7 +1,7 @@
-"""From a path on one's own machine to the bytes of a bundle, as an upload would hold them.
+"""Turns a local path into the bytes of a bundle, as an upload would hold them.
 
-A file goes as it is. A folder becomes a ``.tar.gz`` whose bytes depend only on the names, contents
-and execute permissions of its files. Archives are not opened here, only inside a box.
+A file stays as it is. A folder becomes a ``.tar.gz``. Its bytes depend only on the names, contents
+and execute permissions of its files. Archives are opened only inside a box.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final
 from sandbox.errors import SandboxError
 
 ENTRIES: Final = ("main.py", "peck.json")
-"""One of them lies at the root of a bundle: what is executed, or what names a program."""
+"""A bundle has one of these at its root: the file to execute, or the file that names a program."""
 LARGEST_BYTES: Final = 256 * 1024 * 1024
-"""Most bytes of a file, or of a folder's files together."""
+"""Most bytes of a file, or of all files of a folder."""
 LEFT_OUT: Final = {"__pycache__", ".git", ".venv", ".mypy_cache", ".ipynb_checkpoints"}
 """Files and folders of these names are not packed."""
 _MAGIC: Final = (b"\x1f\x8b", b"PK")
@@ -31,13 +31,13 @@ _EXPECTED: Final = (
 
 
 class BundleError(SandboxError):
-    """This path cannot be an agent; the message names it and says what to give instead."""
+    """The path cannot be an agent. The message names it and says what to give instead."""
 
 
 def prepare_bundle(path: Path, scratch: Path) -> Path:
-    """The file to lend or to upload for ``path``; written under ``scratch`` when it is a folder.
+    """Return the file to lend or to upload for ``path``.
 
-    Raises BundleError.
+    A folder's archive is written under ``scratch``. Raises BundleError.
     """
     try:
         kind = path.stat().st_mode
@@ -53,7 +53,7 @@ def prepare_bundle(path: Path, scratch: Path) -> Path:
 
 
 def bundle_file_names(folder: Path) -> list[str]:
-    """Names of the files that the folder's bundle holds. Raises BundleError."""
+    """Return the names of the files in the folder's bundle. Raises BundleError."""
     return sorted(name for name, _ in _bundle_files(folder, os.path.realpath(folder), ""))
 
 
@@ -74,7 +74,7 @@ def _check_bundle(path: Path) -> Path:
 def _pack_folder(folder: Path, scratch: Path) -> Path:
     if not any((folder / name).is_file() for name in ENTRIES):
         raise BundleError(f"{folder}: the folder has no {' and no '.join(ENTRIES)}; {_EXPECTED}")
-    # The folder's own name is not part of the bytes, so equal folders have equal digests.
+    # The folder's name is not part of the bytes, so equal folders have equal digests.
     packed = scratch / f"bundle-{len(os.listdir(scratch))}.tar.gz"
     total = 0
     with (
@@ -96,8 +96,11 @@ def _pack_folder(folder: Path, scratch: Path) -> Path:
 
 
 def _bundle_files(folder: Path, root: str, prefix: str) -> Iterator[tuple[str, Path]]:
-    """Regular files with their names in the archive. ``root`` is the real path of the folder that
-    is packed. Raises BundleError for an entry that a bundle cannot hold."""
+    """Yield the regular files with their names in the archive.
+
+    ``root`` is the real path of the packed folder. Raises BundleError for an entry that a bundle
+    cannot hold.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name in LEFT_OUT:
@@ -117,7 +120,7 @@ def _bundle_files(folder: Path, root: str, prefix: str) -> Iterator[tuple[str, P
 
 
 def _resolve_link(path: str, root: str) -> Path:
-    """The file that a link names, which is packed in the place of the link."""
+    """Return the target of a link. The bundle holds the target instead of the link."""
     target = os.path.realpath(path)
     if os.path.commonpath((target, root)) != root:
         raise BundleError(

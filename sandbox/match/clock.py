@@ -1,9 +1,11 @@
-"""What a seat may use of time, and what is left of it: the arithmetic of the field, in seconds.
+"""The time control: free time for each answer, and a bank for each episode. All in seconds.
 
-Each answer has an allowance; what goes over it is drawn from a bank that lasts the episode. The
-rule is the one of kaggle-environments (``core.py``): over = max(0, charge - act_seconds); the seat
-is out when over is strictly greater than what the bank holds, and over is deducted all the same,
-so that a seat that ran out shows a negative bank.
+Time above the free time comes from the bank. The rule follows kaggle-environments (``core.py``)::
+
+    over = max(0, charge - act_seconds)
+
+The seat times out when ``over`` is greater than the bank. ``over`` is deducted even then, so the
+bank of such a seat is negative.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ LONGEST_SECONDS: Final = 86_400.0
 
 
 class ClockError(ValueError):
-    """A clock's field is unknown, of the wrong type, or out of range; the message names it."""
+    """A field of the clock is unknown, has a wrong type or is out of range.
+
+    The message names the field.
+    """
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"clock.{field}: {message}")
@@ -26,23 +31,24 @@ class ClockError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time control of a season. All durations in seconds of charged time."""
+    """The time control of a season, in seconds of charged time."""
 
     act_seconds: float = 1.0
-    """Free at every answer."""
+    """Free time of each answer."""
     bank_seconds: float = 60.0
-    """What answers may go over that, together, in one episode."""
+    """Bank of one episode, for time above the free time."""
     increment_seconds: float = 0.0
-    """Put back into the bank after each answer in time, up to ``bank_seconds``."""
+    """Added to the bank after each answer in time, up to ``bank_seconds``."""
     load: Literal["first_move", "own"] = "first_move"
-    """Where the agent's file is executed: inside the first answer and on its clock (Kaggle), or
-    before it under ``load_seconds``."""
+    """When the agent's file is executed: within the first answer and on its clock, as on Kaggle, or
+    before it under ``load_seconds``.
+    """
     load_seconds: float = 30.0
-    """From the start message to the child's word that it is ready; not from the bank."""
+    """Time from the start message to the child's ``ready``. It costs no bank."""
 
     @classmethod
     def from_json(cls, value: object) -> Clock:
-        """The clock written in a season's row; fields not named keep their defaults.
+        """Read the clock of a season's row. Missing fields get their defaults.
 
         Raises ClockError naming the field.
         """
@@ -61,17 +67,16 @@ class Clock:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The clock as the row holds it, every field named."""
+        """Return the clock for a season's row, with every field."""
         return asdict(self)
 
     def longest_seconds(self, steps: int, seats: int, max_parallel_seats: int) -> float:
-        """How long a match can last while every seat keeps to this clock and none waits for a core.
+        """The longest duration of a match whose seats keep to this clock and never wait for a core.
 
-        Seats load and are asked in groups of ``max_parallel_seats``, and those that were quick so
-        far in one more, so the allowances of the groups add up; each seat spends its bank in a
-        group of its own at worst. Half a minute is added for our own work, and 5 s for each seat
-        for the second looks before it is called late, all of a match's together. What is forgiven
-        comes on top: it is bounded for each seat by what ``referee.play`` is told.
+        Seats load and answer in groups of ``max_parallel_seats``; quick seats form one more group.
+        The allowances of the groups add up. At worst each seat spends its bank in its own group.
+        Our own work adds 30 s, and the checks before a time-out 5 s a seat. Forgiven waiting comes
+        on top; ``referee.play`` limits it.
         """
         chunks = math.ceil(seats / max(1, max_parallel_seats))
         groups = min(seats, chunks + 1)
@@ -111,7 +116,7 @@ def _parse_load(value: Mapping[Any, Any]) -> Literal["first_move", "own"]:
 
 @dataclass(frozen=True, slots=True)
 class TimeCharge:
-    """What one answer cost: ``seconds`` in all, what the bank held before and holds now."""
+    """The cost of one answer: ``seconds`` in all, and the bank before and after it."""
 
     seconds: float
     bank_before_seconds: float
@@ -131,7 +136,7 @@ class TimeBank:
         self.left_seconds = clock.bank_seconds
 
     def charge(self, seconds: float) -> TimeCharge:
-        """Deduct an answer that took ``seconds`` (not negative) and say whether it was too long."""
+        """Deduct an answer of ``seconds`` (not negative) and say whether it was too long."""
         before = self.left_seconds
         over = max(0.0, seconds - self._act_seconds)
         self.left_seconds = before - over
@@ -141,23 +146,23 @@ class TimeBank:
         return TimeCharge(seconds, before, self.left_seconds, timed_out)
 
     def draw(self, seconds: float) -> TimeCharge:
-        """Deduct time used between two answers, of which nothing is free."""
+        """Deduct time used between two answers. None of it is free."""
         before = self.left_seconds
         self.left_seconds = before - seconds
         return TimeCharge(seconds, before, self.left_seconds, timed_out=seconds > before)
 
     def forgive(self) -> None:
-        """After a time-out that costs an answer and not the seat: what it was over is not owed."""
+        """Clear the debt of a time-out that costs only the answer."""
         self.left_seconds = max(0.0, self.left_seconds)
 
     def deadline(self, started: float) -> float:
-        """The last moment, on the clock of ``started``, at which an answer is still in time.
+        """The last moment, on the clock of ``started``, for an answer in time.
 
-        Absolute: it covers the write of the question and the read of the whole answer.
+        It covers writing the question and reading the whole answer.
         """
         return started + self._act_seconds + max(0.0, self.left_seconds)
 
     def shown(self) -> float | int:
-        """What the agent is told: whole seconds as an integer, as Kaggle shows them."""
+        """The bank as the agent sees it. Whole seconds are an integer, as on Kaggle."""
         left = self.left_seconds
         return int(left) if left == int(left) else left

@@ -1,12 +1,12 @@
-"""What the kernel says one seat's processes used and waited for, read from outside the box.
+"""Reads from outside the box how much CPU time a seat used and how long it waited for a core.
 
-The node opens the files of the group that holds a match's child and its descendants, and lends
-their descriptors with the seat; an open descriptor is all the power there is over that one group.
-Times are running totals in seconds since the group was made.
+The node opens files of the control group of a match's child. It lends their descriptors with the
+seat. They give the worker power over this one group only. Times are totals in seconds since the
+group was made.
 
-A group that is gone (the box was removed under the match) has nothing more to tell: its totals
-stand still, freezing and killing it do nothing, and ``is_gone`` says so. Nothing is raised, because
-the seat's connection is closed as well, and that is where its end is judged.
+If the group is gone, because its box was removed, ``is_gone`` is true. Then the totals stay as they
+are, and freezing or killing does nothing. Nothing is raised, because the seat's connection is
+closed too and the referee judges that.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ _OWN_SCHEDSTAT: Final = "/proc/thread-self/schedstat"
 
 
 class CpuMeter:
-    """One seat's group; owns the descriptors it was given, by name: ``cpu_stat``,
-    ``cpu_pressure``, ``freeze``, ``kill`` (files of the group), ``schedstat`` (of the main thread
-    of the match's child) and ``lost`` (the node's steal monitor). Any of them may be missing."""
+    """The control group of one seat. Owns its descriptors.
+
+    Descriptors by name: ``cpu_stat``, ``cpu_pressure``, ``freeze`` and ``kill`` are files of the
+    group. ``schedstat`` belongs to the main thread of the match's child. ``lost`` comes from the
+    node's steal monitor. Any of them may be missing.
+    """
 
     __slots__ = (
         "_cpu",
@@ -63,23 +66,24 @@ class CpuMeter:
         self._lost_bytes = steal_monitor.losses_size(self._lost) if self._lost >= 0 else 0
         self._cpu_seconds = self._pressure_seconds = self._queue_seconds = 0.0
         self.contended_seconds = 0.0
-        """How long a thread waited while another thread of the group ran, by the last reading of
-        pressure. With one core granted, the group itself causes this wait."""
+        """Time a thread waited while another thread of the group ran, at the last reading of
+        pressure. With one core granted, the group itself causes this wait.
+        """
         self.cpus = cpus
-        """How many cores' time the seat was granted: one second of charge buys as many of cpu."""
+        """Number of cores granted: one second of charge pays for this many seconds of CPU time."""
         self.by_wall = by_wall
-        """Whether its work cannot be seen in cpu time (a GPU's): it is charged by the wall."""
+        """Whether to charge wall time because CPU time does not show the work (GPU)."""
         self.is_frozen = False
         self.is_gone = False
 
     @property
     def has_cpu(self) -> bool:
-        """Whether the seat's cpu time is known."""
+        """Whether the seat's CPU time is known."""
         return self._cpu >= 0
 
     @property
     def can_forgive(self) -> bool:
-        """Whether waiting for a core can be told from sleeping, so that it need not be charged."""
+        """Whether waiting for a core can be told from sleeping, so that it can be forgiven."""
         return self._cpu >= 0 and self._pressure >= 0 and not self.by_wall
 
     @property
@@ -88,8 +92,10 @@ class CpuMeter:
         return self._freeze >= 0
 
     def cpu_seconds(self) -> float:
-        """The cpu time of all processes of the group; what a thread used since the last tick of
-        the core it runs on right now may be missing."""
+        """The CPU time of all processes of the group.
+
+        Time since the last tick of a core that runs a thread right now may be missing.
+        """
         if self._cpu >= 0:
             try:
                 data = os.pread(self._cpu, 64, 0)
@@ -99,8 +105,10 @@ class CpuMeter:
         return self._cpu_seconds
 
     def pressure_seconds(self) -> float:
-        """How long the group's threads could run but none of them had a core: the ``full`` line.
-        Kernels before 5.13 report only how long at least one thread waited."""
+        """How long the group wanted to run and none of its threads had a core: the ``full`` line.
+
+        Kernels before 5.13 report only how long at least one thread waited.
+        """
         if self._pressure >= 0:
             try:
                 some, *full = _TOTAL.findall(os.pread(self._pressure, 256, 0))
@@ -111,39 +119,44 @@ class CpuMeter:
         return self._pressure_seconds
 
     def queue_seconds(self) -> float:
-        """How long the child's main thread stood in the run queue; to the nanosecond, where
-        pressure is only as fine as the kernel's bookkeeping."""
+        """How long the child's main thread stood in the run queue, to the nanosecond.
+
+        Pressure is only as precise as the kernel's bookkeeping.
+        """
         if self._schedstat >= 0:
             try:
                 self._queue_seconds = int(os.pread(self._schedstat, 64, 0).split()[1]) * 1e-9
             except (OSError, ValueError, IndexError):
-                # The main thread has ended, which the group may outlive: it waits no more.
+                # The main thread has ended, so it waits no more. The group may live on.
                 os.close(self._descriptors.pop("schedstat"))
                 self._schedstat = -1
         return self._queue_seconds
 
     def losses(self) -> bytes:
-        """What the node's steal monitor has seen of its cores; see ``steal_monitor.most_lost``."""
+        """The losses that the node's steal monitor saw; see ``steal_monitor.most_lost_seconds``."""
         if self._lost < 0:
             return b""
         return os.pread(self._lost, self._lost_bytes, steal_monitor.OWN_BYTES)
 
     def freeze(self) -> None:
-        """Stop every process of the group where it stands."""
+        """Stop every process of the group."""
         self.is_frozen = self._write(self._freeze, b"1") or self.is_frozen
 
     def thaw(self) -> None:
-        """Let them go on."""
+        """Continue every process of the group."""
         self._write(self._freeze, b"0")
         self.is_frozen = False
 
     def kill(self) -> None:
-        """End every process of the group, a frozen one too. The box's zygote is among them, so
-        this ends the box as well: for a worker that cannot wait for the node."""
+        """Kill every process of the group, frozen or not.
+
+        The box's zygote is one of them, so the box ends too. For a worker that cannot wait for the
+        node.
+        """
         self._write(self._kill, b"1")
 
     def close(self) -> None:
-        """Give the descriptors back; safe to repeat. The totals stay as they were last read."""
+        """Close the descriptors. Safe to repeat. The totals keep their last values."""
         while self._descriptors:
             with contextlib.suppress(OSError):
                 os.close(self._descriptors.popitem()[1])
@@ -164,11 +177,10 @@ _AWAKE_SECONDS: Final = 0.00005
 
 
 class OwnRunQueue:
-    """How long the thread that made this stood in the run queue itself: time by which it saw an
-    answer too late. Always 0 where the kernel does not tell.
+    """How long this thread itself stood in the run queue and so saw an answer too late.
 
-    Of the waits after the question was out only the last one counts: what the thread waited earlier
-    passed while the agent was at work, or waited too, and would be forgiven twice.
+    Always 0 if the kernel does not report it. After the question was sent, only the last wait
+    counts. The agent worked or waited during the earlier ones, so they would be forgiven twice.
     """
 
     __slots__ = ("_asked_at", "_asked_seconds", "_blocked_at", "_blocked_seconds", "_descriptor")
@@ -181,12 +193,12 @@ class OwnRunQueue:
             self._descriptor = -1
 
     def asks(self) -> None:
-        """Before the questions that are asked together."""
+        """Call before a group of questions is sent."""
         self._asked_at = monotonic()
         self._asked_seconds = self._total()
 
     def blocks(self) -> None:
-        """Before each time the thread goes to sleep until something comes."""
+        """Call before each sleep until something arrives."""
         self._blocked_seconds = self._total()
         self._blocked_at = monotonic()
 
@@ -195,18 +207,20 @@ class OwnRunQueue:
         return max(0.0, self._total() - self._asked_seconds)
 
     def waited_seconds(self, started_at: float, until: float) -> float:
-        """By how much of its own waiting the thread saw too late what it sees at ``until``, of a
-        question that began at ``started_at``."""
+        """How much too late, because of its own waiting, the thread saw what it sees at ``until``.
+
+        The question began at ``started_at``.
+        """
         total, after = self._total(), monotonic() - until
         waited = max(0.0, total - self._blocked_seconds - after)
         if until - self._blocked_at - waited < _AWAKE_SECONDS:
-            # It never slept: the answer was there before, perhaps while it waited to come this far.
+            # The thread never slept: the answer was there already.
             outside = started_at - self._asked_at + after
             waited = max(waited, total - self._asked_seconds - outside)
         return waited
 
     def close(self) -> None:
-        """Safe to repeat."""
+        """Close the descriptor. Safe to repeat."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -221,8 +235,10 @@ class OwnRunQueue:
 
 
 class StolenTime:
-    """How long a hypervisor took a core of this machine away as far as it tells, in seconds, as an
-    average over all cores. The kernel counts in steps of 10 ms.
+    """How long the hypervisor took a core away, by its own report: seconds, averaged over all
+    cores.
+
+    The kernel counts in steps of 10 ms.
     """
 
     __slots__ = ("_descriptor", "_read_at", "_seconds")
@@ -235,7 +251,7 @@ class StolenTime:
             self._descriptor = -1
 
     def seconds(self, now: float, most_age_seconds: float = 0.0) -> float:
-        """The running total at ``now`` of the monotonic clock, or so long before it."""
+        """The total at ``now`` of the monotonic clock, at most ``most_age_seconds`` old."""
         if self._descriptor >= 0 and now - self._read_at >= most_age_seconds:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 fields = os.pread(self._descriptor, 256, 0).split(b"\n", 1)[0].split()

@@ -1,7 +1,7 @@
-"""Whether this node was late: a thread that sleeps short steps and writes down how late it woke.
+"""Measures whether this node runs late: a thread sleeps short steps and records late wake-ups.
 
-For nodes whose kernel does not tell who waited for a core. It says nothing about one process, only
-that in some interval even a thread that wanted a core for microseconds had to wait for it.
+It serves nodes whose kernel does not report waiting for a core. It shows only that in some interval
+even an almost idle thread had to wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEPT: Final = 4096
 
 
 class DelayMonitor:
-    """Runs within a ``with`` block, in the process whose node is in doubt."""
+    """Measures within a ``with`` block, in the process whose node is in doubt."""
 
     def __init__(self) -> None:
         self._late: deque[tuple[float, float]] = deque(maxlen=_KEPT)
@@ -27,8 +27,10 @@ class DelayMonitor:
         self._thread = threading.Thread(target=self._run, name="canary", daemon=True)
 
     def lag_seconds(self, since: float) -> float:
-        """The worst lateness seen after ``since`` (of the monotonic clock), a step that is overdue
-        right now included. What happened more than some thousand late steps ago is forgotten."""
+        """The worst delay after ``since`` (monotonic clock), an overdue step included.
+
+        It forgets what happened more than some thousand late steps ago.
+        """
         overdue = monotonic() - self._due_at
         lags = [lag for at, lag in tuple(self._late) if at >= since]
         return max(0.0, overdue, *lags)

@@ -1,9 +1,9 @@
-"""Boxes on loan: how a worker, or ``peck run``, gets agents' processes to play against.
+"""Borrows boxes from the node for the seats of one match.
 
-One call to :func:`borrow_all` gives all seats of one match: the bundles' descriptors go to the node
-daemon, each agent's connected socket comes back with the descriptors of its control group, and from
-then on nothing stands between referee and agents. Loans die with their connection: a worker that
-is killed gives everything back.
+One call to :func:`borrow_all` sends the bundles' descriptors to the node daemon. For each seat the
+node returns the agent's connected socket and the descriptors of its control group. From then on
+referee and agents talk directly. A loan ends with its connection, so a killed worker gives
+everything back.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ __all__ = [
 ]
 
 END_SECONDS = 45.0
-"""How long a loan's end may take before the node counts as gone: more than the node gives to a box
-that an agent holds up, and to the question whose fault it was that a box was lost."""
+"""How long ending a loan may take before the node counts as gone. The node needs less, even for a
+box that an agent blocks and for finding out why a box was lost.
+"""
 ANSWER_SECONDS = 0.5
 CROWD_SECONDS = 0.01
-"""Between two tries to come in while others stand before the node's door."""
+"""Pause before the next try to connect when the node's queue is full."""
 _MOST_FDS = 128
 
 
 class HasFileno(Protocol):
-    """An open file; the caller keeps it open until ``borrow`` has returned."""
+    """An open file. The caller keeps it open until ``borrow`` has returned."""
 
     def fileno(self) -> int: ...
 
@@ -75,10 +76,10 @@ class MoveLog:
 
 @dataclass(frozen=True)
 class Ending:
-    """How the agent's process stood when the loan ended.
+    """How the agent's process ended.
 
-    ``exit_code`` and ``signal`` are None when the process still ran and we ended it. ``clean`` is
-    False when nobody could prove that nothing was left; its box is then thrown away.
+    ``exit_code`` and ``signal`` are None if we ended a running process. ``clean`` is False if the
+    box may hold something left over; then the box is thrown away.
     """
 
     exit_code: int | None
@@ -90,7 +91,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class NodeHello:
-    """What a node says of itself; ``lacks`` are sentences for the operator."""
+    """What a node says of itself. ``lacks`` are sentences for the operator."""
 
     node: str
     launcher: str
@@ -98,14 +99,14 @@ class NodeHello:
     image_digests: Mapping[str, str]
     lacks: tuple[str, ...]
     gpus: int = 0
-    """GPUs, or slices, that it gives to boxes, one each."""
+    """GPUs, or slices of GPUs, for boxes that need one each."""
 
 
 class Loan:
-    """One agent's process for one match; a context manager that gives it back."""
+    """One agent's process for one match. A context manager that gives it back."""
 
     is_remote = False
-    """Whether its agent computes on none of our cores: a remote one."""
+    """Whether the agent runs on its owner's machine."""
 
     def __init__(
         self,
@@ -119,9 +120,9 @@ class Loan:
         is_remote: bool = False,
     ) -> None:
         self.socket = agent
-        """Connected to the process, non-blocking, one packet a frame."""
+        """Socket to the process: non-blocking, one packet per frame."""
         self.meter = meter
-        """What the process used of its cores, and the power to stop it."""
+        """Reads what the process used and can stop it."""
         self.image_digest = image_digest
         self.memory_mb = memory_mb
         self.is_remote = is_remote
@@ -130,14 +131,14 @@ class Loan:
 
     @property
     def node(self) -> str:
-        """The name of the node that lent it."""
+        """The name of the node that lent the process."""
         return self._conversation.node
 
     def end(self) -> Ending:
-        """Kill the process, sweep its box, and say what is left to know. Safe to repeat.
+        """Kill the process, clean its box and return how it ended. Safe to repeat.
 
-        Raises HostFault when the node could not be reached or says the fault was its own: then
-        nothing seen on the socket is the agent's doing.
+        Raises HostFault if the node is unreachable or takes the blame. Then nothing seen on the
+        socket counts against the agent.
         """
         end_all([self])
         ending = self._conversation.endings[self._seat]
@@ -159,7 +160,7 @@ class Loan:
 
 
 class _Conversation:
-    """The connection to the node behind the loans of one match, and how each loan ended."""
+    """The connection to the node for the loans of one match, and how each loan ended."""
 
     def __init__(self, connection: socket.socket, node: str) -> None:
         self.node = node
@@ -169,11 +170,11 @@ class _Conversation:
         self._lock = threading.Lock()
 
     def opened(self, seat: int) -> None:
-        """One more loan hangs on this connection."""
+        """Count one more loan on this connection."""
         self._open.add(seat)
 
     def end(self, agents: Mapping[int, socket.socket]) -> None:
-        """End these seats, by number with their sockets, those that have not ended yet."""
+        """End the seats that have not ended yet, by number with their sockets."""
         with self._lock:
             asked = sorted(self._open & agents.keys())
             if not asked:
@@ -189,7 +190,7 @@ class _Conversation:
                         answer, _ = wire.receive_frame(self._connection, deadline=deadline)
                         self.endings[_seat_from_answer(answer, asked)] = _parse_ending(answer)
             except HostFault as fault:
-                # Whoever has no ending now will not get one: the answers' order is lost.
+                # The order of the answers is lost, so no other seat gets its ending.
                 self._connection.close()
                 for seat in [*asked, *self._open]:
                     self.endings.setdefault(seat, fault)
@@ -199,7 +200,7 @@ class _Conversation:
 
 
 def end_all(loans: Iterable[Loan]) -> None:
-    """End these loans side by side; what came of each is told by its ``end``."""
+    """End these loans in parallel. Each loan's ``end`` returns the result."""
     together: dict[_Conversation, dict[int, Loan]] = {}
     for loan in loans:
         together.setdefault(loan._conversation, {})[loan._seat] = loan
@@ -211,7 +212,7 @@ def end_all(loans: Iterable[Loan]) -> None:
 
 
 def borrow(node_socket: Path, request: SeatRequest, timeout_seconds: float) -> Loan:
-    """A loan for a match of one seat; BundleRefused when its archive broke a rule."""
+    """Borrow for a match of one seat. Raises BundleRefused if the archive broke a rule."""
     (lent,) = borrow_all(node_socket, [request], timeout_seconds)
     if isinstance(lent, BundleRefused):
         raise lent
@@ -221,12 +222,12 @@ def borrow(node_socket: Path, request: SeatRequest, timeout_seconds: float) -> L
 def borrow_all(
     node_socket: Path, requests: Sequence[SeatRequest], timeout_seconds: float
 ) -> tuple[Loan | BundleRefused, ...]:
-    """For each request a process running its bundle's harness, hardened and waiting for ``start``,
-    or the refusal of an archive that broke a rule, or of a remote agent that does not answer.
+    """Borrow a process for each request; it is hardened and waits for ``start``.
 
-    Raises BoxLate when a box could not be had in time, HostFault for other trouble of the node;
-    nothing is lent then. Every loan must be
-    ended, or the process that borrowed must end.
+    Returns a refusal instead of a loan if an archive broke a rule or a remote agent does not
+    answer. Raises BoxLate if a box was not ready in time, HostFault for other trouble of the node.
+    Then nothing is lent. The caller must end every loan; a loan also ends with the caller's
+    process.
     """
     deadline = time.monotonic() + timeout_seconds
     with contextlib.ExitStack() as files, contextlib.ExitStack() as undo:
@@ -234,7 +235,7 @@ def borrow_all(
         connection = undo.enter_context(_connect_to_node(node_socket, deadline))
         with _translate_node_errors("borrowing boxes"):
             seats = [{"profile": one.profile, "memory_mb": one.memory_mb} for one in requests]
-            # A little less than we wait ourselves, so that the node's own reason reaches us.
+            # A little less than our own time-out, so that the node's reason reaches us.
             patience = max(0.1, timeout_seconds - ANSWER_SECONDS)
             message = {"op": "borrow", "seats": seats, "timeout_seconds": patience}
             wire.send_frame(connection, message, tuple(bundles), deadline=deadline)
@@ -259,7 +260,7 @@ def _loans_from_answer(
     requests: Sequence[SeatRequest],
     fds: list[int],
 ) -> tuple[Loan | BundleRefused, ...]:
-    """The loans and refusals of an answer; takes the descriptors out of ``fds`` as it goes."""
+    """Read the loans and refusals of an answer. Takes their descriptors out of ``fds``."""
     lent: list[Loan | BundleRefused] = []
     for number, (seat, request) in enumerate(zip(answer["seats"], requests, strict=True)):
         if seat["op"] == "refused":
@@ -293,9 +294,9 @@ def _loans_from_answer(
 def node_hello(
     node_socket: Path, timeout_seconds: float = 5.0, *, started: int | None = None
 ) -> NodeHello:
-    """What the node at this socket is and lacks; HostFault when none answers.
+    """Ask the node at this socket what it is and lacks. Raises HostFault if none answers.
 
-    With ``started``, the pid of a node's process, only that process or its child may answer: a
+    With ``started``, the pid of a node's process, only this process or its child may answer: a
     predecessor that is still stopping answers at the same socket.
     """
     deadline = time.monotonic() + timeout_seconds
@@ -319,7 +320,7 @@ def node_hello(
 
 
 def _listening_process(connection: socket.socket) -> tuple[int, int]:
-    """Pid of the process that listens at the other end, and of its parent."""
+    """Pid of the process that listens at the other end, and pid of its parent."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     (pid, _, _) = struct.unpack("3i", credentials)
     stat = Path(f"/proc/{pid}/stat").read_text()
@@ -348,7 +349,7 @@ def _connect_to_node(node_socket: Path, deadline: float) -> socket.socket:
             connection.settimeout(max(0.01, deadline - time.monotonic()))
             connection.connect(str(node_socket))
         except OSError as error:
-            # A unix socket does not wait where many stand before it: it says so at once.
+            # A unix socket whose queue is full refuses at once, so wait here.
             if isinstance(error, BlockingIOError) and time.monotonic() < deadline:
                 time.sleep(CROWD_SECONDS)
                 continue
@@ -394,7 +395,7 @@ def _parse_ending(answer: dict[str, Any]) -> Ending | HostFault:
 
 
 def _has_closed(agent: socket.socket) -> bool:
-    """Whether the agent's side has gone; the supervisor then waits a moment for its exit status."""
+    """Whether the agent's side is closed. The supervisor then waits for the exit status."""
     try:
         agent.setblocking(False)
         return agent.recv(1, socket.MSG_PEEK) == b""

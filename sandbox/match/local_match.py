@@ -1,7 +1,7 @@
-"""Matches on one's own machine: the same referee, clock and boxes as the ladder's, no ladder.
+"""Plays matches on the local machine with the ladder's referee, clock and boxes, without a ladder.
 
 Seats rotate over the games of a batch. The first game uses the batch's seed itself, so the seed of
-any match played elsewhere gives that match again; the others use seeds derived from it.
+a match played elsewhere replays it here. The other games use derived seeds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sandbox.match.match_record import PlayedMatch, read_log
 from sandbox.match.seat_loans import borrow_seats
 
 BORROW_SECONDS: Final = 120.0
-"""How long a box may take to come; a cold engine is slow, a warm one needs milliseconds."""
+"""How long a box may take to come. A cold engine is slow; a warm one needs milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class LocalPlan:
     games: int
     seed: bytes
     max_parallel_seats: int = max(1, (os.cpu_count() or 2) - 1)
-    """Agents that think at a time."""
+    """Most agents that think at a time."""
     profile: str = "numpy"
     memory_mb: int = 1024
-    """Of each agent's box."""
+    """Memory of each agent's box."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A short name for each agent, different from the others'."""
+        """A distinct short name for each agent."""
         short = [_short_name(path) for path in self.agents]
         return tuple(
             name if short.count(name) == 1 else f"{name}#{short[: index + 1].count(name)}"
@@ -63,7 +63,7 @@ class LocalResult:
     """One finished game of a batch."""
 
     number: int
-    """1 for the first."""
+    """Number of the game in the batch, from 1."""
     seed: bytes
     lineup: tuple[int, ...]
     """Index of the agent in each seat."""
@@ -73,14 +73,14 @@ class LocalResult:
 
 @dataclass(frozen=True, slots=True)
 class AgentSummary:
-    """One agent over a batch; a shared first place counts as its share of a win."""
+    """One agent's results over a batch. A shared first place counts as a share of a win."""
 
     agent: str
     games: int
     wins: float
     win_rate: float
     win_rate_low: float
-    """Wilson's interval at 95 %."""
+    """Lower end of Wilson's 95 % interval."""
     win_rate_high: float
     mean_placement: float
     faults: int
@@ -88,7 +88,7 @@ class AgentSummary:
 
 
 def prepare_bundles(plan: LocalPlan, scratch: Path) -> list[Path]:
-    """The file to lend for each agent, written under ``scratch`` where it was a folder.
+    """Return the file to lend for each agent. A folder's archive is written under ``scratch``.
 
     Raises BundleError for a path that is no agent.
     """
@@ -101,9 +101,10 @@ def play_games(
     node_socket: Path,
     on_step: Callable[[int, int], None] | None = None,
 ) -> Iterator[LocalResult]:
-    """The games of the plan one after another; ``on_step`` gets the game's number and the step.
+    """Play the games of the plan one after another.
 
-    ``bundles`` are the files that ``prepare_bundles`` gave. Raises HostFault when the node fails.
+    ``on_step`` gets the game's number and the step. ``bundles`` come from ``prepare_bundles``.
+    Raises HostFault if the node fails.
     """
     for number in range(1, plan.games + 1):
         seed = seed_of_game(plan.seed, number)
@@ -124,7 +125,7 @@ def _episode_player(
     node_socket: Path,
     on_step: Callable[[int], None] | None,
 ) -> Callable[[tuple[int, ...]], PlayedMatch]:
-    """What plays one episode of a game, with these of the ``requests`` in its seats."""
+    """Return a function that plays one episode; the ``requests`` it gets fill the seats."""
 
     def play(seated: tuple[int, ...]) -> PlayedMatch:
         asked = [requests[member] for member in seated]
@@ -144,26 +145,26 @@ def _episode_player(
 
 
 def seed_of_game(seed: bytes, number: int) -> bytes:
-    """The seed of a batch's game: its own for the first, derived for the others."""
+    """The seed of a game: the batch's seed for the first game, derived seeds for the others."""
     if number == 1:
         return seed
     return hmac.new(seed, b"episode%d" % number, hashlib.sha256).digest()[: referee.SEED_BYTES]
 
 
 def rotated_seats(agents: int, number: int) -> tuple[int, ...]:
-    """Which agent sits where: in order of the command line first, then moved on by one a game."""
+    """The agent of each seat: in order of the command line first, then shifted by one per game."""
     return tuple((seat + number - 1) % agents for seat in range(agents))
 
 
 def longest_episode_seconds(plan: LocalPlan) -> float:
-    """After this time an episode has hung for a reason that is no agent's."""
+    """An episode that lasts longer hangs, and no agent is to blame."""
     steps = plan.game.longest(plan.configuration)
     waiting = len(plan.agents) * referee.WAITING_SECONDS
     return plan.clock.longest_seconds(steps, len(plan.agents), plan.max_parallel_seats) + waiting
 
 
 def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, Any]:
-    """Write replay and logs, ours and as Kaggle has them; gives the paths by what they are."""
+    """Write the replay and logs, in our format and in Kaggle's. Returns the paths by kind."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"episode-{result.number:04d}"
     replay = folder / f"{stem}.peck-replay.gz"
@@ -191,7 +192,7 @@ def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, 
 
 
 def result_json(result: LocalResult, plan: LocalPlan, files: Mapping[str, Any]) -> dict[str, Any]:
-    """One game as ``peck run --json`` prints it; seats in order."""
+    """One game as ``peck run --json`` prints it, seats in order."""
     return {
         "kind": "game",
         "game": plan.game.name,
@@ -217,7 +218,7 @@ def result_json(result: LocalResult, plan: LocalPlan, files: Mapping[str, Any]) 
 
 
 def summarize_agents(plan: LocalPlan, results: Sequence[LocalResult]) -> tuple[AgentSummary, ...]:
-    """How each agent did over the games played, in order of the command line."""
+    """Summarize each agent's games, in order of the command line."""
     return tuple(_summarize_agent(name, agent, results) for agent, name in enumerate(plan.names))
 
 
@@ -227,7 +228,7 @@ def summary_json(summaries: Sequence[AgentSummary]) -> dict[str, Any]:
 
 
 def wilson_interval(wins: float, games: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a rate; (0, 1) when nothing was played."""
+    """Wilson's 95 % interval of a rate; (0, 1) if nothing was played."""
     if games == 0:
         return 0.0, 1.0
     z = 1.959964
@@ -235,7 +236,7 @@ def wilson_interval(wins: float, games: int) -> tuple[float, float]:
     scale = 1 + z * z / games
     middle = (rate + z * z / (2 * games)) / scale
     half = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games)) / scale
-    # The rate itself bounds both ends, against the last bit of rounding.
+    # Rounding must not move an end past the rate.
     return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
 
 

@@ -1,18 +1,24 @@
-"""What a match leaves behind: the public episode, and each seat's private log.
+"""Records a match: the public episode, and each seat's private log.
 
-The log blob is for the seat's owner alone: gzip of the JSON object ``{"format": "peck-log/1",
+Only the seat's owner sees the log. It is gzip of the JSON object ``{"format": "peck-log/1",
 "moves": [{"step", "wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds",
 "off_turn_seconds", "bank_seconds", "stdout", "stderr"}], "verdict", "reason", "failed_step",
-"traceback", "pardoned"}``. Step 0 is the loading apart from the first answer, if there is anything
-to tell. ``pardoned`` tells of the faults that cost an answer and not the seat, by verdict:
-``times``, and of the first one ``step``, ``reason`` and ``traceback``; older logs lack it.
+"traceback", "pardoned"}``.
 
-The times of a move, so that everybody can check a time-out: ``charged_seconds`` is the larger of
-``cpu_seconds`` (per core granted; null where nobody counted it) and ``wall_seconds`` less
-``pressure_seconds``, which is what was forgiven because the agent or the referee stood waiting for
-a core. ``off_turn_seconds`` was computed before the question and went straight from the bank;
-``bank_seconds`` is what was left after both. Logs written before these were counted have wall and
-charge alone.
+Step 0 is loading on its own, if it printed or cost anything. ``pardoned`` has the faults that cost
+an answer and not the seat, by verdict: ``times``, and ``step``, ``reason`` and ``traceback`` of the
+first. Older logs lack it.
+
+A move's times let everybody check a time-out:
+
+- ``charged_seconds`` is the larger of ``cpu_seconds`` per core granted and ``wall_seconds`` less
+  ``pressure_seconds``.
+- ``cpu_seconds`` is null if nobody measured it.
+- ``pressure_seconds`` is the time forgiven because agent or referee waited for a core.
+- ``off_turn_seconds`` was computed before the question and came from the bank.
+- ``bank_seconds`` is the bank after both.
+
+Older logs have only wall time and charge.
 """
 
 from __future__ import annotations
@@ -32,81 +38,83 @@ from sandbox.match.verdict import SeatFault
 
 LOG_FORMAT: Final = "peck-log/1"
 MOVE_CHARS: Final = 10_000
-"""Most characters of each stream kept of one move."""
+"""Most characters kept of each stream in one move."""
 LOG_CHARS: Final = 1 << 20
-"""Most characters of both streams kept of one seat in one match."""
+"""Most characters kept of one seat's streams in one match."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeatReport:
-    """How one seat came out of a match. Durations in seconds."""
+    """The result of one seat in a match. Durations in seconds."""
 
     placement: int
     reward: float | None
     verdict: Verdict
     reason: str | None
-    """For the owner alone; None for a seat that never failed."""
+    """Why the seat failed, for its owner alone. None for a seat that never failed."""
     failed_step: int | None
-    """1 for the first step, 0 for loading; None for a seat that never failed."""
+    """Step at which the seat failed: 1 is the first, 0 is loading. None for a seat that never
+    failed.
+    """
     charged_seconds: float
-    """All its answers together, and what it computed off turn."""
+    """Charge of all its answers and of its work between moves."""
     max_move_seconds: float
     log: bytes
     """The ``peck-log/1`` blob."""
     statistics: Mapping[str, float] | None = None
-    """What the game says besides, where it says something."""
+    """The game's own statistics of the seat, if it has any."""
     pardoned: Mapping[Verdict, int] = field(default_factory=dict)
-    """How many faults of each kind cost it an answer and not the seat; for the owner alone."""
+    """Number of faults by verdict that cost an answer and not the seat. For the owner alone."""
     answered: bool = True
-    """Whether one of its answers at least was a move, or it was asked for none."""
+    """Whether at least one answer was a move, or the seat was never asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedMatch:
-    """One finished episode, or a mirrored pair of them, and the seats of the first in order."""
+    """One finished episode, or a mirrored pair; the seats are those of the first episode."""
 
     episode: Episode
     seats: tuple[SeatReport, ...]
     mirror: Episode | None = None
-    """The second of a pair, in which everybody sits the other way round."""
+    """The second episode of a pair, with the seats in reverse order."""
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
-        """All of the match."""
+        """All episodes of the match."""
         return (self.episode,) if self.mirror is None else (self.episode, self.mirror)
 
 
 @dataclass(frozen=True, slots=True)
 class SeatAnswer:
-    """One question that a seat was asked and what it cost."""
+    """One question to a seat, and its cost."""
 
     step: int
     cost: MoveCost
     off_turn_seconds: float
-    """Charged for what it computed before it was asked."""
+    """Charge for work before the question."""
     bank_seconds: float
-    """What was left after it."""
+    """Bank after the answer."""
     is_put: bool = True
-    """Whether the child was told it; one that owes an answer, or has no time left, is not."""
+    """Whether the question was sent. A seat that owes an answer or has no time left gets none."""
 
 
 @dataclass(slots=True)
 class Pardons:
-    """Faults of one kind after which a seat played on."""
+    """Faults of one verdict after which a seat played on."""
 
     first: SeatFault
     times: int = 0
 
 
 class SeatRecord:
-    """Collects what one seat was asked; ``answers`` in the order of its questions."""
+    """Collects a seat's questions; ``answers`` has them in order."""
 
     def __init__(self) -> None:
         self.loading = MoveCost(0.0, None, 0.0, 0.0)
         self.answers: list[SeatAnswer] = []
         self.pardoned: dict[Verdict, Pardons] = {}
         self.moved = False
-        """Whether one of the answers was a move."""
+        """Whether at least one answer was a move."""
 
     def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)
@@ -117,7 +125,7 @@ class SeatRecord:
         known.times += 1
 
     def log_blob(self, verdict: Verdict, fault: SeatFault | None, log: Sequence[MoveLog]) -> bytes:
-        """The seat's log; the same bytes for the same content."""
+        """The seat's log. Equal content gives equal bytes."""
         printed = _texts_by_step(log, self.answers)
         moves = [
             {
@@ -154,7 +162,7 @@ class SeatRecord:
 
 
 class EpisodeRecord:
-    """Collects the steps of an episode in the order they were played."""
+    """Collects the steps of an episode in order."""
 
     def __init__(
         self,
@@ -177,7 +185,7 @@ class EpisodeRecord:
         answers: Mapping[int, SeatAnswer],
         chance: Json,
     ) -> None:
-        """One step: what each seat that had to move did, and what those that were asked paid."""
+        """Add one step: each mover's action, and the costs of the seats that were asked."""
         seats = range(self._seats)
         charged = {seat: round(one.cost.charged_seconds, 6) for seat, one in answers.items()}
         banks = {seat: round(answer.bank_seconds, 6) for seat, answer in answers.items()}
@@ -191,7 +199,7 @@ class EpisodeRecord:
         )
 
     def close(self, outcome: Outcome) -> Episode:
-        """The whole episode."""
+        """Return the finished episode."""
         return Episode(
             game=self._game,
             version=self._version,
@@ -207,7 +215,7 @@ class EpisodeRecord:
 
 
 def read_log(blob: bytes) -> dict[str, Any]:
-    """The document of a log blob that :meth:`SeatRecord.log_blob` wrote."""
+    """Read a log blob that :meth:`SeatRecord.log_blob` wrote."""
     document: dict[str, Any] = json.loads(gzip.decompress(blob))
     if document.get("format") != LOG_FORMAT:
         raise ValueError(f"not a {LOG_FORMAT} document")
@@ -233,10 +241,10 @@ def _move_json(move: Json | Verdict) -> Json:
 def _texts_by_step(
     log: Sequence[MoveLog], answers: Sequence[SeatAnswer]
 ) -> dict[int, dict[str, str]]:
-    """What was printed, by step of the episode; the box counts acts that reach it, a step may pass
-    without.
+    """Return the printed text by step of the episode.
 
-    The box keeps the same caps; they are kept again here because it runs beside hostile code.
+    The box counts acts that reach it; the seat may miss a step. The box has the same limits, but it
+    runs beside hostile code, so they are applied again here.
     """
     texts: dict[int, dict[str, str]] = {}
     left = LOG_CHARS

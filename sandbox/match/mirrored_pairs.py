@@ -1,7 +1,7 @@
-"""A match as its game wants it: one episode, or a mirrored pair of two from one start.
+"""Plays a match as its game requires: one episode, or a mirrored pair from one start.
 
-In the second episode of a pair everybody sits the other way round, in a process of its own that
-knows nothing of the first. The pair is one result: by the sum of the rewards over both.
+In the second episode the seats are in reverse order, and each agent has a new process that knows
+nothing of the first. The result of a pair is the sum of the rewards.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sandbox.match.match_record import PlayedMatch, SeatReport, read_log
 
 
 def episodes_per_match(game: Game[Any]) -> int:
-    """How many a match has."""
+    """Number of episodes in a match of this game."""
     return 2 if game.mirrored else 1
 
 
 def seat_order(seats: int, position: int) -> tuple[int, ...]:
-    """Who of the lineup sits in each seat of the match's episode at this position."""
+    """The lineup index of each seat in the episode at this position."""
     lineup = tuple(range(seats))
     return lineup[::-1] if position % 2 else lineup
 
@@ -31,15 +31,17 @@ def seat_order(seats: int, position: int) -> tuple[int, ...]:
 def play_match(
     game: Game[Any], seats: int, episode: Callable[[tuple[int, ...]], PlayedMatch]
 ) -> PlayedMatch:
-    """The match; ``episode`` plays one with these members of the lineup in its seats."""
+    """Play the match. ``episode`` plays one episode with the given lineup indexes in its seats."""
     first, *second = (episode(seat_order(seats, n)) for n in range(episodes_per_match(game)))
     return merge_pair(first, second[0]) if second else first
 
 
 def merge_pair(first: PlayedMatch, second: PlayedMatch) -> PlayedMatch:
-    """Both as one, with the seats of the first. A fault in either is the seat's, the first one
-    counts; an episode that paid a seat nothing for its fault counts as the worst that either paid
-    to anybody, and as 0 where nothing was worse."""
+    """Merge both episodes into one result with the seats of the first.
+
+    A fault in either episode is the seat's fault; the first one counts. An episode that paid
+    nothing for a fault counts as the lowest reward of either episode, at most 0.
+    """
     seats = len(first.seats)
     mirrored = [second.seats[seat] for seat in seat_order(seats, 1)]
     worst = min(0.0, *(seat.reward or 0.0 for seat in (*first.seats, *mirrored)))
@@ -77,7 +79,7 @@ def _merge_seats(one: SeatReport, two: SeatReport, reward: float, placement: int
 
 
 def _merge_logs(one: bytes, two: bytes, verdict: Verdict, *, is_second: bool) -> bytes:
-    """One log: the moves of the second episode say so, as does what ended in it."""
+    """Join the logs of both episodes. Entries of the second episode are marked."""
     first, second = read_log(one), read_log(two)
     moves = [*first["moves"], *({**move, "episode": 1} for move in second["moves"])]
     told = {**second, "failed_episode": 1} if is_second else first

@@ -1,4 +1,4 @@
-"""What a move costs: wall time less the time its agent stood waiting for a core.
+"""Computes what a move costs: wall time less the time its agent waited for a core.
 
 ::
 
@@ -7,24 +7,22 @@
     waited   = max(pressure of the seat's group,
                    time its main thread stood in the run queue - time own threads contended)
 
-all of them over the same interval, from the question's first byte to the read of its answer, and
-not more forgiven than the wall. So a busy node costs an agent nothing, and sleeping costs its full
-time. Only cpu time on several cores at once is charged beyond the wall. Pressure counts while no
-thread of the group has a core, so waiting for another thread of the same agent is not forgiven. Nor
-is waiting that a box of the same match may have caused. Where the kernel does not report who
-waited, or a GPU works unseen, the charge is the wall time.
+All terms cover one interval: from the question's first byte to the read of its answer. ``forgiven``
+is at most the wall time. Without data on waiting, or with a GPU, the charge is the wall time.
 
-A core that a hypervisor takes away stands still in the name of whoever ran on it, in wall and cpu
-time; had the agent stood in the queue, its wait is forgiven already, and nobody can tell the two
-apart. So what was *lost* makes no move late and costs no bank, and makes no other move cheaper: it
-is taken off what a charge has above the time that is free, up to ``SPARED_SECONDS`` in a match.
-Lost is what the core that was gone longest was gone, as the node's steal monitor saw it, or what
-the hypervisor itself says it took of a core, up to twice the cpu time used: the latter is an
-average, and owed to agents at work.
+A core that the hypervisor takes away adds to the wall and CPU time of the agent that ran. This
+*lost* time comes off the part of a charge above the free time, up to ``SPARED_SECONDS`` a match. It
+makes no move late and no other move cheaper.
 
-What a seat computes between its moves is *off turn*. The kernel books the time of a running thread
-at its core's next tick, so the last of a move's own cpu time is often seen only after it; what the
-move's charge has paid for already is not charged again, up to ``TICK_SECONDS``.
+Lost time is the larger of two figures. One is the longest loss of a core that the steal monitor
+saw. The other is the hypervisor's own report, up to twice the CPU time used, because the report is
+an average over cores.
+
+CPU time between a seat's moves is *off turn*. The kernel books CPU time at a core's next tick, so
+the end of a move's own CPU time often appears after the move. So up to ``TICK_SECONDS`` that the
+move's charge has paid for are not charged again.
+
+``docs/architecture/clock.md`` explains the rules.
 """
 
 from __future__ import annotations
@@ -39,38 +37,42 @@ from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue, StolenTime
 from sandbox.match.steal_monitor import most_lost_seconds
 
 OFF_TURN_SECONDS: Final = 0.002
-"""Cpu time between two moves that is nobody's business: garbage, allocators, our own harness."""
+"""CPU time between two moves that is free: garbage collection, allocators, our own harness."""
 TICK_SECONDS: Final = 0.01
 STOLEN_AGE_SECONDS: Final = 0.1
-"""What a hypervisor says is read this often beside quick moves: it costs as much as they."""
+"""Most age of the hypervisor's report in quick moves. A read costs as much as such a move."""
 _STOLEN: Final = StolenTime()
 QUICK_SECONDS: Final = 0.001
-"""Moves shorter than this need no forgiveness: the reads for it would cost as much as they."""
+"""Shorter moves are forgiven nothing: reading the counters would cost as much as the move."""
 SPARED_SECONDS: Final = 0.25
-"""Of what was lost, in one match: more than a machine that is fit for it loses, and too little to
-win by for agents that find a way to make losses."""
+"""Most lost time subtracted in one match.
+
+A fit machine loses less. An agent that finds a way to cause losses cannot win by so little.
+"""
 SENT_SECONDS: Final = 0.0002
-"""A question that takes longer to be written was interrupted."""
+"""If writing a question takes longer, the referee was interrupted."""
 LEAST_MORE_SECONDS: Final = 0.001
 OWN_DOING_SECONDS: Final = 0.1
-"""Of the waiting in one move: a box that has used up its quota of processor time stands still to
-the end of the period, and what it used may lie in the move before."""
+"""Waiting in one move that the agent itself may cause. A box that has used up its CPU quota stops
+to the end of the period, even if it used the quota in the move before.
+"""
 DOUBT_STEP_SECONDS: Final = 0.02
-"""How long a seat that seems late is looked at once more; pressure is booked in steps of 4 ms."""
+"""Time until the next look at a seat that seems late. Pressure is booked in steps of 4 ms."""
 MOST_DOUBT_SECONDS: Final = 5.0
-"""In one match; it is charged, and part of our own work in ``Clock.longest_seconds``."""
+"""Most time for such looks in one match. It is charged, and ``Clock.longest_seconds`` includes it.
+"""
 _CORES: Final = os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
 class MoveCost:
-    """What one move took and what of it is charged, in seconds."""
+    """What one move took and what is charged for it, in seconds."""
 
     wall_seconds: float
     cpu_seconds: float | None
-    """Of all processes of the seat, over all cores; None where nobody counts it."""
+    """CPU time of all processes of the seat, over all cores. None if nobody measured it."""
     waited_seconds: float
-    """What is forgiven of the wall."""
+    """Part of the wall time that is forgiven."""
     charged_seconds: float
 
 
@@ -83,7 +85,7 @@ def compute_move_cost(
     cpus: float,
     patience: float = math.inf,
 ) -> MoveCost:
-    """The charge by the formula above, all in seconds; ``waited`` forgives ``patience`` at most."""
+    """Compute the charge by the formula above, in seconds. At most ``patience`` is forgiven."""
     theirs = min(max(0.0, waited - max(0.0, others_cpu)), max(0.0, patience))
     forgiven = min(wall, theirs + max(0.0, own_wait))
     return MoveCost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
@@ -132,19 +134,22 @@ class MoveCosts:
         *,
         waits_for_host: bool = False,
     ) -> None:
-        """``others`` are the meters of the match's other seats. Once ``patience_seconds`` are
-        forgiven in one episode, the seat's own waiting is not forgiven any more. With
-        ``waits_for_host`` an answer may come later by what such waiting took of the bank before."""
+        """``others`` are the meters of the match's other seats.
+
+        Once ``patience_seconds`` are forgiven in an episode, the seat's waiting is charged. With
+        ``waits_for_host`` an answer may come later, by the bank that such waiting took before.
+        """
         self._meter, self._others, self._own = meter, tuple(others), own
         self.patience_seconds = patience_seconds
         self._waits_for_host = waits_for_host
         self.unforgiven_before_seconds = self._unforgiven_of_bank_seconds = 0.0
-        """What waiting that patience did not cover took of the bank, in the episode's earlier
-        moves: the host's doing, and not the agent's."""
+        """Bank that waiting beyond ``patience_seconds`` took in the episode's earlier moves. The
+        host is to blame.
+        """
         self.unforgiven_now_seconds = 0.0
-        """What was charged for such waiting in the move that is open, or ended last."""
+        """Charge for such waiting in the open move, or in the last one."""
         self.ponders = False
-        """Whether it was seen computing off turn; it is frozen between its moves since."""
+        """Whether the seat computed off turn. If so, it is frozen between its moves."""
         self._was_quick = False
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._contended = 0.0
@@ -157,16 +162,21 @@ class MoveCosts:
         self._paid_cpu: float | None = None
 
     def open(self, now: float, free_seconds: float = 0.0, *, owes: bool = False) -> float:
-        """Before the question, at ``now`` of the monotonic clock; the seconds computed off turn
-        since the last answer that are to be charged. An answer that takes ``free_seconds`` costs
-        nothing of the bank. Whoever ``owes`` an answer was at work on it: nothing was off turn."""
+        """Open a move before its question, at ``now`` of the monotonic clock.
+
+        Returns the off-turn seconds to charge since the last answer. An answer within
+        ``free_seconds`` costs no bank. A seat that ``owes`` an answer worked on it, so it has no
+        off-turn time.
+        """
         meter, off_turn = self._meter, 0.0
         if meter.is_frozen:
             meter.thaw()
         if meter.has_cpu:
             gap_cpu = (now - self._closed_at) * _CORES
             if self._was_quick and self._paid_cpu is not None and gap_cpu < OFF_TURN_SECONDS:
-                self._cpu = self._paid_cpu  # all that all cores can do in the gap is tolerated
+                self._cpu = (
+                    self._paid_cpu
+                )  # Even all cores together can use only a tolerated time in the gap.
             else:
                 self._cpu = meter.cpu_seconds()
                 if self._paid_cpu is not None and not owes:
@@ -193,8 +203,9 @@ class MoveCosts:
         return off_turn
 
     def watch(self) -> None:
-        """While others are asked: a seat that is seen computing is frozen until it is asked. Else
-        one that is out of the game could take the others' cores, and they would pay for the wait.
+        """Freeze a seat that computes while others are asked. Its next question thaws it.
+
+        Without this a seat that is out of the game could take the others' cores.
         """
         meter = self._meter
         if meter.is_frozen or not meter.has_cpu or self._paid_cpu is None:
@@ -204,8 +215,10 @@ class MoveCosts:
             meter.freeze()
 
     def sent(self, started_at: float, now: float) -> None:
-        """The question is out. Where that took long, we stood in the queue ourselves before it was:
-        what the agent neither worked nor waited meanwhile is no time of its own."""
+        """Note that the question is out. If the write took long, the referee waited for a core.
+
+        Time in which the agent neither worked nor waited is then not the agent's.
+        """
         meter = self._meter
         if now - started_at > SENT_SECONDS and meter.can_forgive:
             ours = min(now - started_at, self._own.since_asked_seconds())
@@ -213,7 +226,7 @@ class MoveCosts:
             self._unsent_seconds = max(0.0, ours - theirs)
 
     def cost_so_far(self, started_at: float, now: float) -> MoveCost:
-        """The cost of the move if it ended now; moments on the clock of ``time.monotonic``."""
+        """The cost of the move if it ended now. Moments on the clock of ``time.monotonic``."""
         wall = now - started_at
         meter = self._meter
         cpu = self._used_cpu() if meter.has_cpu else None
@@ -245,7 +258,7 @@ class MoveCosts:
         return self._spared(cost, max(stolen, most_lost_seconds(self._losses, meter.losses())))
 
     def _spared(self, cost: MoveCost, lost: float) -> MoveCost:
-        """The cost less what was lost, as far as it is above the time that is free."""
+        """Subtract the lost time from the part of the cost above the free time."""
         spared = min(lost, self._spare_limit_seconds, cost.charged_seconds - self._free_seconds)
         if spared <= 0:
             return cost
@@ -255,8 +268,7 @@ class MoveCosts:
         return MoveCost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
 
     def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
-        """How long a question that has no answer yet is worth waiting for, before another look;
-        0 when it is late."""
+        """How long to wait for an answer before the next look; 0 if it is late."""
         rest = limit_seconds - self.cost_so_far(started_at, now).charged_seconds
         if self._waits_for_host:
             rest += self.unforgiven_before_seconds
@@ -268,9 +280,8 @@ class MoveCosts:
     def _may_be_waiting(self, now: float) -> bool:
         """Whether the seat may stand in the run queue right now.
 
-        That wait is not in the main thread's count before it ends, and what pressure counts over
-        several cores is an average. But pressure grows while a wait lasts. An answer that comes
-        after such a doubt is judged by its charge like any other.
+        The main thread's count lacks a wait until it ends, and pressure is an average over cores.
+        But pressure grows during a wait. An answer that comes later is judged by its charge.
         """
         if not self._meter.can_forgive or self._doubt_seconds <= 0:
             return False
@@ -283,14 +294,15 @@ class MoveCosts:
         return grows and now - self._doubted_at < self._doubt_seconds
 
     def _doubts_no_more(self, now: float) -> None:
-        """All doubts of a match together are bounded: some games forgive one late answer after the
-        other."""
+        """End a doubt. All doubts of a match share a limit, because some games forgive late
+        answers.
+        """
         if self._doubted_at:
             self._doubt_seconds -= now - self._doubted_at
             self._doubted_at = 0.0
 
     def close(self, started_at: float, now: float) -> MoveCost:
-        """The cost of the move that ended at ``now``; a seat that ponders is frozen."""
+        """Close the move that ended at ``now`` and return its cost. Freezes a seat that ponders."""
         meter, wall = self._meter, now - started_at
         self._doubts_no_more(now)
         self._was_quick = wall < QUICK_SECONDS
@@ -302,7 +314,8 @@ class MoveCosts:
             cost = self.cost_so_far(started_at, now)
             self._spare_limit_seconds -= self._spared_seconds
             self._losses = meter.losses()
-            # Only what made the charge less: who waits by using up its quota pays for that.
+            # Only forgiven waiting counts here. An agent that waits on purpose uses up its
+            # patience.
             lessened = cost.wall_seconds - cost.charged_seconds - self._spared_seconds
             self.patience_seconds -= max(0.0, lessened)
             of_bank = max(0.0, cost.charged_seconds - self._free_seconds)
@@ -311,7 +324,7 @@ class MoveCosts:
             meter.freeze()
         if cost.cpu_seconds is not None:
             paid = self._cpu + max(cost.cpu_seconds, cost.charged_seconds * meter.cpus)
-            # Not more than a tick ahead of what is booked, however many moves were paid ahead.
+            # At most one tick ahead of the booked time, over any number of moves.
             self._paid_cpu = min(paid, self._seen_cpu + TICK_SECONDS)
         self._closed_at = now
         return cost

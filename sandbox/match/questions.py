@@ -1,17 +1,18 @@
-"""Questions to match children and their answers: packets over sockets, on the referee's clock.
+"""Sends questions to match children and reads their answers, on the referee's clock.
 
-The connection is a SOCK_SEQPACKET: one packet is one message, whole or not at all. To the child go
-``start`` and ``act``; back come ``ready``, ``reply`` and ``error``. Before one of them the
-*notices* that the question expects may come, once each: they answer nothing and stop no clock. The
-clock of a question runs from just before its packet is written to just after the answer's is read.
-Its deadline covers both, so a child that reads nothing and one that is silent meet the same end.
-What a child writes while nobody asks it lies before its next answer and is read in that answer's
-place, where it does not carry the question's number: the seat's judge (``seat``) refuses it.
+The connection is a SOCK_SEQPACKET socket, so a message arrives whole or not at all. The child gets
+``start`` and ``act``. It returns ``ready``, ``reply`` or ``error``. *Notices* that a question
+expects may come first, once each; they do not stop the clock.
 
-Where a game forgives a late answer, the child *owes* it when it is asked the next time. The next
-question is put once what is owed has come and been dropped, and its clock runs all the while: so a
-child never has more than one question to answer, and a second packet that is not asked for is read
-as its answer.
+The clock of a question runs from just before the write to just after the read of the answer. The
+deadline covers both. So a child that reads nothing and a silent child end alike.
+
+A child may write without a question. The next read takes that packet as the answer. It lacks the
+question's number, so ``seat`` refuses it.
+
+If a game forgives a late answer, the child *owes* it at the next question. That question is sent
+after the owed answer has come and been dropped. Its clock runs all the while. So a child has at
+most one open question, and any extra packet counts as its answer.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from sandbox.match.cpu_meter import OwnRunQueue
 from sandbox.match.move_cost import MoveCost, MoveCosts
 
 TO_CHILD_CAP: Final = 128 << 10
-"""Most bytes of one packet to the child: an observation, or the configuration."""
+"""Most bytes of one packet to the child: an observation or the configuration."""
 FROM_CHILD_CAP: Final = 16 << 10
-"""Most bytes of one packet from the child: an answer, or the last lines of a traceback."""
+"""Most bytes of one packet from the child: an answer or the end of a traceback."""
 _GONE: Final = (ConnectionError, BrokenPipeError)
 _LATER: Final = (BlockingIOError, InterruptedError)
 
@@ -39,19 +40,19 @@ class NoAnswerCause(Enum):
     """Why a question has no answer."""
 
     CLOSED = "closed"
-    """The child's end of the connection is closed."""
+    """The child closed its end of the connection."""
     BROKEN = "broken"
-    """The child did what the protocol does not allow; ``Question.detail`` says what."""
+    """The child broke the protocol; ``Question.detail`` says how."""
     LATE = "late"
     """The deadline passed."""
 
 
 class StopReached(Exception):
-    """The moment at which all asking ends came before the answers."""
+    """The time for all questions ended before the answers came."""
 
 
 class Question:
-    """One packet to one child and what came of it."""
+    """One packet to one child, and its answer."""
 
     __slots__ = (
         "_look_after_seconds",
@@ -78,38 +79,40 @@ class Question:
         owed: Callable[[bytes], bool] | None = None,
         notices: list[bytes] | None = None,
     ) -> None:
-        """``connection`` is non-blocking; ``move_costs`` has been opened for this question, and its
-        cost may be up to ``limit_seconds``. ``owed`` tells the one packet that must come and be
-        dropped before the question is put. ``notices`` may come in this order; each that has come
-        is taken out of the list. Raises ValueError for a body that is too long."""
+        """``connection`` is non-blocking; ``move_costs`` is open for this question.
+
+        The move may cost up to ``limit_seconds``. ``owed`` recognizes the packet that must come and
+        be dropped before the question is sent. ``notices`` may come in this order; each is removed
+        from the list when it comes. Raises ValueError for a body that is too long.
+        """
         if len(body) > TO_CHILD_CAP:
-            raise ValueError(f"a packet of {len(body)} bytes is more than a child may get")
+            raise ValueError(f"a packet of {len(body)} bytes is too long for a child")
         self.connection, self.body = connection, body
         self.limit_seconds = limit_seconds
         self.started_at = 0.0
         self.answer: bytes | None = None
-        """The one packet that came back."""
+        """The packet that came back."""
         self.trouble: NoAnswerCause | None = None
         self.detail = ""
         self.cost = MoveCost(0.0, None, 0.0, 0.0)
         self.is_put = False
-        """Whether the child has it, or will find it."""
+        """Whether the packet was written to the child's socket."""
         self._move_costs, self._owed, self._notices = move_costs, owed, notices
         self._look_after_seconds = limit_seconds
 
     @property
     def is_settled(self) -> bool:
-        """An answer, or a reason why there is none."""
+        """Whether there is an answer, or a reason for its absence."""
         return self.answer is not None or self.trouble is not None
 
     def begin(self) -> None:
-        """Start the clock and write the packet, where nothing is owed."""
+        """Start the clock. Writes the packet if no answer is owed."""
         self.started_at = monotonic()
         if self._owed is None and self._put():
             self._move_costs.sent(self.started_at, monotonic())
 
     def read(self) -> None:
-        """Take the packet that has arrived."""
+        """Read the packet that has arrived."""
         try:
             packet = self.connection.recv(FROM_CHILD_CAP + 1)
         except _LATER:
@@ -134,10 +137,10 @@ class Question:
             self.cost = self._move_costs.close(self.started_at, now)
 
     def look(self, now: float) -> None:
-        """Once ``look_at`` has passed: go on waiting, or settle the question as late.
+        """After ``look_at``: wait longer, or settle the question as late.
 
-        An agent that waited for a core has not had its time yet. It gets the rest, repeatedly, as
-        long as its waiting is forgiven.
+        An agent that waited for a core gets the rest of its time. This repeats while its waiting is
+        forgiven.
         """
         more = self._move_costs.more_seconds(self.started_at, now, self.limit_seconds)
         if more > 0:
@@ -147,15 +150,15 @@ class Question:
 
     @property
     def look_at(self) -> float:
-        """On the clock of ``time.monotonic``."""
+        """The next time to ``look``, on the clock of ``time.monotonic``."""
         return self.started_at + self._look_after_seconds
 
     def _put(self) -> bool:
         try:
             self.connection.send(self.body)
         except _LATER:
-            # A socket is full only while packets lie in it that were answered without being read.
-            self._settle(NoAnswerCause.BROKEN, "it answered without reading what it was told")
+            # The socket is full only if the child answered packets without reading them.
+            self._settle(NoAnswerCause.BROKEN, "it answered without reading its messages")
         except _GONE:
             self._settle(NoAnswerCause.CLOSED)
         else:
@@ -169,9 +172,9 @@ class Question:
 
 
 def ask_all(questions: Sequence[Question], own: OwnRunQueue, stop_at: float) -> None:
-    """Put all questions at once and return when each is settled; ``own`` is of this thread.
+    """Send all questions at once and return when each is settled. ``own`` belongs to this thread.
 
-    Raises StopReached when ``time.monotonic`` passes ``stop_at`` first.
+    Raises StopReached if ``time.monotonic`` passes ``stop_at`` first.
     """
     waiting: dict[int, Question] = {}
     poll = select.poll()

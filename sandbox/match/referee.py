@@ -1,8 +1,7 @@
-"""Plays one match: asks the seats, keeps their time, judges their answers, records the episode.
+"""Plays one episode: asks the seats, keeps their time, judges their answers and records them.
 
-The referee trusts the game and the node, and no agent. It returns when the game is over, whatever
-the agents did; it raises only when the failure was nobody's among them. All seats' processes are
-ended on every way out.
+The referee trusts the game and the node, but no agent. It returns when the game is over, whatever
+the agents did. It raises only if no agent is to blame. All seats' processes end on every way out.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from sandbox.match.seat import END_SECONDS, MatchTiming, Seat
 
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
-"""How much waiting for a core is forgiven to a seat in one episode, unless the caller says."""
+"""Most waiting for a core forgiven to a seat in one episode, by default."""
 LARGEST: Final = 2**53
-"""Of the numbers of an outcome: their squares are added up."""
+"""Largest number in an outcome. Squares of these numbers are added up."""
 
 
 class GameFault(HostFault):
-    """The rules raised; no agent is to blame, and another node will not do better."""
+    """The game's rules raised. No agent is to blame, and another node will fail too."""
 
 
 def play_episode(
@@ -50,20 +49,21 @@ def play_episode(
     forgive_lateness: bool = False,
     on_step: Callable[[int], None] | None = None,
 ) -> PlayedMatch:
-    """One episode from reset to end; ``loans`` by seat.
+    """Play one episode from reset to end; ``loans`` by seat.
 
-    A refused bundle in place of a loan is a seat that fails while loading. ``max_parallel_seats``
-    is how many seats may think at a time. No seat is forgiven more than ``waiting_seconds`` of
-    waiting for a core in the episode; after that its wall time counts. With ``forgive_lateness`` a
-    time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow. Where a seat's meter
-    cannot forgive, a time-out that the node's own lateness may have caused is then a HostFault.
-    Without it both stand. ``on_step`` is called with the number of each step played, between steps,
-    on nobody's clock; what it raises ends the match and is passed on.
+    - A refused bundle in place of a loan makes the seat fail while loading.
+    - ``max_parallel_seats`` is how many seats may think at a time.
+    - ``waiting_seconds`` is the most waiting for a core that is forgiven to a seat. After that its
+      wall time counts.
+    - With ``forgive_lateness`` a time-out caused by waiting beyond ``waiting_seconds`` is
+      HostTooSlow. If a meter cannot forgive, a time-out that the node may have caused is a
+      HostFault. Otherwise both stand.
+    - ``on_step`` gets the number of each step, between steps and on nobody's clock. Its exception
+      ends the match and is passed on.
 
-    Raises GameFault when the rules raised, HostFault when the node failed or
-    ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` and the waiting of all
-    seats together: then no agent can bring it about, however it makes itself wait, because all
-    time that is not forgiven is charged.
+    Raises GameFault if the rules raised. Raises HostFault if the node failed or
+    ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` plus the waiting of all
+    seats. Then no agent can cause this HostFault, because all other time is charged.
     """
     stop_at = monotonic() + stop_after_seconds
     with contextlib.ExitStack() as stack:
@@ -99,17 +99,17 @@ def play_episode(
 
 
 def game_random(seed: bytes) -> Random:
-    """The generator of the game's own draws; no seat's seed tells anything of it."""
+    """The generator for the game's draws. Seats' seeds reveal nothing about it."""
     return Random(int.from_bytes(_derive_seed(seed, b"game"), "big"))  # noqa: S311 (a game's dice)
 
 
 def seat_seed(seed: bytes, seat: int) -> bytes:
-    """The 16 bytes that a seat's own generators are seeded from."""
+    """The 16 bytes that seed a seat's own generators."""
     return _derive_seed(seed, b"seat" + str(seat).encode())[:SEED_BYTES]
 
 
 class _RunningEpisode:
-    """The state of one running episode."""
+    """The state of a running episode."""
 
     def __init__(
         self,
@@ -142,9 +142,9 @@ class _RunningEpisode:
         )
 
     def start(self) -> None:
-        """Tell every child what it plays and wait until each is ready or has failed."""
+        """Send every child the start message and wait until each is ready or has failed."""
         able = [seat for seat in self._seats if seat.fault is None]
-        # Where the agent's file is executed now, its imports are on a clock and need a core each.
+        # With load "own" the agent's file runs now: its imports cost time and need a core.
         size = self._max_parallel_seats if self._clock.load == "own" else len(able)
         for group in _chunks(able, size):
             questions = [
@@ -156,7 +156,7 @@ class _RunningEpisode:
                 seat.started(question)
 
     def step(self) -> bool:
-        """Play one step; False when there is none left to play."""
+        """Play one step. Returns False if the game is over."""
         with _game_faults("to_move"):
             to_move = self._game.to_move(self._state)
         if not to_move:
@@ -177,7 +177,7 @@ class _RunningEpisode:
                 if seat.index not in to_move:
                     seat.watch()
         for group in self._groups(able):
-            # Who waits for its turn, or has answered, must not compute while these are asked.
+            # Seats that are not asked, or have answered, must not compute meanwhile.
             for seat in able:
                 if seat not in group:
                     seat.watch()
@@ -189,7 +189,7 @@ class _RunningEpisode:
         return True
 
     def report(self) -> PlayedMatch:
-        """End every process and put the result together."""
+        """End every process and build the result."""
         with _game_faults("outcome"):
             outcome = self._game.outcome(self._state)
             if outcome is None:
@@ -217,14 +217,17 @@ class _RunningEpisode:
                 yield seat.index, seat.moved(self.steps, questions[seat.index], parse)
 
     def _tell_end(self) -> None:
-        """For agents whose contract has a word for it; nothing that comes of it counts."""
+        """Send the end message to agents whose contract has one. The answers do not count."""
         questions = []
         for seat in [seat for seat in self._seats if seat.hears_end]:
-            with contextlib.suppress(Exception):  # a game need not show a seat that is out anything
+            with contextlib.suppress(
+                Exception
+            ):  # a game need not have an observation for a seat that is out
                 seen = self._game.observe(self._state, seat.index)
                 questions.append(seat.telling_end(seen))
         if questions:
-            # Whoever computes instead may seem to wait for a core: the match is over all the same.
+            # An agent that computes now may seem to wait for a core. The match is over all the
+            # same.
             with contextlib.suppress(StopReached):
                 ask_all(questions, self._own, monotonic() + 2 * END_SECONDS)
 
@@ -232,8 +235,11 @@ class _RunningEpisode:
         return lambda raw: self._game.parse(self._state, seat, raw)
 
     def _groups(self, able: Sequence[Seat]) -> list[Sequence[Seat]]:
-        """Quick and remote seats together; the others ``max_parallel_seats`` at a time, another one
-        first in each step."""
+        """Group the seats to ask: quick and remote seats together, the others
+        ``max_parallel_seats`` at a time.
+
+        The first group rotates with each step.
+        """
         together = [seat for seat in able if seat.may_be_asked_with_others]
         apart = [seat for seat in able if not seat.may_be_asked_with_others]
         first = self.steps % len(apart) if apart else 0
@@ -250,7 +256,7 @@ def _game_faults(what: str) -> Iterator[None]:
 
 
 def _check_numbers(game: Game[Any], outcome: Outcome) -> None:
-    """Raises ValueError for what no season could add up: once accepted, it would stand for ever."""
+    """Raise ValueError for numbers that a season cannot add up. An accepted result is final."""
     shares = {measure.name for measure in game.measures if measure.kind == "share"}
     told = [("reward", reward) for reward in outcome.rewards if reward is not None]
     told += [pair for seat in outcome.statistics for pair in seat.items()]
@@ -266,7 +272,7 @@ def _seat_report(seat: Seat, outcome: Outcome) -> SeatReport:
     costs = [answer.cost.charged_seconds for answer in seat.record.answers]
     off_turn = sum(answer.off_turn_seconds for answer in seat.record.answers)
     pardons = seat.record.pardoned
-    # A game may end a seat by its faults though none of them did: those that it never made good.
+    # A game may end a seat for pardoned faults that were never made good.
     fault = seat.fault or (pardons[how].first if how in pardons else None)
     return SeatReport(
         placement=outcome.placements[seat.index],
@@ -284,7 +290,7 @@ def _seat_report(seat: Seat, outcome: Outcome) -> SeatReport:
 
 
 def _end_seats(seats: Sequence[Seat]) -> None:
-    """End all processes side by side, since each waits for a sweep; the first HostFault travels."""
+    """End all processes in parallel. Raises the first HostFault."""
     end_all([loan for seat in seats for loan in seat.giving_back()])
     for seat in seats:
         seat.end()

@@ -1,4 +1,4 @@
-"""Decodes strictly what a match child writes to the referee; all of it is hostile."""
+"""Decodes packets of a match child strictly. All of them are hostile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sandbox.box.contract import Contract
 from sandbox.box.harness import UNSENDABLE
 
 DEEPEST: Final = 16
-"""Most levels of nested lists in an answer; no game's move comes near."""
+"""Most levels of nested lists in an answer. No game's move comes near."""
 
 
 class Ready(msgspec.Struct, tag_field="k", tag="ready", forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class Failed(msgspec.Struct, tag_field="k", tag="error", forbid_unknown_fields=T
 
 
 class ProgramFault(msgspec.Struct, tag_field="k", tag="fault", forbid_unknown_fields=True):
-    """A fault of the agent's program, which the child's side of the contract reports."""
+    """A fault of the agent's program, as the child's side of the contract reports it."""
 
     why: str
     is_gone: bool
@@ -44,13 +44,13 @@ MALFORMED: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueErr
 
 
 def decode_packet(packet: bytes) -> Ready | Reply | Failed | ProgramFault:
-    """The frame in a packet. Raises one of ``MALFORMED`` when the packet holds no frame."""
+    """Decode the frame in a packet. Raises one of ``MALFORMED`` if the packet holds no frame."""
     frame: Ready | Reply | Failed | ProgramFault = _DECODER.decode(packet)
     return frame
 
 
 def read_action(raw: msgspec.Raw) -> Json:
-    """The answer as plain JSON. Raises InvalidMove when it is no plain JSON."""
+    """Decode the answer as plain JSON. Raises InvalidMove otherwise."""
     try:
         action = msgspec.json.decode(raw)
     except MALFORMED as error:
@@ -58,7 +58,7 @@ def read_action(raw: msgspec.Raw) -> Json:
     if isinstance(action, dict) and UNSENDABLE in action:
         raise InvalidMove(f"the answer cannot be written as JSON ({action[UNSENDABLE]!r:.200})")
     if not _is_plain(action, DEEPEST):
-        raise InvalidMove("the answer is nested too deep or holds a number that is not finite")
+        raise InvalidMove("the answer is nested too deep or has a number that is not finite")
     return action
 
 

@@ -1,15 +1,15 @@
-"""One seat of a running match: its loan, its bank, its record, and how it failed if it did.
+"""One seat of a running match: its loan, bank, record and failure.
 
-Everything read from the child is hostile. It is bounded (``channel``), decoded strictly, and handed
-to the game's own ``parse``; whatever the child writes, the worst it reaches is its own verdict.
-Time is measured by the seat's ``MoveCosts`` and paid from its ``TimeBank``.
+Everything from the child is hostile. ``questions`` bounds it, ``replies`` decodes it strictly and
+the game's ``parse`` checks it. So a child can harm only its own verdict. ``MoveCosts`` measures the
+seat's time and ``TimeBank`` pays for it.
 
-A *pardoned* fault costs one answer and not the seat: the game says which are (``Game.lenient``). It
-ends the seat all the same where nothing could answer any more (the process has gone, or what it
-writes is not the protocol), and while it is loaded. A seat that is pardoned for an answer that has
-not come is frozen until its next turn, and owes that answer then: nothing it computes in between is
-off turn, and what it still needs for the old answer passes on the next question's clock.
-What it computes off turn and its bank cannot pay is taken from what its next answer may take.
+A *pardoned* fault costs an answer and not the seat; ``Game.lenient`` lists such faults. A fault
+ends the seat all the same while it loads, when its process has gone and when it broke the protocol.
+
+A seat pardoned for a missing answer is frozen until its next turn and owes the answer then. So
+nothing it computes in between is off turn. The time it still needs for the old answer counts on the
+next question's clock. Off-turn time that the bank cannot pay shortens the next answer.
 """
 
 from __future__ import annotations
@@ -38,28 +38,29 @@ from sandbox.match.questions import TO_CHILD_CAP, NoAnswerCause, Question
 from sandbox.match.verdict import SeatFault
 
 QUICK_SECONDS: Final = 0.002
-"""A seat whose last answers all cost less does not disturb the seats asked beside it."""
+"""A seat whose recent answers all cost less does not disturb seats asked at the same time."""
 BUSY_SHARE: Final = 0.8
-"""A seat that used this much of its limit in cpu time was late by its own work."""
+"""A seat that used this share of its limit as CPU time was late by its own work."""
 LATE_NODE_SECONDS: Final = 0.01
 END_SECONDS: Final = 0.25
-"""How long a match's end waits for those that are told of it."""
+"""How long the end of a match waits for seats that get an end message."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchTiming:
-    """What all seats of a match share for telling their time."""
+    """The timing settings that all seats of a match share."""
 
     clock: Clock
     own: OwnRunQueue
-    """Of the thread that plays the match."""
+    """Run queue of the thread that plays the match."""
     waiting_seconds: float
-    """How much waiting is forgiven to each seat in one episode."""
+    """Most waiting forgiven to each seat in one episode."""
     canary: DelayMonitor | None = None
-    """There to tell whether the node was late, where a seat's meter cannot forgive; then a
-    time-out that the node may have caused is a HostFault. None where a time-out stands."""
+    """Shows whether the node was late if a seat's meter cannot forgive. A time-out that the node
+    may have caused is then a HostFault. With None a time-out stands.
+    """
     forgives_host: bool = False
-    """Whether a time-out that waiting beyond ``waiting_seconds`` caused is HostTooSlow."""
+    """Whether a time-out caused by waiting beyond ``waiting_seconds`` is HostTooSlow."""
 
 
 class Seat:
@@ -77,13 +78,14 @@ class Seat:
         self.index = index
         self.record = SeatRecord()
         self.fault: SeatFault | None = None
-        """The one that ended it."""
+        """The fault that ended the seat."""
         self.contract = Contract.CALLABLE
-        """By its own word; for the text of its reasons, and whether it wants to be told of the
-        end."""
+        """Contract that the child reported. It words the reasons and decides whether the seat gets
+        an end message.
+        """
         self._lenient = lenient
         self._owed: int | None = None
-        self._notices = [IMPORTING, IMPORTED]  # those that have not come
+        self._notices = [IMPORTING, IMPORTED]  # notices that may still come
         self.bank = TimeBank(timing.clock)
         self._timing, self._clock = timing, timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
@@ -97,7 +99,7 @@ class Seat:
         )
         self._ending: Ending | None = None
         self._observation: Mapping[str, Json] = {}
-        """The observation of its last question."""
+        """The observation of the last question."""
         self._nonce = -1
         self._off_turn_seconds = self._debt_seconds = 0.0
         self._costs: deque[float] = deque(maxlen=4)
@@ -113,14 +115,16 @@ class Seat:
 
     @property
     def may_be_asked_with_others(self) -> bool:
-        """Whether others may be asked at the same time: its recent answers were short, or it
-        computes on none of our cores."""
+        """Whether others may be asked at the same time.
+
+        True if recent answers were short or the agent is remote.
+        """
         if self._loan is not None and self._loan.is_remote:
             return True
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
 
     def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
-        """The start message; its answer comes within the load allowance."""
+        """The start message. Its answer is due within the load allowance."""
         self._move_costs.open(monotonic(), self._clock.load_seconds)
         return self._question(
             {
@@ -135,8 +139,10 @@ class Seat:
         )
 
     def asking(self, step: int, observation: dict[str, Json]) -> Question | Verdict:
-        """The question for a move, numbered so that only its own answer counts; its verdict for a
-        seat that used up its bank while it was not asked."""
+        """The question for a move, or the verdict on a seat that used up its bank off turn.
+
+        Its number ensures that only its own answer counts.
+        """
         owes, self._observation = self._owed is not None, observation
         self._debt_seconds = 0.0
         self._off_turn_seconds = self._move_costs.open(
@@ -158,25 +164,25 @@ class Seat:
         return self._question(message, limit_seconds, self._is_owed if owes else None)
 
     def watch(self) -> None:
-        """In a step in which it is not asked: it may not compute."""
+        """Stop the seat from computing in a step in which it is not asked."""
         if self.fault is None:
             self._move_costs.watch()
 
     @property
     def hears_end(self) -> bool:
-        """Whether it is there to be told of the end, and its contract has words for that."""
+        """Whether the seat can get an end message."""
         is_there = self.fault is None and self._owed is None
         return is_there and self.contract is Contract.HTTP
 
     def telling_end(self, observation: dict[str, Json]) -> Question:
-        """The message that the match is over; what comes of it is nobody's business."""
+        """The end message. The answer does not count."""
         self._move_costs.open(monotonic())
         return self._question({"k": "end", "observation": observation}, END_SECONDS)
 
     def started(self, question: Question) -> None:
         """Take the answer to the start message.
 
-        Raises HostFault where the child was lost before it had run any of the agent's code.
+        Raises HostFault if the child was lost before it ran any of the agent's code.
         """
         self.record.loading = question.cost
         self.fault = self._start_fault(question)
@@ -184,10 +190,10 @@ class Seat:
             self.end()
 
     def moved(self, step: int, question: Question, parse: Callable[[Json], Json]) -> Json | Verdict:
-        """Charge the answer and give the canonical move, or the verdict on what came instead; the
-        seat has ended with it where ``fault`` is set.
+        """Charge the answer. Returns the canonical move, or the verdict on the answer.
 
-        Raises HostFault where the node's lateness may have been what the seat is late by.
+        ``fault`` is set if the verdict ended the seat. Raises HostFault if the node may have caused
+        a time-out.
         """
         cost = question.cost
         self._costs.append(cost.charged_seconds)
@@ -206,11 +212,11 @@ class Seat:
             frame = replies.decode_packet(question.answer)
         except replies.MALFORMED as error:
             return self._fail(
-                verdict.broken_protocol_fault(step, f"its answer is no frame ({error})")
+                verdict.broken_protocol_fault(step, f"its answer is malformed ({error})")
             )
         if isinstance(frame, replies.Ready) or frame.n != self._nonce:
             return self._fail(
-                verdict.broken_protocol_fault(step, "it answered something that was not asked")
+                verdict.broken_protocol_fault(step, "it answered a question that was not asked")
             )
         if isinstance(frame, replies.ProgramFault) and frame.is_gone:
             return self._fail(self._program_fault(step, frame))
@@ -226,30 +232,30 @@ class Seat:
             return move
         except InvalidMove as error:
             return self._faulted(verdict.invalid_move_fault(step, str(error)))
-        except Exception:  # whatever parse trips over came from the agent
+        except Exception:  # whatever parse raises, the agent caused it
             return self._faulted(
                 verdict.invalid_move_fault(step, "it cannot be read as a move of this game")
             )
 
     def end(self) -> None:
-        """End the seat's process and keep what the box knows of it; safe to repeat.
+        """End the seat's process and keep what the box knows of it. Safe to repeat.
 
-        Raises HostFault when the node is gone, which takes the blame from the agent.
+        Raises HostFault if the node is gone; then the agent is not to blame.
         """
         for loan in self.giving_back():
             self._ending = loan.end()
 
     def giving_back(self) -> Sequence[Loan]:
-        """The loan, if it has not ended yet; a frozen child is thawed by the node to be killed."""
+        """The loan, if it has not ended yet. The node thaws a frozen child to kill it."""
         return () if self._loan is None or self._ending is not None else (self._loan,)
 
     def log_blob(self, how: Verdict) -> bytes:
-        """The seat's private log, once it has ended."""
+        """The seat's private log, once the seat has ended."""
         return self.record.log_blob(how, self.fault, self._ending.log if self._ending else ())
 
     @property
     def _is_importing(self) -> bool:
-        """By the child's own word, which words the reason of a time-out and nothing else."""
+        """Whether the child says so. This only words the reason of a time-out."""
         return self._notices == [IMPORTED]
 
     def _record(self, step: int, cost: MoveCost, *, is_put: bool) -> None:
@@ -265,13 +271,15 @@ class Seat:
         assert self._loan is not None
         body = msgspec.json.encode(message)
         if len(body) > TO_CHILD_CAP:
-            raise HostFault(f"what the game tells seat {self.index} has {len(body)} bytes")
+            raise HostFault(
+                f"the game's message to seat {self.index} is too long: {len(body)} bytes"
+            )
         return Question(
             self._loan.socket, body, limit_seconds, self._move_costs, owed, self._notices
         )
 
     def _is_owed(self, packet: bytes) -> bool:
-        """Whether this is the one answer that is owed, whatever it says."""
+        """Whether this is the owed answer, whatever its content."""
         try:
             frame = replies.decode_packet(packet)
         except replies.MALFORMED:
@@ -279,10 +287,10 @@ class Seat:
         return not isinstance(frame, replies.Ready) and frame.n == self._owed
 
     def _excuse(self, question: Question) -> None:
-        """Raise HostFault where this time-out may be the node's doing and nobody can tell.
+        """Raise HostFault if the node may have caused this time-out and nobody can tell.
 
-        Not where the game pardons it: it costs one answer, and whoever may be late as often as it
-        likes would in the end be late together with the node, and lose no match.
+        A pardoned time-out is not excused: it costs only an answer. Otherwise an agent that is
+        often late would some day be late together with the node and lose no match.
         """
         canary, cost = self._timing.canary, question.cost
         if canary is None or self._meter.can_forgive or Verdict.TIMEOUT in self._lenient:
@@ -298,14 +306,17 @@ class Seat:
             )
 
     def _late(self, step: int, question: Question, charge: TimeCharge) -> Verdict:
-        """Record the time-out, which ends the seat unless the game pardons it. HostTooSlow when the
-        host caused it; HostFault when the host may have caused it and nobody can tell."""
+        """Record the time-out. It ends the seat unless the game pardons it.
+
+        Raises HostTooSlow if the host caused it, HostFault if the host may have caused it and
+        nobody can tell.
+        """
         self._excuse(question)
         over = charge.seconds - self._clock.act_seconds - max(0.0, charge.bank_before_seconds)
         fault = self._unless_host(step, over, question)
         if fault is not None:
             return self._fail(fault)
-        self._move_costs.unforgiven_before_seconds = 0.0  # a pardon forgives what the bank lacks
+        self._move_costs.unforgiven_before_seconds = 0.0  # a pardon clears the debt of the bank
         is_silent = question.answer is None
         hint = (
             verdict.silence_hint(self.contract, is_importing=self._is_importing)
@@ -318,10 +329,10 @@ class Seat:
     def _unless_host(self, step: int, over_seconds: float, question: Question) -> SeatFault | None:
         """Raise HostTooSlow if the seat would be in time with all its waiting forgiven.
 
-        Nobody knows whether an answer that has not come would have been in time. Then the seat must
-        have waited for most of the time charged, so that an agent gains nothing by sleep.
+        Nobody knows whether a missing answer would have been in time. Then the seat must have
+        waited for most of the time charged, so that sleeping gains nothing.
 
-        If its box ran out of memory meanwhile, returns that fault of the agent instead.
+        If the box ran out of memory meanwhile, returns that fault of the agent.
         """
         now = self._move_costs.unforgiven_now_seconds
         unforgiven = self._move_costs.unforgiven_before_seconds + now
@@ -357,7 +368,7 @@ class Seat:
         try:
             frame = replies.decode_packet(question.answer)
         except replies.MALFORMED as error:
-            return verdict.broken_protocol_fault(0, f"its answer is no frame ({error})")
+            return verdict.broken_protocol_fault(0, f"its answer is malformed ({error})")
         if isinstance(frame, replies.Failed):
             return verdict.raised_fault(0, frame.trace)
         if isinstance(frame, replies.ProgramFault):
@@ -392,7 +403,7 @@ class Seat:
         return verdict.vanished_fault(step)
 
     def _faulted(self, fault: SeatFault) -> Verdict:
-        """Pardon the fault where the game does, else end the seat for it."""
+        """Pardon the fault if the game does. Otherwise end the seat."""
         if fault.verdict not in self._lenient:
             return self._fail(fault)
         self.record.pardon(verdict.with_game_step(fault, self._observation))

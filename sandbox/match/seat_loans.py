@@ -1,6 +1,6 @@
-"""Loans for all seats of a match at once, given back together.
+"""Borrows loans for all seats of a match at once and gives them back together.
 
-Boxes are lent by the node, callers of remote agents by the remote daemon; a match may have both.
+The node lends boxes; the remote daemon lends callers of remote agents. A match may have both.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ def borrow_seats(
     timeout_seconds: float,
     remote_socket: Path | None = None,
 ) -> Iterator[tuple[Loan | BundleRefused, ...]]:
-    """A loan for each request, or the refusal of its bundle; all are ended on the way out.
+    """Borrow a loan for each request, or return the refusal of its bundle. All loans end on exit.
 
-    Raises HostFault when one could not be had, and for a remote agent without a ``remote_socket``.
+    Raises HostFault if a loan could not be had, or if a remote agent has no ``remote_socket``.
     """
     deadline = monotonic() + timeout_seconds
     remote = {n: one for n, one in enumerate(requests) if one.profile == REMOTE}
     boxes = {n: one for n, one in enumerate(requests) if n not in remote}
     if remote and remote_socket is None:
-        raise HostFault("no remote agents are played here; PECK_REMOTE_SOCKET names the daemon")
+        raise HostFault(
+            "this worker plays no remote agents; set PECK_REMOTE_SOCKET to the daemon's socket"
+        )
     lent: dict[int, Loan | BundleRefused] = {}
     try:
-        # Callers first, which may be kept waiting for seconds: nobody's box waits beside them.
+        # Callers first: they may take seconds, and no box should wait for them.
         for socket, wanted in ((remote_socket, remote), (node_socket, boxes)):
             if wanted and socket is not None:
                 lent.update(_borrow_from(socket, wanted, max(0.1, deadline - monotonic())))

@@ -1,14 +1,15 @@
-"""How long each core of a virtual machine was gone, seen from inside by somebody who is never late.
+"""Measures how long the hypervisor took each core of a virtual machine away, from inside.
 
-A hypervisor takes cores away, and seldom tells: a pause of the machine, or a page that its host has
-to fetch first, is in nobody's account of stolen time and in the cpu time of whoever ran. So one
-thread for each core, above all others of the machine (``SCHED_FIFO``), sleeps short steps; by as
-much as it wakes late the core was gone. It is the first to run when the core comes back, so that is
-written down before an agent that suffered it can answer. The part of a loss that lies within a step
-is not seen: half a step of a long one, most of one shorter than a step.
+A hypervisor seldom reports this. A pause of the machine, or a page that the host must fetch first,
+counts as CPU time of the process that ran. So one thread per core, above all other threads
+(``SCHED_FIFO``), sleeps short steps. If it wakes late, the core was gone for that long. It runs
+first when the core comes back, so it records the loss before an agent can answer.
 
-The node starts the process (this file, run as a script) and lends its memory with every seat: one
-double a core, the running total in seconds. The threads sleep for good while nothing is lent.
+Part of each loss lies within a step and is missed: half a step of a long loss, most of a loss
+shorter than a step.
+
+The node runs this file as a script and lends its memory with every seat. The memory holds one
+double per core: the total loss in seconds. The threads sleep while nothing is lent.
 """
 
 from __future__ import annotations
@@ -29,34 +30,40 @@ from pathlib import Path
 from typing import Final
 
 STEP_SECONDS: Final = 0.002
-"""On few cores; on many it is longer, as their threads share an interpreter. Of a loss shorter than
-that only part is seen."""
+"""Sleep of a thread on few cores. On many cores it is longer, because the threads share an
+interpreter. Of a shorter loss only a part is seen.
+"""
 STEP_SECONDS_A_CORE: Final = 0.0001
 LEAST_SECONDS: Final = 0.001
-"""Less than this is an interrupt, or the kernel at work for others."""
+"""Shorter delays are interrupts or kernel work."""
 REST_SECONDS: Final = 2.0
-"""How long nothing is lent before the threads stop."""
+"""Time without a loan until the threads stop."""
 START_SECONDS: Final = 10.0
 _WORD: Final = struct.Struct("d")
-_PRIORITY: Final = 1  # the lowest of its class, and above everything that is not of it
-_AWAKE: Final = 0  # before the losses: whether the threads are awake,
-_MATCHES: Final = 8  # and how many matches there are
+_PRIORITY: Final = 1  # lowest of SCHED_FIFO, above all threads of other classes
+_AWAKE: Final = 0  # word before the losses: whether the threads are awake
+_MATCHES: Final = 8  # word before the losses: number of matches
 OWN_BYTES: Final = 16
 MOST_STARTS: Final = 16
 _SEALS: Final = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | 0x10
-"""The last: F_SEAL_FUTURE_WRITE, from Linux 5.1 on."""
+"""The last is F_SEAL_FUTURE_WRITE, from Linux 5.1 on."""
 _STACK_BYTES: Final = 1 << 18
 _LOCK_ALL: Final = 3  # MCL_CURRENT | MCL_FUTURE
 _READY: Final = b"ready\n"
 
 
 class StealMonitor:
-    """The node's end: starts the process, and tells it when something is lent."""
+    """The node's end: starts the process and reports when something is lent."""
 
     def __init__(self) -> None:
-        """OSError where the process may not run above all others, or not on every core."""
+        """Start the process.
+
+        Raises OSError if it may not use SCHED_FIFO or not run on every core.
+        """
         if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
-            raise PermissionError("not every core may be watched: boxes may run on others than we")
+            raise PermissionError(
+                "not every core can be watched: boxes may run on other cores than the node"
+            )
         self._size = OWN_BYTES + _WORD.size * _possible_cores()
         self._lock = threading.Lock()
         self._matches = 0
@@ -67,16 +74,16 @@ class StealMonitor:
 
     @property
     def descriptor(self) -> int:
-        """The losses, which nobody can write who is given it; lent with every seat."""
+        """Descriptor of the losses, read-only for borrowers. Lent with every seat."""
         return self._lent[-1]
 
     @property
     def is_awake(self) -> bool:
-        """Whether it watches."""
+        """Whether the threads watch."""
         return _read_word(self._memory, _AWAKE) > 0
 
     def begins(self) -> None:
-        """A match's boxes are lent."""
+        """Note that a match's boxes are lent."""
         with self._lock:
             self._matches += 1
             self._write(_MATCHES, self._matches)
@@ -87,7 +94,7 @@ class StealMonitor:
                     self._process.stdin.write(b".")
 
     def ends(self) -> None:
-        """They are back."""
+        """Note that a match's boxes are back."""
         with self._lock:
             self._matches -= 1
             self._write(_MATCHES, self._matches)
@@ -101,15 +108,17 @@ class StealMonitor:
             self._lent.clear()
 
     def _again(self) -> None:
-        """Somebody killed it; what was lost meanwhile nobody saw. Where it cannot be had again, the
-        next match tries; after many times nobody does."""
+        """Restart the killed process. Losses in between are missed.
+
+        If the restart fails, the next match tries again. After many restarts nobody does.
+        """
         self._end()
         if len(self._lent) < MOST_STARTS:
             with contextlib.suppress(OSError):
                 self._start()
 
     def _start(self) -> None:
-        """A new process and new memory for it, with the totals so far; OSError."""
+        """Start a process with new memory that has the totals so far. Raises OSError."""
         shared = os.memfd_create("steal_monitor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(shared, self._size)
@@ -118,7 +127,7 @@ class StealMonitor:
             _WORD.pack_into(memory, _AWAKE, 0)
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(Path(__file__).resolve()), str(shared)],
-                stdin=subprocess.PIPE,  # its end, when the node dies in whatever way
+                stdin=subprocess.PIPE,  # closes when the node dies, in whatever way
                 stdout=subprocess.PIPE,
                 bufsize=0,
                 pass_fds=(shared,),
@@ -128,13 +137,14 @@ class StealMonitor:
             said = select.select([process.stdout], [], [], START_SECONDS)[0]
             if not said or process.stdout.readline() != _READY:
                 raise PermissionError("no thread may run above all others (CAP_SYS_NICE)")
-            # Both have mapped it; whoever is lent it could open it anew to write, and cannot now.
+            # Both sides have mapped it. A borrower could reopen it for writing; the seals prevent
+            # this.
             fcntl.fcntl(shared, fcntl.F_ADD_SEALS, _SEALS)
         except BaseException:
             os.close(shared)
             self._end()
             raise
-        self._lent.append(shared)  # earlier ones stay open: they may be on their way to a worker
+        self._lent.append(shared)  # stays open: it may be on its way to a worker
 
     def _end(self) -> None:
         if self._process is not None:
@@ -150,12 +160,12 @@ class StealMonitor:
 
 
 def losses_size(descriptor: int) -> int:
-    """How many bytes are the losses, which begin at ``OWN_BYTES``."""
+    """Number of bytes of the losses, which begin at ``OWN_BYTES``."""
     return os.fstat(descriptor).st_size - OWN_BYTES
 
 
 def most_lost_seconds(before: bytes, after: bytes) -> float:
-    """Seconds by which the core that lost most was gone between two readings of the losses."""
+    """Seconds that the core with the largest loss was gone between two readings."""
     if before == after or len(before) != len(after):
         return 0.0
     first, second = array.array("d", before), array.array("d", after)
@@ -163,7 +173,7 @@ def most_lost_seconds(before: bytes, after: bytes) -> float:
 
 
 def may_have_hypervisor(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether there may be a hypervisor: its flag, or a processor that has no flags to tell."""
+    """Whether the machine may have a hypervisor: the CPU flag is set, or the CPU has no flags."""
     try:
         text = cpuinfo.read_text()
     except OSError:
@@ -173,7 +183,7 @@ def may_have_hypervisor(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def may_run_above_others() -> bool:
-    """Whether this process may run threads above all others, and on every core."""
+    """Whether this process may run SCHED_FIFO threads, and on every core."""
     if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
         return False
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
@@ -186,7 +196,7 @@ def may_run_above_others() -> bool:
 
 
 def _possible_cores() -> int:
-    """One more than the highest number that a core can have here."""
+    """One more than the highest possible core number."""
     try:
         text = Path("/sys/devices/system/cpu/possible").read_text()
         return int(text.strip().split(",")[-1].split("-")[-1]) + 1
@@ -199,23 +209,23 @@ def _read_word(memory: mmap.mmap, word: int) -> float:
 
 
 class _CoreWatchers:
-    """The process's side: its threads, and whether they watch."""
+    """The process's side: the threads, and whether they watch."""
 
     def __init__(self, memory: mmap.mmap) -> None:
         self._memory = memory
         self._awake = threading.Event()
 
     def start(self) -> None:
-        """A thread on each core; OSError where it may not be above all others."""
+        """Start a thread on each core. Raises OSError if SCHED_FIFO is not allowed."""
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
         threading.stack_size(_STACK_BYTES)
-        ctypes.CDLL(None).mlockall(_LOCK_ALL)  # where that is refused, it can be late for a page
+        ctypes.CDLL(None).mlockall(_LOCK_ALL)  # if refused, a page fault can make it late
         self._step_seconds = max(STEP_SECONDS, STEP_SECONDS_A_CORE * len(os.sched_getaffinity(0)))
         for core in sorted(os.sched_getaffinity(0)):
             threading.Thread(target=self._watch, args=(core,), daemon=True).start()
 
     def serve(self) -> None:
-        """Wake and rest as the node says; returns when the node has gone."""
+        """Wake and rest as the node says. Returns when the node has gone."""
         asleep_at = time.monotonic()
         while True:
             patience = REST_SECONDS / 2 if self._awake.is_set() else None
@@ -229,7 +239,7 @@ class _CoreWatchers:
                 self._say(False)
                 if (
                     _read_word(self._memory, _MATCHES) > 0
-                ):  # lent while we said so, and nobody woke us
+                ):  # a loan began just now and nobody woke us
                     self._say(True)
 
     def _say(self, awake: bool) -> None:
@@ -238,7 +248,7 @@ class _CoreWatchers:
 
     def _watch(self, core: int) -> None:
         os.sched_setaffinity(0, {core})
-        # Where another has watched before and was killed, its totals go on.
+        # Continue the totals of a killed predecessor.
         at = OWN_BYTES + core * _WORD.size
         (lost,) = _WORD.unpack_from(self._memory, at)
         while True:
@@ -254,7 +264,7 @@ class _CoreWatchers:
 
 
 def main() -> int:
-    """Watch the cores until standard input ends; 1 where that is not allowed."""
+    """Watch the cores until standard input ends. Returns 1 if that is not allowed."""
     cores = _CoreWatchers(mmap.mmap(int(sys.argv[1]), 0))
     try:
         cores.start()
@@ -266,4 +276,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main())  # its threads end with it
+    os._exit(main())  # ends the threads too

@@ -1,7 +1,7 @@
-"""How a seat failed, in one sentence that its owner can act on.
+"""Describes how a seat failed, in one sentence that its owner can act on.
 
-Verdicts on an agent are data and never exceptions. What the agent itself wrote (its exception, its
-answer) is quoted, shortened and stripped of control characters; the verdict never depends on it.
+Verdicts on an agent are data, never exceptions. Text of the agent (its exception, its answer) is
+quoted, shortened and stripped of control characters. The verdict never depends on it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sandbox.match.move_cost import MoveCost
 LONGEST_REASON: Final = 400
 LONGEST_TRACEBACK: Final = 10_000
 _HINTS: Final = {
-    Contract.LINES: "; write one line for each question, and flush it",
-    Contract.RIDDLES: "; write one line for each `action move`, and flush it",
+    Contract.LINES: "; write and flush one line for each question",
+    Contract.RIDDLES: "; write and flush one line for each `action move`",
     Contract.HTTP: "; the server must answer POST /move within the time of the clock",
 }
 _PLACE: Final = re.compile(r'File "(?:/kaggle_simulations/agent/)?([^"\n]{1,200})", line (\d{1,7})')
@@ -29,29 +29,29 @@ _PLACE: Final = re.compile(r'File "(?:/kaggle_simulations/agent/)?([^"\n]{1,200}
 
 @dataclass(frozen=True, slots=True)
 class SeatFault:
-    """The end of a seat by its own doing."""
+    """The end of a seat by its own fault."""
 
     verdict: Verdict
     """ERROR, INVALID or TIMEOUT."""
     reason: str
-    """One sentence, at most ``LONGEST_REASON`` characters, for the owner alone."""
+    """One sentence for the owner alone, at most ``LONGEST_REASON`` characters."""
     step: int
-    """The step of the episode it failed in, 1 for the first; 0 while it was being loaded."""
+    """The step of the episode at which the seat failed, from 1; 0 is loading."""
     traceback: str | None = None
 
 
 def raised_fault(step: int, trace: str) -> SeatFault:
-    """The agent's code raised; ``trace`` is the end of the traceback as the child tells it."""
+    """The agent's code raised; ``trace`` is the end of the traceback from the child."""
     text = clean_text(trace[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK, keep_lines=True)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = lines[-1] if lines else "an exception without a word"
+    last = lines[-1] if lines else "an exception without a message"
     places = _PLACE.findall(text)
     where = f", at {places[-1][0]} line {places[-1][1]}" if places else ""
     return _make_fault(Verdict.ERROR, step, f"Raised {_step_text(step)}{where}: {last}", text)
 
 
 def exited_fault(step: int, code: int) -> SeatFault:
-    """The agent's process ended itself."""
+    """The agent's process exited."""
     return _make_fault(
         Verdict.ERROR,
         step,
@@ -62,7 +62,7 @@ def exited_fault(step: int, code: int) -> SeatFault:
 
 
 def killed_fault(step: int, number: int) -> SeatFault:
-    """The agent's process was ended by a signal."""
+    """A signal ended the agent's process."""
     try:
         name = signals.Signals(number).name
         meaning = signals.strsignal(number)
@@ -84,7 +84,7 @@ def out_of_memory_fault(step: int, memory_mb: int) -> SeatFault:
 
 
 def vanished_fault(step: int) -> SeatFault:
-    """The connection ended and nothing is known of why; the box around it was unharmed."""
+    """The connection ended for an unknown reason, and the box was unharmed."""
     return _make_fault(
         Verdict.ERROR,
         step,
@@ -93,64 +93,67 @@ def vanished_fault(step: int) -> SeatFault:
 
 
 def silence_hint(contract: Contract, *, is_importing: bool) -> str:
-    """What the owner of an agent that gave no answer in time may change, or should know."""
+    """What the owner of an agent without an answer in time may change or should know."""
     if is_importing:
-        return "; main.py was still being imported, which the first step pays for"
+        return "; main.py was still being imported, and the first step pays for this"
     return _HINTS.get(contract, "")
 
 
 def late_fault(
     step: int, charge: TimeCharge, cost: MoveCost, clock: Clock, *, hint: str | None = None
 ) -> SeatFault:
-    """The answer took more than the allowance and all that was left in the bank. ``hint`` is
-    of ``silence_hint`` where no answer came."""
+    """The answer took more than the allowance and the rest of the bank.
+
+    ``hint`` comes from ``silence_hint`` if no answer came.
+    """
     left = max(0.0, charge.bank_before_seconds)
     what = "took" if hint is None else "had no answer after"
-    limits = f"allowed were {clock.act_seconds:g} s and the {left:.3f} s left in the bank"
+    limits = f"{clock.act_seconds:g} s a move are allowed and {left:.3f} s were left in the bank"
     return _make_fault(
         Verdict.TIMEOUT,
         step,
-        f"Step {step} {what} {charge.seconds:.3f} s ({_cost_text(cost)}); {limits}{hint or ''}",
+        f"Step {step} {what} {charge.seconds:.3f} s; {limits}{hint or ''} ({_cost_text(cost)})",
     )
 
 
 def off_turn_fault(step: int, charge: TimeCharge) -> SeatFault:
-    """It computed between its moves for longer than its bank could pay."""
+    """The agent computed between its moves for longer than its bank could pay."""
     left = max(0.0, charge.bank_before_seconds)
     return _make_fault(
         Verdict.TIMEOUT,
         step,
-        f"Before step {step} the agent computed for {charge.seconds:.3f} s while it was not asked; "
-        f"that is charged to the bank, which had {left:.3f} s left. An agent must not compute off "
-        "its turn: no thread or process of it may go on once the move is returned",
+        f"The agent computed for {charge.seconds:.3f} s off its turn, before step {step}; the bank "
+        f"pays for this and had {left:.3f} s left. Stop all threads and processes before you "
+        "return a move",
     )
 
 
 def late_load_fault(clock: Clock, cost: MoveCost, *, is_importing: bool) -> SeatFault:
-    """The agent's file was still being executed, or its server did not listen yet, at the end of
-    the load allowance."""
+    """At the end of the load allowance the agent's file still ran, or its server did not listen
+    yet.
+    """
     what = (
         "main.py was still being imported"
         if is_importing
-        else "by then a server of contract http must listen and answer GET /"
+        else "a server of contract http must listen and answer GET / by then"
     )
     return _make_fault(
         Verdict.TIMEOUT,
         0,
-        f"The agent was still loading after {clock.load_seconds:g} s, which is all that is allowed "
-        f"({_cost_text(cost)}); {what}",
+        f"The agent was still loading after {clock.load_seconds:g} s, the limit; {what} "
+        f"({_cost_text(cost)})",
     )
 
 
 def invalid_move_fault(step: int, expectation: str) -> SeatFault:
-    """The answer is no move; ``expectation`` is the game's own word for what it wanted."""
+    """The answer is no move; ``expectation`` is the game's text for what it wanted."""
     return _make_fault(
         Verdict.INVALID, step, f"The answer in step {step} is no move: {expectation}"
     )
 
 
 def broken_protocol_fault(step: int, what: str) -> SeatFault:
-    """The process wrote something on the referee's connection that the protocol does not allow."""
+    """The process broke the protocol on the referee's connection."""
     return _make_fault(
         Verdict.ERROR,
         step,
@@ -160,7 +163,7 @@ def broken_protocol_fault(step: int, what: str) -> SeatFault:
 
 
 def contract_fault(step: int, why: str, *, is_invalid: bool, is_late: bool) -> SeatFault:
-    """The agent's program did not keep its contract, by the word of the contract's other side."""
+    """The agent's program broke its contract, as the contract's other side reports."""
     kind = Verdict.INVALID if is_invalid else Verdict.TIMEOUT if is_late else Verdict.ERROR
     return _make_fault(kind, step, f"Contract broken {_step_text(step)}: {why[:LONGEST_REASON]}")
 
@@ -176,8 +179,10 @@ def unreachable_agent_fault(message: str) -> SeatFault:
 
 
 def with_game_step(fault: SeatFault, observation: Mapping[str, object]) -> SeatFault:
-    """The fault with the step number that the agent saw, if that differs. Our steps count from 1;
-    Kaggle's observations and Battlesnake's turns count from 0."""
+    """Return the fault with the step number that the agent saw, if that differs.
+
+    Our steps count from 1; Kaggle's observations and Battlesnake's turns count from 0.
+    """
     name = next((name for name in ("step", "turn") if type(observation.get(name)) is int), None)
     if name is None or observation[name] == fault.step or not fault.step:
         return fault
@@ -186,7 +191,7 @@ def with_game_step(fault: SeatFault, observation: Mapping[str, object]) -> SeatF
 
 
 def clean_text(text: str, limit: int, *, keep_lines: bool = False) -> str:
-    """Text of an agent made harmless to show: no control characters, at most ``limit`` long."""
+    """Make an agent's text safe to show: no control characters, at most ``limit`` characters."""
     allowed: Callable[[str], bool] = (
         (lambda c: c.isprintable() or c in "\n\t") if keep_lines else str.isprintable
     )

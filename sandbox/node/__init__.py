@@ -1,1 +1,1 @@
-"""The node daemon: ``lending`` speaks with workers, ``pool`` keeps the boxes."""
+"""The node daemon: ``lender`` talks to workers, ``box_pool`` keeps the boxes."""

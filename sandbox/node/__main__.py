@@ -1,12 +1,13 @@
-"""The node daemon: alone holds the engine and the cgroups, lends boxes over one unix socket.
+"""The node daemon: it alone uses the engine and the cgroups. Lends boxes over one unix socket.
 
 ``python -m sandbox.node --socket PATH --run-dir DIR --launcher auto|docker|bubblewrap|process``
 
-One connection is one match's loans (``lending``). It takes profile names and bundles' descriptors,
-never a container's options; it knows no database, no broker and no network. On SIGTERM, and when
-the process named by ``--parent`` dies, every box is removed; a killed daemon's boxes end by
-themselves because their control connections close, and its guard (``guard``, the process that was
-started) removes the control groups and folders that then stay.
+One connection is one match's loans (``lender``). It takes profile names and bundles' descriptors,
+never a container's options. The daemon uses no database, broker or network.
+
+On SIGTERM, and when the process named by ``--parent`` dies, the daemon removes every box. If the
+daemon is killed, its boxes end because their control connections close. Its guard
+(``process_guard``, the process that was started) then removes the control groups and folders.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from sandbox.node.lender import BoxLender
 from sandbox.settings import Settings
 
 STOP_SECONDS = 22.0
-"""From SIGTERM to the end; `peck up` gives its node a little more."""
+"""Time from SIGTERM to the end. `peck up` gives its node a little more."""
 
 
 def _print_line(line: str) -> None:
@@ -41,7 +42,7 @@ def _print_line(line: str) -> None:
 
 
 def _start_steal_monitor() -> tuple[StealMonitor | None, tuple[str, ...]]:
-    """Who sees cores go away, where they can; and what is lacking where nobody may."""
+    """Start the steal monitor if possible. Otherwise returns what is lacking."""
     if not steal_monitor.may_have_hypervisor():
         return None, ()
     try:
@@ -55,20 +56,23 @@ def _quarter_of_memory() -> int:
 
 
 def _exit_on_sigterm(*_: object) -> None:
-    raise SystemExit(128 + signal.SIGTERM)  # not in order: the guard looks for what is left
+    raise SystemExit(128 + signal.SIGTERM)  # status of a failure, so that the guard cleans up
 
 
 def _warm_boxes_of(profile: str, wanted: int) -> int:
-    """How many boxes of this profile to keep ready: none with a GPU, which an idle box would
-    block."""
+    """How many boxes of this profile to keep ready. None with a GPU, which an idle box would
+    block.
+    """
     return 0 if profiles.get_profile(profile).gpu else wanted
 
 
 def _prepare_other_profiles(
     kind: base.Launcher, digests: dict[str, str], pool: BoxPool, connections: Listener, warm: int
 ) -> None:
-    """Prepare the other profiles while the node lends the first one: those that every node has,
-    and those that an operator has built here."""
+    """Prepare the other profiles while the node lends the first one.
+
+    These are the profiles of every node and those that an operator has built here.
+    """
     for name in (*profiles.BY_ITSELF, *profiles.ON_COMMAND):
         profile = profiles.get_profile(name)
         if name in digests or (profile.on_command and not kind.has(profile)):
@@ -98,7 +102,7 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--runtime",
         default=Settings.read().node_runtime,
-        help="the engine's runtime for boxes, as runsc; default: $PECK_NODE_RUNTIME, or its own",
+        help="the engine's runtime for boxes (e.g. runsc); default: $PECK_NODE_RUNTIME, or its own",
     )
     parser.add_argument("--profile", action="append", choices=sorted(profiles.PROFILES))
     parser.add_argument("--warm", type=int, default=2, help="generic boxes ready per profile")
@@ -115,14 +119,14 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; 2 with one line when the node cannot start."""
+    """Serve until SIGTERM or SIGINT. Returns 2, with one line, if the node cannot start."""
     options = _parse_arguments(arguments)
     run_dir: Path = options.run_dir.resolve()
     left = ["--run-dir", str(run_dir), "--socket", str(options.socket.resolve())]
     left += ["--state-dir", str((options.state_dir or run_dir).resolve())]
     left += ["--launcher", options.launcher]
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _exit_on_sigterm)  # while images are built; later the orderly way
+        signal.signal(number, _exit_on_sigterm)  # while images are built; later the normal way
     try:
         return process_guard.run_guarded(
             lambda: _run_node(options, threading.Event()),

@@ -1,8 +1,7 @@
-"""The node's boxes: a few generic ones kept warm, those bound to a submission kept for its next.
+"""The node's boxes: keeps some generic ones ready, and bound ones for their next match.
 
-A box is bound to one submission's digest at its first loan and to no other ever; eviction means
-removal. Boxes are started (``starts``) and removed by threads of the pool, so that no loan waits
-for another's box.
+At its first loan a box is bound to one submission's digest for life. The pool's threads start boxes
+(``start_queue``) and remove them, so no loan waits for another's box.
 """
 
 from __future__ import annotations
@@ -28,32 +27,32 @@ from sandbox.node.start_queue import StartPause, StartQueue
 MOST_MATCHES = 200
 MOST_AGE_SECONDS = 3600.0
 CLOSE_SECONDS = 15.0
-"""Time for the removal of all boxes when the node ends."""
+"""Time to remove all boxes when the node ends."""
 TEND_SECONDS = 0.5
 
 BoxKey = tuple[str, int]
-"""Profile and memory in MB: boxes of one key can stand in for each other until they are bound."""
+"""Profile and memory in MB. Unbound boxes of one key are interchangeable."""
 
 
 @dataclass(eq=False)
 class PooledBox:
-    """One box and what the pool knows of it."""
+    """One box with the pool's notes on it."""
 
     box: Box
     key: BoxKey
     digest: str | None = None
     unpacked_bytes: int = 0
-    """Of memory that its bundle holds for the box's life."""
+    """Memory that its bundle occupies for the box's life."""
     takes_one_match: bool = False
     matches: int = 0
     started_at: float = field(default_factory=time.monotonic)
     used_at: float = field(default_factory=time.monotonic)
     is_leaving: bool = False
-    """Set when its last match ends: it forks no other child ahead, and is not kept."""
+    """Set when its last match ends. It then pre-forks no child and is not kept."""
 
     @property
     def has_served_long_enough(self) -> bool:
-        """Whether it has served long enough with the match that it plays now."""
+        """Whether it has served long enough, including its present match."""
         if self.takes_one_match:
             return True
         age_seconds = time.monotonic() - self.started_at
@@ -61,7 +60,7 @@ class PooledBox:
 
 
 class BoxPool:
-    """Lends boxes. ``warm`` says how many generic boxes of a profile wait ready."""
+    """Lends boxes. ``warm`` says how many generic boxes of a profile to keep ready."""
 
     def __init__(
         self,
@@ -111,10 +110,10 @@ class BoxPool:
 
     @contextlib.contextmanager
     def room_for(self, keys: Sequence[BoxKey], deadline: float) -> Iterator[None]:
-        """Hold room for a match's boxes while it lasts; HostFault when there is none in time.
+        """Reserve room for all boxes of a match while it lasts. Raises HostFault if none is free in
+        time.
 
-        For all at once: matches that took boxes one by one could each wait for what the others
-        hold.
+        Matches that took boxes one by one could wait for each other's boxes for ever.
         """
         seats, gpus = len(keys), sum(profiles.get_profile(name).gpu for name, _ in keys)
         if seats > self._most or gpus > len(self._devices):
@@ -145,7 +144,7 @@ class BoxPool:
                 self._changed.notify_all()
 
     def take_bound(self, key: BoxKey, digest: str) -> PooledBox | None:
-        """A waiting box that is bound to this digest, if there is one."""
+        """Take a waiting box that is bound to this digest, if there is one."""
         with self._changed:
             bound = [
                 p
@@ -159,7 +158,7 @@ class BoxPool:
             return place
 
     def take(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
-        """A box bound to this digest, or else a generic one that the caller must bind."""
+        """Take a box bound to this digest, or a generic one that the caller must bind."""
         with self._changed:
             self._takers[key] += 1
             try:
@@ -176,12 +175,12 @@ class BoxPool:
             if place is not None:
                 self._idle.remove(place)
                 self._busy.add(place)
-                if key[1] == self._memory_mb:  # boxes of odd sizes would wait for nobody
+                if key[1] == self._memory_mb:  # nobody would use boxes of odd sizes
                     self._refill(key)
                 return place
             if asked is not None and asked.done():
                 error = asked.exception()
-                # While the engine is away a match loses nothing by waiting for it.
+                # While the engine is away, waiting costs a match nothing.
                 if error is not None and not isinstance(error, EngineAway):
                     raise HostFault(f"no box could be started: {error}")
                 asked = None
@@ -196,7 +195,7 @@ class BoxPool:
             self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
 
     def give_back(self, place: PooledBox) -> None:
-        """A box proven clean goes back to wait for its submission's next match."""
+        """Return a checked clean box, which waits for its submission's next match."""
         with self._changed:
             self._busy.discard(place)
             place.matches += 1
@@ -211,7 +210,7 @@ class BoxPool:
             self._changed.notify_all()
 
     def discard(self, place: PooledBox, *, wait: bool = False) -> None:
-        """A box that is not proven clean, or takes one match only, is removed."""
+        """Remove a box that is not checked clean or takes only one match."""
         with self._changed:
             self._busy.discard(place)
             gone = self._discard(place)
@@ -220,10 +219,10 @@ class BoxPool:
             gone.result()
 
     def close(self) -> bool:
-        """Remove every box and lend none any more; returns whether all are gone in time.
+        """Remove every box and lend no more. Returns whether all are gone in time.
 
-        Starts that have not begun are cancelled, those under way are given up. Current loans first
-        get half of the time to end, so that no thread loses its box in use.
+        Starts that have not begun are cancelled, and running ones given up. Current loans first get
+        half of the time to end, so that no thread loses a box in use.
         """
         deadline = time.monotonic() + CLOSE_SECONDS
         with self._changed:
@@ -245,7 +244,7 @@ class BoxPool:
         return has_ended and not removals.not_done
 
     def _tend(self) -> None:
-        """Now and then: boxes of an engine that is gone go too, and missing ones are started."""
+        """Remove boxes of a lost engine and start missing boxes, from time to time."""
         while not self._closed:
             time.sleep(TEND_SECONDS)
             with self._changed:
@@ -257,9 +256,10 @@ class BoxPool:
                         self._refill(key)
 
     def _too_many(self) -> list[PooledBox]:
-        """Bound boxes beyond what is kept, the longest unused first.
+        """Bound boxes above the limits, the longest unused first.
 
-        Their bundles count too: a few kilobytes of an upload can unpack to a quarter of a gigabyte.
+        The memory of their bundles counts too: a small upload can unpack to a quarter of a
+        gigabyte.
         """
         bound = sorted((p for p in self._idle if p.digest is not None), key=lambda p: p.used_at)
         count, held = len(bound), sum(p.unpacked_bytes for p in bound)
@@ -294,7 +294,7 @@ class BoxPool:
         return len(self._idle) + len(self._busy) + self._starting.total()
 
     def _start(self, key: BoxKey, *, is_asked: bool = False) -> Future[None] | None:
-        """Begin a box of this key; None when the node is full and nothing can make room."""
+        """Begin a box of this key. Returns None if the node is full and nothing can make room."""
         if self._count() >= self._most:
             others = [p for p in self._idle if p.digest is not None or p.key != key]
             if not others:
@@ -323,7 +323,7 @@ class BoxPool:
             self._changed.notify_all()
 
     def _free_a_device(self) -> None:
-        """Let the longest unused box of a GPU profile go; its device is free when it has gone."""
+        """Remove the longest unused box of a GPU profile, to free its device."""
         holders = [p for p in self._idle if p.box.spec.gpu is not None]
         if holders:
             old = min(holders, key=lambda p: p.used_at)

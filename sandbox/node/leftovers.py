@@ -1,9 +1,9 @@
-"""Removes what a node that was killed has left: containers, control groups, folders, its socket.
+"""Removes what a killed node left: containers, control groups, folders and its socket.
 
 ``python -m sandbox.node.leftovers --run-dir DIR [--socket PATH] [--launcher NAME]``
 
-Run by the node's guard, and by an operator or a unit's ``ExecStopPost`` where both were killed. It
-waits for the daemon's lock first: a node that still runs, or has started again, is left alone.
+The node's guard runs it. If both were killed, an operator or a unit's ``ExecStopPost`` runs it. It
+first waits for the daemon's lock and does nothing to a running node.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOCK_SECONDS = 30.0
 
 
 def remove_leftovers(run_dir: Path, socket_path: Path | None, state_dir: Path, name: str) -> None:
-    """Remove it all; HostFault when a node runs there."""
+    """Remove everything that is left. Raises HostFault if a node runs there."""
     with contextlib.ExitStack() as held:
         held.callback(os.close, wait_for_lock(run_dir))
         choose.remove_leftovers(name, run_dir, state_dir, _print_line)
@@ -32,7 +32,9 @@ def remove_leftovers(run_dir: Path, socket_path: Path | None, state_dir: Path, n
 
 
 def wait_for_lock(run_dir: Path, seconds: float = LOCK_SECONDS) -> int:
-    """The daemon's lock, as soon as the daemon before us has ended; HostFault when it does not."""
+    """Take the daemon's lock once its predecessor has ended. Raises HostFault if that takes too
+    long.
+    """
     return lock_file(run_dir / "node.lock", f"run-dir: another node runs in {run_dir}", seconds)
 
 
@@ -47,7 +49,10 @@ def _print_line(line: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The given status, so that the guard ends as its daemon did; 2 when a node runs there."""
+    """Run the command. Returns the given status, so that the guard ends as its daemon did.
+
+    Returns 2 if a node runs there.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m sandbox.node.leftovers", description="removes what a killed node left"
     )

@@ -1,8 +1,8 @@
-"""One conversation with a worker: boxes for all seats of a match, until each has ended.
+"""Serves one worker's connection: lends boxes for all seats of a match until each has ended.
 
-A worker asks once for every seat of its match and gets one answer with all descriptors. Seats end
-one by one or together, at the worker's word; when its connection closes, whatever still runs is
-ended at once. Either way a box is swept and proven before anybody else can have it.
+A worker asks once for all seats of its match and gets one answer with all descriptors. It ends
+seats one by one or together. When its connection closes, all remaining seats end at once. In every
+case a box is cleaned and checked before anybody else gets it.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from sandbox.match.steal_monitor import StealMonitor
 from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
 
 MOST_BUNDLE_BYTES = 1 << 30
-"""Seasons allow less; the box's memory bounds it too."""
+"""Most bytes of a bundle. Seasons allow less, and the box's memory limits it too."""
 MEMORY_MB = (64, 65_536)
 BIND_SECONDS = 90.0
 PREFORK_SECONDS = 10.0
 SEND_SECONDS = 5.0
 END_SECONDS = 12.0
 ANSWERED_SECONDS = 1.0
-"""For a report that is read late because of another: it came in the meantime."""
+"""Extra time for a report that waited for another one to be read."""
 _DIGESTS_KEPT = 4096
 
 
 @dataclass(frozen=True)
 class _RequestedSeat:
-    """One seat of a request, checked."""
+    """One checked seat of a request."""
 
     key: BoxKey
     digest: str
@@ -61,7 +61,7 @@ class _LentBox:
 
 
 class BoxLender:
-    """Lends the pool's boxes; one for the whole node, used by a thread per conversation."""
+    """Lends the pool's boxes. One for the whole node; each connection has a thread."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class BoxLender:
         self._digests = _DigestCache()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
-        """Lend what the message asks for and end it; returns when the conversation is over.
+        """Lend what the message asks for and end it. Returns when the connection ends.
 
-        Raises HostFault when nothing could be lent; the worker has been told nothing then.
+        Raises HostFault if nothing could be lent. The worker has no answer then.
         """
         wanted = self._checked(message, bundles)
         seats = [seat for seat in wanted if isinstance(seat, _RequestedSeat)]
@@ -145,7 +145,7 @@ class BoxLender:
             raise HostFault(f"memory_mb: {memory_mb!r} is not a number from {low} to {high}")
         try:
             digest, size = self._digests.of(bundle)
-            if size > memory_mb << 19:  # half of the box's memory, where it lies when unpacked
+            if size > memory_mb << 19:  # half of the box's memory, which holds it after unpacking
                 raise BundleRefused(f"the archive is larger than half of {memory_mb} MB of memory")
         except BundleRefused as refused:
             return refused
@@ -154,7 +154,7 @@ class BoxLender:
     def _lend(
         self, wanted: Sequence[_RequestedSeat | BundleRefused]
     ) -> list[_LentBox | BundleRefused]:
-        """A child for each seat; the quick ones first, the others side by side."""
+        """Prepare a child for each seat: the quick ones first, the others in parallel."""
         found: dict[int, _LentBox | BundleRefused | HostFault] = {}
         slow: dict[int, _RequestedSeat] = {}
         for number, seat in enumerate(wanted):
@@ -164,7 +164,7 @@ class BoxLender:
             elif isinstance(seat, _RequestedSeat):
                 slow[number] = seat
         if slow:
-            # Side by side: a cold box takes most of a second.
+            # In parallel: a cold box takes most of a second.
             with ThreadPoolExecutor(len(slow)) as threads:
                 found.update(zip(slow, threads.map(self._opened, slow.values()), strict=True))
         faults = [one for one in found.values() if isinstance(one, HostFault)]
@@ -176,7 +176,7 @@ class BoxLender:
         return [one for _, one in sorted(found.items()) if not isinstance(one, HostFault)]
 
     def _ready(self, seat: _RequestedSeat) -> _LentBox | None:
-        """A child that waits in a box of this bundle; None where there is none."""
+        """A child that waits in a box of this bundle. None if there is none."""
         place = self._pool.take_bound(seat.key, seat.digest)
         if place is None:
             return None
@@ -194,12 +194,12 @@ class BoxLender:
             return None
         try:
             return self._played(lent)
-        except HostFault as fault:  # it died between the two; those found before it stay lent
+        except HostFault as fault:  # it died in between; earlier ones stay lent
             _print_line(f"box {place.box.spec.name} is replaced: {fault}")
             return None
 
     def _opened(self, seat: _RequestedSeat) -> _LentBox | BundleRefused | HostFault:
-        """A box of this bundle made from a generic one; a box that fails is replaced once."""
+        """Bind a generic box to this bundle. Replaces a failed box once."""
         fault = HostFault("unreachable")
         for _ in range(2):
             try:
@@ -208,7 +208,7 @@ class BoxLender:
                 return refused
             except HostFault as error:
                 fault = error
-            except OSError as error:  # of reading the bundle
+            except OSError as error:  # from reading the bundle
                 fault = HostFault(f"a seat cannot be lent: {error}")
         return fault
 
@@ -244,7 +244,9 @@ class BoxLender:
         self._pool.discard(lent.place)
 
     def _answer(self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]) -> None:
-        """One frame for all seats; the descriptors of each in the order of its ``fds``."""
+        """Send one frame for all seats, with each seat's descriptors in the order of its
+        ``fds``.
+        """
         seats: list[dict[str, Any]] = []
         fds: list[int] = []
         for one in lent:
@@ -281,7 +283,7 @@ class BoxLender:
     def _end(
         self, places: Mapping[int, PooledBox], end: Mapping[str, Any]
     ) -> list[tuple[int, dict[str, Any]]]:
-        """End these seats side by side: every box is asked before the first answer is read."""
+        """End these seats in parallel: ask every box before reading the first answer."""
         closed = end.get("closed")
         gone = {n for n in closed if type(n) is int} if isinstance(closed, list) else set()
         asked: dict[int, HostFault | None] = {}
@@ -295,7 +297,7 @@ class BoxLender:
                 )
             except HostFault as fault:
                 asked[number] = fault
-        # One deadline for all: each could be held up, and the worker does not wait for the sum.
+        # One deadline for all: each box could delay us, and the worker does not wait for the sum.
         until = time.monotonic() + END_SECONDS
         found = {n: self._ended(place, asked[n], until) for n, place in places.items()}
         lost = {n: fault for n, fault in found.items() if isinstance(fault, HostFault)}
@@ -308,7 +310,7 @@ class BoxLender:
     def _ended(
         self, place: PooledBox, trouble: HostFault | None, until: float
     ) -> dict[str, Any] | HostFault:
-        """The report of a seat whose box answers in time, or why there is none."""
+        """The report of a seat whose box answers in time, or the reason why there is none."""
         try:
             if trouble is not None:
                 raise trouble
@@ -329,14 +331,14 @@ class BoxLender:
         return _end_report(ended, out_of_memory, clean=ended.clean)
 
     def _lost(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
-        """The report of a seat whose box does not answer any more."""
+        """The report of a seat whose box no longer answers."""
         hosts = self._launcher.lost_by_host(place.box)
         out_of_memory = self._out_of_memory(place)
         self._pool.discard(place)
         if hosts is not None:
             _print_line(f"box {place.box.spec.name} was lost: {hosts}")
             return {"op": "fault", "reason": f"{hosts} ({fault})"}
-        # Otherwise the agent can have done this to its box, so it is not the host's fault.
+        # The agent may have done this to its box, so it is not the host's fault.
         _print_line(f"box {place.box.spec.name} was lost in a match: {fault}")
         return _end_report(
             MatchEnd(None, None, out_of_memory, [], False), out_of_memory, clean=False
@@ -348,10 +350,10 @@ class BoxLender:
 
 
 class _DigestCache:
-    """Digests of bundles, by what the kernel says of their files: unchanged ones are read once.
+    """Digests of bundles by the kernel's data on their files. Unchanged files are read once.
 
-    A file's change time cannot be set by its owner, so equal numbers mean equal bytes. Whatever a
-    box is bound to is read again all the same.
+    A file's owner cannot set its change time, so equal numbers mean equal bytes. A bundle is still
+    read again when it is bound to a box.
     """
 
     def __init__(self) -> None:
@@ -359,7 +361,7 @@ class _DigestCache:
         self._lock = threading.Lock()
 
     def of(self, bundle: int) -> tuple[str, int]:
-        """Digest and size; BundleRefused when it is too large."""
+        """Digest and size of the file. Raises BundleRefused if it is too large."""
         status = os.fstat(bundle)
         times = (status.st_mtime_ns, status.st_ctime_ns)
         identity = (status.st_dev, status.st_ino, status.st_size, *times)
@@ -368,7 +370,7 @@ class _DigestCache:
         if known is not None:
             return known, status.st_size
         digest, size = digest_and_size(bundle)
-        # One written to this very moment may change again within the clock's last tick.
+        # A file written just now may change again within the clock's last tick.
         if size == status.st_size and time.time_ns() - status.st_ctime_ns > 1_000_000_000:
             with self._lock:
                 if len(self._known) >= _DIGESTS_KEPT:
@@ -378,7 +380,7 @@ class _DigestCache:
 
 
 def digest_and_size(bundle: int) -> tuple[str, int]:
-    """Digest and size of the bundle's bytes; BundleRefused when it is too large."""
+    """Digest and size of the bundle's bytes. Raises BundleRefused if it is too large."""
     status = os.fstat(bundle)
     if not stat.S_ISREG(status.st_mode):
         raise HostFault("bundle: the descriptor is not of a regular file")
@@ -396,9 +398,9 @@ def digest_and_size(bundle: int) -> tuple[str, int]:
 def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
     seats = end.get("seats")
     if end.get("op") != "end" or not isinstance(seats, list):
-        raise wire.WireError("only the end of seats is expected now")
+        raise wire.WireError("only ends of seats may be asked for now")
     if any(type(number) is not int or number not in open_seats for number in seats):
-        raise wire.WireError("a seat was ended that is not open")
+        raise wire.WireError("the ended seat is not open")
     return list(dict.fromkeys(seats))
 
 

@@ -1,9 +1,9 @@
-"""The queue of box starts: as many run at a time as there are cores.
+"""Queues box starts: as many run at a time as there are cores.
 
 A start mostly computes (it imports libraries), so more starts than cores delay each other. Beyond
-that limit, a profile for which a match waits may always run one start, so quick starts do not wait
-behind slow ones. The threads live as long as the pool, because bubblewrap ends a box when the
-thread that started it ends.
+that limit, a profile that a match waits for may always run one start. So quick starts do not wait
+behind slow ones. bubblewrap ends a box when the thread that started it ends, so the threads live as
+long as the pool.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
 
 @dataclass
 class StartPause:
-    """How long the pool waits before it starts a box again after a failure; longer each time."""
+    """The pause before a box is started again after a failure. It grows with each failure."""
 
     seconds: float = SHORTEST_PAUSE_SECONDS
     over_at: float = 0.0
@@ -36,7 +36,7 @@ class StartPause:
 
 @dataclass(eq=False)
 class _QueuedStart:
-    """A start that has not begun; ``is_asked`` where a match waits for its box."""
+    """A start that has not begun. ``is_asked`` if a match waits for its box."""
 
     profile: str
     work: Callable[[], None]
@@ -45,7 +45,7 @@ class _QueuedStart:
 
 
 class StartQueue:
-    """The queue of starts. ``most`` is how many run at a time; default: the cores of this host."""
+    """The queue of starts. ``most`` is how many run at a time; default: the host's cores."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most or len(os.sched_getaffinity(0))
@@ -58,7 +58,7 @@ class StartQueue:
         )
 
     def add(self, profile: str, work: Callable[[], None], *, is_asked: bool) -> Future[None]:
-        """Queue ``work``; starts for which a match waits go first."""
+        """Queue ``work``. Starts that a match waits for go first."""
         start = _QueuedStart(profile, work, is_asked)
         with self._changed:
             if self._is_closed:
@@ -69,7 +69,7 @@ class StartQueue:
         return start.future
 
     def hasten(self, profile: str) -> None:
-        """Mark the oldest start of this profile as one for which a match waits."""
+        """Mark the oldest start of this profile as one that a match waits for."""
         with self._changed:
             for start in self._waiting:
                 if start.profile == profile and not start.is_asked:
@@ -78,7 +78,7 @@ class StartQueue:
             self._begin()
 
     def close(self) -> None:
-        """Cancel what has not begun; nothing more begins."""
+        """Cancel the starts that have not begun. No more begin."""
         with self._changed:
             self._is_closed = True
             dropped, self._waiting = self._waiting, []
@@ -87,12 +87,12 @@ class StartQueue:
         self._threads.shutdown(wait=False)
 
     def ended(self, seconds: float) -> bool:
-        """Whether all that had begun ends within this time."""
+        """Whether all starts that had begun end within this time."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._running.total(), seconds)
 
     def _begin(self) -> None:
-        """Give the threads every start that may begin; the caller holds the lock."""
+        """Give the threads every start that may begin. The caller has the lock."""
         while True:
             free = self._running.total() < self._most
             able = [

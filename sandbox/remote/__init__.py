@@ -1,5 +1,5 @@
-"""Agents that run at addresses of their owners, and the one way out of the instance to them.
+"""Plays agents that run at their owners' addresses.
 
-``manifest`` is what an owner submits; every connection goes through ``egress``, the guard.
-Nothing here follows a redirect: whoever calls connects to the address that was submitted.
+``manifest`` is what an owner submits. Every connection goes out through ``egress``, the guard. No
+redirect is followed: connections go only to the submitted address.
 """

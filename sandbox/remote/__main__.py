@@ -1,14 +1,14 @@
-"""``python -m sandbox.remote``: the remote daemon, in an environment of what it reads and no more.
+"""``python -m sandbox.remote``: the remote daemon, with only the environment that it reads.
 
-What a process was started with stays in its memory, and in that of what it forks, whatever it
-forgets later. So it starts anew, before it is anything, where there is more.
+A process's start environment stays in its memory and in its forks. So if there are more variables,
+the daemon executes itself again without them.
 """
 
 import os
 import sys
 
 READ = ("PECK_EGRESS_", "SSL_CERT_", "PYTHON", "LD_LIBRARY_PATH", "LC_", "LANG", "PATH", "TZ")
-"""How the variables begin that the guard, TLS and the interpreter read."""
+"""Prefixes of the variables that the guard, TLS and the interpreter read."""
 
 if __name__ == "__main__":
     read = {name: text for name, text in os.environ.items() if name.startswith(READ)}

@@ -1,8 +1,8 @@
-"""One remote agent in one match: our own process, between the referee and a server that is hostile.
+"""Calls one remote agent in one match: our own process between referee and hostile server.
 
-To the referee it is what a box's child is (``box/harness``); outward it speaks HTTP through the
-egress guard. It holds nothing but its sockets and its log, so whatever a server does to it costs
-that server's seat. The log, one line a request, is for the agent's owner.
+To the referee it behaves like a box's child (``box/harness``). It calls the server by HTTP through
+the egress guard. It has only its sockets and its log, so a server can harm only its own seat. The
+log has one line per request and is for the agent's owner.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sandbox.box.http_client import HttpClient
 from sandbox.box.lines_contract import printable
 
 HEALTH_SECONDS: Final = 3.0
-"""For name, connection, TLS and the answer to GET / together."""
+"""Limit for name, connection, TLS and the answer to GET / together."""
 CALL_SECONDS: Final = 5.0
-"""For a request that the referee does not wait for."""
+"""Limit for a request that the referee does not wait for."""
 SHOWN_BYTES: Final = 200
 LOG_FD, AGENT_FD, REPORT_FD = 1, 3, 4
 _HEAD: Final = (
@@ -37,7 +37,7 @@ _NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteEr
 
 
 def run_caller(address: Address, api: str, rules: guard.Rules, mark: bytes) -> None:
-    """Report whether the agent is there; if it is, play its match until the referee goes away."""
+    """Report whether the agent answers. If so, play its match until the referee goes away."""
     server = RemoteServer(address, rules)
     away = None
     try:
@@ -53,11 +53,11 @@ def run_caller(address: Address, api: str, rules: guard.Rules, mark: bytes) -> N
 
 
 class RemoteServer:
-    """The agent's server, called through the guard; each call is a line of the log."""
+    """The agent's server, called through the guard. Each call writes a line of the log."""
 
     def __init__(self, address: Address, rules: guard.Rules) -> None:
         self.is_reached = False
-        """Whether anything there took a connection, or refused it, or the guard did."""
+        """Whether the host accepted or refused a connection, or the guard refused it."""
 
         def connect(until: float | None) -> socket.socket:
             latest = time.monotonic() + CALL_SECONDS
@@ -79,9 +79,10 @@ class RemoteServer:
         )
 
     def greet(self, api: str) -> None:
-        """Broken with the remedy unless the agent is there; the connection is kept for its match.
+        """Raise ContractBroken with the remedy unless the agent answers. The match uses the same
+        connection.
 
-        As Battlesnake's own engine calls it: the address itself, without a slash put behind it.
+        Like Battlesnake's own engine it calls the address itself, without a slash at the end.
         """
         path = "" if self._path else "/"
         status, text = self.call("GET", path, "", HEALTH_SECONDS)
@@ -102,7 +103,10 @@ class RemoteServer:
             )
 
     def call(self, method: str, path: str, body: str, seconds: float | None) -> tuple[int, bytes]:
-        """Status and body; Broken, with the remedy, for everything else that can happen."""
+        """Send a request and return the answer's status and body.
+
+        Raises ContractBroken with the remedy for everything else.
+        """
         began = time.monotonic()
         what = f"{method} {path or '/'}"
         try:
@@ -126,7 +130,7 @@ class RemoteServer:
             where = printable(self._caller.fields.get(b"location", b""))
             raise ContractBroken(
                 f"{what} was answered with a redirect (status {status}) to {where}; redirects are "
-                "not followed: submit the address that answers by itself"
+                "not followed: submit the final address"
             )
         packed = self._caller.fields.get(b"content-encoding", b"identity").lower()
         if packed != b"identity":
@@ -161,7 +165,7 @@ def _quote_start(text: bytes) -> str:
 
 
 def _log_call(what: str, began: float, more: str = "") -> None:
-    """A line of the log; past its end there is no log any more, and the match goes on."""
+    """Write a line of the log. If the log is full, the match goes on without it."""
     line = f"{what} after {1000 * (time.monotonic() - began):.0f} ms{more}\n"
     with contextlib.suppress(OSError):
         os.write(LOG_FD, line.encode("utf-8", "replace"))

@@ -1,8 +1,8 @@
-"""The process that makes callers, and the daemon's hand on it.
+"""Makes the callers, for the daemon.
 
-A caller is forked from a process that has everything imported, the authorities of TLS among it, and
-one thread: so it starts in milliseconds, needs no file any more, and dies with its parent. That
-process dies with the daemon. Whatever it is asked goes one after another and is short.
+The *maker* is a process with one thread that has imported everything, including the TLS
+authorities. It forks each caller. So a caller starts in milliseconds, needs no file and dies with
+its parent. The maker dies with the daemon. It handles one short request after another.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from sandbox.remote.manifest import read_manifest
 
 ASK_SECONDS: Final = 10.0
 ENDING_SECONDS: Final = 0.2
-"""For a caller that seems to be ending by itself, so that it can be told how."""
+"""Time for a caller that seems to be ending, so that its exit code can be reported."""
 MEMORY_BYTES: Final = 1 << 30
 COMPLAINT_BYTES: Final = 4000
 LIMITS: Final = {
     "CORE": 1,
-    "CPU": 120,  # s; a request takes some milliseconds of it, and a match has some thousands
+    "CPU": 120,  # s; a request needs some milliseconds, and a match has some thousands
     "FSIZE": MATCH_BYTES,
     "NOFILE": 64,
     "AS": MEMORY_BYTES,
@@ -52,36 +52,39 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 
 @dataclass(frozen=True)
 class CallerProcess:
-    """A caller at work, and what the daemon has of it."""
+    """A running caller, as the daemon sees it."""
 
     pid: int
     agent: socket.socket
     """The referee's end."""
     report: socket.socket
-    """Where it says whether its agent is there, and behind that what failed in it."""
+    """The caller reports here whether its agent answers, and later what failed in the caller."""
     log: OutputCapture
 
     def complaint(self) -> str:
-        """What it left behind of a failure of its own, if it ended by one; in one line, quoted."""
+        """What the caller reported of its own failure: one quoted line, if any."""
         with contextlib.suppress(OSError):
             if said := self.report.recv(COMPLAINT_BYTES, socket.MSG_DONTWAIT):
                 return repr(said.decode("utf-8", "replace"))
         return ""
 
     def close(self) -> None:
-        """Give up its connections; the log stays."""
+        """Close its connections. The log stays."""
         self.agent.close()
         self.report.close()
 
 
 class CallerSpawner:
-    """Makes and ends callers; for all threads of the daemon."""
+    """Makes and ends callers. All threads of the daemon use it."""
 
     def __init__(
         self, rules: guard.Rules, lost: Callable[[], None], say: Callable[[str], None]
     ) -> None:
-        """To be made while the daemon has one thread; ``lost`` is called if the maker dies,
-        ``say`` with what failed in a caller. OSError where callers cannot be confined."""
+        """Make it while the daemon has one thread.
+
+        ``lost`` is called if the maker dies, ``say`` with what failed in a caller. Raises OSError
+        if callers cannot be confined.
+        """
         code = syscall_filter.compile_filter()
         self._say = say
         self._control, theirs = socket.socketpair()
@@ -95,7 +98,7 @@ class CallerSpawner:
         theirs.close()
 
     def begin(self, manifest: bytes) -> CallerProcess:
-        """A caller for the agent of this remote submission, which reads well."""
+        """Start a caller for the agent of this valid remote submission."""
         mark = secrets.token_hex(16)
         with contextlib.ExitStack() as undo:
             theirs: list[int] = []
@@ -118,7 +121,9 @@ class CallerSpawner:
     def end(
         self, begun: CallerProcess, *, is_ending: bool
     ) -> tuple[int | None, list[tuple[int, str, str]]]:
-        """Kill it; its exit code (negative: a signal) if it ended by itself, and its log."""
+        """Kill the caller. Returns its log, and its exit code if it ended itself (negative: a
+        signal).
+        """
         begun.agent.close()
         try:
             seconds = ENDING_SECONDS if is_ending else 0.0
@@ -135,7 +140,7 @@ class CallerSpawner:
         return None if status is None else os.waitstatus_to_exitcode(status), log
 
     def close(self) -> None:
-        """End the maker, and with it all callers."""
+        """End the maker and with it all callers."""
         self._control.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
@@ -157,7 +162,7 @@ class CallerSpawner:
 
 
 def _run_maker(control: socket.socket, rules: guard.Rules, daemon: int, code: bytes) -> NoReturn:
-    """The maker's life; never returns into the daemon's code."""
+    """Run the maker. Never returns into the daemon's code."""
     try:
         os.setsid()  # Ctrl-C is for the daemon
         _die_with_parent(daemon)
@@ -167,7 +172,7 @@ def _run_maker(control: socket.socket, rules: guard.Rules, daemon: int, code: by
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         harden.keep_files([_open_null(), 1, 2, control.detach()])
-        with contextlib.suppress(OSError):  # without authorities https fails, and says so
+        with contextlib.suppress(OSError):  # without authorities https fails with a message
             guard.tls_context()
         _forget_environment()
         gc.freeze()
@@ -202,7 +207,7 @@ def _serve_spawn_requests(control: socket.socket, rules: guard.Rules, code: byte
 def _become_caller(
     maker: int, message: dict[str, Any], fds: list[int], rules: guard.Rules, filter_code: bytes
 ) -> NoReturn:
-    """``fds``: log, the referee's connection, the report's, to which our errors go too."""
+    """``fds``: the log, the referee's connection and the report's, which also gets our errors."""
     code, complaints = 70, fds[-1]
     try:
         _die_with_parent(maker)
@@ -228,10 +233,10 @@ def _become_caller(
 
 
 def _forget_environment() -> None:
-    """The first bytes of it too, which stay where they were and which /proc shows."""
+    """Clear the environment, including its first bytes, which /proc shows."""
     os.environ.clear()
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    start, end = int(fields[47]), int(fields[48])  # proc(5): the fields 50 and 51 of all
+    start, end = int(fields[47]), int(fields[48])  # proc(5): the fields 50 and 51
     ctypes.memset(start, 0, end - start)
 
 

@@ -1,13 +1,14 @@
-"""The remote daemon: lends seats whose agents run at addresses of their owners.
+"""The remote daemon: lends seats whose agents run at their owners' addresses.
 
 ``python -m sandbox.remote --socket PATH [--allow-uid N] [--parent PID]``
 
-The one process of the instance with a way out. It speaks the node's protocol, one connection a
-match (``listener``), and for each seat starts a caller (``caller_processes``), in which alone a
-stranger's bytes are read: the daemon waits for its word, ``REPORT_SECONDS`` at most,
-and ends it. It has no engine, no database, no blobs and no privilege. Started as root it becomes a
-uid that owns nothing.
-The rules of the egress guard are read from ``PECK_EGRESS_*`` once, at the start.
+It is the only process of the instance that connects out. It speaks the node's protocol, one
+connection per match (``listener``). For each seat it starts a caller (``caller_processes``). Only
+callers read a remote server's bytes. The daemon waits at most ``REPORT_SECONDS`` for a caller's
+report.
+
+It has no engine, database, blobs or privilege. Started as root, it changes to a uid that owns
+nothing. It reads the egress guard's rules from ``PECK_EGRESS_*`` once, at the start.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ from sandbox.remote.outage import OutageDetector
 
 MOST_CALLERS: Final = 64
 REPORT_SECONDS: Final = HEALTH_SECONDS + 0.3
-"""A caller gives up by itself before."""
+"""Limit for a caller's report. The caller gives up earlier."""
 MOST_MANIFEST_BYTES: Final = 4096
 UID: Final = 61_710
-"""Of a daemon that was started as root: nobody's, as far as anybody can know."""
+"""Uid of a daemon that was started as root. Probably nobody else uses it."""
 
 
 class CallerReport(NamedTuple):
-    """What a caller says of its agent."""
+    """A caller's report on its agent."""
 
     away: str | None
-    """Why it is; None where it is there."""
+    """Why the agent is away. None if it answers."""
     is_reached: bool
 
 
 class RemoteLender:
-    """Lends callers; one for the daemon, used by a thread per conversation."""
+    """Lends callers. One for the daemon; each connection has a thread."""
 
     def __init__(self, name: str, callers: CallerSpawner, most: int) -> None:
         self._name = name
@@ -66,12 +67,12 @@ class RemoteLender:
         self._outage_detector = OutageDetector()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
-        """Lend what the message asks for and end it; returns when the conversation is over.
+        """Lend what the message asks for and end it. Returns when the connection ends.
 
-        Raises HostFault when nothing could be lent; the worker has been told nothing then.
+        Raises HostFault if nothing could be lent. The worker has no answer then.
         """
         wanted, deadline = _check_request(message, bundles)
-        wire.close_all(bundles)  # they are read, and a match is long
+        wire.close_all(bundles)  # already read, and a match is long
         able = {n: one for n, one in enumerate(wanted) if isinstance(one, bytes)}
         begun: dict[int, CallerProcess] = {}
         with self._room_for(len(able), deadline):
@@ -92,7 +93,7 @@ class RemoteLender:
     def _away(
         self, begun: Mapping[int, CallerProcess], manifests: Mapping[int, bytes]
     ) -> dict[int, AgentAway]:
-        """Which agents are not there. HostFault where it seems to be us who are cut off."""
+        """Which agents are away. Raises HostFault if our own network seems to be down."""
         words = _read_reports(begun)
         for number, word in words.items():
             host = read_manifest(manifests[number])[0].host
@@ -101,13 +102,13 @@ class RemoteLender:
         if any(not words[n].is_reached for n in away) and self._outage_detector.is_own_network_down:
             raise HostFault(
                 "no host of remote agents could be reached in the last minute; this ladder's own "
-                "way out may be cut"
+                "network may be down"
             )
         return away
 
     @contextlib.contextmanager
     def _room_for(self, seats: int, deadline: float) -> Iterator[None]:
-        """HostFault unless so many more callers may live before the deadline."""
+        """Reserve room for the callers. Raises HostFault if there is none before the deadline."""
         with self._changed:
             left = deadline - time.monotonic()
             if not self._changed.wait_for(lambda: self._left >= seats, max(0.0, left)):
@@ -127,7 +128,7 @@ class RemoteLender:
         begun: Mapping[int, CallerProcess],
         refused: Mapping[int, BundleRefused],
     ) -> None:
-        """One frame for all seats, with the referee's connection of each that is lent."""
+        """Send one frame for all seats, with the referee's connection of each lent seat."""
         answers: list[dict[str, Any]] = []
         for number in range(seats):
             if number in begun:
@@ -143,15 +144,17 @@ class RemoteLender:
             caller.agent.close()
 
     def _converse(self, connection: socket.socket, begun: dict[int, CallerProcess]) -> None:
-        """Until each seat has ended; what the worker leaves open the caller of this ends."""
+        """Serve until each seat has ended. The caller of this method ends what the worker leaves
+        open.
+        """
         while begun:
             end, _ = wire.receive_frame(connection, cap=1 << 12)
             seats, closed = end.get("seats"), end.get("closed")
             if end.get("op") != "end" or not isinstance(seats, list):
-                raise wire.WireError("only the end of seats is expected now")
+                raise wire.WireError("only ends of seats may be asked for now")
             for number in dict.fromkeys(seats):
                 if type(number) is not int or number not in begun:
-                    raise wire.WireError("a seat was ended that is not open")
+                    raise wire.WireError("the ended seat is not open")
                 is_ending = isinstance(closed, list) and number in closed
                 report = self._ended(begun.pop(number), is_ending)
                 wire.send_frame(connection, {"seat": number, **report})
@@ -203,7 +206,7 @@ def _read_manifest(bundle: int) -> bytes | BundleRefused:
 
 
 def _read_reports(begun: Mapping[int, CallerProcess]) -> dict[int, CallerReport]:
-    """What the callers say of their agents; all are heard side by side."""
+    """Read the callers' reports in parallel."""
     until = time.monotonic() + REPORT_SECONDS
     words: dict[int, CallerReport] = {}
     waiting = {one.report.fileno(): number for number, one in begun.items()}
@@ -220,8 +223,7 @@ def _read_reports(begun: Mapping[int, CallerProcess]) -> dict[int, CallerReport]
 
 
 def _read_report(report: socket.socket) -> CallerReport:
-    """A caller that died over its answer says nothing, or what failed in it, which stays to be read
-    at its end."""
+    """Read a caller's report. A caller that died has none; its error is read at its end."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         line, end, _ = report.recv(1 << 16, socket.MSG_PEEK).partition(b"\n")
         told = json.loads(line)
@@ -234,7 +236,7 @@ def _read_report(report: socket.socket) -> CallerReport:
 
 
 def _drop_root() -> None:
-    harden.drop_capabilities()  # of the bounding set, while it may
+    harden.drop_capabilities()  # drop the bounding set while it may
     harden.set_uid(UID)
     harden.empty_capability_sets()
 
@@ -251,7 +253,7 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; 2 with one line when the daemon cannot start."""
+    """Serve until SIGTERM or SIGINT. Returns 2, with one line, if the daemon cannot start."""
     options = _parse_arguments(arguments)
     stop, lost = threading.Event(), threading.Event()
 
@@ -277,7 +279,7 @@ def main(arguments: list[str] | None = None) -> int:
     told: dict[str, Any] = {"node": name, "launcher": REMOTE, "profiles": [REMOTE]}
     told |= {"image_digests": {REMOTE: REMOTE}, "lacks": [], "gpus": 0}
     lender = RemoteLender(name, callers, options.most)
-    # Not the uid that we became: callers have it too.
+    # Not the uid that we changed to: callers have it too.
     connections = Listener(lender.serve, told, allowed)
     process_guard.set_on_stop_signal(stop)
     connections.open(listener)
@@ -288,7 +290,9 @@ def main(arguments: list[str] | None = None) -> int:
     listener.close()
     connections.hang_up()
     callers.close()
-    with contextlib.suppress(OSError):  # as another uid than the folder's it stays, and is dead
+    with contextlib.suppress(
+        OSError
+    ):  # if the folder belongs to another uid, the dead socket stays
         options.socket.unlink(missing_ok=True)
     _print_line("the maker of callers is gone" if is_lost else "stopped; every caller has ended")
     return int(is_lost)

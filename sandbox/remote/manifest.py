@@ -1,4 +1,4 @@
-"""The submission of a remote agent: an address and the version of the interface, as bytes."""
+"""The submission of a remote agent: its address and API version, as bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from egress.address import Address, AddressError, parse
 
 APIS = ("1", "2017")
-"""Versions of Battlesnake's interface that a remote agent may speak."""
+"""Versions of Battlesnake's API that a remote agent may speak."""
 MANIFEST_LIMIT = 1000
 
 
@@ -20,7 +20,9 @@ def write_manifest(address: Address, api: str) -> bytes:
 
 
 def read_manifest(text: bytes) -> tuple[Address, str]:
-    """Address and api of a remote submission; AddressError unless ``write_manifest`` wrote it."""
+    """Address and API version of a remote submission. Raises AddressError unless
+    ``write_manifest`` wrote it.
+    """
     if len(text) > MANIFEST_LIMIT:
         raise _url_error(f"a remote submission has at most {MANIFEST_LIMIT} bytes")
     try:

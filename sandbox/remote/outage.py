@@ -1,7 +1,7 @@
-"""Whether it may be us who are cut off, and not the agents that do not answer.
+"""Detects whether our own network is down, rather than the agents.
 
-Our resolver or our line can fail, and then every remote agent looks away. One alone is judged as it
-looks; when several hosts in a row could not be reached and none was, nobody is blamed.
+If our resolver or our line fails, every remote agent looks away. A single host is judged as it
+looks. If several hosts in a row were out of reach and none answered, no agent is blamed.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections import OrderedDict
 from typing import Final
 
 HOSTS: Final = 3
-"""So many different ones, all out of reach."""
+"""This many different hosts out of reach mean that our network is down."""
 WINDOW_SECONDS: Final = 60.0
 MOST_HOSTS: Final = 256
 
 
 class OutageDetector:
-    """What was last seen of each host; safe for threads."""
+    """The last result of each host. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen: OrderedDict[str, tuple[float, bool]] = OrderedDict()
 
     def record(self, host: str, *, is_reached: bool) -> None:
-        """Somebody there took a connection, or refused it; or nobody could be found."""
+        """Record whether the host accepted or refused a connection, or could not be reached."""
         with self._lock:
             self._seen[host] = time.monotonic(), is_reached
             self._seen.move_to_end(host)
@@ -34,7 +34,7 @@ class OutageDetector:
 
     @property
     def is_own_network_down(self) -> bool:
-        """Whether several hosts were out of reach of late, and none within it."""
+        """Whether several hosts were out of reach recently and none was reached."""
         since = time.monotonic() - WINDOW_SECONDS
         with self._lock:
             late = [is_reached for moment, is_reached in self._seen.values() if moment >= since]

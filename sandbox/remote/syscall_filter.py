@@ -1,9 +1,9 @@
-"""The system calls that a caller may make: those of one process that talks over the internet.
+"""The system calls that a caller may make: those of one process with internet connections.
 
-A caller shares its uid with the daemon, the maker and all other callers, so what keeps one that was
-taken over to itself is this filter: no other program, no new process, no signal to anybody, no
-tracing or reading of others' memory, no unix socket, no file that is written. It reads files, as
-the resolver and the loader do, has threads, and sockets of the internet and of the kernel's routes.
+Callers share a uid with the daemon and the maker. So this filter confines a compromised caller. It
+forbids other programs, new processes, signals, tracing, reading others' memory, unix sockets and
+writing files. It allows reading files (the resolver and the loader do), threads, internet sockets
+and the kernel's routing sockets.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ getpid getppid getuid geteuid getgid getegid getresuid getresgid getpgrp getpgid
 getrlimit getrusage
 """
 _SENDMMSG: Final = {"x86_64": 307, "aarch64": 269}
-"""With which the C library asks its two questions of a name; in no table of boxes."""
+"""The C library sends the two questions for a name with it. Boxes may not use it."""
 _CLONE_THREAD: Final = 0x10000
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _FCNTL: Final = (1, 2, 3, 4)  # F_GETFD, F_SETFD, F_GETFL, F_SETFL
 _IOCTL: Final = (0x5421, 0x541B, 0x5451, 0x5401)  # FIONBIO, FIONREAD, FIOCLEX, TCGETS
-_PRCTL: Final = (15, 0x53564D41)  # PR_SET_NAME, PR_SET_VMA: of threads and of memory
-# SO_REUSEADDR, SO_KEEPALIVE, IP_RECVERR, IPV6_RECVERR (the resolver's), and 1 is TCP_NODELAY.
+_PRCTL: Final = (15, 0x53564D41)  # PR_SET_NAME, PR_SET_VMA: names of threads and of memory
+# SO_REUSEADDR, SO_KEEPALIVE, IP_RECVERR, IPV6_RECVERR (the resolver's). 1 is also TCP_NODELAY.
 _OPTIONS: Final = (1, 2, 9, 11, 25)
 _FAMILIES: Final = (int(socket.AF_INET), int(socket.AF_INET6), int(socket.AF_NETLINK))
 _PR_GET_SECCOMP: Final = 21
 
 
 def compile_filter() -> bytes:
-    """The filter of this machine; OSError where there can be none."""
+    """The filter for this machine. Raises OSError if there is none."""
     machine = os.uname().machine
     harden.prctl(_PR_GET_SECCOMP)
     try:
@@ -53,16 +53,16 @@ def compile_filter() -> bytes:
 
 
 def filter_program(machine: str) -> list[Instruction]:
-    """The filter for ``x86_64`` or ``aarch64``; KeyError for any other machine."""
+    """The filter for ``x86_64`` or ``aarch64``. Raises KeyError for another machine."""
     number = syscalls.call_numbers(machine)
     code = seccomp.filter_start(machine)
-    # Their flags cannot be read; those of their elders can.
+    # Their flags cannot be read; those of the older calls can.
     code += seccomp.return_error(number["clone3"], errno.ENOSYS)
     code += seccomp.return_error(number["openat2"], errno.ENOSYS)
     code += seccomp.require_flag_rule(number["clone"], 0, _CLONE_THREAD, errno.EPERM)
     code += seccomp.allow_values_rule(number["socket"], 0, _FAMILIES, errno.EAFNOSUPPORT)
     code += seccomp.allow_values_rule(number["setsockopt"], 2, _OPTIONS, errno.ENOPROTOOPT)
-    # Descriptors could travel with it over the two unix sockets that a caller has.
+    # It could carry descriptors over the two unix sockets of a caller.
     code += seccomp.deny_values_rule(_SENDMMSG[machine], 0, (0, 1, 2, 3, 4))
     code += seccomp.allow_values_rule(number["fcntl"], 1, _FCNTL, errno.EPERM)
     code += seccomp.allow_values_rule(number["ioctl"], 1, _IOCTL, errno.ENOTTY)
@@ -70,6 +70,6 @@ def filter_program(machine: str) -> list[Instruction]:
     code += seccomp.deny_flag_rule(number["openat"], 2, _WRITING, errno.EACCES)
     if "open" in number:
         code += seccomp.deny_flag_rule(number["open"], 1, _WRITING, errno.EACCES)
-    # No libraries' own mapping is a huge one.
+    # Libraries do not map huge pages themselves.
     code += seccomp.deny_flag_rule(number["mmap"], 3, 0x40000, errno.ENOMEM)
     return code + seccomp.filter_end(sorted(number[n] for n in _ALLOWED.split() if n in number))

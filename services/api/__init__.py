@@ -1,2 +1,2 @@
-"""The HTTP API, a router for each resource. ``services.http.auth`` says who asks,
-``services.http.permissions`` what they may see."""
+"""The HTTP API: one router for each resource. ``services.http.auth`` reads the token.
+``services.http.permissions`` checks what its owner may see."""

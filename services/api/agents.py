@@ -37,8 +37,8 @@ class AgentOut(BaseModel):
 class NewAgent(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "Flood"}]})
     name: Name
-    slug: Annotated[Slug | None, Field(description="made from the name when left out")] = None
-    team: Annotated[Key | None, Field(description="needed only by who plays for several")] = None
+    slug: Annotated[Slug | None, Field(description="default: made from the name")] = None
+    team: Annotated[Key | None, Field(description="required if you are in several teams")] = None
 
 
 class AgentChange(BaseModel):
@@ -56,7 +56,7 @@ class AgentChange(BaseModel):
     responses=problem_responses(403, 404, 409, 429),
 )
 def create_agent(body: NewAgent, conn: Db, who: Writer, once: Idempotent) -> Response:
-    """For one's own team."""
+    """Creates an agent of your own team."""
     team = permissions.own_team(conn, who, body.team)
 
     def create() -> AgentOut:
@@ -69,7 +69,7 @@ def create_agent(body: NewAgent, conn: Db, who: Writer, once: Idempotent) -> Res
 
 @router.get("/agents", summary="List agents", responses=problem_responses(404))
 def list_agents(conn: Db, who: Anyone, span: Paging, team: Filter = None) -> Page[AgentOut]:
-    """Those the caller may see: its own, and those that play in leagues it may see."""
+    """Lists agents of your teams, and agents that play in leagues you may see."""
     rows = agents.list_agents(
         conn,
         viewer=who,
@@ -82,7 +82,7 @@ def list_agents(conn: Db, who: Anyone, span: Paging, team: Filter = None) -> Pag
 
 @router.get("/agents/{agent}", summary="Read an agent", responses=problem_responses(404))
 def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
-    """An agent that plays only in leagues hidden from the caller is hidden too."""
+    """Answers 404 if the agent plays only in leagues hidden from the caller."""
     return AgentOut.model_validate(permissions.visible_agent(conn, who, agent))
 
 
@@ -90,7 +90,7 @@ def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
     "/agents/{agent}", summary="Change an agent", responses=problem_responses(403, 404, 409)
 )
 def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> AgentOut:
-    """Its name, and whether others may scrim against it."""
+    """Changes its name, or whether others may scrim against it."""
     found = permissions.own_agent(conn, who, agent)
     return AgentOut.model_validate(
         agents.update_agent(conn, found.id, **body.model_dump(exclude_none=True))
@@ -104,5 +104,5 @@ def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> A
     responses=problem_responses(403, 404, 409),
 )
 def delete_agent(agent: AgentKey, conn: Db, who: Writer) -> None:
-    """For one's own agent, as long as nothing was submitted for it."""
+    """Deletes an agent of your own team that has no submissions."""
     agents.delete_agent(conn, permissions.own_agent(conn, who, agent).id)

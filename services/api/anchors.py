@@ -1,4 +1,4 @@
-"""Reference agents of a season: they pin its scale and fill seats that competitors leave empty."""
+"""Reference agents of a season: they fix its scale and fill seats that no competitor takes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class NewAnchors(BaseModel):
     anchors: AnchorNames = Field(default_factory=list, description=ANCHORS, examples=[["greedy"]])
     fill: bool = Field(
         default=False,
-        description="enter more reference agents, until one agent can play",
+        description="add reference agents until one agent can play",
     )
 
 
 class AddedAnchorsOut(BaseModel):
     anchors: list[EntryOut]
     lacking: str | None = Field(
-        description="why the season still cannot play; null when its seats can be filled",
+        description="why the season cannot play yet; null if its seats can be filled",
         examples=["3 of 4 seats can be filled: add an agent or an anchor"],
     )
 
@@ -46,8 +46,8 @@ class AddedAnchorsOut(BaseModel):
 def add_anchors(
     season: SeasonKey, body: NewAnchors, conn: Db, app_state: AppState, who: Host, once: Idempotent
 ) -> Response:
-    """Only hosts and administrators may do this, while uploads are open. When the first results of
-    a new anchor count, all scores move together; ranks stay."""
+    """Hosts and administrators only, while uploads are open. When the first results of a new anchor
+    count, all scores move together. Ranks stay."""
     found, league = permissions.hosted_season(conn, who, season)
 
     def create() -> AddedAnchorsOut:

@@ -1,4 +1,4 @@
-"""Which entry a team stands by: the one its owner declared, else its best."""
+"""The entry that ranks a team: the one its owner declared, else its best."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PATH = "/seasons/{season}/teams/{team}/entry"
 class DeclaredOut(BaseModel):
     season_id: str
     team_id: str
-    entry_id: str | None = Field(description="null: the team stands by its best entry")
+    entry_id: str | None = Field(description="null: the best entry ranks the team")
 
 
-@router.get(PATH, summary="Read what a team stands by", responses=problem_responses(404))
+@router.get(PATH, summary="Read a team's declared entry", responses=problem_responses(404))
 def read_declared(season: SeasonKey, team: TeamKey, conn: Db, who: Anyone) -> DeclaredOut:
-    """The entry its owner declared, if any."""
+    """The entry that the team's owner declared, if any."""
     found, playing = (
         permissions.visible_season(conn, who, season),
         permissions.visible_team(conn, who, team),
@@ -35,14 +35,12 @@ def read_declared(season: SeasonKey, team: TeamKey, conn: Db, who: Anyone) -> De
     return DeclaredOut(season_id=found.id, team_id=playing.id, entry_id=entry_id)
 
 
-@router.put(
-    PATH, summary="Declare what a team stands by", responses=problem_responses(403, 404, 409)
-)
+@router.put(PATH, summary="Declare a team's entry", responses=problem_responses(403, 404, 409))
 def declare_entry(
     season: SeasonKey, team: TeamKey, body: Declaration, conn: Db, who: Writer
 ) -> DeclaredOut:
-    """Until uploads lock, for the team's own people: rank and medal go by this entry alone, from
-    its first rated match on."""
+    """Only members of the team may do this, until uploads lock. Rank and medal use this entry
+    alone, from its first rated match on."""
     found, playing = (
         permissions.visible_season(conn, who, season),
         permissions.owned_team(conn, who, team),

@@ -1,4 +1,4 @@
-"""Entries: a submission's way through a season, from validation to rating."""
+"""Entries: a submission in a season, from validation to rating."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1", tags=["entries"])
 
 
 class QueueOut(BaseModel):
-    """Where the validation stands: matches before it, and a guess of the wait."""
+    """The place of a validation in the queue, and the estimated wait."""
 
     model_config = ConfigDict(from_attributes=True)
     position: int
@@ -49,12 +49,12 @@ class EntryOut(BaseModel):
     submission_id: str
     submission_number: int
     profile: str
-    remote: bool = Field(description="it runs at an address of its owner's, not here")
+    remote: bool = Field(description="whether the agent runs at its owner's address")
     state: EntryState
     is_anchor: bool
     mu: float | None = Field(
-        description="of the live rating; null, like sigma, where a match has one seat: what the "
-        "board ranks by there stands on the board and in the entry's insights"
+        description="mean of the live rating. mu and sigma are null if a match has one seat; then "
+        "the leaderboard shows what ranks the entry"
     )
     sigma: float | None
     games: int
@@ -62,30 +62,32 @@ class EntryOut(BaseModel):
     created_at: datetime
     activated_at: datetime | None
     disqualified_at: datetime | None = Field(
-        description="since when its results do not count officially; it is retired then"
+        description="time of the disqualification: the entry is retired and its results do not "
+        "count officially"
     )
     paused_at: datetime | None = Field(
-        description="since when a remote agent that has three strikes is"
-        " not paired; it keeps its place meanwhile"
+        description="time when the third strike paused a remote agent; it keeps its rank but is "
+        "not paired"
     )
     strikes: int | None = Field(
         default=None,
-        description="of a remote agent: rated matches in which it was away or answered nothing; ten"
-        " answered in a row take one away, the third pauses it; for its owner alone",
+        description="rated matches in which a remote agent was unreachable or answered nothing; "
+        "ten answered matches in a row remove one, the third pauses the entry; shown "
+        "to its owner alone",
     )
     next_try_at: datetime | None = Field(
         default=None,
-        description="when a paused one is tried again by itself; null while it is being tried; its"
-        " owner's eyes only",
+        description="time of the next automatic try of a paused entry; null during a try; shown to "
+        "its owner alone",
     )
     reason: str | None = Field(
         default=None,
-        description="why it was rejected, paused or disqualified, what the last strike was, or what"
-        " a pending one waits for that no node has now; its owner's eyes only",
+        description="why it was rejected, paused or disqualified, what the last strike was, or "
+        "which node a pending entry waits for; shown to its owner alone",
     )
-    validation_match_id: str | None = Field(default=None, description="its owner's eyes only")
+    validation_match_id: str | None = Field(default=None, description="shown to its owner alone")
     queue: QueueOut | None = Field(
-        default=None, description="while it waits; its owner's eyes only"
+        default=None, description="while it waits; shown to its owner alone"
     )
 
 
@@ -112,7 +114,8 @@ class CurvePoint(BaseModel):
 
 
 def entry_out(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
-    """What this viewer may know of it; the caller has checked that it may know it at all."""
+    """The part of an entry that the viewer may see. The caller checks that the viewer may see the
+    entry."""
     out = EntryOut.model_validate(entry)
     if not entry.is_rated:
         out.mu = out.sigma = None
@@ -132,14 +135,14 @@ def entry_out(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     summary="Enter a submission",
     response_model=EnteredOut,
     responses={
-        200: {"model": EnteredOut, "description": "It was entered before"},
+        200: {"model": EnteredOut, "description": "The submission was already entered"},
         **problem_responses(403, 404, 409, 429),
     },
 )
 def create_entry(
     season: SeasonKey, body: NewEntry, request: Request, conn: Db, who: Writer, once: Idempotent
 ) -> Response:
-    """Takes one of the team's uploads of the day and starts validation."""
+    """Uses one of the team's uploads of the day and starts validation."""
     submission = permissions.own_submission(conn, who, body.submission)
     found = permissions.season_to_enter(conn, who, season, submission.team_id)
 
@@ -168,7 +171,7 @@ def list_entries(
     agent: Filter = None,
     state: Annotated[EntryState | None, Query()] = None,
 ) -> Page[EntryOut]:
-    """Of a season or of an agent; newest first. One of the two must be named."""
+    """Lists the entries of a season or of an agent, newest first. Name one of the two."""
     if season is None and agent is None:
         raise ProblemError("invalid", "name a season or an agent.", where="query")
     rows = entries.list_entries(
@@ -185,13 +188,13 @@ def list_entries(
 
 @router.get("/entries/{entry}", summary="Read an entry", responses=problem_responses(404))
 def read_entry(entry: EntryKey, conn: Db, who: Anyone) -> EntryOut:
-    """Its state, and for its owner the reason, the place in the queue and the wait."""
+    """The state. The owner also sees the reason, the place in the queue and the wait."""
     return entry_out(conn, who, permissions.visible_entry(conn, who, entry))
 
 
 @router.get(
     "/entries/{entry}/log",
-    summary="Read the log of its validation",
+    summary="Read the validation log of an entry",
     responses=problem_responses(403, 404),
 )
 def read_entry_log(
@@ -201,10 +204,10 @@ def read_entry_log(
     app_state: AppState,
     format: LogFormat = "raw",
 ) -> Any:
-    """The seat that failed, else the first one: output, times and traceback; owner only."""
+    """Output, times and traceback of the seat that failed, else of the first seat. Owner only."""
     found = permissions.visible_entry(conn, who, entry)
     if not permissions.may_see_private(who, found.team_id):
-        raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
+        raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")
     if found.validation_match_id is None:
         raise ProblemError("not-found", "There is no validation match yet.")
     match = permissions.visible_match(conn, who, found.validation_match_id)
@@ -214,7 +217,9 @@ def read_entry_log(
 
 
 @router.get(
-    "/entries/{entry}/ratings", summary="Read its rating curve", responses=problem_responses(404)
+    "/entries/{entry}/ratings",
+    summary="Read an entry's rating curve",
+    responses=problem_responses(404),
 )
 def read_rating_curve(
     entry: EntryKey,
@@ -222,8 +227,8 @@ def read_rating_curve(
     who: Anyone,
     limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
 ) -> Page[CurvePoint]:
-    """One point per rated match, oldest first; the newest ``limit`` of them. None where a match has
-    one seat."""
+    """The rating after each of the newest ``limit`` rated matches, oldest first. Empty if a match
+    has one seat."""
     found = permissions.visible_entry(conn, who, entry)
     points = ratings.rating_curve(conn, found.id, limit) if found.is_rated else []
     return Page(items=[CurvePoint.model_validate(point) for point in points])
@@ -233,7 +238,7 @@ def read_rating_curve(
     "/entries/{entry}/retire", summary="Retire an entry", responses=problem_responses(403, 404, 409)
 )
 def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
-    """It plays no more and keeps its history. Retiring it again changes nothing."""
+    """The entry plays no more and keeps its history. Repeating this changes nothing."""
     found = permissions.own_entry(conn, who, entry)
     return entry_out(conn, who, entries.retire_entry(conn, found.id))
 
@@ -244,6 +249,6 @@ def retire_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
     responses=problem_responses(403, 404, 409, 429),
 )
 def resume_entry(entry: EntryKey, conn: Db, who: Writer) -> EntryOut:
-    """A remote agent that was away is validated again at once; if it passes, it plays on."""
+    """Validates a paused remote agent again at once. If it passes, it plays again."""
     found = permissions.own_entry(conn, who, entry)
     return entry_out(conn, who, remote_agents.retry_paused_entry(conn, found.id))

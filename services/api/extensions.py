@@ -1,4 +1,4 @@
-"""A later deadline for one team, given by a host."""
+"""Later deadlines that hosts give to single teams."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ class NewExtension(BaseModel):
 def put_extension(
     season: SeasonKey, team: TeamKey, body: NewExtension, conn: Db, who: Host
 ) -> ExtensionOut:
-    """Hosts and administrators only; written to the audit log. Its uploads close then, also where
-    the season is locked before; `GET /v1/seasons/{season}/limits` tells the team."""
+    """Hosts and administrators only; the audit log keeps the act. The team's uploads close at this
+    time, even if the season locks earlier. The team reads the time at `GET
+    /v1/seasons/{season}/limits`."""
     found = permissions.hosted_season(conn, who, season)[0]
     made = extensions.extend_deadline(
         conn, found.id, team, body.closes_at, by=who.user_id, reason=body.reason

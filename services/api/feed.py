@@ -1,9 +1,8 @@
-"""The feed of what happened to own teams: pages of it, and a stream of what is new.
+"""The feed of events of your own teams: pages, and a stream of new items.
 
-The stream reads the rows when a notification says that there may be news (``listening``), and every
-some seconds without one. It has connections of its own, so that pages never wait for streams. It
-ends by itself after some minutes, so that no server waits for it for ever; a reader comes back with
-Last-Event-ID. What took longer than some seconds to be rated is in the pages alone.
+The stream reads the database after a notification, and every few seconds without one. Streams use
+their own connections, so pages never wait for streams. A stream ends after some minutes; the reader
+reconnects with Last-Event-ID. A result rated too late for the stream appears in the pages alone.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ from services.http.problems import ProblemError
 router = APIRouter(prefix="/v1", tags=["users"])
 LOOK_SECONDS: Final = 1.0
 QUIET_LOOK_SECONDS: Final = 5.0
-"""Between two looks while no notification comes."""
+"""Seconds between two reads without a notification."""
 NEWS_SECONDS: Final = feed.SETTLE_SECONDS + 2 * LOOK_SECONDS
-"""After a notification: its rows settle, and the look that finds them is done."""
+"""Seconds between a notification and the read: by then the rows are committed."""
 BEAT_SECONDS: Final = 15.0
-AT_ONCE: Final = 100  # items of one look
+AT_ONCE: Final = 100  # items of one read
 RETRY_MS: Final = 3000
 OLDEST_SECONDS: Final = 3600.0
-"""What lies between an older key and now is read in pages: a stream would look through all of it
-every second."""
+"""A stream does not resume from an older key: it would read all items since every second. Read the
+pages instead."""
 
 
 class ItemOut(BaseModel):
-    """Something that happened to one's teams."""
+    """An event of one of your teams."""
 
     model_config = ConfigDict(from_attributes=True)
-    key: str = Field(description="sorts by time; what a stream resumes from")
+    key: str = Field(description="sorts by time; a stream resumes from it")
     kind: FeedItemKind
     at: datetime
     league_id: str
@@ -59,33 +58,33 @@ class ItemOut(BaseModel):
     entry_id: str | None
     agent_id: str | None
     agent_name: str | None
-    match_id: str | None = Field(description="of a validation or a rated match")
+    match_id: str | None = Field(description="match id of a validation or a rated match")
     scrim_id: str | None
-    reason: str | None = Field(description="why a validation was failed")
+    reason: str | None = Field(description="why a validation failed")
     placement: int | None
     seats: int | None
     verdict: str | None
-    mu_before: float | None = Field(description="the live rating, before it was counted")
+    mu_before: float | None = Field(description="live rating before the match counted")
     mu_after: float | None
-    finished_games: int | None = Field(description="of a scrim")
+    finished_games: int | None = Field(description="finished games of a scrim")
     games: int | None
-    team_name: str | None = Field(description="whose medal was sealed, taken back or awarded")
+    team_name: str | None = Field(description="team whose medal was sealed, taken back or awarded")
     medal: Medal | None
-    chance: float | None = Field(description="of this medal or a better one")
+    chance: float | None = Field(description="probability of this medal or a better one")
 
 
-@router.get("/me/feed", summary="Read what happened to own agents")
+@router.get("/me/feed", summary="Read the feed of your teams")
 def read_feed(conn: Db, who: Known, span: Paging) -> Page[ItemOut]:
-    """Validations, rated results, corrections, scrims and medals of one's teams, newest first.
+    """Lists validations, rated results, corrections, scrims and medals of your teams, newest first.
 
-    `GET /v1/me/feed/stream` sends what is new as server-sent events, from `Last-Event-ID` on.
+    `GET /v1/me/feed/stream` sends new items as server-sent events, from `Last-Event-ID` on.
     """
     rows = feed.latest_items(conn, who, before=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.key, ItemOut.model_validate)
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events, and what is to be done when they end, however they end."""
+    """Server-sent events with a callback that runs when the stream ends, for any reason."""
 
     media_type = "text/event-stream"
 
@@ -109,8 +108,8 @@ def stream_feed(
     app_state: AppState,
     last_event_id: Annotated[str | None, Header(pattern=f"^{feed.KEY.pattern}$")] = None,
 ) -> EventStream:
-    """The key as id, the kind as event, the item as data; what came before is in the pages of the
-    feed. Not in the OpenAPI document, whose answers come to an end by themselves."""
+    """Sends each new item: its key as id, its kind as event, its JSON as data. Older items are in
+    the pages of the feed. Absent from the OpenAPI document, which describes answers that end."""
     assert who.user_id is not None
     assert credentials is not None
     start = feed.current_key(conn)
@@ -119,8 +118,8 @@ def stream_feed(
     if behind.total_seconds() > OLDEST_SECONDS:
         raise ProblemError(
             "invalid",
-            f"this key is older than {OLDEST_SECONDS / 60:.0f} minutes. Read GET "
-            "/v1/me/feed down to it, and begin the stream at the key in begin_at.",
+            "Read GET /v1/me/feed down to this key and begin the stream at the key in "
+            f"begin_at: this key is older than {OLDEST_SECONDS / 60:.0f} minutes.",
             where="Last-Event-ID",
             begin_at=start,
         )
@@ -132,9 +131,9 @@ def stream_feed(
 
 
 async def feed_events(app_state: State, token: str, after: str, until: float) -> AsyncIterator[str]:
-    """Items newer than ``after`` as they come; ends at ``until``, when the token is revoked, and
-    when the database is away. Where nothing happens the id moves on alone, so that who comes back
-    after a quiet day is not sent to the pages."""
+    """Yields items newer than ``after``. Ends at ``until``, when the token is revoked, or when the
+    database fails. Without events it sends new ids alone, so that a reader can resume after a quiet
+    day."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
     sent_at, looked = time.monotonic(), -math.inf
     while time.monotonic() < until:
@@ -161,8 +160,8 @@ async def feed_events(app_state: State, token: str, after: str, until: float) ->
 
 
 def new_items(app_state: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:
-    """What there is now for the person behind the token, and the key up to which that is all; None
-    when the token no longer stands."""
+    """The new items for the token's owner, and the last key they cover. None if the token is no
+    longer valid."""
 
     def look(conn: Connection) -> tuple[list[feed.FeedItem], str] | None:
         who = users.viewer_of_token(conn, token)

@@ -1,4 +1,4 @@
-"""Whether this process lives and can serve."""
+"""Health checks: whether this process runs and can serve."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-@router.get("/health/live", summary="The process answers")
+@router.get("/health/live", summary="Check that the process runs")
 def read_liveness() -> Health:
-    """Always 200 while the process can answer at all. Touches nothing else."""
+    """Always 200 while the process can answer. Checks nothing else."""
     return Health()
 
 
-@router.get("/health/ready", summary="The process can serve")
+@router.get("/health/ready", summary="Check that the process can serve")
 def read_readiness(conn: Db, app_state: AppState) -> Health:
-    """200 when the database and the blob store answer, else 503."""
+    """200 if the database and the blob store answer, else 503."""
     conn.execute("select 1")
     app_state.blobs.exists("0" * 64)
     return Health()

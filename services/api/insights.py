@@ -1,4 +1,4 @@
-"""Insights: what an entry's games say of it, and what it may expect."""
+"""Insights: statistics of an entry's games, and what it may expect."""
 
 from __future__ import annotations
 
@@ -34,26 +34,28 @@ class RivalOut(BaseModel):
 
 
 class MetOut(RivalOut):
-    """All meetings with one opponent, by placement."""
+    """All games against one opponent, counted by placement."""
 
     games: int
     better: int
     tied: int
     worse: int
-    reward_difference: float | None = Field(description="mean, own less the opponent's")
+    reward_difference: float | None = Field(
+        description="mean of own reward minus the opponent's reward"
+    )
 
 
 class ShareOut(BaseModel):
-    """Duels in which neither side was at fault; a tie is half won."""
+    """Duels without a fault on either side. A tie counts half."""
 
     model_config = ConfigDict(from_attributes=True)
     duels: int
-    expected: float | None = Field(description="share to be won by the scores now")
-    actual: float | None = Field(description="share that was won")
+    expected: float | None = Field(description="expected share of wins, by the present scores")
+    actual: float | None = Field(description="share of wins")
 
 
 class StrengthsOut(BaseModel):
-    """By how the opponents' scores compare now; near is within half a beta."""
+    """Duels by the opponent's present score. Near means within half a beta."""
 
     stronger: ShareOut
     near: ShareOut
@@ -69,62 +71,67 @@ class SeatShareOut(BaseModel):
 
 
 class UpsetOut(RivalOut):
-    """A duel that went against the scores of now."""
+    """A duel whose winner has the lower score now."""
 
     match_id: str
     at: datetime
-    expected: float = Field(description="the chance that was given to what happened")
+    expected: float = Field(description="probability of this outcome, by the present scores")
 
 
 class TimesOut(BaseModel):
-    """Charged time."""
+    """Charged times."""
 
     match_median_seconds: float
     match_p99_seconds: float
-    slowest_move_median_seconds: float = Field(description="half of the matches had none slower")
+    slowest_move_median_seconds: float = Field(
+        description="median over matches of their slowest move"
+    )
     slowest_move_p99_seconds: float
     slowest_move_max_seconds: float
-    act_seconds: float = Field(description="free for each move by the season's clock")
+    act_seconds: float = Field(description="free seconds for each move, by the season's clock")
 
 
 class PaceOut(BaseModel):
-    """Of the league, by its last hour."""
+    """How fast the league plays, by its last hour."""
 
     model_config = ConfigDict(from_attributes=True)
     matches_an_hour: float
-    games_an_hour: float | None = Field(description="of one active entry on average")
+    games_an_hour: float | None = Field(description="mean of the active entries")
 
 
 class InsightsOut(BaseModel):
     entry_id: str
-    games: int = Field(description="newest rated games that this is read from")
+    games: int = Field(description="number of newest rated games that these numbers use")
     official: OfficialPlaceOut | None
     estimates: list[EstimateOut] = Field(
-        description="where a match has one seat: what all its games say of each measure. Of "
-        "opponents there is nothing to tell then, nor of games left"
+        description="each measure over all games, if a match has one seat; then opponents and "
+        "games_left are empty"
     )
-    opponents: list[MetOut] = Field(description="those met most often")
+    opponents: list[MetOut] = Field(description="the opponents met most often")
     opponents_met: int
     strengths: StrengthsOut
     seats: list[SeatShareOut]
     upsets_won: list[UpsetOut]
     upsets_lost: list[UpsetOut]
     verdicts: dict[str, int]
-    times: TimesOut | None = Field(default=None, description="its owner's eyes only")
+    times: TimesOut | None = Field(default=None, description="shown to its owner alone")
     within: float
     games_left: int | None = Field(
-        description="until the score is expected to be known to +-within points at 95 %; null: "
-        "games alone never will, since pairs here stray from one number each"
+        description="games until the score is known to +-within points at 95 %; null: games alone "
+        "never suffice, because results of pairs here do not follow one score each"
     )
-    hours_left: float | None = Field(description="the same, at the pace of the last hour")
+    hours_left: float | None = Field(
+        description="games_left in hours, at the pace of the last hour"
+    )
     pace: PaceOut
     first_match_seconds: float | None = Field(
-        description="until its first rated match should be over"
+        description="expected seconds until its first rated match ends"
     )
 
 
 def insights_out(conn: Db, who: Viewer, entry: Entry, season: Season, within: float) -> InsightsOut:
-    """What this viewer may know of it; the caller has checked that it may see entry and league."""
+    """The insights that the viewer may see. The caller checks that the viewer may see entry and
+    league."""
     found = insights.read_insights_for(conn, who, entry, season, within)
 
     def named(row: OpponentRecord | Upset) -> dict[str, Any]:
@@ -160,7 +167,7 @@ def insights_out(conn: Db, who: Viewer, entry: Entry, season: Season, within: fl
 
 @router.get(
     "/entries/{entry}/insights",
-    summary="Read what its games say of it",
+    summary="Read an entry's insights",
     responses=problem_responses(404),
 )
 def read_insights(
@@ -168,10 +175,10 @@ def read_insights(
     conn: Db,
     who: Anyone,
     within: Annotated[
-        float, Query(ge=1, le=1000, description="points to which the score is to be known")
+        float, Query(ge=1, le=1000, description="wanted precision of the score, in points")
     ] = insights.WITHIN,
 ) -> InsightsOut:
-    """Opponents, strengths, seats, upsets and prospects, from its last rated games."""
+    """Opponents, strengths, seats, upsets and prospects, from the last rated games."""
     found = permissions.visible_entry(conn, who, entry)
     permissions.visible_league(conn, who, found.league_id)
     return insights_out(conn, who, found, seasons.get_season(conn, found.season_id), within)

@@ -1,4 +1,4 @@
-"""The leaderboard of a season, sent from memory while its revision stands."""
+"""The leaderboard of a season, sent from memory until its revision changes."""
 
 from __future__ import annotations
 
@@ -26,43 +26,47 @@ router = APIRouter(prefix="/v1", tags=["leaderboard"])
 
 
 class OfficialPlaceOut(BaseModel):
-    """What the fit over all results of the season says of an entry."""
+    """The result of the fit over all results of the season for one entry."""
 
     model_config = ConfigDict(from_attributes=True)
     score: float = Field(examples=[851.2])
-    sigma: float = Field(description="the score is within 1.96 of it, at 95 %", examples=[14.0])
+    sigma: float = Field(
+        description="the 95 % interval of the score is +-1.96 sigma", examples=[14.0]
+    )
     rank_low: int = Field(description="best rank of the 95 % interval", examples=[1])
-    rank_high: int = Field(description="worst rank of it", examples=[3])
+    rank_high: int = Field(description="worst rank of the 95 % interval", examples=[3])
     chances: tuple[float, float, float] = Field(
-        description="of gold, of silver or better, of any medal", examples=[[0.81, 1.0, 1.0]]
+        description="probability of gold, of silver or better, of any medal",
+        examples=[[0.81, 1.0, 1.0]],
     )
 
 
 class EstimateOut(BaseModel):
-    """What the games of an entry say of one measure."""
+    """One measure of an entry's games."""
 
     model_config = ConfigDict(from_attributes=True)
     name: str = Field(examples=["won"])
     title: str = Field(examples=["Games won"])
     kind: MeasureKind
-    games: int = Field(description="that count for it")
+    games: int = Field(description="games that count for this measure")
     value: float | None = Field(description="null while no game counts", examples=[0.91])
-    low: float | None = Field(description="of the 95 % interval: Wilson's of a share, Student's")
-    high: float | None = Field(description="of a mean, which takes two games")
+    low: float | None = Field(
+        description="low end of the 95 % interval: Wilson for a share, else Student"
+    )
+    high: float | None = Field(description="high end of the 95 % interval; a mean needs two games")
 
 
 class StandingOut(BaseModel):
-    """One team's row; anchors stand in their place without a rank.
+    """One team's row. Anchors have a row without a rank.
 
-    ``score``, ``mu`` and ``sigma`` are live: they move with each match. Rank and medal go by the
-    official score; who has none yet stands by the live one. Where a match has one seat there are no
-    such numbers; rank and medal go by ``estimates``: the first decides, between equals the next.
+    ``score``, ``mu`` and ``sigma`` are live: they move with each match. Rank and medal use the
+    official score, or the live score until there is one. If a match has one seat, these numbers are
+    null. Then ``estimates`` decide rank and medal: the first one, and between equals the next.
     """
 
     model_config = ConfigDict(from_attributes=True)
     rank: int | None = Field(
-        description="equal scores share a rank, and the place and the medal of it; the next team "
-        "has the next rank",
+        description="equal scores share a rank, place and medal; the next team has the next rank",
         examples=[1],
     )
     team_id: str
@@ -77,49 +81,53 @@ class StandingOut(BaseModel):
     last_match_at: datetime | None
     medal: Medal | None = Field(examples=["gold"])
     chance: float | None = Field(
-        description="that the team deserves this medal or a better one", examples=[0.81]
+        description="probability that the team deserves this medal or better", examples=[0.81]
     )
     status: MedalStatus | None = Field(
-        description="of the medal: likely as it stands now; sealed, so that no game changes it any "
-        "more; awarded at the end without having been sealed",
+        description="likely: as of now; sealed: no game changes the medal; awarded: given at the "
+        "end without a seal",
         examples=["likely"],
     )
     sealed: Medal | None = Field(
-        description="the team keeps this class or a better one, whatever comes"
+        description="the team keeps this medal or a better one, whatever its later results"
     )
     is_declared: bool = Field(
-        description="the team's owner declared this entry; else it is the team's best"
+        description="true: the team's owner declared this entry; false: it is the team's best"
     )
     is_anchor: bool
-    remote: bool = Field(description="it runs at an address of its owner's, not here")
-    paused: bool = Field(description="that address was away: it stands here and is not paired")
+    remote: bool = Field(description="whether the agent runs at its owner's address")
+    paused: bool = Field(
+        description="its address did not answer: it keeps its rank and is not paired"
+    )
     official: OfficialPlaceOut | None
     estimates: list[EstimateOut] = Field(
-        description="in the order of the board's measures; empty where entries are rated"
+        description="in the order of the board's measures; empty if entries are rated"
     )
 
 
 class OfficialVersionOut(BaseModel):
-    """The version of the official standing that the board shows."""
+    """The version of the official standing on the leaderboard."""
 
     model_config = ConfigDict(from_attributes=True)
     version: int
-    log_no: int = Field(description="it knows every result up to this number")
+    log_no: int = Field(description="it includes every result up to this number")
     made_at: datetime
     wrong_medals: float = Field(
-        description="expected number of medals that are of another class than deserved"
+        description="expected number of medals of a class that is not deserved"
     )
 
 
 class SealedMedalOut(BaseModel):
-    """A medal that was sealed, and by which act it was taken back if it was."""
+    """A sealed medal, and the act that took it back, if any."""
 
     model_config = ConfigDict(from_attributes=True)
     team_id: str
     team_name: str
     medal: Medal
-    chance: float = Field(description="of this class or a better one, by the version that sealed")
-    version: int = Field(description="of the official standing that sealed it")
+    chance: float = Field(
+        description="probability of this class or better, by the version that sealed"
+    )
+    version: int = Field(description="version of the official standing that sealed it")
     sealed_at: datetime
     unsealed_at: datetime | None
     audit_id: str | None
@@ -131,15 +139,18 @@ class LeaderboardOut(BaseModel):
     accepted_no: int = Field(description="results in the season's log")
     fitted: OfficialVersionOut | None = Field(description="null before the first match was rated")
     measures: list[MeasureOut] = Field(
-        description="what the season ranks by where a match has one seat; else empty"
+        description="the measures that rank the season, if a match has one seat; else empty"
     )
-    medals: Medals = Field(description="the season's rules, by which the medals below are given")
+    medals: Medals = Field(description="the season's medal rules")
     medal_confidence: float = Field(
-        description="once uploads are locked a medal is sealed from this probability on, when "
-        "three standings agree, each with a twentieth more results than the one before"
+        description="a medal is sealed after the upload lock if its probability reaches this "
+        "number in three standings; each standing must have a twentieth more results "
+        "than the one before"
     )
-    is_final: bool = Field(description="the season is over and nothing here moves by itself")
-    total: int = Field(description="rows of the whole board")
+    is_final: bool = Field(
+        description="the season is over; only an act of a host changes the board"
+    )
+    total: int = Field(description="number of rows of the whole leaderboard")
     items: list[StandingOut]
     next: str | None = None
 
@@ -152,7 +163,7 @@ RULES = TypeAdapter[Medals](Medals)
     "/seasons/{season}/leaderboard",
     summary="Read the leaderboard",
     response_model=LeaderboardOut,
-    responses={304: {"description": "It still stands"}, **problem_responses(404)},
+    responses={304: {"description": "Not modified"}, **problem_responses(404)},
 )
 def read_leaderboard(
     season: SeasonKey,
@@ -178,7 +189,11 @@ def read_leaderboard(
     if cursor is not None:
         after = paging.decode_cursor(cursor)
         if not after.isdigit():
-            raise ProblemError("invalid", "this one belongs to another list.", where="cursor")
+            raise ProblemError(
+                "invalid",
+                "take it from this leaderboard's `next` link; this one belongs to another list.",
+                where="cursor",
+            )
         start = int(after)
     packed = "gzip" in accept_encoding
     part = f"{start}.{limit}"
@@ -215,14 +230,14 @@ def read_leaderboard(
     "/seasons/{season}/seals", summary="List sealed medals", responses=problem_responses(404)
 )
 def list_sealed_medals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealedMedalOut]:
-    """All that were ever sealed, newest first. Only an audited act takes one back."""
+    """Lists all medals ever sealed, newest first. Only an audited act takes a medal back."""
     found = permissions.visible_season(conn, who, season)
     rows = sealed_medals.list_sealed_medals(conn, found.id)
     return Page(items=[SealedMedalOut.model_validate(row) for row in rows])
 
 
 def board_json(board: standings.Board, season_id: str, start: int, limit: int) -> bytes:
-    """One part of the board as JSON."""
+    """One part of the leaderboard as JSON."""
     rows = board.rows[start : start + limit]
     end = start + len(rows)
     following = None
@@ -249,7 +264,7 @@ def board_json(board: standings.Board, season_id: str, start: int, limit: int) -
 
 
 def standing_out(row: standings.BoardRow) -> StandingOut:
-    """A row; without the numbers that say nothing where nobody is met."""
+    """A row of the leaderboard. Leaves out ratings if a match has one seat."""
     out = StandingOut.model_validate(row)
     if row.estimates:
         out.score = out.mu = out.sigma = None

@@ -59,7 +59,7 @@ class LeagueOut(BaseModel):
     same_team_lineups: bool
     created_at: datetime
     current_season: str | None = Field(default=None, examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
-    role: LeagueRole | None = Field(default=None, description="the caller's own role")
+    role: LeagueRole | None = Field(default=None, description="the caller's role")
 
 
 class CreatedLeagueOut(LeagueOut):
@@ -67,7 +67,7 @@ class CreatedLeagueOut(LeagueOut):
     anchors: list[EntryOut] = Field(default_factory=list)
     lacking: str | None = Field(
         default=None,
-        description="why the season still cannot play; null when its seats can be filled",
+        description="why the season cannot play yet; null if its seats can be filled",
         examples=["2 of 16 seats can be filled: add an agent or an anchor"],
     )
 
@@ -100,7 +100,7 @@ def leagues_out(conn: Db, who: Viewer, rows: Sequence[League]) -> list[LeagueOut
 
 @router.get("/games", summary="List games", tags=["games"])
 def list_games() -> Page[GameOut]:
-    """What leagues can be made of."""
+    """Lists the games that a league can use."""
     return Page(
         items=[
             GameOut(
@@ -118,7 +118,7 @@ def list_games() -> Page[GameOut]:
 
 @router.get("/leagues", summary="List leagues")
 def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
-    """Those the caller may see."""
+    """Lists the leagues that the caller may see."""
     rows = leagues.list_leagues(conn, who, LeagueId(span.after) if span.after else None, span.limit)
     listed = leagues_out(conn, who, rows)
     return span.page(listed, lambda out: out.id, lambda out: out)
@@ -134,12 +134,12 @@ def list_leagues(conn: Db, who: Anyone, span: Paging) -> Page[LeagueOut]:
 def create_league(
     body: NewLeague, conn: Db, app_state: AppState, who: Host, once: Idempotent
 ) -> Response:
-    """The caller becomes its host. With `season` its first season is made too, and the reference
-    agents in `anchors` enter it. With `fill` more of them enter, until one agent can play. The call
-    makes all of this or nothing."""
+    """The caller becomes host. `season` creates the first season; `anchors` adds the reference
+    agents it names. `fill` adds more until one agent can play. The call creates all of this or
+    nothing."""
     game = GAMES.get(body.game)
     if game is None:
-        raise Invalid("game", f"there is no game {body.game!r}; try GET /v1/games.")
+        raise Invalid("game", f"choose a game from GET /v1/games; {body.game!r} is not one.")
 
     def create() -> CreatedLeagueOut:
         made = open_league(conn, app_state.blobs, body, game, who)
@@ -156,7 +156,7 @@ def create_league(
 
 @router.get("/leagues/{league}", summary="Read a league", responses=problem_responses(404))
 def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
-    """With its current season."""
+    """The league and its current season."""
     return league_out(conn, who, permissions.visible_league(conn, who, league))
 
 
@@ -166,8 +166,8 @@ def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
 def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) -> LeagueOut:
     """Hosts and administrators only. A paused league starts no new matches.
 
-    Nothing is shown to more people than competitors agreed to at joining: that is refused until
-    each of them agreed to the wider terms (`PUT /v1/leagues/{league}/consent`).
+    Visibility never exceeds what competitors agreed to at joining. A wider setting is refused until
+    each competitor agrees to the wider terms (`PUT /v1/leagues/{league}/consent`).
     """
     found = permissions.hosted_league(conn, who, league)
     return league_out(conn, who, league_update.change_league(conn, found, body))
@@ -177,7 +177,7 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
     "/leagues/{league}/members", summary="List members", responses=problem_responses(403, 404)
 )
 def list_members(league: LeagueKey, conn: Db, who: Known) -> Page[MemberOut]:
-    """Hosts and administrators only: names of people are nobody else's business."""
+    """Hosts and administrators only, because people's names are private."""
     found = permissions.hosted_league(conn, who, league)
     return Page(
         items=[
@@ -200,7 +200,7 @@ def put_member(
     conn: Db,
     who: Host,
 ) -> None:
-    """Hosts and administrators only. Replaces the role the user had."""
+    """Hosts and administrators only. Replaces the user's earlier role."""
     found = permissions.hosted_league(conn, who, league)
     users.get_user(conn, UserId(user))
     leagues.set_member_role(conn, found.id, UserId(user), body.role)
@@ -209,7 +209,7 @@ def put_member(
 @router.delete(
     "/leagues/{league}/members/{user}",
     status_code=204,
-    summary="Take a role away",
+    summary="Remove a role",
     responses=problem_responses(403, 404),
 )
 def delete_member(
@@ -218,6 +218,6 @@ def delete_member(
     conn: Db,
     who: Host,
 ) -> None:
-    """Hosts and administrators only; who has no role stays without one. Entries play on."""
+    """Hosts and administrators only. Changes nothing if the user has no role. Entries play on."""
     found = permissions.hosted_league(conn, who, league)
     leagues.set_member_role(conn, found.id, UserId(user), None)

@@ -1,4 +1,4 @@
-"""Matches: what was played, by whom, how it ended; replays and logs."""
+"""Matches: seats, results, replays and logs."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ class SeatOut(BaseModel):
     agent_name: str
     team_id: str
     team_name: str
-    placement: int | None = Field(description="1 is best, ties share a place")
+    placement: int | None = Field(description="1 is best; ties share a place")
     reward: float | None
     statistics: dict[str, float] | None = Field(
-        description="what the game says besides, where a match has one seat"
+        description="more numbers of the game, if a match has one seat"
     )
     verdict: str | None = Field(examples=["DONE"])
-    remote: bool = Field(description="it played at an address of its owner's, not here")
+    remote: bool = Field(description="whether the agent played at its owner's address")
     mu_before: float | None
     mu_after: float | None
     charged_seconds: float | None = Field(default=None, description="with the replay")
-    max_move_seconds: float | None = Field(default=None, description="its owner's eyes only")
-    failed_step: int | None = Field(default=None, description="its owner's eyes only")
-    reason: str | None = Field(default=None, description="its owner's eyes only")
+    max_move_seconds: float | None = Field(default=None, description="shown to its owner alone")
+    failed_step: int | None = Field(default=None, description="shown to its owner alone")
+    reason: str | None = Field(default=None, description="shown to its owner alone")
 
 
 class EpisodeOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str
-    number: int = Field(description="the integer of Kaggle's formats; grants nothing")
+    number: int = Field(description="the integer id in Kaggle's formats; gives no access")
     position: int
     steps: int
 
@@ -83,7 +83,7 @@ class MatchOut(BaseModel):
 
 
 class EpisodeLocation(BaseModel):
-    """The match an episode number belongs to."""
+    """The match and position of an episode number."""
 
     match_id: str
     number: int
@@ -91,7 +91,8 @@ class EpisodeLocation(BaseModel):
 
 
 def match_out(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
-    """What this viewer may know of it; the caller has checked that it may know it at all."""
+    """The part of a match that the viewer may see. The caller checks that the viewer may see the
+    match."""
     seats = []
     for seat in match.seats:
         out = SeatOut.model_validate(seat)
@@ -130,7 +131,8 @@ def list_matches(
     scrim: Filter = None,
     kind: Annotated[MatchKind | None, Query()] = None,
 ) -> Page[MatchOut]:
-    """Of a season, an agent, an entry or a scrim; newest first. One of them must be named."""
+    """Lists the matches of a season, an agent, an entry or a scrim, newest first. Name one of
+    them."""
     if not (season or agent or entry or scrim):
         raise ProblemError(
             "invalid", "name a season, an agent, an entry or a scrim.", where="query"
@@ -154,7 +156,7 @@ def list_matches(
 
 @router.get("/matches/{match}", summary="Read a match", responses=problem_responses(404))
 def read_match(match: MatchKey, conn: Db, who: Anyone) -> MatchOut:
-    """Its seats and how each ended; the seed once it is over."""
+    """The seats and their results. The seed is shown after the match."""
     found = permissions.visible_match(conn, who, match)
     return match_out(who, found, replay=permissions.visible_replay_filter(conn, who)(found))
 
@@ -165,7 +167,7 @@ def read_match(match: MatchKey, conn: Db, who: Anyone) -> MatchOut:
 def find_episode(
     number: Annotated[int, Path(ge=1, le=2**62)], conn: Db, who: Anyone
 ) -> EpisodeLocation:
-    """From the integer that Kaggle's formats use to the match."""
+    """Finds the match of the integer id in Kaggle's formats."""
     match = history.match_of_episode(conn, number)
     if not permissions.visible_match_filter(conn, who)(match):
         raise NotFound.of("episode")
@@ -186,22 +188,23 @@ def read_replay(
     app_state: AppState,
     format: Annotated[
         Literal["peck", "kaggle"],
-        Query(description="our own shape, or episode JSON that kaggle_environments loads"),
+        Query(description="peck: our format; kaggle: JSON that kaggle_environments loads"),
     ] = "peck",
     episode: Annotated[int, Query(ge=0, le=1000)] = 0,
     if_none_match: etags.IfNoneMatch = None,
     accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
-    """Moves, chance, verdicts and charged times. Who may read it is the league's setting."""
+    """Moves, chance, verdicts and charged times. The league's setting says who may read a
+    replay."""
     found = permissions.visible_match(conn, who, match)
     if found.state is not MatchState.FINISHED:
         raise ProblemError("not-found", f"There is no replay; the match is {found.state}.")
     if not permissions.visible_replay_filter(conn, who)(found):
-        raise ProblemError("forbidden", "This league does not show you this replay (yet).")
+        raise ProblemError("forbidden", "This league does not show you this replay, or not yet.")
     if format == "kaggle" and found.game not in kaggle.GAME_NAMES:
         title = GAMES[found.game].title if found.game in GAMES else found.game
         raise ProblemError(
-            "invalid", f"Kaggle has no format for {title}; ask for peck.", where="format"
+            "invalid", f"use peck; Kaggle has no format for {title}.", where="format"
         )
     one = next((one for one in found.episodes if one.position == episode), None)
     if one is None or not app_state.blobs.exists(one.replay_digest):
@@ -242,6 +245,6 @@ def read_seat_log(
     app_state: AppState,
     format: LogFormat = "raw",
 ) -> Response:
-    """Output, times and traceback; for the owner of the seat's agent alone."""
+    """Output, times and traceback. Only the owner of the seat's agent may read them."""
     found = permissions.visible_match(conn, who, match)
     return read_log(app_state.blobs, who, found, seat, format)

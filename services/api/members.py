@@ -1,4 +1,4 @@
-"""How people come to a league: invitation codes, joining by one, and what a member agreed to."""
+"""Members of a league: invitation codes, joining, and the terms a member agreed to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class InvitationOut(BaseModel):
     role: LeagueRole
     label: str
     max_uses: int | None
-    uses: int = Field(description="people who joined by it")
+    uses: int = Field(description="number of people who joined with the code")
     expires_at: datetime | None
     revoked_at: datetime | None
     created_at: datetime
@@ -41,7 +41,7 @@ class InvitationOut(BaseModel):
 
 class CreatedInvitationOut(InvitationOut):
     code: str | None = Field(
-        description="shown this once; null when the request is repeated", examples=["join_8Zk3..."]
+        description="shown only once; null if the request is repeated", examples=["join_8Zk3..."]
     )
 
 
@@ -56,16 +56,18 @@ class NewInvitation(BaseModel):
 
 
 class TermsOut(BaseModel):
-    """What joining means; `digest` names this text in a consent."""
+    """What joining means. ``digest`` names this text in a consent."""
 
     text: str
     digest: str
-    agreed: bool = Field(description="whether the caller is a member who agreed to this very text")
+    agreed: bool = Field(
+        description="whether the caller is a member and agreed to exactly this text"
+    )
     agreed_at: datetime | None = None
 
 
 class InvitationTermsOut(BaseModel):
-    """What a code admits to."""
+    """The league and role that a code gives."""
 
     league_id: str
     slug: str
@@ -98,7 +100,7 @@ class ConsentRequest(BaseModel):
 
 
 def terms_out(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -> TermsOut:
-    """The text of these settings, and whether the viewer agreed to it."""
+    """The terms of these settings, and whether the viewer agreed to them."""
     out = TermsOut(
         text=terms.terms_text(*settings), digest=terms.terms_digest(*settings), agreed=False
     )
@@ -118,7 +120,7 @@ def terms_out(conn: Db, who: Viewer, league: League, settings: terms.TermsSettin
 def create_invitation(
     league: LeagueKey, body: NewInvitation, conn: Db, who: Host, once: Idempotent
 ) -> Response:
-    """Hosts and administrators only. The code is told this once; a private league takes none."""
+    """Hosts and administrators only. The code is shown only once. A private league has no codes."""
     found = permissions.hosted_league(conn, who, league)
 
     def create() -> CreatedInvitationOut:
@@ -136,7 +138,7 @@ def create_invitation(
     responses=problem_responses(403, 404),
 )
 def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[InvitationOut]:
-    """Hosts and administrators only; newest first, never their text."""
+    """Hosts and administrators only. Newest first, without the codes themselves."""
     found = permissions.hosted_league(conn, who, league)
     after = InvitationId(span.after) if span.after else None
     rows = invitations.list_invitations(conn, found.id, after, span.limit)
@@ -151,15 +153,15 @@ def list_invitations(league: LeagueKey, conn: Db, who: Known, span: Paging) -> P
 def revoke_invitation(
     league: LeagueKey, invitation: InvitationKey, conn: Db, who: Host
 ) -> InvitationOut:
-    """At once and for good; who joined by it stays."""
+    """Takes effect at once and for good. People who joined with the code stay members."""
     found = permissions.hosted_league(conn, who, league)
     revoked = invitations.revoke_invitation(conn, found.id, InvitationId(invitation))
     return InvitationOut.model_validate(revoked)
 
 
-@router.post("/join/terms", summary="Read what a code admits to", responses=problem_responses(404))
+@router.post("/join/terms", summary="Read the terms of a code", responses=problem_responses(404))
 def read_invitation_terms(body: InvitationCode, conn: Db, who: Known) -> InvitationTermsOut:
-    """The league, the role, and the terms to agree to. Nothing is used up."""
+    """The league, the role and the terms of a code. Does not use the code up."""
     assert who.user_id is not None
     invitation, league = invitations.read_code(conn, who.user_id, body.code)
     return InvitationTermsOut(
@@ -171,9 +173,11 @@ def read_invitation_terms(body: InvitationCode, conn: Db, who: Known) -> Invitat
     )
 
 
-@router.post("/join", summary="Join a league by a code", responses=problem_responses(403, 404, 409))
+@router.post(
+    "/join", summary="Join a league with a code", responses=problem_responses(403, 404, 409)
+)
 def join_league(body: JoinRequest, conn: Db, who: Writer) -> JoinedOut:
-    """Agrees to the terms whose digest is given. Joining again by the same code changes no role."""
+    """Agrees to the terms with this digest. Joining again with the same code changes no role."""
     assert who.user_id is not None
     _, league, role = invitations.join_league(conn, who.user_id, body.code, body.terms)
     return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)
@@ -192,7 +196,7 @@ def read_terms(
     replay_visibility: Annotated[ReplayVisibility | None, Query()] = None,
     remote_agents: Annotated[bool, Query()] = False,
 ) -> TermsOut:
-    """What joining means; with other settings than the league's, what it would mean then."""
+    """What joining means. With other settings: what joining would mean under them."""
     found = permissions.visible_league(conn, who, league)
     now = terms.settings_of_league(found)
     settings = terms.TermsSettings(
@@ -207,8 +211,8 @@ def read_terms(
     responses=problem_responses(403, 404, 409),
 )
 def give_consent(league: LeagueKey, body: ConsentRequest, conn: Db, who: Writer) -> TermsOut:
-    """To those in force, or to wider ones that a host asks for. In a public league this makes the
-    caller a competitor."""
+    """Agrees to the present terms, or to wider terms that a host asks for. In a public league the
+    caller becomes a competitor."""
     assert who.user_id is not None
     found = permissions.visible_league(conn, who, league)
     invitations.record_consent(conn, found, who.user_id, body.terms)

@@ -1,7 +1,7 @@
-"""What a monitor scrapes: gauges read from the rows when asked, and this process's histograms.
+"""Metrics for Prometheus: gauges read from the database, and histograms of this process.
 
-Numbers of machines and queues are for everybody; of seasons a scrape shows those that its token
-may see, without one the public ones. How long answers take is for administrators.
+Everybody may read metrics of machines and queues. Metrics of seasons cover the seasons that the
+token may see, or the public seasons without a token. Only administrators see answer times.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class MetricsResponse(PlainTextResponse):
     media_type = "text/plain; version=0.0.4"
 
 
-@router.get("/metrics", summary="Numbers for a monitor", response_class=MetricsResponse)
+@router.get("/metrics", summary="Read metrics", response_class=MetricsResponse)
 def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
-    """In Prometheus' text format. An administrator's token shows private leagues too."""
+    """In Prometheus' text format. An administrator's token includes private leagues."""
     shown = visible_playing_seasons(conn, who)
     app_state.measures.read(conn, shown)
     families = [*queue_metrics(conn), *worker_metrics(conn), *season_metrics(conn, shown)]
@@ -53,7 +53,7 @@ def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
 
 @dataclass(frozen=True)
 class MetricFamilies(Collector):
-    """What one scrape answers with."""
+    """The metrics of one scrape."""
 
     families: list[Metric]
 
@@ -64,11 +64,11 @@ class MetricFamilies(Collector):
 def queue_metrics(conn: Connection) -> Iterable[Metric]:
     counts = matches.queue_counts(conn)
     under_way = Gauge(
-        "peck_matches", "Matches that are not over, by queue and state.", labels=("queue", "state")
+        "peck_matches", "Unfinished matches, by queue and state.", labels=("queue", "state")
     )
     oldest = Gauge(
         "peck_queue_oldest_seconds",
-        "Age of the oldest match that waits in a queue.",
+        "Age of the oldest waiting match of a queue.",
         labels=("queue",),
     )
     now = datetime.now(UTC)
@@ -86,7 +86,7 @@ def worker_metrics(conn: Connection) -> Iterable[Metric]:
     serving = Gauge("peck_workers", "Live workers that serve a queue.", labels=("queue",))
     slots = Gauge(
         "peck_worker_slots",
-        "Matches these can play at once; a worker may serve many.",
+        "Matches that the queue's workers can play at once.",
         labels=("queue",),
     )
     for queue in matches.QUEUES:
@@ -97,23 +97,23 @@ def worker_metrics(conn: Connection) -> Iterable[Metric]:
 
 
 def season_metrics(conn: Connection, shown: list[tuple[Season, League]]) -> Iterable[Metric]:
-    """Of the seasons that are to play."""
+    """Metrics of the seasons that should play."""
     silent = Gauge(
         "peck_season_silent_seconds",
-        "Since the last finished rated match, or since the season opened.",
+        "Seconds since the last finished rated match, or since the season opened.",
         labels=SEASON,
     )
     cadence = Gauge(
         "peck_season_cadence_seconds",
-        "A match should finish at least this often.",
+        "Expected longest time between two finished matches.",
         labels=SEASON,
     )
     behind = Gauge(
-        "peck_season_unrated_results", "Accepted results that are not rated yet.", labels=SEASON
+        "peck_season_unrated_results", "Accepted results without a rating.", labels=SEASON
     )
     alarms = Gauge(
         "peck_season_alarm",
-        "1 while this cause keeps matches from finishing, or a host is too slow.",
+        "1 while this cause stops matches or a host is too slow.",
         labels=(*SEASON, "cause"),
     )
     for (season, league), pulse in zip(

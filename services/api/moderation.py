@@ -1,4 +1,4 @@
-"""Repair of a season by its hosts, and the log of all that was done beyond the course of play."""
+"""Moderation of a season by its hosts, and the log of audited acts."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ MATCHES_SHOWN: Final = 200
 
 
 class DisqualificationOut(BaseModel):
-    """What was done to whom."""
+    """The act and the entries it changed."""
 
     model_config = ConfigDict(from_attributes=True)
     audit_id: str = Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     subject: str
-    entries: list[str] = Field(description="those that it changed")
+    entries: list[str] = Field(description="the changed entries")
 
 
 class SuspectResultOut(BaseModel):
-    """A result that stands, and where it came from."""
+    """A result that counts, and the worker that reported it."""
 
     model_config = ConfigDict(from_attributes=True)
     match_id: str = Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])
-    no: int = Field(description="in the season's log")
+    no: int = Field(description="number in the season's log")
     finished_at: datetime
     worker: str
     node: str
@@ -59,14 +59,14 @@ class BoardRowOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     entry_id: str
     agent_name: str
-    score: float | None = Field(description="null where a match has one seat")
+    score: float | None = Field(description="null if a match has one seat")
     rank: int | None
     medal: Medal | None
-    estimates: list[EstimateOut] = Field(description="empty where entries are rated")
+    estimates: list[EstimateOut] = Field(description="empty if entries are rated")
 
 
 class BoardChangeOut(BaseModel):
-    """A team, or a reference agent, that would stand elsewhere."""
+    """A team or reference agent whose place would change."""
 
     model_config = ConfigDict(from_attributes=True)
     team_name: str
@@ -75,22 +75,24 @@ class BoardChangeOut(BaseModel):
 
 
 class RejudgementPreviewOut(BaseModel):
-    """What would be judged again, and what these results make of the official standing."""
+    """The matches that would be judged again, and the effect of their results on the standing."""
 
     total: int = Field(description="matches")
     matches: list[SuspectResultOut] = Field(description=f"the first {MATCHES_SHOWN} of them")
     version: int | None = Field(
-        description="of the official standing that is compared; null before the first, and where a "
-        "match has one seat"
+        description="version of the official standing compared; null before the first version, and "
+        "if a match has one seat"
     )
     measures: list[MeasureOut] = Field(
-        description="what is compared where a match has one seat; else empty"
+        description="the measures compared if a match has one seat; else empty"
     )
-    changes: list[BoardChangeOut] = Field(description="if these results were void, best first")
+    changes: list[BoardChangeOut] = Field(
+        description="changes if these results were void, best first"
+    )
 
 
 class RejudgementOut(BaseModel):
-    """Matches that are judged again as one act, and how far that is."""
+    """Matches that one act judges again, and the progress."""
 
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["rej_01j8x6m3c2k4v9q0w7r5t1y8z3"])
@@ -99,27 +101,27 @@ class RejudgementOut(BaseModel):
     reason: str
     created_at: datetime
     state: rejudgements.RejudgementState = Field(
-        description="`judging` until it has ended; `done`; `void`: nothing could be played again;"
-        " `cancelled`"
+        description="`judging` until it ends; `done`; `void`: no match could be played again; "
+        "`cancelled`"
     )
     ended_at: datetime | None
     total: int
     waiting: int = Field(description="not queued yet")
     under_way: int
-    done: int = Field(description="the new result stands")
-    void: int = Field(description="could not be played; the old result stands")
+    done: int = Field(description="matches with a new result")
+    void: int = Field(description="matches that could not be played; the old result counts")
     refused: int = Field(
-        description="never queued: judged again otherwise meanwhile, or called off"
+        description="matches never queued: another act judged them, or this one was cancelled"
     )
 
 
 class AuditEntryOut(BaseModel):
-    """One act beyond the course of play."""
+    """One act of a host, an administrator or the operator."""
 
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["aud_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     season_id: str | None
-    by_user: str | None = Field(description="null: the operator, at the machine itself")
+    by_user: str | None = Field(description="null: the operator, on the server")
     by_name: str | None
     act: str = Field(examples=["disqualify"])
     subject: str
@@ -132,8 +134,7 @@ class AuditEntryOut(BaseModel):
     "/leagues/{league}/audits", summary="List audited acts", responses=problem_responses(403, 404)
 )
 def list_audits(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[AuditEntryOut]:
-    """Hosts and administrators only: who changed what beyond the course of play, and why. Newest
-    first."""
+    """Hosts and administrators only: who changed what, when and why. Newest first."""
     found = permissions.hosted_league(conn, who, league)
     rows = audit_log.list_audits(conn, found.id, after=span.after, limit=span.limit)
     return span.page(rows, lambda row: row.id, AuditEntryOut.model_validate)
@@ -150,8 +151,8 @@ def disqualify(
     season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Idempotent
 ) -> Response:
     """Hosts and administrators only. Takes an entry, or all of an agent or a team, out of the
-    season: the official standing is fitted as if it had never played. Matches and the live ratings
-    of others stay as they are. An agent or team enters nothing more in the season."""
+    season. The official standing is fitted without its results. Matches and the live ratings of
+    others do not change. A disqualified agent or team can enter nothing more in the season."""
     return _change_disqualification(disqualifications.disqualify, season, body, conn, who, once)
 
 
@@ -165,8 +166,8 @@ def disqualify(
 def reinstate(
     season: SeasonKey, body: DisqualificationRequest, conn: Db, who: Host, once: Idempotent
 ) -> Response:
-    """Hosts and administrators only. The results count again, and what was active plays again; what
-    another disqualification covers stays out."""
+    """Hosts and administrators only. The results count again, and active entries play again.
+    Entries under another disqualification stay out."""
     return _change_disqualification(disqualifications.reinstate, season, body, conn, who, once)
 
 
@@ -178,8 +179,8 @@ def reinstate(
 def preview_rejudgement(
     season: SeasonKey, body: PreviewRequest, conn: Db, who: Host
 ) -> RejudgementPreviewOut:
-    """Hosts and administrators only. Which results the predicate fits, and how the official scores,
-    ranks and medals would differ if they were void. Nothing is changed."""
+    """Hosts and administrators only. Lists the results that the predicate matches. Shows how
+    official scores, ranks and medals would differ without them. Changes nothing."""
     found = permissions.hosted_season(conn, who, season)[0]
     seen = rejudgements.preview_rejudgement(conn, found.id, body.predicate.meant())
     return RejudgementPreviewOut(
@@ -201,9 +202,9 @@ def preview_rejudgement(
 def create_rejudgement(
     season: SeasonKey, body: NewRejudgement, conn: Db, who: Host, once: Idempotent
 ) -> Response:
-    """Hosts and administrators only. The matches are played once more with their lineups and seeds,
-    a few at a time; each new result takes the place of the old one. A finished season plays these
-    alone, and its final standing is fitted anew."""
+    """Hosts and administrators only. The matches are played again with their lineups and seeds, a
+    few at a time. Each new result replaces the old one. A finished season plays only these matches,
+    and its final standing is fitted again."""
     found = permissions.hosted_season(conn, who, season)[0]
 
     def create() -> RejudgementOut:
@@ -221,7 +222,7 @@ def create_rejudgement(
     responses=problem_responses(403, 404),
 )
 def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> RejudgementOut:
-    """Hosts and administrators only: how many are done of how many."""
+    """Hosts and administrators only: how many of the matches are done."""
     found = rejudgements.get_rejudgement(conn, RejudgementId(rejudgement))
     permissions.hosted_league(conn, who, found.league_id)
     return RejudgementOut.model_validate(found)
@@ -230,15 +231,15 @@ def read_rejudgement(rejudgement: RejudgementKey, conn: Db, who: Known) -> Rejud
 @router.post(
     "/rejudgements/{rejudgement}/cancellations",
     status_code=201,
-    summary="Call a rejudgement off",
+    summary="Cancel a rejudgement",
     response_model=RejudgementOut,
     responses=problem_responses(403, 404, 409),
 )
 def cancel_rejudgement(
     rejudgement: RejudgementKey, body: Cancellation, conn: Db, who: Host, once: Idempotent
 ) -> Response:
-    """Hosts and administrators only. What was not played again yet keeps its old result, matches
-    under way too; what was accepted stands, and medals can be sealed again."""
+    """Hosts and administrators only. Matches not finished keep their old results. Accepted new
+    results stay. Medals can be sealed again."""
     found = rejudgements.get_rejudgement(conn, RejudgementId(rejudgement))
     permissions.hosted_league(conn, who, found.league_id)
 

@@ -1,4 +1,4 @@
-"""Runtime profiles: what an agent finds in its box, and who serves it now."""
+"""Runtime profiles: the libraries in an agent's sandbox, and the nodes that offer them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ router = APIRouter(prefix="/v1", tags=["profiles"])
 
 
 class ProfileOut(BaseModel):
-    """A profile: a submission names one, and every match of its entry is played with it."""
+    """A profile. A submission names one; every match of its entry uses it."""
 
     name: str = Field(examples=["numpy"])
     purpose: str = Field(examples=["arrays and linear algebra"])
     python: str = Field(
-        description="of the locks and the images; a node without a container engine plays with"
-        " the version it runs on itself",
+        description="version in the lock and the images; a node without a container engine uses "
+        "its own version",
         examples=["3.11"],
     )
     libraries: dict[str, str] = Field(description="version by name", examples=[{"numpy": "2.4.6"}])
-    gpu: bool = Field(description="whether each seat has one whole GPU, or slice of one, to itself")
-    served: bool = Field(description="whether a live node serves it now; else its entries wait")
-    image_digests: list[str] = Field(description="of what the live nodes play it with")
+    gpu: bool = Field(description="whether each seat has its own GPU, or its own slice of one")
+    served: bool = Field(description="whether a live node serves it now; if not, its entries wait")
+    image_digests: list[str] = Field(description="digests of the images that live nodes use for it")
 
 
 @router.get("/profiles", summary="List runtime profiles")
 def list_profiles(conn: Db) -> Page[ProfileOut]:
-    """All of them, whether a node serves them now or not."""
+    """Lists all profiles. ``served`` shows whether a node serves a profile now."""
     workers = matches_workers.live_workers(conn)
     return Page(items=[profile_out(profiles.PROFILES[name], workers) for name in known.NAMES])
 

@@ -1,4 +1,4 @@
-"""Remote agents: submissions that are an address of their owner's instead of a bundle."""
+"""Remote agents: submissions that are an address instead of a bundle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1", tags=["submissions"])
     summary="Submit a remote agent",
     response_model=UploadOut,
     responses={
-        200: {"model": UploadOut, "description": "The same address was here before"},
+        200: {"model": UploadOut, "description": "The same address was submitted before"},
         **problem_responses(403, 404, 409, 429),
     },
 )
@@ -37,11 +37,11 @@ def submit_remote(
     once: Idempotent,
     season: Filter = None,
 ) -> Response:
-    """An address of yours in the place of a bundle, for a season that takes remote agents.
+    """Submits an address instead of a bundle, for a season that takes remote agents.
 
-    Repeating it gives the same submission and costs nothing. With `season` it also enters that
-    season and takes one of the team's uploads of the day, as a bundle does; one that was rejected
-    there is validated again.
+    Repeating the request gives the same submission and uses no upload. With `season` the submission
+    also enters that season and uses one of the team's uploads of the day. An address rejected there
+    before is validated again.
     """
     agent_id, into = remote_agents.agent_and_season(
         conn, who, agent, season, seconds_since_arrival(request)

@@ -1,4 +1,4 @@
-"""The roster of a league for its hosts, and the standings of a season to take away."""
+"""The roster of a league for its hosts, and the export of a season's standings."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from services.http.problems import ProblemError, problem_responses
 router = APIRouter(prefix="/v1", tags=["rosters"])
 SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
 FORMULA: Final = ("=", "+", "-", "@", "\r")
-"""Begins what a spreadsheet would compute; other people's names are not to."""
+"""First characters of a spreadsheet formula. No name may become one."""
 SPLITS: Final = re.compile(r"([;\t])")
-"""Where a spreadsheet of another country begins a new cell, quoted or not."""
+"""Separators of some countries' spreadsheets: a cell may begin after one, quoted or not."""
 
 
 class NewRoster(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"csv": SAMPLE}]})
     csv: Annotated[str, Field(max_length=250_000, description="with a header", examples=[SAMPLE])]
-    dry_run: bool = Field(default=False, description="tell what would be made and make nothing")
+    dry_run: bool = Field(default=False, description="show what would be created, create nothing")
 
 
 class ImportedLineOut(BaseModel):
@@ -49,7 +49,7 @@ class ImportedLineOut(BaseModel):
     role: LeagueRole
     change: stored.LineChange
     code: str | None = Field(
-        description="admits this person; shown this once, where one was made now"
+        description="this person's invitation code; shown only once, when it is new"
     )
 
 
@@ -72,7 +72,7 @@ class RosterLineOut(BaseModel):
 
 
 class FinalStandingOut(BaseModel):
-    """One team's row; anchors have no rank."""
+    """One team's row. Anchors have no rank."""
 
     rank: int | None
     team: str
@@ -80,7 +80,7 @@ class FinalStandingOut(BaseModel):
     agent: str
     agent_id: str
     score: float | None = Field(
-        description="official, live before the first fit; null where a match has one seat"
+        description="official, or live before the first fit; null if a match has one seat"
     )
     sigma: float | None
     rank_low: int | None
@@ -89,13 +89,15 @@ class FinalStandingOut(BaseModel):
     games: int
     is_anchor: bool
     estimates: list[EstimateOut] = Field(
-        description="what a season with one seat ranks by; in CSV each has three columns, its "
-        "value and the ends of its 95 % interval"
+        description="the measures of a season whose matches have one seat; CSV has three columns "
+        "for each: the value and both ends of its 95 % interval"
     )
 
 
 class HostFinalStandingOut(FinalStandingOut):
-    external_ids: list[str] = Field(description="of the team's people, from the roster")
+    external_ids: list[str] = Field(
+        description="external ids of the team's members, from the roster"
+    )
 
 
 class FinalStandingsOut(BaseModel):
@@ -114,10 +116,10 @@ class FinalStandingsOut(BaseModel):
 def import_roster(
     league: LeagueKey, body: NewRoster, conn: Db, who: Host, once: Idempotent
 ) -> Response:
-    """Hosts and administrators only. A person a line, each with a code that admits them alone.
+    """Hosts and administrators only. One line a person; each person gets a personal code.
 
-    Repeating an import changes nothing and makes no second code; lines that are not in it stay.
-    For a lost code, revoke its invitation and import the line again.
+    Repeating an import changes nothing and makes no second code. Lines missing from an import stay
+    in the roster. To replace a lost code, revoke its invitation and import the line again.
     """
     found = permissions.hosted_league(conn, who, league)
     try:
@@ -156,7 +158,7 @@ def without_codes(out: RosterImportOut) -> RosterImportOut:
     "/leagues/{league}/roster", summary="Read the roster", responses=problem_responses(403, 404)
 )
 def read_roster(league: LeagueKey, conn: Db, who: Known) -> Page[RosterLineOut]:
-    """Hosts and administrators only: whom they expect, and who of them joined."""
+    """Hosts and administrators only: the expected people, and who of them joined."""
     found = permissions.hosted_league(conn, who, league)
     return Page(
         items=[RosterLineOut.model_validate(row) for row in stored.list_lines(conn, found.id)]
@@ -178,7 +180,7 @@ def export_standings(
     who: Anyone,
     format: Annotated[Literal["json", "csv"], Query()] = "json",
 ) -> Response:
-    """The whole board, best first; for hosts with the external ids of the teams' people."""
+    """The whole leaderboard, best first. Hosts also get the external ids of the teams' members."""
     found = permissions.visible_season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
     board = leaderboard.read_board(conn, found.id)
@@ -199,7 +201,7 @@ def export_standings(
 
 
 def final_standing(row: BoardRow, known: Mapping[TeamId, list[str]] | None) -> FinalStandingOut:
-    """A row of the board; ``known`` are the external ids by team, for hosts."""
+    """A row of the leaderboard. ``known`` holds external ids by team, for hosts."""
     score, sigma = row.shown
     values = {
         "rank": row.rank,
@@ -224,7 +226,7 @@ def final_standing(row: BoardRow, known: Mapping[TeamId, list[str]] | None) -> F
 
 
 def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
-    """A header and a line for each; what a spreadsheet would compute is written as text."""
+    """A header and one line for each row. Formulas are escaped to plain text."""
     columns = list((HostFinalStandingOut if is_host else FinalStandingOut).model_fields)
     columns.remove("estimates")
     items = list(items)
@@ -246,6 +248,6 @@ def csv_cell(value: object) -> object:
 
 
 def without_formula(text: str) -> str:
-    """What stays text at the beginning of a cell."""
+    """The text, escaped if a spreadsheet would read a formula."""
     is_formula = unicodedata.normalize("NFKC", text).lstrip(" ").startswith(FORMULA)
     return f"'{text}" if is_formula else text

@@ -1,4 +1,4 @@
-"""Scrims: unrated matches by request, private to who asked."""
+"""Scrims: unrated matches that a team requests and only this team sees."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ScoreOut(BaseModel):
     submission_id: str
     games: int
     agent_name: str
-    wins: float = Field(description="first places; one shared by k counts 1/k")
+    wins: float = Field(description="first places; a place shared by k seats counts 1/k")
     mean_placement: float | None
     win_rate: float | None
     low: float
@@ -64,7 +64,9 @@ class ScrimDetail(ScrimOut):
 
 class NewScrim(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    season: Annotated[Key, Field(description="whose game, configuration and clock are used")]
+    season: Annotated[
+        Key, Field(description="season with the game, configuration and clock to use")
+    ]
     lineup: Annotated[
         list[Key],
         Field(
@@ -76,13 +78,13 @@ class NewScrim(BaseModel):
     games: Annotated[int, Field(ge=1, le=100)] = 1
     seeds: Annotated[
         list[Seed] | None,
-        Field(max_length=100, description="one of 32 hex digits a game; drawn when left out"),
+        Field(max_length=100, description="32 hex digits for each game; default: random"),
     ] = None
-    team: Annotated[Key | None, Field(description="needed only by who plays for several")] = None
+    team: Annotated[Key | None, Field(description="required if you are in several teams")] = None
 
 
 def lineup_of_keys(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[SubmissionId]:
-    """The submissions by seat. Agents stand for their newest active entry in the season."""
+    """The submissions by seat. An agent id means its newest active entry in the season."""
     return [
         SubmissionId(key)
         if is_id(key, "sub")
@@ -99,7 +101,7 @@ def lineup_of_keys(conn: Db, who: Viewer, season: Season, keys: list[str]) -> li
     responses=problem_responses(403, 404, 409, 429),
 )
 def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> Response:
-    """Own submissions, agents of one's own team, and agents whose owner opened them."""
+    """Allows your own submissions, your team's agents, and agents open for scrims."""
     season = permissions.visible_season(conn, who, body.season)
     team = permissions.own_team(conn, who, body.team)
     seats = lineup_of_keys(conn, who, season, body.lineup)
@@ -122,7 +124,7 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> R
 
 @router.get("/scrims", summary="List scrims", responses=problem_responses(403, 404))
 def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page[ScrimOut]:
-    """Those of one's own teams, newest first."""
+    """Lists the scrims of your teams, newest first."""
     team_ids = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
     rows = scrims.list_scrims(
         conn, team_ids, ScrimId(span.after) if span.after else None, span.limit
@@ -137,7 +139,7 @@ def scrim_detail(conn: Db, scrim: Scrim) -> ScrimDetail:
 
 @router.get("/scrims/{scrim}", summary="Read a scrim", responses=problem_responses(404))
 def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
-    """With wins, win rate and interval so far."""
+    """The scrim with wins, win rates and intervals so far."""
     return scrim_detail(conn, permissions.visible_scrim(conn, who, scrim))
 
 
@@ -145,8 +147,8 @@ def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
     "/scrims/{scrim}/cancel", summary="Cancel a scrim", responses=problem_responses(403, 404, 409)
 )
 def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
-    """What has not been finished is dropped, games that run among it; finished games are kept."""
+    """Stops unfinished games and keeps finished ones."""
     found = permissions.visible_scrim(conn, who, scrim)
     if not permissions.may_see_private(who, found.team_id):
-        raise ProblemError("forbidden", "Only the team that asked for a scrim may cancel it.")
+        raise ProblemError("forbidden", "Only the team that requested a scrim may cancel it.")
     return scrim_detail(conn, scrims.cancel_scrim(conn, found.id))

@@ -1,4 +1,4 @@
-"""Whether a season goes on as it should, and if not why."""
+"""Health of a season: whether matches finish as often as expected, and if not, why."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ router = APIRouter(prefix="/v1", tags=["seasons"])
 
 
 class SeasonAlarmOut(BaseModel):
-    """No match has finished for three times as long as expected, or a host is too slow for it."""
+    """No match finished for three times the expected time, or a host is too slow."""
 
     cause: AlarmCause
     reason: str = Field(examples=[season_health.CAUSE_SENTENCES[AlarmCause.NO_CAPACITY]])
     detail: str | None = Field(
         default=None,
-        description="what its host or the operator can do about it; their eyes only",
+        description="what to do; shown to hosts and administrators alone",
         examples=["no worker that serves play.cpu has been heard of for 15 s"],
     )
 
@@ -37,11 +37,13 @@ class SeasonAlarmOut(BaseModel):
 class SeasonHealthOut(BaseModel):
     season_id: str
     last_match_at: datetime | None = Field(description="when the last rated match finished")
-    silent_seconds: float = Field(description="since then, or since the season opened")
-    expected_seconds: float = Field(description="a match should finish at least this often")
+    silent_seconds: float = Field(description="seconds since then, or since the season opened")
+    expected_seconds: float = Field(
+        description="expected longest time between two finished matches"
+    )
     alarm: SeasonAlarmOut | None
     lacking: str | None = Field(
-        description="why its entries fill no match; hosts also read what to add",
+        description="why its entries fill no match; for hosts also what to add",
         examples=["3 of 4 seats can be filled: add an agent or an anchor"],
     )
 
@@ -49,10 +51,11 @@ class SeasonHealthOut(BaseModel):
 def season_health_out(
     who: Viewer, league: League, pulse: season_health.SeasonHealth
 ) -> SeasonHealthOut:
-    """What this viewer may know of it; the caller has checked that it may see the league."""
+    """The health data that the viewer may see. The caller checks that the viewer may see the
+    league."""
     alarm, lacking = None, pulse.lacking
     runs = may_manage(who, records.league_resource(league))
-    if lacking is not None and not runs:  # it counts entries that wait for their validation
+    if lacking is not None and not runs:  # it counts entries that wait for validation
         lacking = AlarmCause.NOTHING_TO_PAIR.told
     if pulse.alarm is not None:
         cause = pulse.alarm.cause
@@ -71,11 +74,11 @@ def season_health_out(
 
 @router.get(
     "/seasons/{season}/health",
-    summary="Read whether a season goes on",
+    summary="Read a season's health",
     responses=problem_responses(404),
 )
 def read_season_health(season: SeasonKey, conn: Db, who: Anyone) -> SeasonHealthOut:
-    """When its last match finished, how often one should, and what is wrong when none does."""
+    """When the last match finished, how often one should, and the cause if none does."""
     found = permissions.visible_season(conn, who, season)
     league = leagues.get_league(conn, found.league_id)
     return season_health_out(who, league, season_health.read_health(conn, found, league))

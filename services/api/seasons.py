@@ -1,4 +1,4 @@
-"""Seasons: one time-boxed ladder of a league, with one game, configuration and clock."""
+"""Seasons: a ladder of a league for a limited time, with one game, configuration and clock."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ router = APIRouter(prefix="/v1", tags=["seasons"])
 
 
 class MeasureOut(BaseModel):
-    """One thing that a season ranks by whose matches have one seat."""
+    """One measure that ranks a season whose matches have one seat."""
 
     model_config = ConfigDict(from_attributes=True)
     name: str = Field(examples=["won"])
     title: str = Field(examples=["Games won"])
-    kind: MeasureKind = Field(description="a share of the games, or a mean over them")
+    kind: MeasureKind = Field(description="share of the games, or mean over them")
     is_higher_better: bool
-    of: str | None = Field(description="the share that a game must count for to be counted here")
+    of: str | None = Field(description="a game counts here only if it counts for this share")
 
 
 class SeasonOut(BaseModel):
@@ -52,7 +52,7 @@ class SeasonOut(BaseModel):
     max_bundle_bytes: int
     daily_limit: int
     active_limit: int | None = Field(
-        description="an agent's newest submissions that play on; null: all of them"
+        description="number of an agent's newest submissions that play; null: all"
     )
     mu0: float
     sigma0: float
@@ -60,23 +60,24 @@ class SeasonOut(BaseModel):
     tau: float
     draw_probability: float
     fault_rule: str
-    medals: Medals = Field(description="who earns one, by rank or by official score")
+    medals: Medals = Field(description="the medal rules, by rank or by official score")
     medal_confidence: float = Field(
-        description="once uploads are locked a medal is sealed from this probability on, when "
-        "three standings agree, each with a twentieth more results than the one before"
+        description="a medal is sealed after the upload lock if its probability reaches this "
+        "number in three standings; each standing must have a twentieth more results "
+        "than the one before"
     )
     stops_when_sealed: bool = Field(
-        description="the finals end once every medal is sealed, at ends_at at the latest"
+        description="end the season once every medal is sealed, at ends_at at the latest"
     )
     opens_at: datetime
     closes_at: datetime | None
     ends_at: datetime | None
     state: str = Field(examples=["open"])
     measures: list[MeasureOut] = Field(
-        description="what it ranks by where a match has one seat; else empty"
+        description="the measures that rank the season if a match has one seat; else empty"
     )
     remote_agents: bool = Field(description="whether it takes remote agents. " + terms.REMOTE)
-    revision: int = Field(description="grows when something shown on the leaderboard changed")
+    revision: int = Field(description="grows with each change of the leaderboard")
 
 
 class SeasonState(BaseModel):
@@ -85,7 +86,7 @@ class SeasonState(BaseModel):
 
 
 class UploadLimitsOut(BaseModel):
-    """How many more uploads a team may enter today."""
+    """How many more uploads a team may make today."""
 
     model_config = ConfigDict(from_attributes=True)
     used: int
@@ -93,13 +94,13 @@ class UploadLimitsOut(BaseModel):
     left: int
     resets_at: datetime
     closes_at: datetime | None = Field(
-        description="when this team's uploads lock, an extension included"
+        description="upload lock of this team, including an extension"
     )
 
 
 @router.get("/leagues/{league}/seasons", summary="List seasons", responses=problem_responses(404))
 def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
-    """Newest first."""
+    """Lists the seasons, newest first."""
     found = permissions.visible_league(conn, who, league)
     rows = seasons.list_seasons(conn, found.id)
     return Page(items=[SeasonOut.model_validate(row) for row in rows])
@@ -115,7 +116,7 @@ def list_seasons(league: LeagueKey, conn: Db, who: Anyone) -> Page[SeasonOut]:
 def create_season(
     league: LeagueKey, body: NewSeason, conn: Db, who: Host, once: Idempotent
 ) -> Response:
-    """Hosts and administrators only. What results depend on is fixed from here on."""
+    """Hosts and administrators only. Settings that affect results cannot change later."""
     found = permissions.hosted_league(conn, who, league)
 
     def create() -> SeasonOut:
@@ -125,16 +126,16 @@ def create_season(
 
 
 def game_of(league: League) -> Game[Any]:
-    """The rules of the league's game. Raises LadderError where this site has it no more."""
+    """The rules of the league's game. Raises LadderError if this site no longer has the game."""
     game = GAMES.get(league.game)
     if game is None:
-        raise LadderError(f"this site has no game {league.game!r} any more; set PECK_GAMES.")
+        raise LadderError(f"add game {league.game!r} to PECK_GAMES; this site no longer has it.")
     return game
 
 
 @router.get("/seasons/{season}", summary="Read a season", responses=problem_responses(404))
 def read_season(season: SeasonKey, conn: Db, who: Anyone) -> SeasonOut:
-    """By its id, or by a league's slug for the current one."""
+    """Takes a season id, or a league's slug for its current season."""
     return SeasonOut.model_validate(permissions.visible_season(conn, who, season))
 
 
@@ -144,16 +145,19 @@ def read_season(season: SeasonKey, conn: Db, who: Anyone) -> SeasonOut:
     responses=problem_responses(403, 404, 409),
 )
 def change_season(season: SeasonKey, body: SeasonState, conn: Db, who: Host) -> SeasonOut:
-    """Hosts and administrators only. Locked takes no uploads; finished plays no more."""
+    """Hosts and administrators only. A locked season takes no uploads. A finished season plays no
+    more matches."""
     found = permissions.hosted_season(conn, who, season)[0]
     return SeasonOut.model_validate(seasons.set_season_state(conn, found.id, body.state))
 
 
 @router.get(
-    "/seasons/{season}/limits", summary="Uploads left today", responses=problem_responses(403, 404)
+    "/seasons/{season}/limits",
+    summary="Read the uploads left today",
+    responses=problem_responses(403, 404),
 )
 def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) -> UploadLimitsOut:
-    """For the caller's team; name it where there are several."""
+    """For the caller's team. Name the team if there are several."""
     found = permissions.visible_season(conn, who, season)
     playing = permissions.own_team(conn, who, team)
     return UploadLimitsOut.model_validate(entries.upload_limits(conn, found.id, playing.id))

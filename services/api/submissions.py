@@ -52,12 +52,12 @@ class SubmissionOut(BaseModel):
     message: str
     created_at: datetime
     url: str | None = Field(
-        default=None, description="where a remote agent answers; its team's eyes only"
+        default=None, description="address of a remote agent; shown to its team alone"
     )
 
 
 class UploadOut(BaseModel):
-    """The submission, and where a season was named its entry and what is left of today."""
+    """The submission. With a season also its entry and the uploads left today."""
 
     submission: SubmissionOut
     entry: EntryOut | None = None
@@ -65,15 +65,15 @@ class UploadOut(BaseModel):
 
 
 def submission_out(who: Viewer, found: Submission) -> SubmissionOut:
-    """What this viewer may know of it; the address is for the team itself, not for administrators:
-    who knows it may submit it."""
+    """The part of a submission that the viewer may see. Only the team sees the address, not even
+    administrators, because anybody who knows the address can submit it."""
     out = SubmissionOut.model_validate(found)
     out.url = found.url if found.team_id in who.team_ids else None
     return out
 
 
 def upload_out(conn: Db, who: Viewer, sent: SubmitResult) -> UploadOut:
-    """What an upload made, for the one who sent it."""
+    """The submission and entry that an upload made, for its sender."""
     out = UploadOut(submission=submission_out(who, sent.submission))
     if sent.entry is not None:
         out.entry = shown_entry(conn, who, sent.entry)
@@ -88,7 +88,7 @@ async def plan_upload(
     agent: AgentKey,
     season: Filter = None,
 ) -> UploadPlan:
-    """Who uploads for which agent into which season, checked before the body is read and in a
+    """Checks who uploads for which agent into which season before reading the body. Uses a
     transaction of its own, so that a slow upload holds no connection."""
 
     def look() -> UploadPlan:
@@ -115,14 +115,14 @@ PlannedUpload = Annotated[UploadPlan, Security(plan_upload, scopes=["agents:writ
     summary="Upload a bundle",
     response_model=UploadOut,
     responses={
-        200: {"model": UploadOut, "description": "The same bytes were here before"},
+        200: {"model": UploadOut, "description": "The same bytes were uploaded before"},
         **problem_responses(403, 404, 409, 429),
     },
     openapi_extra={
         "requestBody": {
             "required": True,
-            "description": "main.py, or a .tar.gz, .tar or .zip with main.py or peck.json at its"
-            " root: the bytes themselves, or a form with this one file",
+            "description": "main.py, or a .tar.gz, .tar or .zip with main.py or peck.json at its "
+            "root; send the raw bytes, or a form with this one file",
             "content": {
                 "application/octet-stream": {"schema": {"type": "string"}},
                 "multipart/form-data": {"schema": FORM},
@@ -140,18 +140,18 @@ async def upload_submission(
         Query(
             pattern=r"^[^/\\\x00-\x1f\x7f]+$",
             max_length=120,
-            description="as a form names the file, else main.py, when left out",
+            description="default: the form's file name, else main.py",
         ),
     ] = None,
     message: Annotated[str, Query(pattern=LINE, max_length=500)] = "",
     profile: Annotated[Profile, Query()] = "numpy",
 ) -> Response:
-    """The raw bytes as body (`curl --data-binary @main.py`), or a form with one file
-    (`curl -F file=@main.py`). Repeating an upload gives the same submission and costs nothing.
+    """Send the raw bytes as body (`curl --data-binary @main.py`), or a form with one file (`curl -F
+    file=@main.py`). Repeating an upload gives the same submission and uses no upload.
 
-    With `season` it also enters that season: validation starts, and the answer tells how many
-    uploads the team has left today and when they come back. `profile` is one of
-    `GET /v1/profiles`; where no node serves it now, the entry's `reason` says so and it waits.
+    With `season` the submission also enters that season and validation starts. The answer says how
+    many uploads the team has left today and when the count resets. `profile` is a name from `GET
+    /v1/profiles`. If no node serves the profile now, the entry waits and its `reason` says so.
     """
     app_state = app_state_of(request)
 
@@ -170,7 +170,7 @@ async def upload_submission(
 
             def create() -> tuple[UploadOut, int]:
                 sent = submit(conn, planned.agent_id, upload, planned.user_id, into)
-                incoming.keep()  # last, so that nothing is kept of an upload that is refused
+                incoming.keep()  # last, so that a refused upload leaves no file
                 return upload_out(conn, planned.who, sent), 201 if sent.is_new else 200
 
             return IdempotentRequest(conn, planned.who, key, request, stored.digest).run(create)
@@ -187,10 +187,10 @@ async def upload_submission(
     responses=problem_responses(403, 404),
 )
 def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Page[SubmissionOut]:
-    """Newest first; for the owner."""
+    """Newest first. Owner only."""
     found = permissions.visible_agent(conn, who, agent)
     if not permissions.may_see_submissions(who, found.team_id):
-        raise ProblemError("forbidden", "Submissions are for the owner of the agent alone.")
+        raise ProblemError("forbidden", "Only the owner of the agent may read its submissions.")
     rows = agents.list_submissions(
         conn, found.id, SubmissionId(span.after) if span.after else None, span.limit
     )
@@ -201,17 +201,17 @@ def list_submissions(agent: AgentKey, conn: Db, who: Known, span: Paging) -> Pag
     "/submissions/{submission}", summary="Read a submission", responses=problem_responses(404)
 )
 def read_submission(submission: SubmissionKey, conn: Db, who: Known) -> SubmissionOut:
-    """For the owner."""
+    """Owner only."""
     return submission_out(who, permissions.visible_submission(conn, who, submission))
 
 
 @router.get(
     "/submissions/{submission}/entries",
-    summary="Where a submission plays",
+    summary="List a submission's entries",
     responses=problem_responses(404),
 )
 def list_submission_entries(submission: SubmissionKey, conn: Db, who: Known) -> Page[EntryOut]:
-    """Its entries in all seasons; for the owner."""
+    """The submission's entries in all seasons. Owner only."""
     found = permissions.visible_submission(conn, who, submission)
     rows = entries.list_entries(conn, submission_id=found.id, limit=1000)
     return Page(items=[shown_entry(conn, who, row) for row in rows])

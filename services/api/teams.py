@@ -1,4 +1,4 @@
-"""Teams: who competes."""
+"""Teams: the competitors of a ladder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NewTeam(BaseModel):
     )
     name: Name
     slug: Slug
-    owner: Annotated[Key | None, Field(description="user id; the caller when left out")] = None
+    owner: Annotated[Key | None, Field(description="user id; default: the caller")] = None
 
 
 class NewTeamMember(BaseModel):
@@ -53,7 +53,7 @@ class NewTeamMember(BaseModel):
     responses=problem_responses(403, 404, 409),
 )
 def create_team(body: NewTeam, conn: Db, who: Admin, once: Idempotent) -> Response:
-    """Administrators only, for themselves or for the user they name as owner."""
+    """Administrators only. The owner is the named user, or the caller."""
     assert who.user_id is not None
     owner = UserId(body.owner) if body.owner else who.user_id
 
@@ -66,7 +66,7 @@ def create_team(body: NewTeam, conn: Db, who: Admin, once: Idempotent) -> Respon
 
 @router.get("/teams/{team}", summary="Read a team", responses=problem_responses(404))
 def read_team(team: TeamKey, conn: Db, who: Anyone) -> TeamOut:
-    """A team that plays only in leagues hidden from the caller is hidden too."""
+    """Answers 404 if the team plays only in leagues hidden from the caller."""
     return TeamOut.model_validate(permissions.visible_team(conn, who, team))
 
 
@@ -77,7 +77,7 @@ def read_team(team: TeamKey, conn: Db, who: Anyone) -> TeamOut:
     responses=problem_responses(403, 404),
 )
 def add_team_member(team: TeamKey, body: NewTeamMember, conn: Db, who: Admin) -> None:
-    """Administrators only in this version. Adding a member again changes nothing."""
+    """Administrators only. Adding a member again changes nothing."""
     found = permissions.visible_team(conn, who, team)
     users.get_user(conn, UserId(body.user))
     users.add_team_member(conn, found.id, UserId(body.user), is_owner=body.is_owner)

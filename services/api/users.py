@@ -1,4 +1,4 @@
-"""People and their tokens."""
+"""Users and their tokens."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NewUser(BaseModel):
 
 
 class MeOut(BaseModel):
-    """Who the token stands for and what it may do."""
+    """The user of the token, and the token's scopes."""
 
     user: UserOut
     teams: list[TeamOut]
@@ -56,21 +56,21 @@ class TokenOut(BaseModel):
 
 
 class MintedToken(TokenOut):
-    """A new token with its text, which is shown this once and stored nowhere: the answer to a
-    repeated Idempotency-Key has null in its place."""
+    """A new token with its text. The text is shown only once and not stored: a repeated
+    Idempotency-Key gets null instead."""
 
     token: str | None = Field(examples=["peck_..."])
 
 
 def own_or_any_user(conn: Db, who: Viewer, key: str) -> User:
-    """The user a route names: oneself, or anybody for an administrator."""
+    """The user with this key: the caller, or any user for an administrator."""
     user_id = UserId(str(who.user_id) if key == "me" else key)
     if user_id != who.user_id and not who.is_admin:
-        raise ProblemError("not-found", "There is no such user, or it is not you.")
+        raise ProblemError("not-found", "No such user, or not you.")
     return users.get_user(conn, user_id)
 
 
-@router.get("/me", summary="Who am I")
+@router.get("/me", summary="Read your user and token")
 def read_me(conn: Db, who: Known) -> MeOut:
     assert who.user_id is not None
     return MeOut(
@@ -88,7 +88,7 @@ def read_me(conn: Db, who: Known) -> MeOut:
     responses=problem_responses(403, 409),
 )
 def create_user(body: NewUser, conn: Db, who: Admin, once: Idempotent) -> Response:
-    """Administrators only. The user has no token yet: mint one, and create or name a team."""
+    """Administrators only. The user has no token yet: create one, and create or name a team."""
 
     def create() -> UserOut:
         return UserOut.model_validate(users.create_user(conn, body.name, is_admin=body.is_admin))
@@ -105,7 +105,7 @@ def list_users(conn: Db, who: Admin, span: Paging) -> Page[UserOut]:
 
 @router.get("/users/{user}", summary="Read a user", responses=problem_responses(404))
 def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
-    """Oneself, or anybody for an administrator."""
+    """Your own user; administrators may read any user."""
     return UserOut.model_validate(own_or_any_user(conn, who, user))
 
 
@@ -120,8 +120,8 @@ def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
 def mint_token(
     user: UserKey, body: NewToken, conn: Db, who: Known, credentials: Credentials, once: Idempotent
 ) -> Response:
-    """Never more than the caller's own scopes, nor for longer than the caller's own token lives,
-    except that an administrator may give any scope for any time."""
+    """A token gets at most the caller's scopes and expires no later than the caller's token. An
+    administrator may give any scope for any time."""
     owner = own_or_any_user(conn, who, user)
 
     def mint() -> MintedToken:
@@ -137,7 +137,7 @@ def mint_token(
     "/users/{user}/tokens", summary="List tokens", responses=problem_responses(404), tags=["tokens"]
 )
 def list_tokens(user: UserKey, conn: Db, who: Known) -> Page[TokenOut]:
-    """Their labels and scopes; never their text."""
+    """Labels and scopes of the tokens, never their text."""
     owner = own_or_any_user(conn, who, user)
     found = tokens.list_tokens(conn, owner.id)
     return Page(items=[TokenOut.model_validate(token) for token in found])
@@ -150,12 +150,15 @@ def list_tokens(user: UserKey, conn: Db, who: Known) -> Page[TokenOut]:
     tags=["tokens"],
 )
 def revoke_token(user: UserKey, token: TokenKey, conn: Db, who: Known) -> TokenOut:
-    """At once and for good; a second time changes nothing. Only with all scopes that it has."""
+    """Takes effect at once and for good. Repeating it changes nothing. The caller's token needs all
+    scopes of the revoked one."""
     owner = own_or_any_user(conn, who, user)
     found = tokens.get_token(conn, owner.id, TokenId(token))
     wider = sorted(set(found.scopes) - who.scopes)
     if wider and not who.is_admin:
         raise ProblemError(
-            "forbidden", f"A token can end only tokens of its own scopes; it lacks {wider[0]!r}."
+            "forbidden",
+            f"Use a token with the scope {wider[0]!r}: "
+            "a token can revoke only tokens of its own scopes.",
         )
     return TokenOut.model_validate(tokens.revoke_token(conn, owner.id, TokenId(token)))

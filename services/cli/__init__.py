@@ -1,1 +1,1 @@
-"""`peck`: the command line, a thin client of the public API."""
+"""`peck`: the command line, a client of the public API."""

@@ -1,4 +1,4 @@
-"""Entry of the command line: puts the verbs together and turns errors into one sentence."""
+"""Starts the command line: loads its commands and prints errors as one sentence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from services.client import ApiError, Unreachable
 
 app = typer.Typer(
     name="peck",
-    help="Pecking Order: upload agents, watch them climb, try ideas in private.",
+    help="Pecking Order: submit agents, watch their matches, try ideas in private.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -49,14 +49,14 @@ for verbs in (
 ):
     verbs.register(app)
 LOCAL_COMMANDS = ("datasets", "run", "up", "migrate", "doctor", "game")
-"""`run` plays here, `game` tries rules, `dataset` encodes replays, `doctor` looks at this machine,
-`up` starts services, `migrate` changes a database: they need more than a client installation has,
-and a second to import."""
+"""Commands that need more than a client installation has, and a second to import. `run` and `game`
+play matches, `dataset` encodes replays and `doctor` checks this machine. `up` starts services and
+`migrate` changes a database."""
 
 
 @cache
 def full_app() -> typer.Typer:
-    """The command line with every verb that this installation has."""
+    """The command line with all commands of this installation."""
     for name in LOCAL_COMMANDS:
         if importlib.util.find_spec(f"services.cli.{name}") is not None:
             importlib.import_module(f"services.cli.{name}").register(app)
@@ -64,23 +64,23 @@ def full_app() -> typer.Typer:
 
 
 def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
-    """The command line for these arguments: nobody who asks for a client's verb waits for more."""
+    """The command line with the modules that these arguments need, to save import time."""
     return app if get_group(app).commands.keys() & {*arguments[:1]} else full_app()
 
 
 def command_name(arguments: Sequence[str]) -> str:
-    """The command that these arguments name: ``peck league create``."""
+    """The name of the command in these arguments: ``peck league create``."""
     found, commands = ["peck"], get_group(smallest_app_for(arguments)).commands
     for name in arguments:
         if name not in commands:
             break
         found.append(name)
-        commands = getattr(commands[name], "commands", {})  # a verb has none
+        commands = getattr(commands[name], "commands", {})  # a single command has none
     return " ".join(found)
 
 
 def main() -> None:
-    """Run `peck`. Exits with 1 and a sentence on stderr when something is refused."""
+    """Runs `peck`. Exits with 1 and a sentence on stderr after an error."""
     try:
         smallest_app_for(sys.argv[1:])(prog_name="peck")
     except (ApiError, Unreachable, MissingInput, OSError) as error:

@@ -1,4 +1,4 @@
-"""Verbs on the user's account: login, logout, whoami, token."""
+"""Commands on the user's account: login, logout, whoami, token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from services.cli.saved_login import (
 )
 from services.client import Client
 
-tokens = typer.Typer(help="Mint, list and revoke tokens.", no_args_is_help=True)
+tokens = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True)
 DEFAULT_SCOPES = ["read", "agents:write", "scrims:write"]
 
 
@@ -27,20 +27,20 @@ def login(
         str, typer.Option(help="The token.", prompt=True, hide_input=True, envvar="PECK_TOKEN")
     ] = "",
 ) -> None:
-    """Remember an address and a token for this user, after trying them."""
+    """Save an address and a token for this user, after a test request."""
     with Client(address, token.strip()) as ladder:
         me = ladder.me()
     path = save_login(address, token.strip())
-    stdout.print(f"{me['user']['name']} at {address}; kept in {path}")
+    stdout.print(f"Logged in as {me['user']['name']} at {address}; saved in {path}")
 
 
 def logout() -> None:
     """Forget the login that `peck login` saved. The token itself stays valid."""
-    stdout.print("the login is forgotten" if delete_saved_login() else "there was no login")
+    stdout.print("the login is deleted" if delete_saved_login() else "there was no login")
 
 
 def whoami(as_json: AsJson = False) -> None:
-    """Show who the token in use stands for, its teams and scopes."""
+    """Show the user, teams and scopes of the present token."""
     found = find_login()
     with connect() as ladder:
         me = ladder.me()
@@ -56,13 +56,14 @@ def whoami(as_json: AsJson = False) -> None:
 
 @tokens.command("mint")
 def mint_token(
-    label: Annotated[str, typer.Argument(help="What it is for.")],
+    label: Annotated[str, typer.Argument(help="Purpose of the token.")],
     scope: Annotated[
-        list[str] | None, typer.Option(help=f"Repeatable; {', '.join(DEFAULT_SCOPES)} if none.")
+        list[str] | None,
+        typer.Option(help=f"Scope, repeatable; default: {', '.join(DEFAULT_SCOPES)}."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Mint a token of no more scope than the one in use. Its text is shown this once."""
+    """Create a token with at most the scopes of the present one. Its text is shown only once."""
     with connect() as ladder:
         made = ladder.mint_token(label, scope or DEFAULT_SCOPES)
     if as_json:
@@ -73,7 +74,7 @@ def mint_token(
 
 @tokens.command("list")
 def list_tokens(as_json: AsJson = False) -> None:
-    """List own tokens."""
+    """List your tokens."""
     with connect() as ladder:
         rows = list(ladder.pages("/v1/users/me/tokens"))
     if as_json:
@@ -99,7 +100,7 @@ def list_tokens(as_json: AsJson = False) -> None:
 def revoke_token(
     token_id: Annotated[str, typer.Argument(help="Id from `peck token list`.")],
 ) -> None:
-    """Revoke a token, at once and for good."""
+    """Revoke a token for good."""
     with connect() as ladder:
         ladder.send("DELETE", f"/v1/users/me/tokens/{token_id}")
     stdout.print(f"revoked {token_id}")

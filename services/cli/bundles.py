@@ -1,4 +1,4 @@
-"""Making an upload of what a person points at."""
+"""Packs a file or folder for upload."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from services.cli.display import stderr
 from services.cli.saved_login import MissingInput
 
 MOST_NAMES: Final = 5
-"""Of hidden files in one line."""
+"""Most hidden files named in one message."""
 
 
 @contextmanager
 def pack(path: Path) -> Iterator[tuple[str, Path]]:
-    """The name and the file to upload: a file as it is, a folder as ``.tar.gz``.
+    """Yields name and path of the upload: a file as it is, a folder as ``.tar.gz``.
 
-    The file of a folder is removed at the end. Raises Unset for what is no agent.
+    Removes the archive of a folder at the end. Raises MissingInput if the path cannot be an agent.
     """
     with tempfile.TemporaryDirectory(prefix="peck-") as scratch:
         try:
@@ -34,5 +34,8 @@ def pack(path: Path) -> Iterator[tuple[str, Path]]:
             raise MissingInput(str(error)) from None
         if hidden:
             more = f" and {len(hidden) - MOST_NAMES} more" if len(hidden) > MOST_NAMES else ""
-            stderr.print(f"the upload holds hidden files: {', '.join(hidden[:MOST_NAMES])}{more}")
+            stderr.print(
+                "Check the upload for secrets: it holds hidden files: "
+                f"{', '.join(hidden[:MOST_NAMES])}{more}"
+            )
         yield (path.name if file == path else f"{path.resolve().name}.tar.gz"), file

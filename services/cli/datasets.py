@@ -1,4 +1,4 @@
-"""The verb that turns a season's replays into arrays to learn from."""
+"""The command that exports replays of a season as arrays for machine learning."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ FORMAT: Final = "peck-dataset/1"
 
 
 class SampleCollector:
-    """Samples of many matches, with where each came from."""
+    """Samples of many matches, with the source of each."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
         self.episodes: list[int] = []
-        """By sample: index into ``sources``."""
+        """Index into ``sources``, by sample."""
         self.placements: list[int] = []
         self.rewards: list[float | None] = []
         self.sources: list[Json] = []
         self.not_shown = 0
 
     def add(self, match: Json, encoder: Encoder, replays: Sequence[Json], seats: set[int]) -> None:
-        """All samples of these members of a match's lineup, wherever they sat."""
+        """Adds all samples of these members of a match's lineup."""
         for position, replay in enumerate(replays):
             episode = from_document(replay)
             seated = seat_order(episode.seats, position)
@@ -63,28 +63,32 @@ class SampleCollector:
 
 def dataset(
     seasons: Annotated[
-        list[str] | None, typer.Argument(help="League slugs or season ids; the only one if none.")
+        list[str] | None,
+        typer.Argument(help="League slugs or season ids; default: your only league."),
     ] = None,
-    to: Annotated[Path, typer.Option("--out", "-o", help="The .npz to write.")] = Path(
+    to: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")] = Path(
         "dataset.npz"
     ),
-    top: Annotated[int, typer.Option(min=1, help="Moves of the entries of the best ranks.")] = 3,
+    top: Annotated[int, typer.Option(min=1, help="Use moves of entries up to this rank.")] = 3,
     placed: Annotated[
-        int | None, typer.Option(min=1, help="Only where they placed so well in the match.")
+        int | None,
+        typer.Option(min=1, help="Use only matches with this placement or a better one."),
     ] = None,
-    matches: Annotated[int, typer.Option(min=1, help="Of each season, the newest first.")] = 300,
+    matches: Annotated[
+        int, typer.Option(min=1, help="Most matches of each season, newest first.")
+    ] = 300,
     as_json: AsJson = False,
 ) -> None:
-    """Export what the best of seasons saw and did as arrays to learn from (.npz), with a manifest.
+    """Export moves of the best entries as arrays for machine learning (.npz) with a manifest.
 
-    planes are what a seat saw, legal what it could do, moves what it did (an index into the
-    manifest's moves; where that does not say all, rest has the rest); placement and reward are what
-    the seat's episode ended with. episode says which of the manifest's episodes a sample is of, so
-    that none is cut in two when some are kept apart to be tested on.
+    planes hold what a seat saw, legal the allowed moves, moves the chosen move. A move is an index
+    into the manifest's moves; rest holds the parts that the index cannot express. placement and
+    reward are the seat's result. episode is an index into the manifest's episodes: split training
+    and test data by it.
     """
     target = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     if not target.parent.is_dir():
-        raise MissingInput(f"--out: there is no folder {target.parent}")
+        raise MissingInput(f"--out: create the folder {target.parent} first")
     gathered = SampleCollector()
     with connect(needs_token=False) as ladder:
         wanted: Sequence[str | None] = seasons or (None,)
@@ -104,21 +108,20 @@ def dataset(
         print(file=sys.stderr)
     if not gathered.samples:
         raise MissingInput(
-            "there is no rated match of these ranks whose replay you may see"
-            + (f" ({gathered.not_shown} are not open to you)" if gathered.not_shown else "")
+            "found no rated match of these ranks with a replay that you may see"
+            + (f" ({gathered.not_shown} replays are hidden from you)" if gathered.not_shown else "")
         )
     manifest = _write_arrays(target, gathered, encoder, told, {"top": top, "placed": placed})
     if as_json:
         print_json(manifest)
         return
     stdout.print(
-        f"{target}: {manifest['samples']:,} moves of {len(gathered.sources):,} episodes, planes of "
-        f"{' x '.join(map(str, manifest['shape']))}; {target.with_suffix('.json')} tells the rest"
+        f"wrote {target}: {manifest['samples']:,} moves of {len(gathered.sources):,} "
+        f"episodes, planes of {' x '.join(map(str, manifest['shape']))}; "
+        f"{target.with_suffix('.json')} describes them"
     )
     if gathered.not_shown:
-        stdout.print(
-            f"{gathered.not_shown} matches were left out: their replays are not open to you"
-        )
+        stdout.print(f"left out {gathered.not_shown} matches: you may not see their replays")
 
 
 def _encoder(seasons: Sequence[Json]) -> Encoder:
@@ -127,7 +130,7 @@ def _encoder(seasons: Sequence[Json]) -> Encoder:
     }
     if len(kinds) > 1:
         raise MissingInput(
-            "the seasons differ in game, seats or configuration; export each on its own"
+            "export each season on its own: they differ in game, seats or configuration"
         )
     try:
         return encoders.encoder_of(seasons[0]["game"])
@@ -136,7 +139,7 @@ def _encoder(seasons: Sequence[Json]) -> Encoder:
 
 
 def _best_rows(ladder: Client, season: Json, top: int) -> list[Json]:
-    """The board's rows up to this rank; ties at the end are in."""
+    """The leaderboard's rows up to this rank, including ties."""
     kept: list[Json] = []
     for row in ladder.leaderboard(season["id"]):
         if row["rank"] is not None and row["rank"] > top:
@@ -158,7 +161,7 @@ def _best_rows(ladder: Client, season: Json, top: int) -> list[Json]:
 def _matches_of_best(
     ladder: Client, season: str, best: Sequence[Json], placed: int | None, most: int
 ) -> Iterator[tuple[Json, set[int]]]:
-    """The newest rated matches in which one of the best sat, and the seats to learn from."""
+    """The newest rated matches of the best entries, and the seats to export."""
     wanted = {row["entry"] for row in best}
     left = most
     for match in ladder.matches(season=season, kind="rated"):
@@ -188,7 +191,7 @@ def _add_match(
     except ApiError as error:
         if error.slug not in {"forbidden", "not-found"}:
             raise
-        gathered.not_shown += 1  # not open to the caller, or kept no longer
+        gathered.not_shown += 1  # hidden from the caller, or deleted
         return
     gathered.add(match, encoder, replays, seats)
 
@@ -196,10 +199,10 @@ def _add_match(
 def _write_arrays(
     target: Path, gathered: SampleCollector, encoder: Encoder, seasons: Sequence[Json], chosen: Json
 ) -> dict[str, Any]:
-    """The arrays, and beside them a manifest that says what they are and where they are from."""
+    """Writes the arrays, and beside them a manifest with their meaning and source."""
     configuration = seasons[0]["configuration"]
     names = encoder.moves(configuration)
-    smallest = np.min_scalar_type(-len(names))  # int8 where that holds all
+    smallest = np.min_scalar_type(-len(names))  # int8 if all indices fit
     moves = np.array([sample.move for sample in gathered.samples], dtype=smallest)
     arrays: dict[str, NDArray[Any]] = {
         "planes": np.stack([sample.planes for sample in gathered.samples]),

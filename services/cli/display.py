@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs."""
+"""Output of commands: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rich.text import Text
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON instead of a table.")]
 
 WIDE = None if sys.stdout.isatty() else 200
-"""Columns of what is piped or written to a file, where nobody's window is too narrow."""
+"""Width in columns of output that is piped or written to a file."""
 stdout = Console(highlight=False, markup=False, soft_wrap=True, width=WIDE)
 stderr = Console(stderr=True, highlight=False, markup=False)
-"""Without markup: what others wrote is printed and not obeyed."""
+"""Prints without markup, so that texts of others cannot format the output."""
 
 
 def print_json(value: Any) -> None:
-    """JSON on stdout, and nothing else there."""
+    """Prints JSON on stdout."""
     print(json.dumps(value, indent=2))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; numbers stand to the right, None is left empty."""
+    """Prints a table. Numbers are aligned right, None is empty."""
     listed = [list(row) for row in rows]
     if not listed:
         stdout.print("(nothing)")
@@ -53,17 +53,17 @@ def cell_text(value: object) -> str:
 
 
 def is_id(value: object) -> bool:
-    """Ids are copied and pasted, so they are not broken over lines."""
+    """Whether a value is an id. Ids are never broken over lines, so that they can be copied."""
     return isinstance(value, str) and len(value) == 30 and value[3] == "_"
 
 
 def timestamp_text(text: str | None) -> str | None:
-    """A timestamp short enough for a table, in UTC as it comes."""
+    """A timestamp for a table, in UTC."""
     return text[:16].replace("T", " ") if text else None
 
 
 def duration_text(value: float | None) -> str:
-    """A wait in words."""
+    """A duration in words."""
     if value is None:
         return "unknown"
     return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"

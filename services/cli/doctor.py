@@ -1,4 +1,4 @@
-"""``peck doctor``: what this machine can give to boxes, what it lacks, and what each lack costs."""
+"""``peck doctor``: checks the sandbox of this machine and explains what is missing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def doctor(
         bool, typer.Option("--json", help="Print one JSON object instead of a table.")
     ] = False,
 ) -> None:
-    """Examine this machine: can agents be isolated here, and what is weaker than it could be.
+    """Check how well this machine can isolate agents.
 
-    Needs no running service, changes nothing, and asks nothing of the network. Exits with 1 where
-    agents cannot be isolated.
+    Needs no running service, no network, and changes nothing. Exits with 1 if agents cannot be
+    isolated.
     """
     report = examine_machine()
     if as_json:
@@ -54,7 +54,7 @@ def _print_report(report: DoctorReport) -> None:
     for name, rows in report.degraded.items():
         stdout.print()
         if not rows:
-            stdout.print(f"With {name} no row of the attack table is degraded.")
+            stdout.print(f"With {name} every row of the attack table is fully protected.")
             continue
         stdout.print(f"Degraded with {name}:")
         listed = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 2))
@@ -77,5 +77,5 @@ def _check_text(check: Check) -> Text:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command ``doctor``."""
+    """Adds the command ``doctor``."""
     app.command("doctor")(doctor)

@@ -1,4 +1,4 @@
-"""Says what to type after the service refused a request, by the problem's type."""
+"""Suggests the next command after the service refused a request, by the problem's type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from services.cli.saved_login import (
 from services.client import ApiError, Unreachable
 
 LISTED: Final = 20
-"""Most leagues that are listed after a wrong name."""
+"""Most leagues listed after a wrong name."""
 LISTS: Final = {
     "league": "peck league list",
     "season": "peck league list",
@@ -32,12 +32,12 @@ LISTS: Final = {
     "invitation": "peck league invitations LEAGUE",
     "rejudgement": "peck audits LEAGUE",
 }
-"""The command that lists what exists, by the kind of the thing that was not found."""
+"""The command that lists existing things, by the kind of the missing thing."""
 AGAIN: Final = ("idempotency-mismatch", "digest-mismatch")
 
 
 def hints_after(error: ApiError, verb: str) -> list[str]:
-    """Lines to print after the message of a refusal (4xx); the last says what to type next.
+    """Lines to print after the message of a refusal (4xx). The last names the next command.
 
     ``verb`` is the refused command, such as ``peck league create``. Other errors get no lines.
     """
@@ -45,7 +45,7 @@ def hints_after(error: ApiError, verb: str) -> list[str]:
         return []
     login = find_login()
     lines = (
-        [f"asked {login.address} (peck login); {use_running_instance_hint(login)}"]
+        [f"the request went to {login.address} (peck login); {use_running_instance_hint(login)}"]
         if login.unused
         else []
     )
@@ -66,7 +66,7 @@ def _next_command(error: ApiError, verb: str, login: Login) -> str:
     if kind == "limit-reached" and problem.get("resets_at"):
         return f"the same command after {timestamp_text(str(problem['resets_at']))} UTC"
     if kind == "too-large":
-        return "peck league show LEAGUE (it says how large an upload may be)"
+        return "peck league show LEAGUE (shows the largest upload)"
     if kind in AGAIN:
         return "the same command again"
     return f"{verb} --help"
@@ -80,4 +80,4 @@ def _league_list() -> list[str]:
     except (ApiError, Unreachable, MissingInput):
         return []
     more = f" and {len(slugs) - LISTED} more" if len(slugs) > LISTED else ""
-    return [f"leagues here: {', '.join(slugs[:LISTED]) or 'none'}{more}"]
+    return [f"leagues: {', '.join(slugs[:LISTED]) or 'none'}{more}"]

@@ -1,4 +1,4 @@
-"""``peck game check``: does a game from outside keep the promises of the Protocol?"""
+"""``peck game check``: tests whether an external game follows the Protocol."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from services.cli.saved_login import CHECKOUT
 
 HASH_SEEDS: Final = ("1", "2")
 FINGERPRINT: Final = (
-    "import json, sys; from games import GAMES, conformance, outside; spec = sys.argv[1]; "
-    "game = GAMES.get(spec) or outside.load(spec); "
+    "import json, sys; from games import GAMES, conformance, external; spec = sys.argv[1]; "
+    "game = GAMES.get(spec) or external.load_game(spec); "
     "print(conformance.fingerprint(game, int(sys.argv[2]), json.loads(sys.argv[3])))"
 )
-games = typer.Typer(help="Try the rules of a game from outside the tree.", no_args_is_help=True)
+games = typer.Typer(help="Test the rules of an external game.", no_args_is_help=True)
 
 
 @games.command("check")
 def check_game(
     file: Annotated[
-        str, typer.Argument(help="FILE or FILE:NAME that defines the game; or a game's own name.")
+        str, typer.Argument(help="FILE or FILE:NAME that defines the game, or a game's name.")
     ],
     plays: Annotated[
         int, typer.Option("--games", min=1, max=10_000, help="Random games for each seat count.")
     ] = 20,
-    seed: Annotated[int, typer.Option(help="Another one plays other games.")] = 0,
+    seed: Annotated[int, typer.Option(help="Number that selects the random games.")] = 0,
     seats: Annotated[
-        list[int] | None, typer.Option(help="Only this seat count, repeatable.")
+        list[int] | None, typer.Option(help="Test only this seat count; repeatable.")
     ] = None,
     config: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE of the game's configuration, repeatable.")
@@ -51,17 +51,21 @@ def check_game(
         bool, typer.Option("--json", help="Print one JSON object instead of a table.")
     ] = False,
 ) -> None:
-    """Play random games, with and without faults, and tell which promises of a game do not hold.
+    """Play random games, with and without faults, and report the rules that a game breaks.
 
-    The file is executed here, with your rights. Exits with 1 where a promise is broken, with 2
-    where there is no game to try.
+    Executes the file on this machine with your rights. Exits with 1 if a rule is broken, with 2 if
+    there is no game to test.
     """
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what the file prints is no part of ours
+        with contextlib.redirect_stdout(
+            sys.stderr
+        ):  # output of the file must not mix with the report
             game = GAMES.get(file) or external.load_game(file)
         overrides = dict(parse_override(text) for text in config or [])
         if odd := [count for count in seats or [] if count not in game.seats]:
-            raise RunError(f"--seats {odd[0]}: {game.title} is for {_seat_count_text(game)}")
+            raise RunError(
+                f"--seats {odd[0]}: choose a seat count of {game.title}, {_seat_count_text(game)}"
+            )
     except (external.ExternalGameError, RunError) as error:
         typer.echo(f"peck game check: {error}", err=True)
         raise typer.Exit(2) from None
@@ -92,7 +96,7 @@ def _seat_count_text(game: Game[Any]) -> str:
 
 
 def _print_progress(games_played: int) -> None:
-    """One line on a terminal that is written over; 0 wipes it."""
+    """One line on a terminal, overwritten each time. 0 clears it."""
     if stderr.is_terminal and games_played % 10 == 0:
         stderr.print(f"\r{games_played} games" if games_played else "\r" + " " * 20 + "\r", end="")
 
@@ -114,7 +118,8 @@ def _clock_flaw(game: Game[Any]) -> str | None:
 def _hash_order_flaw(
     file: str, game: Game[Any], seed: int, overrides: Mapping[str, Json]
 ) -> str | None:
-    """The same games in processes that hash texts otherwise: sets must not order what is drawn."""
+    """Plays the same games in processes with other hash seeds: the order of a set must not
+    matter."""
     here = fingerprint(game, seed, overrides)
     for hash_seed in HASH_SEEDS:
         done = subprocess.run(
@@ -125,11 +130,11 @@ def _hash_order_flaw(
             check=False,
         )
         if done.returncode != 0:
-            return f"another process cannot play it: {done.stderr.strip()[-300:]}"
+            return f"another process cannot play the game: {done.stderr.strip()[-300:]}"
         if done.stdout.split()[-1:] != [here]:
             return (
-                "another process plays other games of the same seed; "
-                "sort what comes out of a set before drawing from it"
+                "sort the items of a set before drawing from it: another process plays "
+                "other games of the same seed"
             )
     return None
 
@@ -149,9 +154,13 @@ def _print_report(report: Report) -> None:
         state = Text("BROKEN", "red") if places else Text("ok", "green")
         shown.add_row(state, Text(name, "bold"), Text("\n".join(places or [promise])))
     stdout.print(shown)
-    stdout.print("every promise holds" if report.passed else "the game is not ready to be hosted")
+    stdout.print(
+        "all checks passed"
+        if report.passed
+        else "correct the failed checks before hosting the game"
+    )
 
 
 def register(app: typer.Typer) -> None:
-    """Add the group ``game``."""
+    """Adds the group ``game``."""
     app.add_typer(games, name="game")

@@ -1,4 +1,4 @@
-"""Verbs that look: watch, insights, feed."""
+"""Commands that show data: watch, insights, feed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def watch(
     league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell whether a league goes on: its last match, how often one is expected, what is wrong.
+    """Show whether matches of a league finish as often as expected, and if not, why.
 
-    Exits with 1 while there is an alarm, or while too few take part to fill a match.
+    Exits with 1 during an alarm, or if too few agents take part to fill a match.
     """
     with connect(needs_token=False) as ladder:
         pulse = ladder.season_health(season_key(ladder, league, "(peck watch LEAGUE)"))
@@ -32,7 +32,7 @@ def watch(
         if pulse["last_match_at"]:
             ago = duration_text(pulse["silent_seconds"])
             last = f"last match {timestamp_text(pulse['last_match_at'])}, {ago} ago"
-        stdout.print(f"{last}; one is expected every {duration_text(pulse['expected_seconds'])}")
+        stdout.print(f"{last}; expected: one every {duration_text(pulse['expected_seconds'])}")
         if alarm is not None:
             stdout.print(f"alarm ({alarm['cause']}): {alarm['reason']}")
         if alarm is not None and alarm["detail"]:
@@ -45,16 +45,17 @@ def watch(
 
 def insights(
     agent: Annotated[
-        str | None, typer.Argument(help="Entry id, or an agent of yours; the only one if none.")
+        str | None,
+        typer.Argument(help="Entry id, or one of your agents; default: your only agent."),
     ] = None,
     within: Annotated[
-        float, typer.Option(min=1, max=1000, help="Points to which the score is to be known.")
+        float, typer.Option(min=1, max=1000, help="Wanted precision of the score, in points.")
     ] = 25.0,
     as_json: AsJson = False,
 ) -> None:
-    """Show what an entry's games say: standing, prospects, opponents, seats, upsets, times.
+    """Show an entry's statistics: standing, prospects, opponents, seats, upsets, times.
 
-    Of an agent its newest entry that plays is shown. Expected shares are by the scores now.
+    For an agent, shows its newest entry that plays. Expected shares use the present scores.
     """
     with connect(needs_token=agent is None or not agent.startswith("ent_")) as ladder:
         entry = ladder.entry(_find_entry_id(ladder, agent))
@@ -68,7 +69,7 @@ def insights(
     for line in _prospect_sentences(found):
         stdout.print(line)
     if not found["games"] or found["estimates"]:
-        return  # alone there is nobody to tell of
+        return  # a match with one seat has no opponents
     stdout.print()
     table(["against", "duels", "expected", "actual"], map(_share_row, found["strengths"].items()))
     stdout.print()
@@ -104,7 +105,7 @@ def insights(
 
 
 def _find_entry_id(ladder: Client, name: str | None) -> str:
-    """The entry meant: as given, else the newest one of an own agent that plays."""
+    """The given entry id, else the newest entry of the agent that plays."""
     if name is not None and name.startswith("ent_"):
         return name
     agents = own_agents(ladder)
@@ -115,24 +116,26 @@ def _find_entry_id(ladder: Client, name: str | None) -> str:
     agent = agents[0] if name is None else own_agent(ladder, name)
     rows = list(ladder.entries(agent=agent["id"]))
     if not rows:
-        raise MissingInput(f"{agent['name']} is in no league yet; `peck submit` enters it")
+        raise MissingInput(
+            f"submit {agent['name']} with `peck submit` first: it is in no league yet"
+        )
     order = ("active", "paused", "pending", "retired", "rejected")
     return str(min(rows, key=lambda row: order.index(row["state"]))["id"])
 
 
 def _games_left_text(found: Json) -> str:
-    """How far the score is from being known."""
+    """How many games the score still needs for the wanted precision."""
     left, within = found["games_left"], f"{found['within']:g}"
     if left is None:
-        return f"games alone will not make the score known to +-{within}"
+        return f"more games will not bring the score to +-{within}"
     if not left:
-        return f"the score is known to +-{within}"
+        return f"the score is precise to +-{within}"
     hours = "" if found["hours_left"] is None else f", about {found['hours_left']:.1f} h"
-    return f"{left} games until the score is known to +-{within}{hours}"
+    return f"{left} games until the score is precise to +-{within}{hours}"
 
 
 def _prospect_sentences(found: Json) -> list[str]:
-    """Standing, chances, games left, pace and times, a sentence each."""
+    """Standing, chances, games left, pace and times, each as one sentence."""
     lines = []
     place = found["official"]
     if place is not None:
@@ -144,7 +147,7 @@ def _prospect_sentences(found: Json) -> list[str]:
         )
     if found["first_match_seconds"] is not None:
         lines.append(
-            f"first rated match over in about {duration_text(found['first_match_seconds'])}"
+            f"first rated match ends in about {duration_text(found['first_match_seconds'])}"
         )
     lines += [
         f"{one['title'].lower()}: {estimate_text(one) or 'not yet'}" for one in found["estimates"]
@@ -152,7 +155,7 @@ def _prospect_sentences(found: Json) -> list[str]:
     if not found["estimates"]:
         lines.append(_games_left_text(found))
     pace = found["pace"]
-    each = "" if pace["games_an_hour"] is None else f", {pace['games_an_hour']:.1f} an agent"
+    each = "" if pace["games_an_hour"] is None else f", {pace['games_an_hour']:.1f} for each agent"
     lines.append(f"pace: {pace['matches_an_hour']:.0f} matches an hour{each}")
     verdicts = ", ".join(f"{count} {name}" for name, count in sorted(found["verdicts"].items()))
     lines.append(f"last {found['games']} games: {verdicts or 'none'}")
@@ -183,13 +186,13 @@ def _percent(share: float) -> str:
 def feed(
     show: Annotated[int, typer.Option("-n", "--show", min=1, help="Items to show.")] = 20,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what happens from now on.")
+        bool, typer.Option("--follow", "-f", help="Keep running and show new items.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happened to your teams: validations, rated results, corrections, scrims, medals.
+    """Show the feed of your teams: validations, rated results, corrections, scrims, medals.
 
-    Newest last. With --follow and --json each item is a line of its own.
+    Newest last. With --follow and --json each item is one line.
     """
     with connect() as ladder:
         items = list(ladder.feed(most=show))
@@ -224,9 +227,11 @@ def _item_sentence(item: Json) -> str:
     if kind == "failed":
         return f"{name} failed its validation: {item['reason']}"
     if kind == "paused":
-        return f"{name} is paused, its address is away: {item['reason']} ({item['entry_id']})"
+        return (
+            f"{name} is paused, its address does not answer: {item['reason']} ({item['entry_id']})"
+        )
     if kind == "resumed":
-        return f"{name} answers, and plays again ({item['entry_id']})"
+        return f"{name} answers and plays again ({item['entry_id']})"
     if kind == "given_up":
         return f"{name} is retired: {item['reason']} ({item['entry_id']})"
     if kind == "scrim":

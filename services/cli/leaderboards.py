@@ -1,4 +1,4 @@
-"""Verbs on the ladder: leaderboard, seals, declare; and medal rules as people write them."""
+"""Commands on the leaderboard: leaderboard, seals, declare; and the text form of medal rules."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from services.cli.saved_login import MissingInput, connect
 from services.client import Client, Json
 
 MEDALS_HELP: Final = (
-    "Who earns one: table (Kaggle's), lines:1210,1080,1050 (least score of gold, silver, bronze), "
-    "counts:1,2,3 (teams of each) or shares:0.1,0.1,0.2 (of the teams)."
+    "Who earns a medal: table (Kaggle's), lines:1210,1080,1050 (least scores of gold, "
+    "silver, bronze), counts:1,2,3 (numbers of teams) or shares:0.1,0.1,0.2 (shares of "
+    "the teams)."
 )
 
 
@@ -25,10 +26,10 @@ def leaderboard(
 ) -> None:
     """Show the leaderboard of a league's current season.
 
-    Rank, score and medal are official: fitted to all results of the season. "live" moves with each
-    match. Behind a medal stands whether it is likely, sealed or awarded at the end, and the
-    probability that it, or a better one, is deserved. Where matches have one seat, rank and medal
-    go by the game's own measures, each with its 95 % interval.
+    Rank, score and medal are official: computed from all results of the season. "live" moves with
+    each match. A medal shows its state (likely, sealed or awarded) and the probability that this
+    medal or a better one is deserved. If matches have one seat, the game's own measures decide rank
+    and medal; each has its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
         rows = list(ladder.leaderboard(_season_key(ladder, league, "leaderboard"), most=show))
@@ -63,13 +64,13 @@ def _season_key(ladder: Client, league: str | None, verb: str) -> str:
 
 
 def _agent_text(row: Mapping[str, Any]) -> str:
-    """Its name, and whether it runs elsewhere, or should."""
+    """The agent's name, with a mark if it is remote or paused."""
     told = ["remote"] * row["remote"] + ["paused"] * row["paused"]
     return f"{row['agent_name']} ({', '.join(told)})" if told else str(row["agent_name"])
 
 
 def _show_solo_board(rows: Sequence[Mapping[str, Any]]) -> None:
-    """The board of a season with one seat."""
+    """Prints the leaderboard of a season with one seat."""
     titles = [one["title"].lower() for one in rows[0]["estimates"]]
     table(
         ["rank", "team", "agent", *titles, "games", "last match", "medal"],
@@ -92,7 +93,7 @@ def seals(
     league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the medals that were sealed in a league's current season, newest first."""
+    """List the sealed medals of a league's current season, newest first."""
     with connect(needs_token=False) as ladder:
         rows = ladder.seals(_season_key(ladder, league, "seals"))
     if as_json:
@@ -119,16 +120,20 @@ def declare(
     entry: Annotated[
         str | None, typer.Argument(help="Entry id (ent_...), as `peck entries` lists it.")
     ] = None,
-    best: Annotated[bool, typer.Option("--best", help="By the best one again.")] = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="Let the best entry rank your team again.")
+    ] = False,
     league: Annotated[
         str | None, typer.Option("--league", "--season", help="With --best: slug, or season id.")
     ] = None,
-    team: Annotated[str | None, typer.Option(help="With --best, if you have several.")] = None,
+    team: Annotated[
+        str | None, typer.Option(help="With --best: slug, required if you are in several teams.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Declare by which entry your team stands in a season, until uploads lock."""
+    """Declare the entry that ranks your team in a season, until uploads lock."""
     if (entry is None) is not best:
-        raise MissingInput("name one entry (see `peck entries`), or say --best")
+        raise MissingInput("name one entry (see `peck entries`), or use --best")
     with connect() as ladder:
         if entry is not None:
             found = ladder.entry(entry)
@@ -139,11 +144,11 @@ def declare(
     if as_json:
         print_json(said)
     else:
-        stdout.print(f"your team stands by {said['entry_id'] or 'its best entry'}")
+        stdout.print(f"your team is ranked by {said['entry_id'] or 'its best entry'}")
 
 
 def _own_team(ladder: Client) -> str:
-    """The only team there is. Raises Unset naming those there are."""
+    """The caller's only team. Raises MissingInput with the names if there are several."""
     teams = ladder.me()["teams"]
     if len(teams) != 1:
         raise MissingInput(f"--team: name one of yours: {', '.join(row['slug'] for row in teams)}")
@@ -152,7 +157,7 @@ def _own_team(ladder: Client) -> str:
 
 
 def _rank_interval(row: Mapping[str, Any]) -> str | None:
-    """The interval of the rank, where it has one."""
+    """The interval of the rank, if it has one."""
     if row["rank"] is None or row["official"] is None:
         return None
     low, high = row["official"]["rank_low"], row["official"]["rank_high"]
@@ -180,7 +185,7 @@ def _medal_text(row: Mapping[str, Any]) -> str | None:
 
 
 def parse_medal_rules(text: str) -> Json:
-    """Rules as the API takes them. Raises Unset where the text has another form."""
+    """The API's form of medal rules. Raises MissingInput if the text has another form."""
     kind, _, numbers = text.partition(":")
     if text == "table":
         return {"kind": kind}
@@ -189,13 +194,13 @@ def parse_medal_rules(text: str) -> Json:
     except ValueError:
         raise MissingInput(
             f"--medals {text!r}: write table, or lines, counts or shares with three "
-            "numbers, as in lines:1210,1080,1050"
+            "numbers, for example lines:1210,1080,1050"
         ) from None
     return {"kind": kind, "gold": gold, "silver": silver, "bronze": bronze}
 
 
 def medal_rules_text(rules: Mapping[str, Any]) -> str:
-    """Rules as ``parse_medal_rules`` reads them."""
+    """The text form of medal rules, which ``parse_medal_rules`` reads."""
     if rules["kind"] == "table":
         return "table"
     numbers = ",".join(f"{rules[name]:g}" for name in ("gold", "silver", "bronze"))

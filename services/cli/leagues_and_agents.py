@@ -1,4 +1,4 @@
-"""Verbs of hosts and owners: league and agent."""
+"""Commands of hosts and owners: league and agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from services.cli.saved_login import MissingInput, connect
 from services.client import Json
 
 leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
-agents = typer.Typer(help="List own agents and open them for scrims.", no_args_is_help=True)
+agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)
 
 
 @leagues.command("list")
@@ -66,7 +66,7 @@ def print_league(league: Json, season: Json | None) -> None:
     stdout.print(
         f"medals {medal_rules_text(season['medals'])}, "
         f"sealed from {season['medal_confidence']:.0%} on"
-        + (", and the season stops when all are" if season["stops_when_sealed"] else "")
+        + ("; the season ends once all medals are sealed" if season["stops_when_sealed"] else "")
     )
     if season["remote_agents"]:
         stdout.print(terms.REMOTE)
@@ -74,60 +74,69 @@ def print_league(league: Json, season: Json | None) -> None:
 
 @leagues.command("create")
 def create_league(
-    slug: Annotated[str, typer.Argument(help="Name in addresses: a-z, 0-9 and -.")],
-    title: Annotated[str | None, typer.Option(help="Title; the slug if none.")] = None,
-    game: Annotated[str, typer.Option(help="One of the games of GET /v1/games.")] = "hungry_geese",
+    slug: Annotated[str, typer.Argument(help="Short name for addresses: a-z, 0-9 and -.")],
+    title: Annotated[str | None, typer.Option(help="Title; default: the slug.")] = None,
+    game: Annotated[
+        str, typer.Option(help="Name of a game; GET /v1/games lists them.")
+    ] = "hungry_geese",
     visibility: Annotated[str, typer.Option(help="public, invitation or private.")] = "public",
-    private: Annotated[bool, typer.Option("--private", help="Members only.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Short for --visibility private.")
+    ] = False,
     replays: Annotated[
         str, typer.Option(help="Who sees replays: public, members, own or after_close.")
     ] = "public",
-    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    description: Annotated[str, typer.Option(help="Description of the league.")] = "",
     seats: Annotated[
-        int | None, typer.Option(min=1, max=16, help="4 if none, or what the game has.")
+        int | None,
+        typer.Option(min=1, max=16, help="Seats in a match; default: 4, or the game's number."),
     ] = None,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
     active: Annotated[
-        int | None, typer.Option(min=1, help="An agent's newest uploads that play; all if none.")
+        int | None, typer.Option(min=1, help="Newest uploads of an agent that play; default: all.")
     ] = None,
-    max_bundle_mb: Annotated[int, typer.Option(min=1, max=512, help="Of one upload.")] = 100,
+    max_bundle_mb: Annotated[
+        int, typer.Option(min=1, max=512, help="Largest upload, in MB.")
+    ] = 100,
     configuration: Annotated[
-        list[str] | None, typer.Option("--set", help="Of the game, as rows=9; repeatable.")
+        list[str] | None,
+        typer.Option("--set", help="Setting of the game, for example rows=9; repeatable."),
     ] = None,
     act_seconds: Annotated[
-        float | None, typer.Option(help="Free for each move; the game's own when left out.")
+        float | None, typer.Option(help="Free seconds for each move; default: the game's.")
     ] = None,
     bank_seconds: Annotated[
-        float | None, typer.Option(help="Above that, for a whole episode; the game's own.")
+        float | None, typer.Option(help="Extra seconds for a whole episode; default: the game's.")
     ] = None,
     opens: Annotated[
-        str | None, typer.Option(help="With a time zone: 2026-12-01T18:00+01:00; now if none.")
+        str | None,
+        typer.Option(help="Start, with a time zone: 2026-12-01T18:00+01:00; default: now."),
     ] = None,
-    closes: Annotated[str | None, typer.Option(help="When uploads lock; never if none.")] = None,
-    ends: Annotated[str | None, typer.Option(help="When the last match is made.")] = None,
+    closes: Annotated[str | None, typer.Option(help="When uploads lock; default: never.")] = None,
+    ends: Annotated[str | None, typer.Option(help="When the last match may start.")] = None,
     medals: Annotated[str, typer.Option(help=MEDALS_HELP)] = "table",
     confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.99, help="From which on a medal is sealed.")
+        float, typer.Option(min=0.5, max=0.99, help="Probability needed to seal a medal.")
     ] = 0.95,
     stop_when_sealed: Annotated[
-        bool, typer.Option("--stop-when-sealed", help="End the finals once all medals are.")
+        bool, typer.Option("--stop-when-sealed", help="End the season once all medals are sealed.")
     ] = False,
     remote_agents: Annotated[
         bool,
         typer.Option(
-            "--remote-agents", help="Agents may run at addresses of their owners (Battlesnake)."
+            "--remote-agents", help="Allow agents at addresses of their owners (Battlesnake)."
         ),
     ] = False,
     anchor: Annotated[
         list[str] | None,
-        typer.Option(help="Reference agent by name, or own submission's id; repeatable."),
+        typer.Option(help="Reference agent by name, or one of your submissions by id; repeatable."),
     ] = None,
     fill: Annotated[
-        bool, typer.Option(help="Fill seats that competitors leave empty with reference agents.")
+        bool, typer.Option(help="Add reference agents until one agent can play.")
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Create a league with its first season, in one request. You become its host."""
+    """Create a league with its first season. You become its host."""
     dates = {"opens_at": opens, "closes_at": closes, "ends_at": ends}
     clock = {"act_seconds": act_seconds, "bank_seconds": bank_seconds}
     season: Json = {
@@ -168,7 +177,7 @@ def fill_league(
     league: Annotated[str, typer.Argument(help="League slug, or season id.")],
     anchor: Annotated[
         list[str] | None,
-        typer.Option(help="Add this reference agent or own submission instead; repeatable."),
+        typer.Option(help="Add only this reference agent or submission of yours; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -182,7 +191,7 @@ def fill_league(
 
 
 def print_anchors(league: str, entered: list[Json], lacking: str | None) -> None:
-    """Prints which anchors entered and, if the season cannot play yet, why and what to type."""
+    """Prints the new anchors. If the season cannot play yet, prints why and what to do."""
     if entered:
         stdout.print(f"anchors: {', '.join(row['agent_name'] for row in entered)}")
     if lacking:
@@ -191,10 +200,10 @@ def print_anchors(league: str, entered: list[Json], lacking: str | None) -> None
 
 
 def parse_setting(text: str) -> tuple[str, object]:
-    """``rows=9`` as a name and a value. Raises Unset for what has no ``=``."""
+    """``rows=9`` as a name and a value. Raises MissingInput without ``=``."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise MissingInput(f"--set: {text!r} is not NAME=VALUE, as in rows=9")
+        raise MissingInput(f"--set {text!r}: write NAME=VALUE, for example rows=9")
     try:
         return name, json.loads(value, parse_constant=str)
     except ValueError:
@@ -227,7 +236,7 @@ def list_agents(as_json: AsJson = False) -> None:
 @agents.command("open")
 def open_agent(
     agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
-    close: Annotated[bool, typer.Option("--close", help="Close it again.")] = False,
+    close: Annotated[bool, typer.Option("--close", help="Close the agent for scrims.")] = False,
     daily: Annotated[int | None, typer.Option(min=0, help="Games per requester and day.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Verbs on what was played: episodes, replay, logs."""
+"""Commands on finished matches: episodes, replay, logs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from services.cli.saved_login import MissingInput, connect
 from services.client import Client
 
 Where = Annotated[
-    Path | None, typer.Option("-p", "--path", help="Folder to write to; stdout if '-'.")
+    Path | None, typer.Option("-p", "--path", help="Folder to write to; - for stdout.")
 ]
 
 
 def episodes(
     submission: Annotated[str, typer.Argument(help="Submission id or number.")],
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List the matches a submission played, newest first."""
@@ -56,18 +56,18 @@ def episodes(
 
 
 def match_of(ladder: Client, key: str) -> tuple[str, int, str]:
-    """Match id, position, and the name for files: of a match id, or of an episode number."""
+    """Match id, position, and the name for files, from a match id or an episode number."""
     if key.isdigit():
         found = ladder.match_of_episode(int(key))
         return found["match_id"], found["position"], key
     match = ladder.match(key)
     if not match["episodes"]:
-        raise MissingInput(f"match {key} is {match['state']}: there is nothing to show yet")
+        raise MissingInput(f"wait for match {key}: it is {match['state']}")
     return match["id"], 0, str(match["episodes"][0]["number"])
 
 
 def write_json(value: Any, folder: Path | None, name: str) -> None:
-    """JSON to a file of this name, or to stdout."""
+    """Writes JSON to a file of this name, or to stdout."""
     if folder == Path("-"):
         print(json.dumps(value))
         return
@@ -84,7 +84,8 @@ def replay(
         str | None,
         typer.Option(
             "--format",
-            help="kaggle: loads in kaggle_environments; or peck. Kaggle's where the game has one.",
+            help="kaggle: for kaggle_environments; or peck. Default: kaggle if the game has "
+            "that format.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -105,7 +106,7 @@ def logs(
     form: Annotated[str, typer.Option("--format", help="kaggle or raw.")] = "kaggle",
     as_json: AsJson = False,
 ) -> None:
-    """Download what an own agent printed, as episode-NUMBER-agent-SEAT-logs.json."""
+    """Download the log of one of your agents as episode-NUMBER-agent-SEAT-logs.json."""
     with connect() as ladder:
         match_id, _, number = match_of(ladder, episode)
         content = ladder.seat_log(match_id, seat, form=form)

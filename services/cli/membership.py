@@ -1,4 +1,4 @@
-"""Verbs of membership: join and agree, and for hosts the codes of a league."""
+"""Commands of membership: join and agree; for hosts the invitation codes of a league."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.cli.saved_login import MissingInput, connect
 from services.client import Json
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Agree to the terms without being asked.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Agree to the terms without a question.")]
 
 
 def join(
@@ -21,7 +21,7 @@ def join(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Join a league by its invitation code, after reading what that means."""
+    """Join a league with its invitation code, after reading the terms."""
     with connect() as ladder:
         invited = ladder.invited(code)
         if not as_json:
@@ -37,13 +37,13 @@ def join(
 
 
 def ask_for_agreement(terms: Json, yes: bool, *, quiet: bool) -> None:
-    """Shows the terms and asks; returns when they are agreed to."""
+    """Shows the terms and asks for agreement. Raises if the answer is no."""
     if not quiet:
         stdout.print(terms["text"])
     if yes:
         return
     if quiet or not sys.stdin.isatty():
-        raise MissingInput("read the terms (without --json), then say --yes to agree to them")
+        raise MissingInput("run without --json to read the terms, or add --yes to agree")
     typer.confirm("Do you agree?", abort=True)
 
 
@@ -51,14 +51,17 @@ def ask_for_agreement(terms: Json, yes: bool, *, quiet: bool) -> None:
 def create_invitation(
     league: League,
     role: Annotated[str, typer.Option(help="competitor or viewer.")] = "competitor",
-    uses: Annotated[int | None, typer.Option(min=1, help="People it admits; any if none.")] = None,
-    expires: Annotated[
-        str | None, typer.Option(help="When it ends, with a time zone: 2026-12-01T12:00+01:00.")
+    uses: Annotated[
+        int | None, typer.Option(min=1, help="Number of people who may use it; default: no limit.")
     ] = None,
-    label: Annotated[str, typer.Option(help="What it is for; for hosts only.")] = "",
+    expires: Annotated[
+        str | None,
+        typer.Option(help="When the code expires, with a time zone: 2026-12-01T12:00+01:00."),
+    ] = None,
+    label: Annotated[str, typer.Option(help="Purpose of the code; only hosts see it.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make an invitation code. It is shown this once."""
+    """Create an invitation code. The code is shown only once."""
     with connect() as ladder:
         made = ladder.invite(league, role=role, max_uses=uses, expires_at=expires, label=label)
     if as_json:
@@ -69,7 +72,7 @@ def create_invitation(
 
 @leagues.command("invitations")
 def list_invitations(league: League, as_json: AsJson = False) -> None:
-    """List a league's invitation codes, for its hosts."""
+    """List a league's invitation codes; hosts only."""
     with connect() as ladder:
         rows = list(ladder.invitations(league))
     if as_json:
@@ -98,13 +101,13 @@ def revoke_invitation(
     invitation: Annotated[str, typer.Argument(help="Id from `peck league invitations`.")],
     as_json: AsJson = False,
 ) -> None:
-    """End an invitation code, at once and for good. Who joined by it stays."""
+    """Revoke an invitation code for good. People who joined with it stay members."""
     with connect() as ladder:
         revoked = ladder.revoke_invitation(league, invitation)
     if as_json:
         print_json(revoked)
     else:
-        stdout.print(f"revoked {invitation}; {revoked['uses']} joined by it")
+        stdout.print(f"revoked {invitation}; {revoked['uses']} people joined with it")
 
 
 @leagues.command("terms")
@@ -124,16 +127,19 @@ def read_terms(league: League, as_json: AsJson = False) -> None:
 def consent(
     league: League,
     visibility: Annotated[
-        str | None, typer.Option(help="As a host asks for; else today's.")
+        str | None, typer.Option(help="Visibility that a host asks for; default: the present one.")
     ] = None,
-    replays: Annotated[str | None, typer.Option(help="As a host asks for; else today's.")] = None,
+    replays: Annotated[
+        str | None,
+        typer.Option(help="Replay visibility that a host asks for; default: the present one."),
+    ] = None,
     remote_agents: Annotated[
-        bool, typer.Option("--remote-agents", help="As a host asks for: seasons that take them.")
+        bool, typer.Option("--remote-agents", help="Also agree to seasons with remote agents.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Agree to a league's terms, or to wider ones that its host asks for."""
+    """Agree to a league's terms, or to wider terms that its host asks for."""
     with connect() as ladder:
         terms = ladder.terms(
             league,

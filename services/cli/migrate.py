@@ -1,4 +1,4 @@
-"""``peck migrate``: brings a deployment's database up to date before and after a roll-out."""
+"""``peck migrate``: updates a deployment's database before and after a roll-out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ USUAL_STATE: Final = Path(__file__).resolve().parents[2] / ".state"
 
 def migrate(
     after: Annotated[
-        bool, typer.Option("--after", help="Also run what waits for the end of the roll-out.")
+        bool, typer.Option("--after", help="Also apply the migrations for the end of the roll-out.")
     ] = False,
     state: Annotated[
-        Path | None, typer.Option(help="State folder of `peck up`; ./.state by default.")
+        Path | None, typer.Option(help="State folder of `peck up`; default: ./.state.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the database of PECK_DATABASE_URL up to date, before a roll-out.
+    """Update the database of PECK_DATABASE_URL before a roll-out.
 
-    Processes of the version before go on meanwhile. Once all have the new version, `--after` runs
-    the rest. `peck up` does both itself for the database in its state folder.
+    Processes of the previous version keep running. Once all processes have the new version,
+    `--after` applies the rest. `peck up` does both for the database in its state folder.
     """
     try:
         migrated = database_migrate.migrate(_database_url(state), after=after)
@@ -45,7 +45,7 @@ def migrate(
     if not migrated.applied:
         print("nothing to apply")
     for name in migrated.waiting:
-        print(f"{name} waits for the end of the roll-out: then run peck migrate --after")
+        print(f"run peck migrate --after at the end of the roll-out to apply {name}")
 
 
 def _database_url(state: Path | None) -> str:
@@ -54,8 +54,8 @@ def _database_url(state: Path | None) -> str:
     if not url:
         embedded.refuse_earlier_format(state or Path(Environment.read().state or USUAL_STATE))
         raise LadderError(
-            "PECK_DATABASE_URL is not set; `peck up` brings the database in its state folder up to"
-            " date itself"
+            "set PECK_DATABASE_URL, or run `peck up`, which updates the database in "
+            "its state folder"
         )
     return url
 

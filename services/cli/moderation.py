@@ -1,4 +1,4 @@
-"""Verbs of hosts when a season went wrong: disqualify, reinstate, rejudge, audits."""
+"""Moderation commands of hosts: disqualify, reinstate, rejudge, audits."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from services.cli.saved_login import MissingInput, connect
 from services.client import Client, Json
 
 ENDS: Final = {
-    "void": "; none could be played, every old result stands",
-    "cancelled": "; called off, the rest keep their old results",
+    "void": "; no match could be played, all old results count",
+    "cancelled": "; cancelled, the other matches keep their old results",
 }
 Subject = Annotated[
-    str, typer.Argument(help="Agent by name; or the id of an entry, an agent or a team.")
+    str, typer.Argument(help="Name of an agent, or id of an entry, an agent or a team.")
 ]
-Reason = Annotated[str, typer.Option(help="One sentence, kept in the audit log.")]
+Reason = Annotated[str, typer.Option(help="One sentence for the audit log.")]
 League = Annotated[str | None, typer.Option(help="League slug, or season id.")]
 
 
@@ -29,8 +29,8 @@ def disqualify(
 ) -> None:
     """Take an entry, or all of an agent or a team, out of a season.
 
-    The official standing is fitted as if it had never played; matches stay, and so do the live
-    ratings of others. An agent or team enters nothing more in the season.
+    The official standing ignores its results. Matches and the live ratings of others do not change.
+    A disqualified agent or team can enter nothing more in the season.
     """
     with connect() as ladder:
         season = season_key(ladder, league)
@@ -41,9 +41,9 @@ def disqualify(
 def reinstate(
     subject: Subject, reason: Reason, league: League = None, as_json: AsJson = False
 ) -> None:
-    """Undo a disqualification: the results count again, and what was active plays again.
+    """Undo a disqualification: the results count again, and active entries play again.
 
-    What another disqualification covers, of the entry, its agent or its team, stays out.
+    Entries under another disqualification of the entry, its agent or its team stay out.
     """
     with connect() as ladder:
         season = season_key(ladder, league)
@@ -53,27 +53,31 @@ def reinstate(
 
 def rejudge(
     league: League = None,
-    worker: Annotated[str | None, typer.Option(help="That brought the result.")] = None,
-    node: Annotated[str | None, typer.Option(help="That it was played on.")] = None,
-    image: Annotated[str | None, typer.Option(help="Digest of the box image.")] = None,
+    worker: Annotated[str | None, typer.Option(help="Worker that reported the result.")] = None,
+    node: Annotated[str | None, typer.Option(help="Node that played the match.")] = None,
+    image: Annotated[str | None, typer.Option(help="Digest of the sandbox image.")] = None,
     rules: Annotated[str | None, typer.Option(help="Digest of the game's rules.")] = None,
-    since: Annotated[str | None, typer.Option(help="Finished then or later, with a zone.")] = None,
-    until: Annotated[str | None, typer.Option(help="Finished before.")] = None,
-    agent: Annotated[str | None, typer.Option(help="That sat in it: name or id.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Finished at this time or later, with a time zone.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Finished before this time.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Agent in the match: name or id.")] = None,
     verdict: Annotated[str | None, typer.Option(help="DONE, ERROR, INVALID or TIMEOUT.")] = None,
     fault: Annotated[str | None, typer.Option(help="agent, worker, host or game.")] = None,
-    reason: Annotated[str | None, typer.Option(help="With --apply: one sentence.")] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Judge them again.")] = False,
+    reason: Annotated[
+        str | None, typer.Option(help="With --apply: one sentence for the audit log.")
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Judge the matches again.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge matches again that have something in common; without --apply show what it would be.
+    """Judge matches again that have something in common. Without --apply, show a preview.
 
-    Shown are the matches, and how official scores, ranks and medals would differ if their results
-    were void. Applied, they are played once more with their lineups and seeds, a few at a time, and
-    each new result takes the place of the old one.
+    The preview lists the matches. It shows how official scores, ranks and medals would differ
+    without their results. With --apply the matches are played again with their lineups and seeds, a
+    few at a time. Each new result replaces the old one.
     """
     if apply and reason is None:
-        raise MissingInput("say why with --reason: it is kept in the audit log")
+        raise MissingInput("give a --reason for the audit log")
     with connect() as ladder:
         season = season_key(ladder, league)
         predicate = {
@@ -100,17 +104,20 @@ def rejudge(
 
 
 def rejudgement(
-    key: Annotated[str, typer.Argument(help="Its id (rej_...), as `peck rejudge` printed it.")],
-    cancel: Annotated[bool, typer.Option("--cancel", help="Call it off.")] = False,
-    reason: Annotated[str | None, typer.Option(help="With --cancel: one sentence.")] = None,
+    key: Annotated[str, typer.Argument(help="Id (rej_...) that `peck rejudge` printed.")],
+    cancel: Annotated[bool, typer.Option("--cancel", help="Cancel the rejudgement.")] = False,
+    reason: Annotated[
+        str | None, typer.Option(help="With --cancel: one sentence for the audit log.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a rejudgement is; with --cancel call it off.
+    """Show the progress of a rejudgement, or cancel it with --cancel.
 
-    What was not played again by then keeps its old result, and medals can be sealed again.
+    After a cancellation, matches not played again keep their old results. Medals can be sealed
+    again.
     """
     if cancel and reason is None:
-        raise MissingInput("say why with --reason: it is kept in the audit log")
+        raise MissingInput("give a --reason for the audit log")
     with connect() as ladder:
         if reason is not None and cancel:
             found = ladder.cancel_rejudgement(key, reason)
@@ -127,7 +134,7 @@ def audits(
     show: Annotated[int, typer.Option("-n", "--show", min=1, help="Rows to show.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Show what hosts did to a league beyond the course of play, and why; newest first."""
+    """List moderation acts of a league's hosts with their reasons, newest first."""
     with connect() as ladder:
         rows = list(ladder.audits(league, most=show))
     if as_json:
@@ -149,7 +156,7 @@ def audits(
 
 
 def subject_id(ladder: Client, season: str, name: str) -> str:
-    """The id as given, or of the agent of this name in the season. Raises Unset."""
+    """The given id, or the id of the agent with this name in the season. Raises MissingInput."""
     if name.startswith(("ent_", "age_", "tea_")):
         return name
     wanted = slug_of(name)
@@ -161,7 +168,7 @@ def subject_id(ladder: Client, season: str, name: str) -> str:
     if len(found) == 1:
         return str(found.pop())
     several = "several teams have" if found else "the season has no"
-    raise MissingInput(f"{several} agent {name!r}; give an id (ent_, age_ or tea_)")
+    raise MissingInput(f"give an id (ent_, age_ or tea_): {several} agent {name!r}")
 
 
 def print_preview(seen: Json) -> None:
@@ -172,19 +179,21 @@ def print_preview(seen: Json) -> None:
             for row in seen["matches"]
         ],
     )
-    stdout.print(f"{seen['total']} to be judged again")
+    stdout.print(f"{seen['total']} would be judged again")
     titles = [one["title"].lower() for one in seen["measures"]]
     if not titles and seen["version"] is None:
-        stdout.print("No official standing yet to compare with.")
+        stdout.print("There is no official standing yet to compare with.")
         return
-    standing = "the board" if titles else f"version {seen['version']} of the official standing"
-    stdout.print(f"If they were void, against {standing}:")
+    standing = (
+        "the leaderboard" if titles else f"version {seen['version']} of the official standing"
+    )
+    stdout.print(f"Without their results, compared with {standing}:")
     compared = [name for title in titles or ["score"] for name in (title, "without")]
     table(
         ["team", "agent", "rank", "without", *compared, "medal", "without"],
         [change_line(row, len(titles)) for row in seen["changes"]],
     )
-    stdout.print("Nothing was changed; --apply with --reason judges them again.")
+    stdout.print("Nothing was changed. Add --apply and --reason to judge the matches again.")
 
 
 def change_line(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
@@ -223,7 +232,7 @@ def print_done(done: Json, what: str, as_json: bool) -> None:
         return
     count = len(done["entries"])
     stdout.print(f"{what}: {done['subject']}, {count} {'entry' if count == 1 else 'entries'}")
-    stdout.print("The official standing is fitted anew within seconds.")
+    stdout.print("The official standing changes within seconds.")
 
 
 def register(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""What a person meant: an agent by name, a season by its league, an opponent on the board."""
+"""Finds things by name: an agent, the season of a league, an opponent on the leaderboard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def own_agents(ladder: Client) -> list[Json]:
 
 
 def find_agent(agents: list[Json], name: str) -> Json | None:
-    """The agent with this id, slug or name, whatever its case; ``a_b`` and ``a-b`` are one."""
+    """The agent with this id, slug or name. Ignores case; ``a_b`` equals ``a-b``."""
     wanted, slug = name.lower(), slug_of(name)
     return next(
         (
@@ -27,19 +27,20 @@ def find_agent(agents: list[Json], name: str) -> Json | None:
 
 
 def own_agent(ladder: Client, name: str) -> Json:
-    """One's own agent by id, slug or name. Raises Unset naming those there are."""
+    """The caller's agent with this id, slug or name. Raises MissingInput with the existing
+    names."""
     agents = own_agents(ladder)
     found = find_agent(agents, name)
     if found is None:
         names = ", ".join(row["slug"] for row in agents) or "none yet"
-        raise MissingInput(f"you have no agent {name!r}; yours: {names}")
+        raise MissingInput(f"choose one of your agents: {names}; {name!r} is not one")
     return found
 
 
 def season_key(ladder: Client, given: str | None, how: str = "with --league") -> str:
-    """A season id: of the league or season given, else of the only league there is.
+    """The id of the given season, or of the current season of the given or only league.
 
-    Raises Unset, which says ``how`` to name one.
+    Raises MissingInput, with ``how`` to name a season.
     """
     if given is not None:
         found: str = ladder.season(given)["id"]
@@ -55,12 +56,13 @@ def season_key(ladder: Client, given: str | None, how: str = "with --league") ->
 
 
 def slug_of(name: str) -> str:
-    """A name as it stands in addresses: ``Random Legal`` and ``random-legal`` are the same."""
+    """The slug of a name: ``Random Legal`` becomes ``random-legal``."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str:
-    """An agent or submission id: as given, one's own agent by name, or one on the board."""
+    """An agent or submission id: the given id, or that of the caller's agent or an agent on the
+    leaderboard."""
     if name.startswith(("age_", "sub_")):
         return name
     own = find_agent(mine, name)
@@ -69,7 +71,7 @@ def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str
     wanted = slug_of(name)
     rows = [row for row in ladder.leaderboard(season) if slug_of(row["agent_name"]) == wanted]
     if not rows:
-        raise MissingInput(f"there is no agent {name!r} on this leaderboard; give its id (age_...)")
+        raise MissingInput(f"give an agent's id (age_...): this leaderboard has no agent {name!r}")
     if len({row["agent_id"] for row in rows}) > 1:
-        raise MissingInput(f"several teams have an agent {name!r}; give its id (age_...)")
+        raise MissingInput(f"give an agent's id (age_...): several teams have an agent {name!r}")
     return str(rows[0]["agent_id"])

@@ -1,4 +1,4 @@
-"""Verbs of hosts on people, deadlines and results: roster, extensions, exported standings."""
+"""Commands of hosts on people, deadlines and results: roster, extensions, standings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ def import_roster(
     roster: Annotated[
         Path, typer.Argument(help="CSV with the header name,team,role,external_id.", dir_okay=False)
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be made.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the effect, change nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a league's roster to a CSV file. Each new person's code is shown this once."""
+    """Import a league's roster from a CSV file. The code of each new person is shown only once."""
     text = roster.read_text(encoding="utf-8", errors="replace")
     with connect() as ladder:
         made = ladder.import_roster(league, text, dry_run=dry_run)
@@ -46,7 +48,7 @@ def import_roster(
 
 
 def read_roster(league: League, as_json: AsJson = False) -> None:
-    """Show whom a league's hosts expect, and who of them joined."""
+    """Show the expected people of a league, and who of them joined."""
     with connect() as ladder:
         rows = ladder.roster(league)
     if as_json:
@@ -71,28 +73,30 @@ def read_roster(league: League, as_json: AsJson = False) -> None:
 def export_standings(
     league: Annotated[str, typer.Argument(help="Slug of a league, or id of a season.")],
     path: Annotated[
-        Path | None, typer.Option("--path", "-p", help="File to write; printed if none.")
+        Path | None, typer.Option("--path", "-p", help="File to write; default: stdout.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export the standings as CSV, or as JSON. Hosts get the external ids with them."""
+    """Export the standings as CSV, or as JSON. Hosts also get the external ids."""
     with connect(needs_token=False) as ladder:
         text = ladder.standings(league, form="json" if as_json else "csv")
     if path is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
     path.write_text(text, encoding="utf-8", newline="")
-    stdout.print(f"written to {path}")
+    stdout.print(f"wrote {path}")
 
 
 def extend(
     league: Annotated[str, typer.Argument(help="Slug of a league, or id of a season.")],
     team: Annotated[str, typer.Argument(help="Slug or id of the team.")],
-    until: Annotated[str, typer.Argument(help="With a time zone: 2026-12-03T18:00+01:00.")],
-    reason: Annotated[str, typer.Option(help="Kept in the audit log.")],
+    until: Annotated[
+        str, typer.Argument(help="New deadline with a time zone: 2026-12-03T18:00+01:00.")
+    ],
+    reason: Annotated[str, typer.Option(help="One sentence for the audit log.")],
     as_json: AsJson = False,
 ) -> None:
-    """Let one team's uploads close later than the others'."""
+    """Give one team a later upload deadline."""
     with connect() as ladder:
         made = ladder.extend(league, team, until, reason)
     if as_json:
@@ -105,7 +109,7 @@ def list_extensions(
     league: Annotated[str, typer.Argument(help="Slug of a league, or id of a season.")],
     as_json: AsJson = False,
 ) -> None:
-    """List the teams whose uploads close later, for hosts."""
+    """List the teams with a later upload deadline; hosts only."""
     with connect() as ladder:
         rows = ladder.extensions(league)
     if as_json:
@@ -118,7 +122,7 @@ def list_extensions(
 
 
 def register(_: typer.Typer) -> None:
-    """Under ``peck league``, beside the other verbs of hosts."""
+    """Adds the commands to ``peck league``."""
     leagues.command("import")(import_roster)
     leagues.command("roster")(read_roster)
     leagues.command("export")(export_standings)

@@ -1,4 +1,4 @@
-"""``peck run``: matches on one's own machine, under the ladder's referee, clock and sandbox."""
+"""``peck run``: plays matches on this machine, with the ladder's referee, clock and sandbox."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from services.cli.saved_login import state_dir
 from services.environment import Environment
 
 NODE_SECONDS = 180.0
-"""How long the node may take to come up; the first time on an engine it builds its images."""
+"""Longest start of the node in seconds. The first start with an engine builds images."""
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class LauncherName(StrEnum):
-    """What builds the boxes."""
+    """The program that creates sandboxes."""
 
     AUTO = "auto"
-    """Docker where an engine answers, else bubblewrap."""
+    """Docker if an engine answers, else bubblewrap."""
     DOCKER = "docker"
     BUBBLEWRAP = "bubblewrap"
 
 
 class RunError(Exception):
-    """The command cannot run as typed; the message is the line to type instead."""
+    """The command cannot run as typed. The message says what to type instead."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command ``run``."""
+    """Adds the command ``run``."""
     app.command("run")(run)
 
 
@@ -60,36 +60,38 @@ def run(
     agents: Annotated[
         list[Path], typer.Argument(help="main.py, folder, .tar.gz, .tar or .zip of each player.")
     ],
-    games: Annotated[int, typer.Option(min=1, help="How many; seats rotate.")] = 1,
+    games: Annotated[int, typer.Option(min=1, help="Number of games; seats rotate.")] = 1,
     seed: Annotated[
-        str | None, typer.Option(help="32 hex digits or a whole number; drawn when left out.")
+        str | None, typer.Option(help="32 hex digits or a whole number; default: random.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per game.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each game.")
+    ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for replays and logs; peck-runs/TIME by default.")
+        Path | None, typer.Option(help="Folder for replays and logs; default: peck-runs/TIME.")
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE of the game's configuration, repeatable.")
+        list[str] | None, typer.Option(help="NAME=VALUE of the game's configuration; repeatable.")
     ] = None,
     act_seconds: Annotated[
-        float | None, typer.Option(help="Free at every move; the game's own by default.")
+        float | None, typer.Option(help="Free seconds for each move; default: the game's.")
     ] = None,
     bank_seconds: Annotated[
-        float | None, typer.Option(help="What moves may take over that in one game, together.")
+        float | None, typer.Option(help="Extra seconds for all moves of one game.")
     ] = None,
-    launcher: Annotated[LauncherName, typer.Option(help="What builds the boxes.")] = (
+    launcher: Annotated[LauncherName, typer.Option(help="Program that creates sandboxes.")] = (
         LauncherName.AUTO
     ),
     node: Annotated[
-        Path | None, typer.Option(help="Socket of a node that runs already, instead of our own.")
+        Path | None, typer.Option(help="Socket of a running node, to use instead of a new one.")
     ] = None,
     max_parallel_seats: Annotated[
-        int, typer.Option(min=0, help="Agents that think at a time; 0 means cores - 1.")
+        int, typer.Option(min=0, help="Agents that compute at the same time; 0 means cores - 1.")
     ] = 0,
-    profile: Annotated[str, typer.Option(help="Libraries in the box.")] = "numpy",
-    memory_mb: Annotated[int, typer.Option(min=64, help="Memory of each agent.")] = 1024,
+    profile: Annotated[str, typer.Option(help="Libraries in the sandbox.")] = "numpy",
+    memory_mb: Annotated[int, typer.Option(min=64, help="Memory of each agent, in MB.")] = 1024,
 ) -> None:
-    """Play agents against each other here, in boxes, and write replays and logs."""
+    """Play agents against each other on this machine. Writes replays and logs."""
     try:
         plan = _make_plan(
             game, agents, games, seed, config or [], act_seconds, bank_seconds, profile
@@ -102,7 +104,7 @@ def run(
         _play_plan(plan, out or _default_folder(), launcher, node, as_json)
     except (RunError, SandboxError) as error:
         typer.echo(f"peck run: {error}", err=True)
-        # 2 is "type it differently", 1 is "this machine failed", as everywhere.
+        # Exit status 2: wrong input. Exit status 1: this machine failed.
         raise typer.Exit(1 if isinstance(error, HostFault) else 2) from None
     except KeyboardInterrupt:
         typer.echo("\npeck run: stopped", err=True)
@@ -125,11 +127,11 @@ def _make_plan(
         raise RunError(f"{external.VARIABLE}: {error}") from None
     rules = GAMES.get(game)
     if rules is None:
-        raise RunError(f"there is no game {game!r}; type one of {', '.join(sorted(GAMES))}")
+        raise RunError(f"type one of {', '.join(sorted(GAMES))}: there is no game {game!r}")
     if len(agents) not in rules.seats:
         raise RunError(
-            f"{rules.title} is for {rules.seats.start} to {rules.seats.stop - 1} players, "
-            f"not {len(agents)}"
+            f"name {rules.seats.start} to {rules.seats.stop - 1} players for "
+            f"{rules.title}, not {len(agents)}"
         )
     overrides = dict(parse_override(text) for text in config)
     try:
@@ -151,7 +153,7 @@ def _make_plan(
     except (GameError, ClockError) as error:
         raise RunError(str(error)) from None
     if profile not in PROFILES:
-        raise RunError(f"there is no profile {profile!r}; type one of {', '.join(PROFILES)}")
+        raise RunError(f"type one of {', '.join(PROFILES)}: there is no profile {profile!r}")
     return local_match.LocalPlan(
         game=rules,
         configuration=configuration,
@@ -164,7 +166,7 @@ def _make_plan(
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """A NAME=VALUE of the command line; what is no JSON is a text. Raises RunError."""
+    """Parses NAME=VALUE. A value that is not JSON is a text. Raises RunError."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise RunError(f"--config {text!r}: type NAME=VALUE, for example --config rows=7")
@@ -220,12 +222,12 @@ def _play_plan(
 def _node_socket(
     plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
 ) -> Iterator[Path]:
-    """The socket of a node: the given one, or a daemon of our own that ends with us."""
+    """The socket of the given node, or of a new node that ends with this process."""
     if given is not None:
         node_hello(given)
         yield given
         return
-    # A socket's path may have 107 characters, which a temporary folder keeps well below.
+    # A socket's path has at most 107 characters; a temporary folder stays well below.
     socket, log = scratch / "node.sock", scratch / "node.log"
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
@@ -247,7 +249,8 @@ def _node_socket(
 
 
 def _libraries_folder() -> Path:
-    """Where profiles have their libraries: with this folder's `peck up`, or kept for the user."""
+    """The folder of the profiles' libraries: in the state folder of `peck up`, or the user's
+    cache."""
     up = state_dir() / "run" / "node"
     if up.is_dir():
         return up.resolve()
@@ -265,12 +268,12 @@ def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> Non
             if not child.alive():
                 raise RunError(told) from None
             if time.monotonic() > give_up_at:
-                raise HostFault(f"the node did not come up: {told}") from None
+                raise HostFault(f"the node did not start: {told}") from None
         time.sleep(0.05)
 
 
 class _Progress:
-    """One line on a terminal's stderr that is written over; nothing elsewhere."""
+    """Progress on one line of a terminal's stderr. Silent without a terminal."""
 
     def __init__(self, games: int) -> None:
         self._games = games

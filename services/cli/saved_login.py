@@ -1,4 +1,4 @@
-"""Finds the service and the login to use: environment, `peck login`, a running `peck up`."""
+"""Finds the service and the login: environment, `peck login`, or a running `peck up`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"
 
 
 class MissingInput(Exception):
-    """Something the command needs was not given; the message says how to give it."""
+    """The command needs an input that is missing. The message says how to give it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """An address, the token to use there, and where both were found."""
+    """An address and a token, and their source."""
 
     address: str
     token: str | None
@@ -35,20 +35,20 @@ class Login:
 
 
 def config_file() -> Path:
-    """Where `peck login` keeps what it was given."""
+    """The file where `peck login` saves the login."""
     return Path(typer.get_app_dir("peck")) / "login.json"
 
 
 def state_dir() -> Path:
-    """Where a `peck up` of this checkout leaves its address and token."""
+    """The folder where `peck up` of this checkout writes its address and token."""
     return Path(Environment.read().state or CHECKOUT / ".state")
 
 
 def find_login() -> Login:
     """The first that exists of PECK_URL, `peck login` and a running `peck up`.
 
-    PECK_TOKEN wins over the token found there. For the address in PECK_URL the token saved for that
-    address is used, if there is one.
+    PECK_TOKEN replaces the token found there. With PECK_URL, the token saved for that address is
+    used, if any.
     """
     given = Environment.read()
     address, token = given.url, given.token or None
@@ -88,7 +88,7 @@ def first_line(path: Path) -> str | None:
 
 
 def connect(*, needs_token: bool = True) -> Client:
-    """A client for the service found. Raises Unset when a token is needed and there is none.
+    """A client for the service. Raises MissingInput if a token is needed and missing.
 
     If `peck login` and a running `peck up` name different services, the client prints the account
     and the address on stderr before the first request that changes something.
@@ -96,8 +96,8 @@ def connect(*, needs_token: bool = True) -> Client:
     login = find_login()
     if needs_token and not login.token:
         raise MissingInput(
-            f"no token for {login.address}: run 'peck login', set PECK_TOKEN, or start 'peck up' "
-            "here"
+            "run 'peck login', set PECK_TOKEN, or start 'peck up' here: there is no "
+            f"token for {login.address}"
         )
     client = Client(login.address, login.token)
     if login.unused is not None:
@@ -116,19 +116,19 @@ def _announce_login(login: Login, client: Client) -> None:
 def use_running_instance_hint(login: Login) -> str:
     """How to use the running `peck up` instead of the login."""
     return (
-        f"peck up of this checkout is at {login.unused}: "
-        f"PECK_URL={login.unused} or `peck logout` uses that"
+        f"set PECK_URL={login.unused} or run `peck logout` to use the peck up of this "
+        f"checkout at {login.unused}"
     )
 
 
 def renew_login_hint(login: Login) -> str:
-    """What to type when the service does not know the login's token."""
+    """The command to type if the service does not accept the login's token."""
     if Environment.read().token:
         return f"set PECK_TOKEN to a token of {login.address}, or unset it"
     here = running_instance_login()
     if here is not None and here.address == login.address.rstrip("/") and here.token != login.token:
         command = _login_command(login)
-        return f"peck logout (the token of the running peck up is used then), or {command}"
+        return f"peck logout (to use the token of the running peck up), or {command}"
     return _login_command(login)
 
 
@@ -137,7 +137,7 @@ def _login_command(login: Login) -> str:
 
 
 def save_login(address: str, token: str) -> Path:
-    """Keeps a login in the user's own configuration, readable by nobody else."""
+    """Saves a login in the user's configuration. Only the user can read it."""
     path = config_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -147,7 +147,7 @@ def save_login(address: str, token: str) -> Path:
 
 
 def delete_saved_login() -> bool:
-    """Removes the login that `peck login` saved; returns whether there was one."""
+    """Deletes the login that `peck login` saved. Returns whether there was one."""
     there = config_file().is_file()
     config_file().unlink(missing_ok=True)
     return there

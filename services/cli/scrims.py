@@ -1,4 +1,4 @@
-"""Verb to try ideas in private: scrim."""
+"""The command to try ideas in private: scrim."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ def scrim(
     opponents: Annotated[
         list[str],
         typer.Argument(
-            help="Own agents, or agents their owners opened; repeated until all seats are taken."
+            help="Your agents, or agents open for scrims; repeated until all seats are taken."
         ),
     ],
     games: Annotated[int, typer.Option(min=1, max=100)] = 10,
     seed: Annotated[
-        str | None, typer.Option(help="Any text: the same games again. Drawn if none.")
+        str | None,
+        typer.Option(help="Any text; the same text gives the same games. Default: random."),
     ] = None,
     league: Annotated[
-        str | None, typer.Option("--league", "--season", help="Whose game and clock to use.")
+        str | None,
+        typer.Option(
+            "--league", "--season", help="League or season with the game and clock to use."
+        ),
     ] = None,
     wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Play unrated matches in private and show who wins how often."""
+    """Play unrated matches in private and show the win rates."""
     with connect() as ladder:
         season = ladder.season(season_key(ladder, league))
         mine = own_agents(ladder)
@@ -68,12 +72,12 @@ def scrim(
 
 
 def seeds_from_text(text: str, games: int) -> list[str]:
-    """One seed a game, drawn from a text: the same text gives the same seeds."""
+    """One seed for each game, computed from a text. The same text gives the same seeds."""
     return [hashlib.sha256(f"{text}:{game}".encode()).hexdigest()[:32] for game in range(games)]
 
 
 def wait_for_scrim(ladder: Client, scrim_id: str) -> Json:
-    """The scrim once it is over, with progress on stderr."""
+    """Waits for the end of the scrim, with progress on stderr. Returns the scrim."""
     with stderr.status("waiting for the first game") as status:
         while True:
             found = ladder.scrim(scrim_id)
@@ -85,7 +89,7 @@ def wait_for_scrim(ladder: Client, scrim_id: str) -> Json:
 
 
 def submission_names(ladder: Client, scrim: Json) -> dict[str, str]:
-    """Agent names by submission, as the matches tell them."""
+    """Agent names by submission, from the scrim's matches."""
     first = next(ladder.matches(scrim=scrim["id"], most=1), None)
     seats = first["seats"] if first else []
     return {seat["submission_id"]: seat["agent_name"] for seat in seats}

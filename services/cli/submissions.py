@@ -1,4 +1,4 @@
-"""Verbs on uploads: submit, submissions, entries (and status)."""
+"""Commands on uploads: submit, submissions, entries (and status)."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ def submit(
     url: Annotated[
         str | None,
         typer.Option(
-            help="Instead of a bundle: where the agent answers Battlesnake's requests. Put a secret"
-            " into the path."
+            help="Submit this address instead of a bundle: the agent answers Battlesnake's "
+            "requests there. Put a secret into the path."
         ),
     ] = None,
     api: Annotated[str, typer.Option(help="With --url: Battlesnake's API, 1 or 2017.")] = "1",
-    agent: Annotated[str | None, typer.Option(help="Your agent; made if it is new.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Your agent; created if new.")] = None,
     league: Annotated[
         str | None, typer.Option("--league", "--season", help="Slug, or season id.")
     ] = None,
-    team: Annotated[str | None, typer.Option(help="Slug; needed if you have several.")] = None,
+    team: Annotated[
+        str | None, typer.Option(help="Slug; required if you are in several teams.")
+    ] = None,
     message: Annotated[str, typer.Option("-m", "--message", help="A note to yourself.")] = "",
     profile: Annotated[
-        str, typer.Option(help="Libraries in the box; see `peck profiles`.")
+        str, typer.Option(help="Libraries in the sandbox; see `peck profiles`.")
     ] = "numpy",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the validation.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Upload an agent, or name the address it runs at, and enter it into a league's current
-    season."""
+    """Submit an agent to a league's current season: upload a bundle, or name the agent's
+    address."""
     if (bundle is None) is (url is None):
-        raise MissingInput(
-            "give a bundle, or --url with the address of an agent that runs elsewhere"
-        )
+        raise MissingInput("give a bundle, or the address of a remote agent with --url")
     with contextlib.ExitStack() as stack:
-        # What cannot be an agent is refused before the service hears of it.
+        # Checks the bundle before the first request.
         upload = stack.enter_context(pack(bundle)) if bundle is not None else None
         ladder = stack.enter_context(connect())
         season = season_key(ladder, league)
@@ -81,9 +81,9 @@ def submit(
                 )
         except ApiError as error:
             if is_new:
-                with contextlib.suppress(ApiError):  # the reason of the refusal is what counts
+                with contextlib.suppress(ApiError):  # the first error is more important
                     ladder.delete_agent(chosen["id"])
-                stderr.print(f"removed agent {chosen['name']} again: its submission was refused")
+                stderr.print(f"removed the new agent {chosen['name']}: its submission was refused")
             if url is not None:
                 raise ApiError(with_option_names(error.problem), error.status) from None
             raise
@@ -98,7 +98,7 @@ def submit(
 
 
 def with_option_names(problem: Json) -> Json:
-    """The API's problem with the names that its places have here."""
+    """The API's problem with the option names of this command."""
     places = [
         {**place, "where": OPTIONS.get(place["where"], place["where"])}
         for place in problem.get("errors") or ()
@@ -113,14 +113,16 @@ def with_option_names(problem: Json) -> Json:
 def choose_agent(
     ladder: Client, name: str | None, team: str | None, bundle: Path | None
 ) -> tuple[Json, bool]:
-    """The agent meant, and whether it was made now: the one named, else the only one there is."""
+    """The named agent, else the caller's only one, and whether it was created now."""
     agents = own_agents(ladder)
     if name is None and len(agents) == 1:
         return agents[0], False
     if name is None and agents:
-        raise MissingInput(f"name one with --agent: {', '.join(row['slug'] for row in agents)}")
+        raise MissingInput(
+            f"name one of your agents with --agent: {', '.join(row['slug'] for row in agents)}"
+        )
     if name is None and bundle is None:
-        raise MissingInput("name one with --agent; it is made if it is new")
+        raise MissingInput("name a new agent with --agent")
     if name is None:
         assert bundle is not None
         name = bundle.resolve().name if bundle.is_dir() else bundle.resolve().parent.name
@@ -128,12 +130,12 @@ def choose_agent(
     if found is not None:
         return found, False
     made = ladder.create_agent(name, team=team)
-    stderr.print(f"made agent {made['name']} ({made['id']})")
+    stderr.print(f"created agent {made['name']} ({made['id']})")
     return made, True
 
 
 def wait_for_validation(ladder: Client, entry: Json) -> Json:
-    """The entry once its validation is over, with progress on stderr."""
+    """Waits for the end of the validation, with progress on stderr. Returns the entry."""
     with stderr.status("waiting for validation") as status:
         while entry["state"] == "pending" or is_being_retried(entry):
             queue = entry.get("queue")
@@ -148,7 +150,7 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
 
 
 def is_being_retried(entry: Json) -> bool:
-    """Whether a paused entry is in its validation match, or waits for it: no next try is set."""
+    """Whether a paused entry is being validated, or waits for it: then no next try is set."""
     return entry["state"] == "paused" and entry["next_try_at"] is None
 
 
@@ -163,11 +165,11 @@ def print_upload(made: Json, agent: Json) -> None:
 
 
 def state_text(entry: Json) -> str:
-    """State, and the reason, the place in the queue, or when it is tried again."""
+    """State with the reason, the place in the queue, or the time of the next try."""
     if entry["state"] == "paused" and entry["reason"]:
-        when = "being tried now"
+        when = "a new try is under way"
         if entry["next_try_at"]:
-            when = f"tried again at {timestamp_text(entry['next_try_at'])} UTC, or by `peck resume`"
+            when = f"next try at {timestamp_text(entry['next_try_at'])} UTC, or with `peck resume`"
         return f"paused: {entry['reason']}; {when}"
     if entry["reason"]:
         return f"{entry['state']}: {entry['reason']}"
@@ -179,7 +181,7 @@ def state_text(entry: Json) -> str:
 
 
 def submissions(
-    agent: Annotated[str | None, typer.Option(help="Only of this agent.")] = None,
+    agent: Annotated[str | None, typer.Option(help="List only this agent's submissions.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List your submissions, newest first."""
@@ -214,10 +216,12 @@ def submissions(
 
 
 def entries(
-    entry: Annotated[str | None, typer.Argument(help="One entry; all of yours if none.")] = None,
+    entry: Annotated[
+        str | None, typer.Argument(help="Entry id; default: all your entries.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show where your entries stand: state, reason, place in the queue, games."""
+    """Show your entries: state, reason, place in the queue, games."""
     with connect() as ladder:
         if entry is not None:
             rows = [ladder.entry(entry)]
@@ -246,7 +250,7 @@ def entries(
 
 
 def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:
-    """By season id: its league's slug, and its number where the rows have several of a league."""
+    """The league's slug by season id, with the season's number if rows have several of a league."""
     slugs = {row["id"]: row["slug"] for row in ladder.leagues()} if rows else {}
     leagues = {row["season_id"]: row["league_id"] for row in rows}
     of_league = Counter(leagues.values())
@@ -259,18 +263,20 @@ def league_names_by_season(ladder: Client, rows: list[Json]) -> dict[str, str]:
 
 def resume(
     entry: Annotated[
-        str | None, typer.Argument(help="Entry id (ent_...); the paused one if you have one.")
+        str | None, typer.Argument(help="Entry id (ent_...); default: your only paused entry.")
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end of the try.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Try a paused entry now: a remote agent that was away and answers again."""
+    """Try a paused entry now: a remote agent that did not answer and answers again."""
     with connect() as ladder:
         if entry is None:
             own = [row for one in own_agents(ladder) for row in ladder.entries(agent=one["id"])]
             paused = [row["id"] for row in own if row["state"] == "paused"]
             if len(paused) != 1:
-                raise MissingInput(f"name the entry; paused are {', '.join(paused) or 'none'}")
+                raise MissingInput(
+                    f"name the entry to resume; paused entries: {', '.join(paused) or 'none'}"
+                )
             (entry,) = paused
         found = ladder.resume(entry)
         if wait:

@@ -1,4 +1,4 @@
-"""``peck up``: the whole instance on this machine, from one command."""
+"""``peck up``: starts everything on this machine with one command."""
 
 from __future__ import annotations
 
@@ -19,39 +19,42 @@ from services.up import LocalInstance, UpOptions
 
 
 class LauncherName(StrEnum):
-    """What builds the boxes."""
+    """The program that creates sandboxes."""
 
     AUTO = "auto"
-    """Docker where an engine answers, else bubblewrap."""
+    """Docker if an engine answers, else bubblewrap."""
     DOCKER = "docker"
     BUBBLEWRAP = "bubblewrap"
 
 
 def up(
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="8000 by default; 0 picks a free one.")
+        int | None, typer.Option(min=0, max=65535, help="Port; default: 8000; 0 picks a free one.")
     ] = None,
     install: Annotated[
-        bool, typer.Option(help="Let it install bubblewrap when no sandbox is there.")
+        bool, typer.Option(help="Install bubblewrap if there is no sandbox.")
     ] = True,
     with_demo: Annotated[
         bool,
-        typer.Option("--demo/--no-demo", help="Make the demo leagues (PECK_DEMO_LEAGUES: which)."),
+        typer.Option(
+            "--demo/--no-demo", help="Create the demo leagues; PECK_DEMO_LEAGUES selects some."
+        ),
     ] = True,
-    launcher: Annotated[LauncherName, typer.Option(help="What builds the boxes.")] = (
+    launcher: Annotated[LauncherName, typer.Option(help="Program that creates sandboxes.")] = (
         LauncherName.AUTO
     ),
     state: Annotated[
-        Path | None, typer.Option(help="Folder for everything that is kept; ./.state by default.")
+        Path | None, typer.Option(help="Folder for all data; default: ./.state.")
     ] = None,
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Matches at a time; cores less one, at least 2.")
+        int | None,
+        typer.Option(min=1, help="Matches at a time; default: cores minus one, at least 2."),
     ] = None,
     reload: Annotated[
-        bool, typer.Option(help="Restart parts when a source file changes; for developers.")
+        bool, typer.Option(help="Restart parts if a source file changes; for developers.")
     ] = False,
 ) -> None:
-    """Start everything on this machine: servers, site, scheduler, workers. Ctrl-C stops it."""
+    """Start site, scheduler, workers and their servers on this machine. Ctrl-C stops all."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     instance = LocalInstance(
@@ -64,13 +67,13 @@ def up(
             instance.watch(*([Reloader(instance).look] if reload else []))
         finally:
             if instance.parts:
-                print_line("stopping; running matches have a moment to end")
+                print_line("stopping; running matches get a moment to end")
             instance.stop()
     except StartError as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print_line("stopped; ./peck up goes on where it was")
+        print_line("stopped; run ./peck up to continue")
 
 
 WITH_DEMO = """  1. Watch the board fill:   {address}/leagues/{slug}
@@ -82,7 +85,7 @@ WITHOUT_DEMO = """  1. Make a league:          ./peck league create first
 
 
 def print_welcome(instance: LocalInstance) -> None:
-    """The address, the token, and what to try next."""
+    """Prints the address, the token, and what to try next."""
     made = demo.chosen(SetupSettings().demo_leagues) if instance.options.demo else []
     things = WITH_DEMO if demo.LEAGUES[0] in made else WITHOUT_DEMO
     print(
@@ -101,7 +104,7 @@ Ctrl-C stops it.""",
 
 
 def print_line(text: str) -> None:
-    """A line of progress."""
+    """Prints a line of progress."""
     print(f"peck: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,10 +1,10 @@
-"""Postgres and Redis of our own, started as children: no container, no server, no account needed.
+"""Embedded Postgres and Redis servers, started as child processes without installation or accounts.
 
-Both listen only on Unix sockets, in folders that only their own uid and root can enter. Postgres
-asks for a password, which is in a file that only we can read. As root the servers run as a uid of
-their own that no user has, because Postgres refuses root; then the state folder must lie where that
-uid can get to it, and binaries under a private home are copied out. The wheels' Python wrappers
-are not used: they add accounts, widen permissions and leave servers behind.
+Both listen only on Unix sockets, in folders for their own uid and root. Postgres asks for a
+password from a private file. Postgres refuses root: if we are root, the servers run as an unused
+uid. Then that uid must be able to reach the state folder, and programs under a private home are
+copied. The wheels' Python wrappers are unused: they add accounts, widen permissions and leave
+servers running.
 """
 
 from services.embedded.folders import (

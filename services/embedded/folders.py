@@ -1,4 +1,4 @@
-"""Where embedded servers keep their things, and who may get there."""
+"""Folders and permissions of embedded servers."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ from services.child_processes import Child
 from services.environment import Environment
 
 SERVICE_UIDS = range(65_530, 65_519, -1)
-"""Above the uids that distributions and systemd hand out and below the few that they reserve; below
-65,536, the number of uids that a container's user namespace usually maps."""
+"""Unused uids: above those of distributions and systemd, below their few reserved ones. Below
+65,536, because a container's user namespace usually maps so many uids."""
 FORMAT_FILE = "format"
 FORMAT = "2"
-"""Form of a state folder. Folders without the file have the first form."""
+"""Format of a state folder. A folder without the format file has format 1."""
 LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
 START_SECONDS = 60.0
 
 
 class EmbeddedError(Exception):
-    """An embedded server cannot be found, started or kept."""
+    """An embedded server is missing, or does not start."""
 
 
 @dataclass(frozen=True)
 class EmbeddedServer:
-    """A server that runs as our child, and the address it answers at."""
+    """A server that runs as a child process, and its address."""
 
     url: str
     child: Child
 
     def stop(self) -> None:
-        """Stop in order; what was committed stays."""
+        """Stops the server in order. Committed data stays."""
         self.child.stop()
 
 
 def service_uid() -> int | None:
-    """The uid of the servers when we are root: no user of this machine has it. None when they run
-    as our own uid."""
+    """The uid for the servers if we are root: a uid without a user. None if they run as our uid."""
     if os.geteuid() != 0:
         return None
     for uid in SERVICE_UIDS:
@@ -52,23 +51,23 @@ def service_uid() -> int | None:
         except KeyError:
             return uid
     raise EmbeddedError(
-        f"all uids from {SERVICE_UIDS[-1]} to {SERVICE_UIDS[0]} belong to users, and the servers"
-        " need a free one; start this as an ordinary user"
+        "start this as an ordinary user: the servers need a free uid, but all from "
+        f"{SERVICE_UIDS[-1]} to {SERVICE_UIDS[0]} belong to users"
     )
 
 
 def named_uid() -> int:
-    """A uid other than root's that has a name, because initdb requires a name."""
+    """A uid with a name, other than root's, because initdb requires a name."""
     with contextlib.suppress(KeyError):
         return pwd.getpwnam("nobody").pw_uid
     for user in pwd.getpwall():
         if user.pw_uid != 0:
             return user.pw_uid
-    raise EmbeddedError("this machine has no user but root, and initdb needs one: add nobody")
+    raise EmbeddedError("add the user nobody: initdb needs a user other than root")
 
 
 def is_reachable_for(path: Path, uid: int | None) -> bool:
-    """Whether ``uid`` may walk to ``path`` and into it (always true for our own uid)."""
+    """Whether ``uid`` can reach ``path`` and enter it. Always true for our own uid."""
     if uid is None:
         return True
     resolved = path.resolve()
@@ -82,10 +81,10 @@ def is_reachable_for(path: Path, uid: int | None) -> bool:
 
 
 def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
-    """The folder that holds everything that must survive a restart; made when missing.
+    """The folder for all data of an instance, created if missing.
 
-    ``chosen`` or PECK_STATE wins; else ``.state`` of the checkout when the servers' uid can get
-    there, else a folder of ours under /var/tmp. Raises EmbeddedError when it is not safe to use.
+    Takes ``chosen`` or PECK_STATE first. Then takes ``.state`` of the checkout if the servers' uid
+    can reach it, else a folder under /var/tmp. Raises EmbeddedError if it is not safe to use.
     """
     if chosen is None and (named := Environment.read().state):
         chosen = Path(named)
@@ -94,8 +93,9 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
         folder = chosen.absolute()
         if not is_reachable_for(folder, uid):
             raise EmbeddedError(
-                f"--state {folder}: uid {uid}, as which Postgres runs, cannot walk to this folder; "
-                "choose one whose parent folders are open to all (chmod o+x), such as /var/tmp/peck"
+                f"--state {folder}: choose a folder whose parent folders are open to "
+                f"all (chmod o+x), such as /var/tmp/peck; Postgres runs as uid {uid}, "
+                "which cannot reach this one"
             )
     else:
         folder = checkout.resolve() / ".state"
@@ -106,14 +106,14 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise EmbeddedError(
-            f"{folder}: the state folder must belong to you and be writable by you alone; "
-            "remove it or choose another with --state"
+            f"remove {folder}, or choose another with --state: the state folder must "
+            "belong to you, and only you may write to it"
         )
     return folder
 
 
 def write_format_mark(folder: Path) -> None:
-    """Write the format of its contents into a new state folder.
+    """Writes the format into a new state folder.
 
     Raises as ``refuse_earlier_format``.
     """
@@ -123,18 +123,18 @@ def write_format_mark(folder: Path) -> None:
 
 
 def refuse_earlier_format(folder: Path) -> None:
-    """Raises EmbeddedError for a state folder that an earlier version filled. Changes nothing."""
+    """Raises EmbeddedError for a state folder of an earlier version. Changes nothing."""
     mark = folder / FORMAT_FILE
     current = mark.is_file() and mark.read_text().strip() == FORMAT
     if not current and (mark.exists() or (folder / "postgres").exists()):
         raise EmbeddedError(
-            f"{folder}: an earlier version of Pecking Order filled this folder, and its data is not"
-            " carried over; choose another folder with --state, or remove this one"
+            f"choose another folder with --state, or remove {folder}: an earlier "
+            "version of Pecking Order filled it, and this version cannot read its data"
         )
 
 
 def private_folder(folder: Path, uid: int | None) -> Path:
-    """``folder``, made when missing, that only its owner and root can enter."""
+    """Returns ``folder``, created if missing. Only its owner and root can enter it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
     if uid is not None and folder.stat().st_uid != uid:
@@ -143,8 +143,8 @@ def private_folder(folder: Path, uid: int | None) -> Path:
 
 
 def change_owner(folder: Path, uid: int) -> None:
-    """Give the folder and everything in it to this uid; the folder itself last, so that a repeat
-    is safe. A link that the earlier owner placed there cannot lead out of the folder."""
+    """Gives the folder and its content to this uid, the folder last, so that a repeat is safe. Does
+    not follow links of the earlier owner."""
     for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
         for name in (*folders, *files):
             os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
@@ -152,7 +152,8 @@ def change_owner(folder: Path, uid: int) -> None:
 
 
 def socket_folder(state: Path, name: str, uid: int | None) -> Path:
-    """A short private folder for sockets; elsewhere when the state folder's path is too long."""
+    """A private folder for sockets with a short path. Outside the state folder if that path is too
+    long."""
     folder = state / "sockets" / name
     if len(str(folder)) > LONGEST_SOCKET_PATH - len("/.s.PGSQL.5432.lock"):
         digest = hashlib.sha256(str(state).encode()).hexdigest()[:12]
@@ -160,22 +161,23 @@ def socket_folder(state: Path, name: str, uid: int | None) -> Path:
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
         if folder.lstat().st_uid not in (os.geteuid(), uid) or folder.is_symlink():
-            raise EmbeddedError(f"{folder} belongs to somebody else; choose a shorter --state")
+            raise EmbeddedError(f"choose a shorter --state: {folder} belongs to another user")
     else:
         folder.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
     return private_folder(folder, uid)
 
 
 def wheel_folders(package: str) -> list[Path]:
-    """Where a wheel lies, found without importing it: its wrapper is not used."""
+    """The folders of a wheel, found without importing it, because its wrapper is unused."""
     spec = importlib.util.find_spec(package)
     return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
 
 
 def wait_for_previous_server(lock: Path, names: tuple[str, ...]) -> None:
-    """Wait for a server that still stops; drop a pid file whose number another program now bears.
+    """Waits for an earlier server that is stopping. Deletes the pid file if another program has its
+    number now.
 
-    Callers hold the state folder's lock, so nobody else starts a server on this data.
+    The caller holds the state folder's lock, so nobody else starts a server on this data.
     """
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
@@ -189,4 +191,4 @@ def wait_for_previous_server(lock: Path, names: tuple[str, ...]) -> None:
             lock.unlink(missing_ok=True)
             return
         time.sleep(0.05)
-    raise EmbeddedError(f"a {names[0]} still runs on {lock.parent}; stop it first")
+    raise EmbeddedError(f"stop the {names[0]} that still runs on {lock.parent}")

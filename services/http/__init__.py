@@ -1,1 +1,1 @@
-"""What API and pages share: problems, who asks, what they may see, and how bodies arrive."""
+"""Code shared by API and pages: errors, authentication, permissions and uploads."""

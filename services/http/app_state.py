@@ -1,4 +1,4 @@
-"""What one API process holds, and the dependencies that hand it to routes."""
+"""The state of one API process, and the dependencies that give routes access to it."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ T = TypeVar("T")
 POOL_SIZE: Final = 20
 READS_AT_A_TIME: Final = 4
 NEWS_AT_A_TIME: Final = 2
-WAIT_SECONDS: Final = 5.0  # for a connection; after that the answer is 503
+WAIT_SECONDS: Final = 5.0  # wait for a connection; then the answer is 503
 AT_A_TIME: Final = 16
-"""Routes that hold a connection. Fewer than the pool has, and those above it wait without a
-thread: else waiting requests could take every thread from those that hold what they wait for."""
+"""Routes that may hold a connection at a time. It is below the pool's size; further routes wait
+without a thread. Otherwise waiting requests could take every thread from the routes that hold
+connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Opened when the application starts, closed when it stops; lies at ``app.state.peck``."""
+    """State opened at the application's start and closed at its end; found at
+    ``app.state.peck``."""
 
     settings: Settings
     pool: ConnectionPool[Connection]
     reads: ConnectionPool[Connection]
-    """Autocommit and unchecked: one round trip a query, for `read_rows`."""
+    """Autocommit and unchecked connections for `read_rows`: one round trip a query."""
     news: ConnectionPool[Connection]
-    """The same for event streams, so that however many there are no page waits for them."""
+    """The same for event streams: pages never wait for streams."""
     blobs: Blobs
     boards: LeaderboardCache
     intake: UploadSlots
@@ -57,14 +59,15 @@ def app_state_of(request: Request) -> State:
 
 
 async def app_state(request: Request) -> State:
-    """The same, without the thread that FastAPI gives to a dependency that may block."""
+    """The state, without the thread that FastAPI gives to a dependency that may block."""
     return app_state_of(request)
 
 
 def read_rows(pool: ConnectionPool[Connection], work: Callable[[Connection], T]) -> T:
-    """What ``work`` reads, outside a transaction and in as few round trips as it has queries.
+    """Returns what ``work`` reads, outside a transaction: one round trip for each query.
 
-    Connections are not checked before; after a restart of the server it is done a second time.
+    The pool does not check connections first. After a restart of the server, ``work`` runs a second
+    time.
     """
     try:
         with pool.connection(WAIT_SECONDS) as conn:
@@ -89,16 +92,16 @@ def read_pool(url: str, size: int) -> ConnectionPool[Connection]:
 
 
 def connection(request: Request) -> Iterator[Connection]:
-    """One transaction around the route: committed before the answer leaves, rolled back on any
-    error, a problem included."""
+    """One transaction around the route. Commits before the answer is sent; rolls back on any error,
+    also on a ProblemError."""
     with transaction(app_state_of(request)) as conn:
         yield conn
 
 
 @contextmanager
 def transaction(found: State) -> Iterator[Connection]:
-    """One transaction. It is opened at once: on an idle connection the savepoints of ``ladder``
-    would be transactions, and commit."""
+    """One transaction. Begins at once: on an idle connection the savepoints of ``ladder`` would
+    become transactions and commit."""
     with found.pool.connection(WAIT_SECONDS) as conn, conn.transaction():
         yield conn
 

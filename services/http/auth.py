@@ -1,8 +1,8 @@
-"""Who asks, and what their token may do. A route's signature is its policy.
+"""Authentication: finds the person behind a token and checks its scopes.
 
-``Anyone`` may be a stranger, ``Known`` has a valid token, and ``Writer``, ``Scrimmer``, ``Host``
-and ``Admin`` have one with the scope they name. Whether the thing asked for is theirs to see or
-change is decided behind that, by ``ladder.people.permissions``.
+The type in a route's signature says who may call it. ``Anyone`` needs no token and ``Known`` a
+valid one. ``Writer``, ``Scrimmer``, ``Host`` and ``Admin`` need a token with the scope they name.
+``ladder.people.permissions`` decides later what the person may see or change.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 
 
 def viewer_of_request(request: Request, conn: Db, credentials: Credentials) -> Viewer:
-    """The person behind the token, or the stranger when there is none. A bad token is refused
-    rather than ignored, so that nobody wonders why their own things are not found."""
+    """The person behind the token, or an anonymous viewer without a token. Refuses a bad token, so
+    that its owner learns why private things are missing."""
     if credentials is None:
         if "authorization" in request.headers:
             raise ProblemError(
-                "unauthorized", "The Authorization header must be 'Bearer' and a token."
+                "unauthorized", "Send the Authorization header as 'Bearer', a space and a token."
             )
         return STRANGER
     found = users.viewer_of_token(conn, credentials.credentials)
     if found is None:
-        raise ProblemError("unauthorized", "This token is mistyped, expired or revoked.")
+        raise ProblemError("unauthorized", "Check the token: it is mistyped, expired or revoked.")
     return found
 
 
@@ -46,19 +46,25 @@ Anyone = Annotated[Viewer, Security(viewer_of_request)]
 
 
 async def require_scopes(scopes: SecurityScopes, who: Anyone) -> Viewer:
-    """A viewer whose token has the scopes the route names."""
+    """The viewer, if the token has the scopes that the route names."""
     return check_scopes(who, scopes.scopes)
 
 
 def check_scopes(who: Viewer, scopes: Sequence[str]) -> Viewer:
     """The viewer, if its token has these scopes. Raises ProblemError: 401 or 403."""
     if who.user_id is None:
-        raise ProblemError("unauthorized", "This needs a token: send 'Authorization: Bearer ...'.")
+        raise ProblemError("unauthorized", "Send a token as 'Authorization: Bearer ...'.")
     for scope in scopes:
         if scope not in who.scopes and not who.is_admin:
-            raise ProblemError("forbidden", f"This token lacks the scope {scope!r}.", scope=scope)
+            raise ProblemError(
+                "forbidden",
+                f"Use a token with the scope {scope!r}: this token lacks it.",
+                scope=scope,
+            )
         if scope == "admin" and not who.is_admin:
-            raise ProblemError("forbidden", "Only an administrator may do this.", scope=scope)
+            raise ProblemError(
+                "forbidden", "Ask an administrator: only administrators may do this.", scope=scope
+            )
     return who
 
 

@@ -1,8 +1,8 @@
-"""How much body a request may bring and how long it may take, held before anything reads it.
+"""Limits on the size and duration of request bodies, checked before any other code reads them.
 
-Uploads count for themselves, against the season's limit; everything else is small JSON. Both a
-declared length and a chunked body that grows past the limit are answered with the same problem.
-Every answer tells browsers to take its media type as it stands.
+Uploads have the season's limit; all other bodies are small JSON. A declared length above the limit
+and a chunked body that grows past it get the same problem. Every answer also forbids browsers to
+guess its media type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UPLOADS: Final = re.compile(r"^/v1/agents/[^/]+/submissions$")
 
 
 class BodyLimit:
-    """ASGI wrapper around the application."""
+    """ASGI middleware that enforces the limits."""
 
     def __init__(
         self, app: ASGIApp, limit_bytes: int = JSON_LIMIT_BYTES, seconds: float = JSON_SECONDS
@@ -54,11 +54,11 @@ class BodyLimit:
             await self.hold(scope, receive, marked)
 
     async def hold(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Everything but uploads."""
+        """Answers a request other than an upload."""
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > self.limit_bytes:
-            detail = f"This address takes at most {self.limit_bytes} bytes."
+            detail = f"Send less: this address takes at most {self.limit_bytes} bytes."
             refusal = problem_response("too-large", detail, limit_bytes=self.limit_bytes)
             await refusal(scope, receive, send)
             return
@@ -85,13 +85,13 @@ class BodyLimit:
 
 
 def seconds_since_arrival(request: Request) -> float:
-    """How long ago the request began to arrive: a deadline is held against that, not its end."""
+    """Seconds since the request began to arrive. Deadlines count from then."""
     began: float = request.state.began
     return time.monotonic() - began
 
 
 def is_json_or_empty(headers: dict[bytes, bytes]) -> bool:
-    """Whether the request has no body or one that says it is JSON."""
+    """Whether the request has no body, or declares JSON."""
     has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
     media_type = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
     return not has_body or media_type == b"application/json"

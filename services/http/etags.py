@@ -1,4 +1,4 @@
-"""Entity tags: an answer that has not changed is not sent again (RFC 9110, section 13)."""
+"""Entity tags: an unchanged answer is not sent again (RFC 9110, section 13)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ IfNoneMatch = Annotated[
     str | None,
     Header(
         alias="If-None-Match",
-        description="An ETag of an earlier answer; while it stands the answer is 304.",
+        description="ETag of an earlier answer; the answer is 304 if nothing changed",
         max_length=1000,
     ),
 ]

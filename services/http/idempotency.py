@@ -1,6 +1,8 @@
-"""A POST that creates can be repeated safely: same key and same request, same answer, no second
-thing. The answer is kept in the transaction that created, so there is never one without the other,
-and a repeat that arrives meanwhile waits for the first to commit."""
+"""Safe repeats of a POST: the same key and request get the same answer and create nothing new.
+
+The answer is stored in the transaction that creates the thing, so both exist or neither. A repeat
+that arrives during the first request waits for its commit.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern=r"^[\x21-\x7e]{1,120}$",
-        description="drawn by the client for this request; repeat it to repeat the request safely",
+        description="random key chosen by the client; send it again to repeat the request safely",
         examples=["6f1c9f0e-8c7d-4a55-9f0b-0e6f3a1d2b77"],
     ),
 ]
 
 
 class IdempotentRequest:
-    """One request that may have been answered before under the same key."""
+    """A request with an Idempotency-Key that may already have an answer."""
 
     def __init__(
         self,
@@ -54,10 +56,10 @@ class IdempotentRequest:
         *,
         keep: Callable[[M], M] = lambda model: model,
     ) -> Response:
-        """The answer of ``create`` (201, or the status it names), or the one given before.
+        """Returns the answer of ``create`` (201, or the status it names), or the stored one.
 
-        ``keep`` says what is stored for repeats, for answers that hold a secret. Errors are not
-        stored: they leave the key unused.
+        ``keep`` returns the part to store, for answers that hold a secret. Errors are not stored:
+        they leave the key unused.
         """
         user_id = self.who.user_id
         if self.key is not None and user_id is not None:
@@ -83,7 +85,7 @@ def json_reply(body: object, status: int, *, repeated: bool) -> Response:
 async def idempotent_request(
     request: Request, conn: Db, who: Anyone, key: IdempotencyKey = None
 ) -> IdempotentRequest:
-    """For routes with a JSON body."""
+    """The dependency for routes with a JSON body."""
     body = await request.body()
     return IdempotentRequest(conn, who, key, request, hashlib.sha256(body).hexdigest())
 

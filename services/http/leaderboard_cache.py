@@ -1,7 +1,7 @@
-"""Leaderboards ready to send: one serialised page per (season, revision, part), kept in memory.
+"""Serialised leaderboard pages in memory, one for each season, revision and part.
 
-A board changes at most once per accepted match and is read by everybody, so rows are read and
-serialised once per revision; a reader costs one look at the season's row.
+A leaderboard changes at most once for each accepted match. So rows are read and serialised once for
+each revision. A request then reads only the season's row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGES_BYTES: Final = 64 << 20
 
 
 class LeaderboardCache:
-    """Boards and pages of this process, least recently used ones dropped. Safe for threads."""
+    """Leaderboards and pages of this process. Drops the least recently used. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,21 +31,25 @@ class LeaderboardCache:
         self._pages: LRUCache[tuple[SeasonId, int, str, bool], bytes] = LRUCache(PAGES_BYTES, len)
 
     def page(self, season_id: SeasonId, revision: int, part: str, packed: bool) -> bytes | None:
-        """The page kept under this name, plain or gzipped, if it is of this revision."""
+        """The stored page of this name, plain or gzipped, if it is of this revision."""
         with self._lock:
             return self._pages.get((season_id, revision, part, packed))
 
     def keep(
         self, season_id: SeasonId, revision: int, part: str, packed: bool, plain: bytes
     ) -> bytes:
-        """Keeps a page, gzipped if ``packed``, and returns it as it is to be sent."""
+        """Stores a page, gzipped if ``packed``, and returns the bytes to send."""
         content = gzip.compress(plain, compresslevel=6) if packed else plain
-        with self._lock, contextlib.suppress(ValueError):  # one larger than all is not kept
+        with (
+            self._lock,
+            contextlib.suppress(ValueError),
+        ):  # a page larger than the cache is not stored
             self._pages[season_id, revision, part, packed] = content
         return content
 
     def board(self, season_id: SeasonId, revision: int, read: Callable[[], Board]) -> Board:
-        """The board at this revision or a later one; ``read`` runs once for all who wait."""
+        """The leaderboard at this revision or a later one. ``read`` runs once for all waiting
+        threads."""
         with self._lock:
             reading = self._reading.setdefault(season_id, threading.Lock())
         with reading:

@@ -1,7 +1,7 @@
-"""What one API process measures: how long its answers take, and how long matches waited and took.
+"""Metrics of one API process: answer times, and how long matches waited and took.
 
-Workers are processes without an address, on any machine, so nobody could scrape them. Matches are
-therefore read from the seasons' logs, each accepted match once, when a monitor scrapes.
+Workers have no address that Prometheus could scrape. So each scrape reads newly accepted matches
+from the seasons' logs, each match once.
 """
 
 from __future__ import annotations
@@ -26,26 +26,28 @@ SEASON: Final = ("league", "season")
 
 
 class ApiMetrics:
-    """Histograms of one process; they begin at zero when it starts. Safe for threads."""
+    """Histograms of one process, empty at its start. Thread-safe."""
 
     def __init__(self) -> None:
         self.answers = Histogram(
             "peck_api_request_seconds",
-            "From a request to the start of its answer, by route and class of status.",
+            "Seconds from a request to the start of its answer, by route and class of status.",
             ("method", "route", "status"),
             buckets=ANSWER_BUCKETS,
             registry=None,
         )
         self.waited = Histogram(
             "peck_match_wait_seconds",
-            "Rated matches accepted since this process first saw the season: time in the queue.",
+            "Seconds in the queue of rated matches accepted since this process first "
+            "read the season.",
             SEASON,
             buckets=MATCH_BUCKETS,
             registry=None,
         )
         self.played = Histogram(
             "peck_match_play_seconds",
-            "Rated matches accepted since this process first saw the season: time of the attempt.",
+            "Seconds of the attempt of rated matches accepted since this process first "
+            "read the season.",
             SEASON,
             buckets=MATCH_BUCKETS,
             registry=None,
@@ -54,7 +56,7 @@ class ApiMetrics:
         self._reading = threading.Lock()
 
     def read(self, conn: Connection, seasons: Sequence[tuple[Season, League]]) -> None:
-        """Observe what these seasons accepted since the last call."""
+        """Observes the matches that these seasons accepted since the last call."""
         labels = {season.id: (league.slug, str(season.number)) for season, league in seasons}
         with self._reading:
             cursors = {
@@ -68,7 +70,7 @@ class ApiMetrics:
 
 
 class TimingMiddleware:
-    """ASGI wrapper around the application that observes each answer in its ``ApiMetrics``."""
+    """ASGI middleware that observes each answer in its ``ApiMetrics``."""
 
     def __init__(self, app: ASGIApp, measures: ApiMetrics) -> None:
         self.app = app
@@ -81,7 +83,7 @@ class TimingMiddleware:
         began = time.monotonic()
 
         def observe(status: int) -> None:
-            # No route: what strangers type must not make series without end.
+            # One series for all unknown paths, or anybody could create series without end.
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if route != "none" else "any"
             series = self.measures.answers.labels(method, route, f"{status // 100}xx")
@@ -94,6 +96,6 @@ class TimingMiddleware:
 
         try:
             await self.app(scope, receive, observed)
-        except Exception:  # answered with 500 outside of here
+        except Exception:  # the outer middleware answers 500
             observe(500)
             raise

@@ -1,7 +1,7 @@
-"""The form around an upload that a browser or ``curl -F file=@main.py`` sends.
+"""Reads the multipart form of an upload, as a browser or ``curl -F file=@main.py`` sends it.
 
-Only the bytes of its one file count. A form with anything else is refused, because the values of
-an upload stand in the address and would be lost here without a word.
+Only the bytes of its one file count. A form with other fields is refused, because an upload takes
+its values from the address and would ignore the fields.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from services.http.problems import ProblemError
 
 FORM: Final = b"multipart/form-data"
 OVERHEAD_BYTES: Final = 16 << 10
-"""What a form may hold beside the file."""
+"""Names of the form fields that are allowed beside the file."""
 REMEDY: Final = "send one file as curl -F file=@main.py does, or its bytes with --data-binary"
 FILENAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,120}")
 
 
 class MultipartForm:
-    """Takes a form as it arrives and gives the bytes of its file."""
+    """Takes a form piece by piece and returns the bytes of its file."""
 
     def __init__(self, boundary: bytes) -> None:
         self.filename: str | None = None
-        """Of the file, without folders; None until it begins, or where the form gives no usable
-        one."""
+        """File name without folders. None before the file begins, or if the form gives no usable
+        name."""
         self._files = 0
         self._is_complete = False
         self._pieces: list[bytes] = []
@@ -47,23 +47,23 @@ class MultipartForm:
         )
 
     def take(self, chunk: bytes) -> bytes:
-        """The bytes of the file in this piece of the body. Raises ProblemError for a form that is
+        """Returns the file's bytes in this piece of the body. Raises ProblemError if the form is
         broken or holds something else."""
         self._pieces.clear()
         try:
             self._parser.write(chunk)
         except FormParserError as error:
             raise ProblemError(
-                "malformed", f"the form is broken ({error}); {REMEDY}.", where="body"
+                "malformed", f"{REMEDY}: the form is broken ({error}).", where="body"
             ) from None
         return b"".join(self._pieces)
 
     def close(self) -> None:
-        """The body is over. Raises ProblemError where the form is not, or holds no file."""
+        """Ends the form. Raises ProblemError if the form is unfinished or holds no file."""
         if not self._is_complete:
-            raise ProblemError("malformed", f"the form has no end; {REMEDY}.", where="body")
+            raise ProblemError("malformed", f"{REMEDY}: the form has no end.", where="body")
         if not self._files:
-            raise ProblemError("invalid", f"the form holds no file; {REMEDY}.", where="body")
+            raise ProblemError("invalid", f"{REMEDY}: the form holds no file.", where="body")
 
     def _part_begin(self) -> None:
         self._disposition = b""
@@ -85,14 +85,14 @@ class MultipartForm:
         if b"filename" not in options:
             raise ProblemError(
                 "invalid",
-                f"the form holds a field {name!r:.60} that is no file; give values in the"
-                f" address, such as ?season=..., and {REMEDY}.",
+                f"give values in the address, such as ?season=..., and {REMEDY}: the "
+                f"form holds a field {name!r:.60} that is no file.",
                 where="body",
             )
         self._files += 1
         if self._files > 1:
             raise ProblemError(
-                "invalid", f"the form holds more than one file; {REMEDY}.", where="body"
+                "invalid", f"{REMEDY}: the form holds more than one file.", where="body"
             )
         given = options[b"filename"].decode("utf-8", "replace").replace("\\", "/")
         found = FILENAME.fullmatch(given.rpartition("/")[2])
@@ -106,8 +106,8 @@ class MultipartForm:
 
 
 def multipart_form_of(content_type: str) -> MultipartForm | None:
-    """The envelope that this Content-Type announces; None for a body that is the bundle itself.
-    Raises ProblemError for a form of another kind."""
+    """A reader for the form that this Content-Type declares. None if the body is the bundle itself.
+    Raises ProblemError for another kind of form."""
     kind, options = parse_options_header(content_type)
     if not kind.startswith(b"multipart/"):
         return None
@@ -115,7 +115,7 @@ def multipart_form_of(content_type: str) -> MultipartForm | None:
     if kind != FORM or not 1 <= len(boundary) <= 70:
         raise ProblemError(
             "invalid",
-            f"only multipart/form-data with a boundary is read; {REMEDY}.",
+            f"{REMEDY}: only multipart/form-data with a boundary is read.",
             where="Content-Type",
         )
     return MultipartForm(boundary)

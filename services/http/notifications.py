@@ -1,4 +1,4 @@
-"""The API process listens for notifications, so streams read the rows only when there is news."""
+"""Listens for database notifications, so that streams read rows only if there is news."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ AGAIN_SECONDS: Final = 1.0
 
 
 class NotificationListener:
-    """One connection of this process that listens, and when it heard something last."""
+    """One listening connection of this process, and the time of its last notification."""
 
     def __init__(self) -> None:
         self._heard_at = -math.inf
         self._listens = False
 
     def quiet_seconds(self) -> float:
-        """How long nothing was heard; 0 while it cannot listen."""
+        """Seconds without a notification; 0 while it cannot listen."""
         return time.monotonic() - self._heard_at if self._listens else 0.0
 
     @asynccontextmanager
     async def listening(self, url: str) -> AsyncIterator[None]:
-        """Listen in the background meanwhile; outlives restarts of Postgres."""
+        """Listens in the background inside this block. Survives restarts of Postgres."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run, url)
             yield

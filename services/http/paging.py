@@ -20,7 +20,7 @@ KEY: Final = re.compile(r"[a-z0-9_.:-]{1,80}")
 
 
 class Page(BaseModel, Generic[T]):
-    """Some items of a list; ``next`` is the address of those that follow, null at the end."""
+    """Some items of a list. ``next`` is the address of the next page, null at the end."""
 
     items: list[T]
     next: str | None = Field(default=None, examples=["/v1/leagues?cursor=bGVhXzAx&limit=50"])
@@ -28,15 +28,15 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Which part of a list is asked for: up to ``limit`` items behind the key ``after``."""
+    """The requested part of a list: up to ``limit`` items after the key ``after``."""
 
     request: Request
     after: str | None
     limit: int
 
     def page(self, rows: Sequence[R], key: Callable[[R], str], show: Callable[[R], T]) -> Page[T]:
-        """The page of ``rows``, read with ``self.limit``. What the reader may not see must not be
-        among them: the cursor bears the last one's key."""
+        """The page of ``rows``, which were read with ``self.limit``. ``rows`` must hold only what
+        the reader may see, because the cursor contains the last key."""
         following = None
         if len(rows) >= self.limit:
             url = self.request.url.include_query_params(
@@ -51,7 +51,7 @@ def encode_cursor(key: str) -> str:
 
 
 def decode_cursor(cursor: str) -> str:
-    """The key in a cursor. Raises ProblemError for one that no page of ours bears."""
+    """The key in a cursor. Raises ProblemError if the cursor is not one of ours."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         key = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
@@ -59,7 +59,7 @@ def decode_cursor(cursor: str) -> str:
         key = ""
     if not KEY.fullmatch(key):
         raise ProblemError(
-            "invalid", "take it from the `next` link of the page before.", where="cursor"
+            "invalid", "take it from the `next` link of the previous page.", where="cursor"
         )
     return key
 
@@ -67,7 +67,7 @@ def decode_cursor(cursor: str) -> str:
 async def page_request(
     request: Request,
     cursor: Annotated[
-        str | None, Query(max_length=120, description="from the `next` link of the page before")
+        str | None, Query(max_length=120, description="from the `next` link of the previous page")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageRequest:

@@ -1,4 +1,4 @@
-"""Keys in addresses: ids and slugs, as each route calls them."""
+"""Path parameters: the ids and slugs in addresses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a viewer may see and change: the one place where routes meet ``ladder.people.permissions``.
+"""Finds things for a viewer and checks permissions with ``ladder.people.permissions``.
 
-Each function finds a thing and checks it. What the viewer may not know to exist is NotFound, like
-what does not exist; what it may see but not change is a 403 problem.
+A thing that the viewer may not see raises NotFound, like a missing thing. A thing that the viewer
+may see but not change raises a 403 problem.
 """
 
 from __future__ import annotations
@@ -37,48 +37,48 @@ from services.http.problems import ProblemError
 
 
 def require_visible(who: Viewer, resource: permissions.Resource, what: str) -> None:
-    """Nothing, or NotFound when the viewer may not see this."""
+    """Raises NotFound if the viewer may not see the resource."""
     if not permissions.may_see(who, resource):
         raise NotFound.of(what)
 
 
 def visible_league(conn: Connection, who: Viewer, key: str) -> League:
-    """By id or slug."""
+    """The league with this id or slug."""
     found = leagues.get_league(conn, key)
     require_visible(who, records.league_resource(found), "league")
     return found
 
 
 def hosted_league(conn: Connection, who: Viewer, key: str) -> League:
-    """A league the viewer runs."""
+    """The league with this key, if the viewer hosts it."""
     found = visible_league(conn, who, key)
     _require_host(who, found)
     return found
 
 
 def visible_season(conn: Connection, who: Viewer, key: str) -> Season:
-    """By its id, or the current one of the league with this slug."""
+    """The season with this id, or the current season of the league with this slug."""
     return _season_and_league(conn, who, key)[0]
 
 
 def hosted_season(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
-    """A season of a league that the viewer runs, with the league."""
+    """The season and its league, if the viewer hosts the league."""
     found, its_league = _season_and_league(conn, who, key)
     _require_host(who, its_league)
     return found, its_league
 
 
 def season_to_enter(conn: Connection, who: Viewer, key: str, team_id: TeamId) -> Season:
-    """A season that the viewer may enter with this team; 403 for one it may only see."""
+    """The season, if the viewer may enter it with this team. 403 if the viewer may only see it."""
     found, its_league = _season_and_league(conn, who, key)
     if not permissions.may_enter(who, records.league_resource(its_league), team_id):
-        detail = f"You are no competitor of {its_league.title}: ask its host."
+        detail = f"Ask the host of {its_league.title} to make you a competitor."
         raise ProblemError("forbidden", detail)
     return found
 
 
 def visible_team(conn: Connection, who: Viewer, key: str) -> Team:
-    """By id or slug."""
+    """The team with this id or slug."""
     found = users.get_team(conn, key)
     if found.id not in who.team_ids:
         played = _league_resources(conn, agents.leagues_of_team(conn, found.id))
@@ -87,26 +87,30 @@ def visible_team(conn: Connection, who: Viewer, key: str) -> Team:
 
 
 def owned_team(conn: Connection, who: Viewer, key: str) -> Team:
-    """A team that the viewer may act for, by id or slug."""
+    """The team with this id or slug, if the viewer may act for it."""
     found = visible_team(conn, who, key)
     if not may_see_private(who, found.id):
-        raise ProblemError("forbidden", f"You are not a member of {found.name}.")
+        raise ProblemError(
+            "forbidden", f"Choose a team of yours: you are not a member of {found.name}."
+        )
     return found
 
 
 def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
-    """The team to act for: the one named, else the only one there is."""
+    """The named team, or the viewer's only team."""
     mine = users.teams_of(conn, who.user_id) if who.user_id is not None else []
     if key is not None:
         found = visible_team(conn, who, key)
         if found.id not in who.team_ids:
-            raise ProblemError("forbidden", f"You are not a member of {found.name}.")
+            raise ProblemError(
+                "forbidden", f"Choose a team of yours: you are not a member of {found.name}."
+            )
         return found
     if not mine:
-        raise ProblemError("forbidden", "You have no team; an administrator can give you one.")
+        raise ProblemError("forbidden", "Ask an administrator for a team: you have none.")
     if len(mine) > 1:
         slugs = ", ".join(one.slug for one in mine)
-        raise ProblemError("invalid", f"name the one you mean; yours are {slugs}.", where="team")
+        raise ProblemError("invalid", f"name one of your teams: {slugs}.", where="team")
     return mine[0]
 
 
@@ -118,7 +122,7 @@ def visible_agent(conn: Connection, who: Viewer, key: str) -> Agent:
 
 
 def may_see_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
-    """Its own people, and whoever may see a league it has played in."""
+    """True for members of its team, and for viewers of a league where it played."""
     if found.team_id in who.team_ids:
         return True
     played = _league_resources(conn, agents.leagues_of_agent(conn, found.id))
@@ -126,15 +130,17 @@ def may_see_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
 
 
 def own_agent(conn: Connection, who: Viewer, key: str) -> Agent:
-    """An agent of the viewer's team."""
+    """The agent with this key, if it belongs to the viewer's team."""
     found = visible_agent(conn, who, key)
     if found.team_id not in who.team_ids:
-        raise ProblemError("forbidden", f"{found.name} belongs to another team.")
+        raise ProblemError(
+            "forbidden", f"Choose an agent of yours: {found.name} belongs to another team."
+        )
     return found
 
 
 def visible_submission(conn: Connection, who: Viewer, key: str) -> Submission:
-    """By id or number."""
+    """The submission with this id or number."""
     wanted = int(key[:18]) if key.isdigit() else SubmissionId(key)
     found = agents.get_submission(conn, wanted)
     require_visible(who, permissions.SubmissionResource(found.team_id), "submission")
@@ -142,12 +148,12 @@ def visible_submission(conn: Connection, who: Viewer, key: str) -> Submission:
 
 
 def may_see_submissions(who: Viewer, team_id: TeamId) -> bool:
-    """What a team said about its uploads."""
+    """Whether the viewer may see the uploads of this team."""
     return permissions.may_see(who, permissions.SubmissionResource(team_id))
 
 
 def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
-    """A submission of the viewer's team."""
+    """The submission with this key, if it belongs to the viewer's team."""
     found = visible_submission(conn, who, key)
     if found.team_id not in who.team_ids:
         raise ProblemError("forbidden", "This submission belongs to another team.")
@@ -162,22 +168,23 @@ def visible_entry(conn: Connection, who: Viewer, key: str) -> Entry:
 
 
 def own_entry(conn: Connection, who: Viewer, key: str) -> Entry:
-    """An entry of the viewer's team."""
+    """The entry with this key, if it belongs to the viewer's team."""
     found = visible_entry(conn, who, key)
     if not may_see_private(who, found.team_id):
-        raise ProblemError("forbidden", "Only the owner of an agent may do this with its entry.")
+        raise ProblemError("forbidden", "Only the owner of the agent may do this with its entry.")
     return found
 
 
 def may_see_entry(conn: Connection, who: Viewer, found: Entry) -> bool:
-    """Entries on the board as the league; others by their team and who runs the league."""
+    """An entry on the leaderboard is as visible as the league. Its team and hosts also see
+    others."""
     on_board = found.state is EntryState.ACTIVE or found.activated_at is not None
     (seen,) = _league_resources(conn, [found.league_id])
     return permissions.may_see(who, permissions.EntryResource(found.team_id, seen, on_board))
 
 
 def may_see_private(who: Viewer, team_id: TeamId) -> bool:
-    """Whether what is for a team's eyes only may be shown."""
+    """Whether the viewer may see data that only this team sees."""
     return permissions.may_see(who, permissions.TeamPrivateResource(team_id))
 
 
@@ -189,14 +196,14 @@ def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
 
 
 def void_reason(who: Viewer, found: Match) -> str | None:
-    """Why a match was given up. What the machines said of it is for who runs the league."""
+    """Why a match is void. Only hosts of the league see messages of machines."""
     if found.void_reason is None or who.is_admin or who.roles.get(found.league_id) == "host":
         return found.void_reason
     return found.void_reason.partition("; ")[0]
 
 
 def visible_match_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
-    """Says of many matches which may be seen; looks each league up once."""
+    """Returns a function that says which matches the viewer may see. Reads each league once."""
     known: dict[LeagueId, League] = {}
 
     def sees(found: Match) -> bool:
@@ -210,7 +217,8 @@ def visible_match_filter(conn: Connection, who: Viewer) -> Callable[[Match], boo
 
 
 def visible_replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bool]:
-    """Says of many matches whose replay may be seen; looks each league and season up once."""
+    """Returns a function that says whose replay the viewer may see. Reads each league and season
+    once."""
     known: dict[SeasonId, tuple[League, str]] = {}
 
     def sees(found: Match) -> bool:
@@ -238,11 +246,13 @@ def _league_resources(
 
 def _require_host(who: Viewer, found: League) -> None:
     if not permissions.may_manage(who, records.league_resource(found)):
-        raise ProblemError("forbidden", "Only a host of the league or an administrator may.")
+        raise ProblemError(
+            "forbidden", "Ask a host of the league or an administrator: only they may do this."
+        )
 
 
 def _season_and_league(conn: Connection, who: Viewer, key: str) -> tuple[Season, League]:
-    """A season that the viewer may see, with its league."""
+    """The season, if the viewer may see it, and its league."""
     if is_id(key, "sea"):
         found, its_league = seasons.get_season_and_league(conn, SeasonId(key))
         require_visible(who, records.league_resource(its_league), "season")

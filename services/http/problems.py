@@ -1,7 +1,7 @@
-"""Errors of the API as RFC 9457 problems: one JSON shape and one stable type for each.
+"""Errors of the API as RFC 9457 problems: one JSON shape, and one stable type for each kind.
 
-``type`` is a path below ``/problems`` that is served as a page. ``detail`` is a sentence for the
-person who sees it. Whatever goes wrong inside a request leaves through a handler of this module.
+``type`` is a path below ``/problems`` with a page. ``detail`` is a sentence for people. The
+handlers of this module answer every error inside a request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ProblemKind:
-    """One type of problem; ``text`` is its page."""
+    """One type of problem. ``text`` is the text of its page."""
 
     slug: str
     status: int
@@ -45,53 +45,55 @@ PROBLEM_KINDS: Final = {
             "malformed",
             400,
             "The request could not be read",
-            "The body or a header is not well formed, for instance not JSON in UTF-8.",
+            "Send JSON in UTF-8. The body or a header is not well formed.",
         ),
         ProblemKind(
             "unauthorized",
             401,
             "A valid token is needed",
-            "Send 'Authorization: Bearer peck_...'. The token is missing, mistyped, expired or "
-            "revoked. 'peck whoami' tells which token is in use.",
+            "Send 'Authorization: Bearer peck_...'. The token is missing, mistyped, "
+            "expired or revoked. 'peck whoami' shows which token is in use.",
         ),
         ProblemKind(
             "forbidden",
             403,
             "Not allowed",
-            "You may see this but not do that: the token lacks the scope, or you lack the role. "
-            "The detail names which.",
+            "Use another token or ask a host: the token lacks the scope, or you lack "
+            "the role. The detail names which.",
         ),
         ProblemKind(
             "not-found",
             404,
             "Not found",
-            "There is no such thing, or it is not yours to see. The two answers are the same on "
-            "purpose. 'what' names the kind of the missing thing, if one word does.",
+            "Check the name and your login. The thing does not exist, or you may not "
+            "see it. Both get the same answer on purpose. 'what' names the kind of the "
+            "missing thing, if one word does.",
         ),
         ProblemKind(
             "method-not-allowed",
             405,
             "Method not allowed",
-            "This address does not take that method; the Allow header lists those it takes.",
+            "Use a method from the Allow header: this address does not take that one.",
         ),
         ProblemKind(
             "conflict",
             409,
-            "Contradicts what stands",
-            "The name is taken, or the thing is in a state that does not allow this.",
+            "Conflict",
+            "Choose another name, or read the thing's state: the name is taken, or the "
+            "state does not allow this.",
         ),
         ProblemKind(
             "idempotency-mismatch",
             409,
-            "Idempotency key used for something else",
-            "This Idempotency-Key was used before with another request. Draw a new key for a new "
-            "request; repeat a key only to repeat the same request.",
+            "Idempotency key used for another request",
+            "Draw a new key for a new request. This Idempotency-Key was used before "
+            "with another request. Repeat a key only to repeat the same request.",
         ),
         ProblemKind(
             "too-large",
             413,
             "Too large",
-            "The body is larger than this address takes; 'limit_bytes' tells how much that is.",
+            "Send a smaller body. 'limit_bytes' says how much this address takes.",
         ),
         ProblemKind(
             "unsupported-media-type",
@@ -103,28 +105,34 @@ PROBLEM_KINDS: Final = {
             "invalid",
             422,
             "Invalid value",
-            "A value is missing, of the wrong type or out of range; 'errors' names each place.",
+            "Correct the values that 'errors' names. They are missing, of the wrong "
+            "type or out of range.",
         ),
         ProblemKind(
             "digest-mismatch",
             422,
-            "The body is not what its digest says",
-            "Content-Digest was given and differs from the SHA-256 of the bytes that arrived: the "
-            "upload was damaged on the way. Send it again.",
+            "The body differs from its digest",
+            "Send the upload again: it was damaged on the way. Its SHA-256 differs "
+            "from Content-Digest.",
         ),
         ProblemKind(
             "limit-reached",
             429,
-            "A limit is used up",
-            "'limit' names it; where it comes back by itself, 'resets_at' and the Retry-After "
-            "header tell when.",
+            "Limit reached",
+            "Wait, or stop what uses the limit that 'limit' names. If the limit "
+            "resets, 'resets_at' and the Retry-After header say when.",
         ),
-        ProblemKind("internal", 500, "Our fault", "Something broke on our side. The log names it."),
+        ProblemKind(
+            "internal",
+            500,
+            "Our fault",
+            "Try again, or tell the operator. Something broke on our side; the log names it.",
+        ),
         ProblemKind(
             "unavailable",
             503,
             "Try again shortly",
-            "The database or the blob store does not answer at this moment. Nothing was changed.",
+            "Nothing was changed. The database or the blob store does not answer now.",
         ),
     )
 }
@@ -144,21 +152,21 @@ class FieldProblem(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457). Members beyond these may appear, as the type's page says."""
+    """An error (RFC 9457). The page of its type names further members."""
 
     model_config = ConfigDict(extra="allow")
 
     type: str = Field(examples=["/problems/not-found"])
     title: str = Field(examples=["Not found"])
     status: int = Field(examples=[404])
-    detail: str = Field(examples=["There is no such thing, or it is not yours to see."])
+    detail: str = Field(examples=["There is no such league, or you may not see it."])
     errors: list[FieldProblem] | None = None
 
 
 class ProblemError(Exception):
-    """An answer other than the wished one; becomes problem+json with the kind's status.
+    """An error answer. Becomes problem+json with the kind's status.
 
-    ``where`` names the one place in the request that it is about: ``cursor``, ``body.slug``.
+    ``where`` names the one place in the request that is wrong: ``cursor``, ``body.slug``.
     """
 
     def __init__(
@@ -181,7 +189,7 @@ class ProblemError(Exception):
 
 
 def field_problem(where: str, message: str) -> dict[str, str]:
-    """One of a problem's ``errors``, as `FieldProblem` says."""
+    """One item of a problem's ``errors``, see `FieldProblem`."""
     return {"where": where, "message": message}
 
 
@@ -193,7 +201,7 @@ def problem_response(
     headers: Mapping[str, str] | None = None,
     **members: object,
 ) -> Response:
-    """The response that bears this problem."""
+    """The response that carries this problem."""
     return error_response(ProblemError(slug, detail, where=where, headers=headers, **members))
 
 
@@ -211,13 +219,14 @@ def error_response(error: ProblemError) -> Response:
         headers.setdefault("WWW-Authenticate", 'Bearer realm="peck"')
     if kind.status == 503:
         headers.setdefault("Retry-After", "2")
-    # ensure_ascii keeps a lone surrogate in an echoed value from breaking the answer
+    # ensure_ascii lets the answer hold a lone surrogate of an echoed value
     content = json.dumps(body, default=str)
     return Response(content, status_code=kind.status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route declares: ``responses=of(404, 409)``. See also EVERYWHERE."""
+    """The problems that a route declares: ``responses=problem_responses(404, 409)``. See also
+    EVERYWHERE."""
     return {
         status: {
             "description": PROBLEM_KINDS[BY_STATUS[status]].title,
@@ -228,7 +237,7 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 COMMON_PROBLEMS: Final = problem_responses(400, 401, 413, 422, 503)
-"""Every route can answer these: a bad token, bad values, a database that is away."""
+"""Problems of every route: a bad token, bad values, no database."""
 
 
 async def on_problem(request: Request, error: Exception) -> Response:
@@ -242,7 +251,7 @@ async def on_ladder_error(request: Request, error: Exception) -> Response:
 
 
 def problem_of_refusal(error: LadderError) -> Response:
-    """What the contest refused, as a problem."""
+    """A refusal of ``ladder`` as a problem."""
     detail = str(error)
     members: dict[str, Any] = {}
     if error.field is not None:
@@ -276,7 +285,7 @@ def problem_of_refusal(error: LadderError) -> Response:
 
 async def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    # The input itself is not echoed: it can be large, secret, or not encodable.
+    # Does not echo the input: it can be large, secret, or not encodable.
     places = [
         field_problem(".".join(str(part) for part in item["loc"]), item["msg"])
         for item in error.errors()
@@ -307,7 +316,7 @@ async def on_crash(request: Request, error: Exception) -> Response:
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Make every error of ``app`` a problem."""
+    """Makes every error of ``app`` a problem."""
     app.add_exception_handler(ProblemError, on_problem)
     app.add_exception_handler(LadderError, on_ladder_error)
     app.add_exception_handler(RequestValidationError, on_invalid)

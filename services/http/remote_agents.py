@@ -1,4 +1,4 @@
-"""Sending a remote agent, for API and page: its address is read as those read it who call it."""
+"""Submitting a remote agent, for API and page. Parses the address as the caller of agents does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from services.http.app_state import State
 def agent_and_season(
     conn: Connection, who: Viewer, agent: str, season: str | None, waited_seconds: float
 ) -> tuple[AgentId, SeasonToEnter | None]:
-    """The viewer's own agent, and the season that it may enter as a remote one."""
+    """The viewer's agent, and the season that it may enter as a remote agent."""
     found = permissions.own_agent(conn, who, agent)
     if season is None:
         return found.id, None
@@ -29,7 +29,7 @@ def agent_and_season(
 
 
 def make_manifest(asked: NewRemote) -> tuple[str, bytes]:
-    """The address in its canonical form, and what is stored of it. Raises Invalid."""
+    """The address in its canonical form, and the bytes to store. Raises Invalid."""
     try:
         where = parse(asked.url)
         return str(where), manifests.write_manifest(where, asked.api)
@@ -45,9 +45,9 @@ def submit_remote_agent(
     agent_id: AgentId,
     into: SeasonToEnter | None,
 ) -> SubmitResult:
-    """Makes the submission and its entry."""
+    """Creates the submission and its entry."""
     url, content = make_manifest(asked)
     upload = submit.remote_upload(content, url, asked.message)
     sent = submit.submit(conn, agent_id, upload, who.user_id, into)
-    app_state.blobs.put_bytes(content)  # last, so that nothing is kept of what is refused
+    app_state.blobs.put_bytes(content)  # last, so that a refused submission stores nothing
     return sent

@@ -1,8 +1,8 @@
-"""Episodes ready to send: each made once from its replay, packed, and kept in memory.
+"""Episodes ready to send: each is made once from its replay, gzipped and kept in memory.
 
-A replay never changes, but what players are sent of it is recomputed by the rules: half a second of
-work for a board of 100 x 100, a few kilobytes once it is packed. So whoever comes second, and
-whoever comes meanwhile, gets what the first one had made.
+The rules compute an episode from its replay. For a board of 100 x 100 that takes half a second; the
+result has a few kilobytes. So one request computes the episode, and later or waiting requests get
+its result.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final
 from cachetools import LRUCache
 
 MOST_BYTES: Final = 32 << 20
-"""Packed, in one process."""
+"""Most bytes of gzipped documents in one process."""
 LEVEL: Final = 5
 
 
 class ReplayCache:
-    """Packed documents of this process, least recently used ones dropped. Safe for threads."""
+    """Gzipped documents of this process. Drops the least recently used. Thread-safe."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._lock = threading.Lock()
@@ -29,15 +29,19 @@ class ReplayCache:
         self._kept: LRUCache[Hashable, bytes] = LRUCache(most_bytes, len)
 
     def packed(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """The document of this key, gzipped. One is made at a time: it takes a core either way, and
-        who waits for the same one has it then. What ``make`` raises travels on."""
+        """The document of this key, gzipped. Makes one document at a time, because each takes a
+        core. Threads that wait for the same key share the result. Passes on what ``make``
+        raises."""
         found = self._find(key)
         if found is None:
             with self._making:
                 found = self._find(key)
                 if found is None:
                     found = gzip.compress(make(), compresslevel=LEVEL, mtime=0)
-                    with self._lock, contextlib.suppress(ValueError):  # larger than all: not kept
+                    with (
+                        self._lock,
+                        contextlib.suppress(ValueError),
+                    ):  # larger than the cache: not stored
                         self._kept[key] = found
         return found
 

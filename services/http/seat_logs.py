@@ -1,6 +1,7 @@
-"""A seat's log: what the agent printed, what each move took, why it failed. Its owner's alone.
+"""The log of a seat: output, time of each move, and errors. Only the agent's owner may read it.
 
-The public episode has charged time and bank; wall, cpu and what was waited stand in the log.
+The public episode holds charged time and bank; the log also holds wall time, CPU time and waiting
+time.
 """
 
 from __future__ import annotations
@@ -20,20 +21,23 @@ from services.http import permissions
 from services.http.problems import ProblemError
 
 LogFormat = Annotated[
-    Literal["raw", "kaggle"], Query(description="our own shape, or the one Kaggle's logs have")
+    Literal["raw", "kaggle"],
+    Query(description="raw: our format; kaggle: the format of Kaggle's logs"),
 ]
 
 
 def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str) -> Response:
-    """The log of one seat of a match the viewer may see, as JSON.
+    """The log of one seat as JSON. The caller checks that the viewer may see the match.
 
-    Raises ProblemError: 403 for who does not own the seat, 404 where there is no log (yet).
+    Raises ProblemError: 403 if the viewer does not own the seat, 404 if there is no log yet.
     """
     found = next((one for one in match.seats if one.seat == seat), None)
     if found is None:
-        raise ProblemError("not-found", f"This match has {len(match.seats)} seats, from 0.")
+        raise ProblemError(
+            "not-found", f"Choose a seat from 0: this match has {len(match.seats)} seats."
+        )
     if not permissions.may_see_private(who, found.team_id):
-        raise ProblemError("forbidden", "Logs are for the owner of the agent alone.")
+        raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")
     if found.log_digest is None or not blobs.exists(found.log_digest):
         raise ProblemError("not-found", f"There is no log; the match is {match.state}.")
     content = gzip.decompress(b"".join(blobs.open(found.log_digest)))

@@ -1,5 +1,5 @@
-"""Receiving a bundle: counted, hashed and spooled as it arrives, so that a slow sender holds
-neither a thread nor a database connection."""
+"""Receives a bundle: counts, hashes and spools it as it arrives. A slow sender holds no thread and
+no database connection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ MOST_UPLOADS_PER_USER: Final = 3
 MOST_UPLOADS: Final = 32
 CHUNK_BYTES: Final = 1 << 18
 IN_MEMORY_BYTES: Final = 1 << 20
-RECEIVE_SECONDS: Final = LONGEST_UPLOAD_SECONDS - 60.0  # which leaves a minute for all but the body
+RECEIVE_SECONDS: Final = (
+    LONGEST_UPLOAD_SECONDS - 60.0
+)  # leaves a minute for the rest of the request
 SHA256: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
 
 ContentDigest = Annotated[
@@ -37,14 +39,14 @@ ContentDigest = Annotated[
     Header(
         alias="Content-Digest",
         max_length=1000,
-        description="sha-256=:base64: of the body (RFC 9530); checked when given",
+        description="optional check: sha-256=:base64: of the body (RFC 9530)",
     ),
 ]
 
 
 class UploadSlots:
-    """Who sends a bundle at this moment: a few at a time, so that nobody fills the disk with what
-    is not counted yet, and fewer still with a thread and a database connection."""
+    """Limits the uploads in progress, for each person and in total. So uncounted bytes cannot fill
+    the disk. Even fewer uploads hold a thread and a database connection at a time."""
 
     def __init__(self, turns: int) -> None:
         self.turn = asyncio.Semaphore(turns)
@@ -57,7 +59,7 @@ class UploadSlots:
         if used >= MOST_UPLOADS_PER_USER:
             raise ProblemError(
                 "limit-reached",
-                f"You are sending {used} bundles already; wait until one of them is there.",
+                f"Wait until one of your uploads ends: you are sending {used} bundles.",
                 headers={"Retry-After": "5"},
                 limit="uploads of a person at a time",
                 used=used,
@@ -65,18 +67,18 @@ class UploadSlots:
                 left=0,
             )
         if self.senders.total() >= MOST_UPLOADS:
-            raise ProblemError("unavailable", "Many bundles are being sent; try again shortly.")
+            raise ProblemError("unavailable", "Try again shortly: many bundles are being sent.")
         self.senders[user_id] += 1
         try:
             yield
         finally:
             self.senders[user_id] -= 1
-            self.senders += Counter()  # drops those who send nothing
+            self.senders += Counter()  # drops people without an upload
 
 
 @dataclass(frozen=True, slots=True)
 class UploadPlan:
-    """What an upload is for; everything about it was checked."""
+    """The purpose of an upload, fully checked."""
 
     who: Viewer
     user_id: UserId
@@ -87,13 +89,13 @@ class UploadPlan:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedBody:
-    """The bytes as they arrived."""
+    """The received bytes."""
 
     file: IO[bytes]
     digest: str
     size_bytes: int
     filename: str | None = None
-    """As a form named the file; None for a body without a form."""
+    """File name in the form. None for a body without a form."""
 
     def chunks(self) -> Iterator[bytes]:
         self.file.seek(0)
@@ -104,8 +106,8 @@ class ReceivedBody:
 async def receive_bundle(
     request: Request, limit_bytes: int, content_digest: str | None
 ) -> ReceivedBody:
-    """The bundle in the request's body, which may be a form around it. Raises ProblemError when it
-    is empty, too large, too slow, or not what its Content-Digest says."""
+    """The bundle in the request's body, which may be inside a form. Raises ProblemError if it is
+    empty, too large, too slow, or differs from its Content-Digest."""
     expected = expected_sha256(content_digest)
     form = multipart.multipart_form_of(request.headers.get("content-type", ""))
     most_bytes = limit_bytes + (multipart.OVERHEAD_BYTES if form is not None else 0)
@@ -131,7 +133,7 @@ async def receive_bundle(
             form.close()
         if size == 0:
             raise ProblemError(
-                "invalid", "it is empty; send main.py or an archive of it.", where="body"
+                "invalid", "send main.py or an archive of it: the upload is empty.", where="body"
             )
         if expected is not None and expected != sent.digest():
             raise ProblemError("digest-mismatch")
@@ -140,11 +142,13 @@ async def receive_bundle(
         )
     except ClientDisconnect:
         file.close()
-        raise ProblemError("malformed", "The connection broke before all of it was here.") from None
+        raise ProblemError(
+            "malformed", "Send the bundle again: the connection broke before its end."
+        ) from None
     except TimeoutError:
         file.close()
         raise ProblemError(
-            "malformed", f"The body did not arrive within {RECEIVE_SECONDS:.0f} seconds."
+            "malformed", f"Send the body within {RECEIVE_SECONDS:.0f} seconds."
         ) from None
     except BaseException:
         file.close()
@@ -153,16 +157,20 @@ async def receive_bundle(
 
 def too_large_problem(limit_bytes: int) -> ProblemError:
     return ProblemError(
-        "too-large", f"A bundle has at most {limit_bytes} bytes here.", limit_bytes=limit_bytes
+        "too-large",
+        f"Send a smaller bundle: at most {limit_bytes} bytes are allowed here.",
+        limit_bytes=limit_bytes,
     )
 
 
 def expected_sha256(header: str | None) -> bytes | None:
-    """The digest a Content-Digest header names, None where it names none of this kind."""
+    """The SHA-256 in a Content-Digest header. None if it names none."""
     found = SHA256.search(header or "")
     if found is None:
         return None
     try:
         return base64.b64decode(found.group(1), validate=True)
     except binascii.Error:
-        raise ProblemError("invalid", "the value is not base64.", where="Content-Digest") from None
+        raise ProblemError(
+            "invalid", "write the digest in base64.", where="Content-Digest"
+        ) from None

@@ -1,1 +1,1 @@
-"""The scheduler: one leader runs every job of ``jobs`` in a loop."""
+"""The scheduler: one leader runs all jobs of ``jobs`` in a loop."""

@@ -1,4 +1,4 @@
-"""The scheduler process: ``python -m services.scheduler``. Run as many as you like; one leads."""
+"""The scheduler process: ``python -m services.scheduler``. Of several processes, one leads."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from workers.broker import send_wake_up
 
 
 def main() -> None:
-    """Lead until SIGTERM or SIGINT; then give the lead up and leave."""
+    """Leads until SIGTERM or SIGINT, then releases the lead."""
     settings = Settings()
     for name, value in (
         ("PECK_DATABASE_URL", settings.database_url),
         ("PECK_REDIS_URL", settings.redis_url),
     ):
         if not value:
-            sys.exit(f"{name} is not set; the scheduler cannot do without it")
+            sys.exit(f"set {name}: the scheduler needs it")
     stopping = threading.Event()
 
     def stop(signal_number: int, frame: FrameType | None) -> None:
-        # By another thread: this one may hold the event's own lock just now.
+        # In another thread, because this one may hold the event's lock.
         _thread.start_new_thread(stopping.set, ())
 
     signal.signal(signal.SIGTERM, stop)

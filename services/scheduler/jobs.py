@@ -1,7 +1,6 @@
-"""What the leader sees to, each a function of its own. Reads maintained columns, never history.
+"""The leader's jobs, one function each. They read current state, never history.
 
-Nothing here is needed for correctness twice: every job may run at any moment, again, or not at
-all for a while, and the rows stay right.
+Every job may run at any time, twice, or late. The data stays correct in each case.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ MONTHS_AHEAD = 2
 
 
 def all_jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
-    """All of them, in the order of a round: first what frees matches, then what hands them out."""
+    """All jobs in the order of a round: jobs that free matches come before jobs that send them
+    out."""
     wakes = WakeMessages(wake)
     chance = rng or SystemRandom()
     fields = SeasonCache()
@@ -57,14 +57,15 @@ def all_jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
 
 
 def reap_leases(conn: db.Connection) -> dict[str, int]:
-    """Leases that ran out go back to the queue, or are void when their attempts are used up."""
+    """Queues matches with expired leases again, or makes them void after their last attempt."""
     with conn.transaction():
         counts = lease.reap_lapsed_leases(conn)
     return {"requeued": counts.requeued, "voided": counts.voided}
 
 
 def expire_overdue(conn: db.Connection) -> dict[str, int]:
-    """Matches and pending entries past their deadline, and paused ones whose next try is due."""
+    """Expires matches and pending entries past their deadline. Starts due tries of paused
+    entries."""
     with conn.transaction():
         expired = matches.expire_queued(conn)
     with conn.transaction():
@@ -75,8 +76,8 @@ def expire_overdue(conn: db.Connection) -> dict[str, int]:
 
 
 def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:
-    """The next matches that hosts have judged again, before new ones take their place; acts that
-    are over end."""
+    """Queues the next matches of rejudgements before new matches take their place. Ends finished
+    rejudgements."""
     with conn.transaction():
         over = rejudgements.end_finished_rejudgements(conn)
     for each in over:
@@ -85,7 +86,7 @@ def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:
 
 
 class WakeMessages:
-    """Sends wake-up messages for matches that are due and for seasons that are to be rated."""
+    """Sends wake-up messages for due matches, and for seasons with results to rate."""
 
     def __init__(self, wake: Wake) -> None:
         self._wake = wake
@@ -93,7 +94,7 @@ class WakeMessages:
         self._rated_at: dict[SeasonId, float] = {}
 
     def play(self, conn: db.Connection) -> dict[str, int]:
-        """Send a message for each match that is due for one."""
+        """Sends a message for each match that is due for one."""
         if time.monotonic() < self._quiet_until:
             return {}
         with conn.transaction():
@@ -110,8 +111,8 @@ class WakeMessages:
         return {"woken": len(due)}
 
     def rate(self, conn: db.Connection) -> dict[str, int]:
-        """A wake-up message for the rater where results wait or a fit is due; again only when it
-        has had time to answer."""
+        """Sends the rater a message if results wait or a fit is due. Repeats it only after the
+        rater had time to answer."""
         now = time.monotonic()
         if now < self._quiet_until:
             return {}
@@ -135,8 +136,8 @@ class WakeMessages:
 
 
 def close_due_seasons(conn: db.Connection) -> dict[str, int]:
-    """Seasons whose dates have come are locked or finished; where all medals are sealed and the
-    season stops then, its date has come."""
+    """Locks or finishes seasons at their dates. A season may also end once all its medals are
+    sealed."""
     with conn.transaction():
         sealed = leagues_seasons.finish_sealed_seasons(conn)
         turned = [
@@ -151,8 +152,8 @@ def close_due_seasons(conn: db.Connection) -> dict[str, int]:
 
 
 def delete_old_rows(conn: db.Connection) -> dict[str, int]:
-    """Answers that nobody will repeat a request for, workers long gone, and most rows of old
-    official standings are dropped."""
+    """Deletes old idempotency answers, workers gone for long, and most rows of old official
+    standings."""
     with conn.transaction():
         answers = idempotency.delete_old_answers(conn)
     with conn.transaction():
@@ -167,20 +168,19 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
 
 
 def create_partitions(conn: db.Connection) -> dict[str, int]:
-    """Tables have a partition for the months ahead."""
+    """Creates the partitions of the coming months."""
     with conn.transaction():
         return {"partitions_made": len(migrate.ensure_partitions(conn, MONTHS_AHEAD))}
 
 
 class AlarmLog:
-    """Logs each alarm of a season once: it has finished nothing for longer than its cadence, or a
-    host is too slow for it."""
+    """Logs each alarm of a season once: no match finished in time, or a host is too slow."""
 
     def __init__(self) -> None:
         self._told: dict[SeasonId, str] = {}
 
     def look(self, conn: db.Connection) -> dict[str, int]:
-        """Alarms now; a log line when one appears, changes or goes."""
+        """Counts the present alarms. Logs each new, changed or ended alarm."""
         alarms = {alarm.season_id: alarm for alarm in season_health.season_alarms(conn)}
         for season, alarm in alarms.items():
             if self._told.get(season) != alarm.reason:

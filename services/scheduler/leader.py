@@ -1,8 +1,8 @@
-"""One leader at a time, by a session lock of Postgres; the loop that it runs.
+"""Elects one leader with a session lock of Postgres, and runs the leader's loop.
 
-The lock lives in the connection that does the work, so a leader that loses Postgres loses the lead
-with it, and none can do anything on a lead it no longer has. The same connection listens for
-notifications, so a round begins when there is work; without one it begins after a second.
+The connection that does the work also holds the lock. A leader that loses Postgres loses the lead
+too, so it cannot act without the lead. The connection also listens for notifications: a round
+begins with each one, or after a second without one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ladder.telemetry import log_event, traceback_text
 LEADER_LOCK = 0x7065636C
 CHANNELS = ("peck_work", "peck_finished", "peck_void")
 ROUND_SECONDS = 0.25
-"""Least time from the start of a round to the next."""
+"""Least seconds between the starts of two rounds."""
 IDLE_SECONDS = 1.0
-"""The same where no notification comes: leases run out and dates arrive without one."""
+"""Seconds between rounds without a notification: leases expire and dates pass without one."""
 FOLLOW_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """One thing the leader sees to: its name, how often, and the function.
+    """A job of the leader: its name, interval and function.
 
-    The function works in transactions of its own and returns what it counted, by name.
+    The function uses its own transactions and returns its counts by name.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Job:
 
 
 def lead(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
-    """Lead whenever the lead is free, until ``stopping``; outlives restarts of Postgres."""
+    """Leads whenever the lead is free, until ``stopping``. Survives restarts of Postgres."""
     backoff = 0.1
     while not stopping.is_set():
         try:
@@ -63,12 +63,13 @@ def lead(url: str, jobs: Sequence[Job], stopping: threading.Event) -> None:
 
 @contextmanager
 def _hold_leadership(url: str, stopping: threading.Event) -> Iterator[db.Connection]:
-    """A connection that holds the lead; waits for it. Without the lead when told to stop."""
+    """Yields a connection that holds the lead; waits for the lead. Yields one without it if
+    ``stopping`` is set."""
     conn = db.connect(url, autocommit=True)
     try:
         conn.execute("set statement_timeout = '20s'")
         conn.execute("set lock_timeout = '5s'")
-        # A leader whose machine is gone loses the lead within half a minute, not after hours.
+        # A leader whose machine fails loses the lead within half a minute, not after hours.
         conn.execute("set tcp_keepalives_idle = 10")
         conn.execute("set tcp_keepalives_interval = 5")
         conn.execute("set tcp_keepalives_count = 3")
@@ -82,7 +83,7 @@ def _hold_leadership(url: str, stopping: threading.Event) -> Iterator[db.Connect
             stopping.wait(FOLLOW_SECONDS)
         yield conn
     finally:
-        conn.close()  # gives up the lead
+        conn.close()  # releases the lead
 
 
 def _run_rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Event) -> None:
@@ -102,7 +103,8 @@ def _run_rounds(conn: db.Connection, jobs: Sequence[Job], stopping: threading.Ev
 
 
 def _wait_for_next_round(conn: db.Connection, started: float, stopping: threading.Event) -> None:
-    """Wait until another connection notifies, or for IDLE_SECONDS since the round started."""
+    """Waits for a notification of another connection, or for IDLE_SECONDS since the round's
+    start."""
     stopping.wait(max(0.0, started + ROUND_SECONDS - time.monotonic()))
     while not stopping.is_set() and time.monotonic() < started + IDLE_SECONDS:
         notes = list(conn.notifies(timeout=ROUND_SECONDS, stop_after=1))
@@ -111,7 +113,7 @@ def _wait_for_next_round(conn: db.Connection, started: float, stopping: threadin
 
 
 def _run_job(conn: db.Connection, job: Job, counted: dict[str, int]) -> bool:
-    """Run one job; one that fails is told and never takes the others' turn."""
+    """Runs one job. Logs a failure, which never stops the other jobs."""
     try:
         counted.update(job.run(conn))
         return True

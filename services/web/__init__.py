@@ -1,1 +1,1 @@
-"""The pages, made on the server. They call the same functions of ``ladder`` as the API."""
+"""The pages, rendered on the server. They call the same functions of ``ladder`` as the API."""

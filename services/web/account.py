@@ -1,4 +1,4 @@
-"""Signing in and out, and the page of the person who is signed in."""
+"""Sign-in, sign-out, and the visitor's own page."""
 
 from __future__ import annotations
 
@@ -19,28 +19,27 @@ from ladder.people.records import Team, Viewer
 from ladder.reports import feed
 from ladder.scrims import scrims
 from services.http.app_state import Db
-from services.web import session
+from services.web import formatting, session
 from services.web.pages import HEADERS, PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 NEWS_SHOWN: Final = 12
-WRONG: Final = "This token is mistyped, expired or revoked. Check that all of it was copied."
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """One of the person's agents with its newest entry."""
+    """One of the visitor's agents with its newest entry."""
 
     agent: Agent
     entry: Entry | None
     score: float | None
-    """None without an entry, and where a match has one seat."""
+    """None without an entry, or if a match has one seat."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitRow:
-    """What a team may still submit to a league today."""
+    """How much a team may still submit to a league today."""
 
     league: League
     team: Team
@@ -51,7 +50,7 @@ class LimitRow:
 def show_sign_in(
     request: Request, who: Visitor, onward: Annotated[str, Query(alias="next")] = "/me"
 ) -> Response:
-    """The form; who is signed in already is sent on."""
+    """Shows the form. A visitor who is signed in is redirected."""
     if who.user_id:
         return redirect(local_address(onward))
     return render(request, "sign_in.html", next=local_address(onward), wrong=None)
@@ -65,11 +64,17 @@ def sign_in(
     form_token: Annotated[str, Form(max_length=200)] = "",
     onward: Annotated[str, Form(alias="next", max_length=500)] = "/me",
 ) -> Response:
-    """Makes a session from a pasted token."""
+    """Creates a session from a pasted token."""
     session.check_form(request, form_token)
     text = token.strip()
     if users.viewer_of_token(conn, text) is None:
-        return render(request, "sign_in.html", status=422, next=local_address(onward), wrong=WRONG)
+        return render(
+            request,
+            "sign_in.html",
+            status=422,
+            next=local_address(onward),
+            wrong=formatting.LOGIN_FAILED,
+        )
     response = redirect(local_address(onward))
     session.set_cookie(
         request, response, session.SESSION, session.seal_token(request, text), session.LIFE_SECONDS
@@ -88,7 +93,7 @@ def sign_out(request: Request, form_token: Annotated[str, Form(max_length=200)] 
 
 @router.get("/me")
 def show_me(request: Request, conn: Db, who: Visitor) -> Response:
-    """Own agents, what happened to them, scrims, limits and tokens."""
+    """Shows the visitor's agents, feed, scrims, limits and tokens."""
     if who.user_id is None:
         return redirect("/sign-in?next=/me")
     teams = users.teams_of(conn, who.user_id)
@@ -119,7 +124,7 @@ def agent_rows(conn: Connection, who: Viewer, team: Team) -> list[AgentRow]:
 
 
 def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
-    """The team's limits in the open leagues it plays in."""
+    """The team's upload limits in its open leagues."""
     rows = []
     for league_id in agents.leagues_of_team(conn, team.id):
         league = leagues.get_league(conn, league_id)
@@ -134,7 +139,7 @@ def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
 
 
 def local_address(address: str) -> str:
-    """The address if it is a path of this site, else the person's page."""
+    """The address if it is a path of this site, else the visitor's own page."""
     plain = address.startswith("/") and not address.startswith(("//", "/\\"))
     return address if plain and address.isprintable() else "/me"
 

@@ -1,4 +1,4 @@
-"""The page of an agent: where it stands, how it got there, what was submitted."""
+"""The page of an agent: rank, rating, matches and submissions."""
 
 from __future__ import annotations
 
@@ -48,29 +48,29 @@ class SubmissionRow:
 
     entry: Entry
     season: str
-    """Its league's title, and its number from the second on."""
+    """Title of its league, with the season's number from the second season on."""
     score: float | None
-    """None where a match has one seat."""
+    """None if a match has one seat."""
     message: str
     place: validations.QueuePlace | None
     first_match_seconds: float | None
-    """For the owner of one that waits, where it can be told."""
+    """Shown to the owner of a waiting entry, if known."""
     url: str | None
-    """Where it answers; for its team alone."""
+    """Address of a remote agent, shown to its team alone."""
     may: bool
-    """Whether this session's token may resume it."""
+    """Whether this session's token may resume the entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchRow:
-    """A match as one agent played it."""
+    """A match from the view of one agent."""
 
     match: Match
     seat: Seat
     others: list[Seat]
     change: float | None
     charged_seconds: float | None
-    """What its moves cost; None where the replay is not open to the visitor."""
+    """Seconds charged for its moves. None if the visitor may not see the replay."""
 
 
 @router.get("/agents/{agent}")
@@ -83,7 +83,7 @@ def show_agent(
     entry: Annotated[str | None, Query(pattern=KEY)] = None,
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """Rating curve of its best entry, or of the one asked for; matches; submissions."""
+    """Shows rating curve, matches and submissions of the chosen entry, by default the best."""
     found = permissions.visible_agent(conn, who, agent)
     return agent_page(request, conn, app_state, who, found, entry=entry, before=before)
 
@@ -97,7 +97,7 @@ def declare(
     who: Visitor,
     given: forms.Sent,
 ) -> Response:
-    """Declares the entry that its team stands by, or none, as the API does."""
+    """Declares the entry that ranks its team, or none, as the API does."""
     found = permissions.visible_agent(conn, who, agent)
     auth.check_scopes(who, ["agents:write"])
     form = Form.of(given, {"season": "", "entry": ""})
@@ -128,7 +128,7 @@ def agent_page(
     remote: Form | None = None,
     unresumed: str | None = None,
 ) -> Response:
-    """The agent's page; with a form, or with a word on a try, what was refused and why."""
+    """The agent's page. Shows a refused form, or the reason why an entry was not resumed."""
     seen = entries_of(conn, who, found)
     chosen = choose_entry(seen, entry)
     season = leagues_seasons.get_season(conn, chosen.season_id) if chosen else None
@@ -165,7 +165,7 @@ def agent_page(
 
 @router.get("/agents/{agent}/submissions")
 def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) -> Response:
-    """The list alone, for the page that waits; tells it to load anew once nothing waits."""
+    """The list alone, for live updates. Asks the page to reload once nothing waits."""
     found = permissions.visible_agent(conn, who, agent)
     values = submission_rows(conn, who, found, entries_of(conn, who, found))
     if not values["waiting"]:
@@ -182,12 +182,12 @@ def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) 
 
 
 def entries_of(conn: Connection, who: Viewer, agent: Agent) -> list[Entry]:
-    """Those the visitor may know of, newest first."""
+    """The entries that the visitor may see, newest first."""
     return entries.list_entries(conn, viewer=who, agent_id=agent.id, limit=100)
 
 
 def choose_entry(seen: Sequence[Entry], asked: str | None) -> Entry | None:
-    """The entry asked for, else the best that plays, else the newest. Raises NotFound."""
+    """The chosen entry, else the best that plays, else the newest. Raises NotFound."""
     if asked is not None:
         for row in seen:
             if row.id == EntryId(asked):
@@ -221,7 +221,7 @@ def standing_context(
 def insights_of(
     conn: Connection, who: Viewer, entry: Entry | None, season: Season | None
 ) -> insights.Insights | None:
-    """What its games say to this visitor; None where the league is not theirs."""
+    """The entry's insights. None if the visitor may not see the league."""
     if entry is None or season is None:
         return None
     league = leagues.get_league(conn, season.league_id)

@@ -1,4 +1,4 @@
-"""The page that describes the API, made of its OpenAPI document."""
+"""The API reference page, built from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from services.web import formatting
 from services.web.pages import PageRoute, render
 from services.web.session import Visitor
 
@@ -22,7 +23,7 @@ class Value:
     name: str
     kind: str
     shape: str | None
-    """The shape its kind names, which has a place on the page."""
+    """Name of the object type, which has its own section of the page."""
     needed: bool
     text: str
 
@@ -38,16 +39,16 @@ class Operation:
     text: str
     access: str
     takes: list[tuple[str, Value]]
-    """Parameters, each with where it stands: path, query or header."""
+    """Parameters, each with its place: path, query or header."""
     body: Value | None
     answers: list[tuple[str, Value]]
-    """Statuses that are no errors."""
+    """Statuses of success."""
     problems: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An object that goes in or out, or the words that a value may be."""
+    """An object type, or an enumeration."""
 
     name: str
     text: str
@@ -57,7 +58,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """All of the document."""
+    """The whole reference."""
 
     version: str
     text: str
@@ -67,7 +68,7 @@ class Reference:
 
 @router.get("/docs")
 def show_reference(request: Request, who: Visitor) -> Response:
-    """Every operation and every shape; drawn up once in a process."""
+    """Shows all operations and object types. Built once in a process."""
     state = request.app.state
     if not hasattr(state, "reference"):
         state.reference = build_reference(request.app.openapi())
@@ -75,7 +76,7 @@ def show_reference(request: Request, who: Visitor) -> Response:
 
 
 def build_reference(document: Json) -> Reference:
-    """The document as the page shows it."""
+    """The reference of an OpenAPI document."""
     groups: dict[str, list[Operation]] = {}
     for path, methods in document["paths"].items():
         for method, found in methods.items():
@@ -89,7 +90,7 @@ def build_reference(document: Json) -> Reference:
 
 
 def describe_operation(method: str, path: str, found: Json) -> Operation:
-    """An operation as the page shows it."""
+    """An operation of the reference."""
     scopes = [scope for one in found.get("security", ()) for scope in one.get("token", ())]
     answers = {status: one for status, one in found["responses"].items() if status < "400"}
     return Operation(
@@ -116,15 +117,15 @@ def describe_operation(method: str, path: str, found: Json) -> Operation:
 
 
 def describe_access(found: Json, scopes: list[str]) -> str:
-    """Who may call it."""
+    """Who may call the operation."""
     if scopes:
-        return f"a token with {scopes[0]}"
+        return formatting.ACCESS_BY_SCOPE.format(scopes[0])
     security = found.get("security", [{}])
-    return "anybody" if {} in security else "any token"
+    return formatting.ACCESS_FOR_ALL if {} in security else formatting.ACCESS_FOR_KNOWN
 
 
 def body_content(described: Json | None) -> Value | None:
-    """What a body or an answer holds; None for nothing."""
+    """The content of a body or an answer. None without content."""
     for media_type, one in (described or {}).get("content", {}).items():
         text = (described or {}).get("description", "")
         if media_type == "application/json":
@@ -148,7 +149,7 @@ def describe_value(name: str, schema: Json, needed: bool, text: str | None) -> V
 
 
 def referenced_shapes(schema: Json) -> Iterator[str]:
-    """The shapes a schema names."""
+    """The object types that a schema names."""
     if "$ref" in schema:
         yield schema["$ref"].rsplit("/", 1)[-1]
     inner = [schema["items"]] if "items" in schema else []
@@ -157,7 +158,7 @@ def referenced_shapes(schema: Json) -> Iterator[str]:
 
 
 def type_text(schema: Json) -> str:
-    """What a value is, in a few words."""
+    """The type of a value in a few words."""
     if "$ref" in schema:
         return str(schema["$ref"].rsplit("/", 1)[-1])
     if "anyOf" in schema:
@@ -175,5 +176,5 @@ def type_text(schema: Json) -> str:
     if "maxLength" in schema:
         words.append(f"up to {schema['maxLength']} characters")
     if schema.get("default") not in (None, ""):
-        words.append(f"({schema['default']} when left out)")
+        words.append(f"(default: {schema['default']})")
     return " ".join(words)

@@ -1,4 +1,4 @@
-"""What a team stands by: the form on its agents' pages, for its own people."""
+"""The form that declares a team's entry, on the pages of its agents."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEntryForm:
-    """What may be declared, and what is."""
+    """The entries to choose from, and the present choice."""
 
     season: Season
     form: Form
     candidates: list[Entry]
     current: Entry | None
-    """None: by its best entry."""
+    """The declared entry. None: the best entry ranks the team."""
     is_open: bool
     may: bool
-    """Whether this session's token may declare."""
+    """Whether this session's token may declare an entry."""
 
 
 def declared_entry_form(
     conn: Connection, who: Viewer, agent: Agent, season: Season | None, form: Form | None = None
 ) -> DeclaredEntryForm | None:
-    """For the people of the agent's team; None for others, and where nothing can be declared."""
+    """The form for members of the agent's team. None for others, and if nothing can be declared."""
     if season is None or not permissions.may_see_private(who, agent.team_id):
         return None
     active = entries.list_entries(

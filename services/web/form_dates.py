@@ -1,4 +1,4 @@
-"""Dates of forms: a day and time as a browser writes it, in a zone chosen beside it."""
+"""Dates in forms: local date and time from a browser, and a time zone."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from ladder.errors import Invalid
+from services.web import formatting
 
 UTC_NAME: Final = "UTC"
 
 
 def parse_moment(text: str, zone: tzinfo) -> str:
-    """The moment, as the API reads it. What is none stays as it is: the API says what is wrong."""
+    """The moment in the API's format. Leaves an invalid text as it is, for the API to refuse."""
     try:
         told = datetime.fromisoformat(text)
     except ValueError:
@@ -26,12 +27,12 @@ def parse_zone(name: str) -> tzinfo:
     if name == UTC_NAME:
         return UTC
     if name not in time_zones():
-        raise Invalid("zone", "there is no such time zone; choose one of the list.")
+        raise Invalid("zone", formatting.UNKNOWN_ZONE)
     return ZoneInfo(name)
 
 
 @cache
 def time_zones() -> tuple[str, ...]:
-    """Places whose clocks a date may be told by."""
+    """Names of time zones to choose from."""
     known = (name for name in available_timezones() if "/" in name)
     return UTC_NAME, *sorted(name for name in known if not name.startswith(("Etc/", "US/")))

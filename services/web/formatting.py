@@ -1,4 +1,8 @@
-"""How values are written for people: numbers, times, places, states. Pure."""
+"""All texts of the site outside the templates, and the formats of numbers, times and states.
+
+A translator finds the texts of the pages in ``templates/`` and here. The words of the replay
+players are in ``static/``.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,32 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from games import GAMES
+from ladder.entries.records import Entry
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
+from ladder.matches.records import Match
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.standings.standings import BoardRow
 
+LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
+STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
+FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
+ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
+FIELD_MISSING: Final = "Fill in this field."
+FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
+CHOOSE_ONE: Final = "Choose one"
+CHOOSE_SEASON: Final = "choose the season to enter"
+UNKNOWN_ZONE: Final = "choose a time zone from the list."
+UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
+UNKNOWN_PROBLEM: Final = "There is no such type of problem."
+REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
+REPLAY_GONE: Final = "This replay can no longer be shown: {}."
+ACCESS_BY_SCOPE: Final = "a token with {}"
+ACCESS_FOR_KNOWN: Final = "any token"
+ACCESS_FOR_ALL: Final = "anybody"
 FIELDS: Final = {
-    "slug": "name in addresses",
+    "slug": "short name",
     "url": "address",
     "kind": "who earns a medal",
     "zone": "time zone",
@@ -30,7 +52,7 @@ FIELDS: Final = {
     "since": "finished from",
     "until": "finished before",
 }
-"""Fields of forms that a page calls otherwise than the API does."""
+"""Labels of form fields whose name in the API differs."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 STATE_CHIPS: Final = {
     "open": ("good", "open"),
@@ -61,12 +83,12 @@ STATE_CHIPS: Final = {
 
 
 def score_text(value: float) -> str:
-    """A score or a rating: whole points, as the board shows them."""
+    """A score or a rating in whole points."""
     return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")
 
 
 def change_text(value: float) -> Markup:
-    """A rating change with its sign and a colour that repeats what the sign says."""
+    """A rating change with its sign and colour."""
     rounded = round(value)
     if rounded == 0:
         return Markup('<span class="num muted">±0</span>')
@@ -75,10 +97,10 @@ def change_text(value: float) -> Markup:
 
 
 def seconds_text(value: float | None) -> str:
-    """A duration in seconds, in the unit that suits it."""
+    """A duration in seconds, in a suitable unit."""
     if value is None:
         return "–"
-    if value < 0:  # a bank that is overdrawn
+    if value < 0:  # an overdrawn bank
         return f"−{seconds_text(-value)}"
     if 0 < value < 0.0001:
         return "<0.1 ms"
@@ -103,7 +125,7 @@ def size_text(value: int) -> str:
 
 
 def ago_text(moment: datetime, now: datetime | None = None) -> str:
-    """How long ago, in one unit. static/times.js says the same in the browser."""
+    """How long ago, in one unit. static/times.js does the same in the browser."""
     passed = ((now or datetime.now(UTC)) - moment).total_seconds()
     for unit, length in UNITS:
         if passed >= length:
@@ -117,7 +139,7 @@ def date_text(moment: datetime) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """With a large letter at its beginning."""
+    """The text with a capital letter at its start."""
     return text[:1].upper() + text[1:]
 
 
@@ -127,7 +149,7 @@ def day_text(moment: datetime) -> str:
 
 
 def since_text(moment: datetime | None, empty: str = "never") -> Markup:
-    """A <time> with the relative time shown and the absolute one as its title."""
+    """A <time> with the relative time as text and the absolute one as title."""
     if moment is None:
         return Markup('<span class="muted">{}</span>').format(empty)
     return Markup('<time data-ago datetime="{}" title="{}">{}</time>').format(
@@ -138,25 +160,25 @@ def since_text(moment: datetime | None, empty: str = "never") -> Markup:
 
 
 def state_chip(state: Any) -> Markup:
-    """A state as a small label; the colour repeats what the word says."""
+    """A state as a small label with its colour."""
     kind, word = STATE_CHIPS.get(str(state), ("", str(state)))
     return Markup('<span class="chip {}">{}</span>').format(kind, word)
 
 
 def rank_interval(place: OfficialPlace) -> str:
-    """The interval of a rank: ``3–7``, or the one number that is left."""
+    """The interval of a rank: ``3–7``, or one number if both ends are equal."""
     if place.rank_low == place.rank_high:
         return str(place.rank_low)
     return f"{place.rank_low}\N{EN DASH}{place.rank_high}"
 
 
 def estimate_text(one: Estimate) -> str:
-    """The value of a measure: a share in percent, a mean with one digit."""
+    """The value of a measure: a share in percent, or a mean with one digit."""
     return "–" if one.value is None else _measure_number(one, one.value)
 
 
 def interval_text(one: Estimate) -> str:
-    """Its 95 % interval: ``96.1–99.2``; nothing where there is none."""
+    """The 95 % interval of a measure: ``96.1–99.2``. Empty without an interval."""
     if one.low is None or one.high is None:
         return ""
     return f"{_measure_number(one, one.low)}\N{EN DASH}{_measure_number(one, one.high)}"
@@ -168,14 +190,14 @@ def _measure_number(one: Estimate, value: float) -> str:
 
 
 def percent_text(chance: float) -> str:
-    """A probability; never one that nobody can know."""
+    """A probability in percent, never shown as 0 % or 100 %."""
     if chance > 0.99:
         return ">99%"
     return "<1%" if chance < 0.01 else f"{chance:.0%}"
 
 
 def medal_rules_text(rules: MedalRules) -> str:
-    """Who earns a medal, and who shares it."""
+    """The medal rules of a season, and the rule for equal scores."""
     if rules.kind is not MedalRuleKind.LINES:
         return f"{_rank_range(rules)} Equal scores share a place and count as one team."
     gold, silver, bronze = (
@@ -196,20 +218,20 @@ def _rank_range(rules: MedalRules) -> str:
 
 
 def medal_odds_text(row: BoardRow) -> str:
-    """What stands behind a medal, in one sentence."""
+    """The tooltip of a medal: its state and probability."""
     if row.estimates:
         return (
             "Awarded by the final ranks"
             if row.status is MedalStatus.AWARDED
-            else "As it stands now"
+            else "By the present ranks"
         )
     if row.chance is None:
-        return "Likely: no fit has seen the team yet"
+        return "Likely; the probability follows with the next official standing"
     odds = (
         f"the team deserves {row.medal} or better with a probability of {percent_text(row.chance)}"
     )
     if row.status is MedalStatus.SEALED:
-        return f"Sealed: no game changes it any more; {odds} now"
+        return f"Sealed: no later game changes this medal; {odds} now"
     kept = f"; {row.sealed} is sealed" if row.sealed else ""
     if row.status is MedalStatus.AWARDED:
         return f"Awarded at the end, not sealed: {odds}{kept}"
@@ -221,8 +243,41 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def match_title(match: Match) -> str:
+    """The title of a match's page."""
+    return f"Match {match.episodes[0].number}" if match.episodes else "Match"
+
+
+def episode_format(is_kaggle: bool) -> str:
+    """The name of a downloaded episode's format."""
+    return "Kaggle JSON" if is_kaggle else "frames JSON"
+
+
+def team_option(entry: Entry) -> str:
+    """A team in the list of names to disqualify."""
+    return f"team {entry.team_name}"
+
+
+def agent_option(entry: Entry) -> str:
+    """An agent in the list of names to disqualify."""
+    return f"agent {entry.agent_name} of {entry.team_name}"
+
+
+def entry_option(entry: Entry) -> str:
+    """An entry in the list of names to disqualify."""
+    return f"submission {entry.submission_number} of {entry.agent_name}"
+
+
+def curve_label(matches: int, first: float, last: float, margin: float) -> str:
+    """The description of a rating curve for screen readers. All but ``matches`` in points."""
+    return (
+        f"Rating over {plural(matches, 'match', 'matches')}: from {score_text(first)} to "
+        f"{score_text(last)}, now plus or minus {score_text(margin)}."
+    )
+
+
 def seat_mark(seat: int) -> Markup:
-    """The seat's colour and stripe, as its goose bears them in the player."""
+    """The seat's colour and stripe, as in the player."""
     return Markup(
         '<svg class="seat-mark seat-{}" viewBox="0 0 32 16" aria-hidden="true">'
         '<rect width="32" height="16" rx="8"/><path d="M7 8H25"/></svg>'
@@ -235,7 +290,7 @@ def game_title(name: str) -> str:
 
 
 def prose_html(text: str) -> Markup:
-    """Paragraphs, with what stands between backticks as code."""
+    """Paragraphs of HTML; text between backticks becomes code."""
     paragraphs = []
     for paragraph in text.split("\n\n"):
         parts = [
@@ -247,23 +302,23 @@ def prose_html(text: str) -> Markup:
 
 
 def address(text: str) -> str:
-    """A path segment."""
+    """The text as a segment of a path."""
     return quote(text, safe="")
 
 
 def field_id(name: str) -> str:
-    """The id of a form's field."""
+    """The HTML id of a form's field."""
     return name.replace(".", "-")
 
 
 def field_word(name: str) -> str:
-    """A form's field in a sentence."""
+    """The label of a form's field inside a sentence."""
     word = name.rpartition(".")[2]
     return FIELDS.get(word, word.replace("_", " "))
 
 
 def word_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
-    """Options that are called what they are."""
+    """Options whose label equals their value."""
     return [(word, word) for word in words]
 
 

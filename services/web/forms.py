@@ -1,7 +1,7 @@
-"""Forms that stand for a request of the API: their fields bear the names of its places.
+"""Forms that send a request of the API: each field has the name of its place in the request.
 
-``season.clock.act_seconds`` on a page is ``body.season.clock.act_seconds`` of the API. What
-is typed goes through the API's own models and functions; what those refuse comes back to its field.
+The field ``season.clock.act_seconds`` is ``body.season.clock.act_seconds`` of the API. The API's
+own models and functions read the values. The page shows each error beside its field.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ladder.field_types import KEY
 from ladder.people.records import Viewer
 from services.http.idempotency import IdempotentRequest
 from services.http.problems import ProblemError
-from services.web import session
+from services.web import formatting, session
 
 MOST_FIELDS: Final = 200
 
 
 async def sent_form(request: Request) -> FormData:
-    """What the browser sent. Raises ProblemError for a form that none of our pages made."""
+    """The form that the browser sent. Raises ProblemError if it is not from one of our pages."""
     given = await request.form(max_files=0, max_fields=MOST_FIELDS)
     session.check_form(request, str(given.get("form_token", "")))
     return given
@@ -40,24 +40,24 @@ Sent = Annotated[FormData, Depends(sent_form)]
 
 
 class DoneAct(BaseModel):
-    """What is kept of an act, so that it is not done twice."""
+    """The stored result of an act, so that it is not done twice."""
 
 
 @dataclass
 class Form:
-    """What stands in the fields of a form, and what is wrong with it, by field."""
+    """Values of a form's fields, and the error of each field."""
 
     values: dict[str, str]
     lists: dict[str, list[str]] = field(default_factory=dict)
-    """Of boxes that share a name: those that are ticked."""
+    """Ticked values of boxes that share a name."""
     wrong: dict[str, str] = field(default_factory=dict)
-    """By field; what belongs to none stands under the empty name."""
+    """Error messages by field. Errors without a field have the empty name."""
     key: str = field(default_factory=lambda: secrets.token_urlsafe(18))
-    """Drawn with the page: a form that is sent twice acts once."""
+    """Random key of the page: a form that is sent twice acts once."""
 
     @classmethod
     def of(cls, given: FormData, defaults: Mapping[str, str], lists: Iterable[str] = ()) -> Self:
-        """The sent values of the fields in ``defaults``; others are not read."""
+        """Reads the fields in ``defaults`` and ignores others."""
         values = {name: str(given.get(name, "")).strip() for name in defaults}
         ticked = {name: [str(each) for each in given.getlist(name)] for name in lists}
         made = cls(values, ticked)
@@ -65,7 +65,8 @@ class Form:
         return made
 
     def once(self, request: Request, conn: Connection, who: Viewer) -> IdempotentRequest:
-        """Acts once for this page and these values; other values are another act."""
+        """The request that acts once for this page and these values. Other values are another
+        request."""
         told = json.dumps([self.values, self.lists], sort_keys=True)
         digest = hashlib.sha256(told.encode()).hexdigest()
         key = hashlib.sha256(f"{self.key} {digest}".encode()).hexdigest()
@@ -74,7 +75,7 @@ class Form:
     def act(
         self, request: Request, conn: Connection, who: Viewer, act: Callable[[], object]
     ) -> None:
-        """Acts in a transaction of its own, and once for this page and these values."""
+        """Acts once for this page and these values, in a transaction of its own."""
 
         def create() -> DoneAct:
             act()
@@ -84,7 +85,7 @@ class Form:
             self.once(request, conn, who).run(create)
 
     def refuse(self, error: ValidationError | ProblemError | LadderError) -> None:
-        """Puts what was refused beside its field."""
+        """Stores each error beside its field."""
         if isinstance(error, ValidationError):
             for item in error.errors():
                 place = ".".join(str(part) for part in item["loc"])
@@ -102,7 +103,8 @@ class Form:
         self.wrong.setdefault(name, message[:1].upper() + message[1:])
 
     def _name(self, place: str) -> str:
-        """The field of this place; a choice's own name may stand in it (``medals.lines.gold``)."""
+        """The field of this place. A union's tag may be part of the place
+        (``medals.lines.gold``)."""
         known = [*self.values, *self.lists]
         start, _, last = place.rpartition(".")
         for name in (place, f"{start.rpartition('.')[0]}.{last}", f"{place}.kind", start):
@@ -112,16 +114,16 @@ class Form:
 
 
 def field_message(kind: str, message: str) -> str:
-    """Pydantic's sentence, or ours where it shows what only programmers read."""
+    """The message of a field's error: Pydantic's, or ours if Pydantic's is for programmers."""
     if kind == "missing":
-        return "This is needed."
+        return formatting.FIELD_MISSING
     if kind == "string_pattern_mismatch":
-        return "It has characters that cannot stand here."
+        return formatting.FIELD_CHARACTERS
     return message.removeprefix("Value error, ")
 
 
 def parse_key(given: FormData, name: str) -> str:
-    """An id or slug that a page put there; empty, which is nobody's, where it can be none."""
+    """An id or slug from a hidden field. Empty if it cannot be one; no thing has the empty id."""
     text = str(given.get(name, ""))
     return text if re.fullmatch(KEY, text) else ""
 

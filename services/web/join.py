@@ -1,4 +1,4 @@
-"""Joining a league by its invitation code: the code, then the terms, then the league."""
+"""Pages to join a league: enter the code, read the terms, join."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Field = Annotated[str, Form(max_length=200)]
 
 @router.get("/join")
 def show_form(request: Request, who: Visitor) -> Response:
-    """The form for the code; who is not signed in does that first."""
+    """Shows the form for the code. An anonymous visitor signs in first."""
     if who.user_id is None:
         return redirect("/sign-in?next=/join")
     return render(request, "join.html", wrong=None, league=None)
@@ -30,7 +30,7 @@ def show_form(request: Request, who: Visitor) -> Response:
 def read_code(
     request: Request, conn: Db, who: Visitor, code: Field = "", form_token: Field = ""
 ) -> Response:
-    """What the code admits to, with the terms to agree to."""
+    """Shows the league, role and terms of a code."""
     session.check_form(request, form_token)
     if who.user_id is None:
         return redirect("/sign-in?next=/join")
@@ -60,7 +60,7 @@ def join_league(
     digest: Field = "",
     form_token: Field = "",
 ) -> Response:
-    """Makes the visitor a member and shows the league."""
+    """Makes the visitor a member and redirects to the league."""
     session.check_form(request, form_token)
     if who.user_id is None:
         return redirect("/sign-in?next=/join")

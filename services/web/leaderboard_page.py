@@ -1,4 +1,4 @@
-"""One page of a leaderboard, with what the table needs to be drawn."""
+"""One page of a leaderboard, with the numbers that the table needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE_ROWS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """Rows of one page; ``low`` and ``high`` span the likely ranges drawn on it."""
+    """Rows of one page. ``low`` and ``high`` are the ends of the range that the whiskers cover."""
 
     rows: tuple[BoardRow, ...]
     page: int
@@ -32,14 +32,14 @@ class BoardPage:
     accepted_no: int
     fitted: OfficialVersion | None
     medals: list[tuple[str, int]]
-    """Teams with each medal on the whole board, best kind first."""
+    """Number of teams with each medal on the whole leaderboard, best medal first."""
     sealed: int
-    """Medals that no game changes any more."""
+    """Number of sealed medals."""
     terms: MedalTerms
 
 
 def read_board(app_state: State, conn: Connection, season: Season) -> Board:
-    """The season's board, from memory while its revision stands."""
+    """The season's leaderboard, from memory until its revision changes."""
     return app_state.boards.board(
         season.id, season.revision, lambda: leaderboard.read_board(conn, season.id)
     )

@@ -1,4 +1,4 @@
-"""Pages of leagues: the list, and a league's leaderboard with its live parts."""
+"""Pages of leagues: the list, and a league's leaderboard with live updates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RECENT = 8
 
 @dataclass(frozen=True, slots=True)
 class LeagueCard:
-    """What the list tells of one league."""
+    """What the list shows of one league."""
 
     league: League
     teams: int
@@ -53,7 +53,7 @@ def show_leagues(
     who: Visitor,
     after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """The leagues the visitor may see."""
+    """Shows the leagues that the visitor may see."""
     rows = leagues.list_leagues(conn, who, LeagueId(after) if after else None, LEAGUES_SHOWN)
     cards = []
     for league in rows:
@@ -84,7 +84,7 @@ def show_league(
     page: Number = 1,
     season: SeasonNumber = None,
 ) -> Response:
-    """The leaderboard, recent matches and how to join."""
+    """Shows the leaderboard, recent matches and how to join."""
     found = permissions.visible_league(conn, who, league)
     every = seasons.list_seasons(conn, found.id)
     chosen = pick_season(conn, found, season)
@@ -127,7 +127,7 @@ def show_board(
     season: SeasonNumber = None,
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
-    """The table alone, for the page that renews itself."""
+    """The table alone, for live updates."""
     found = permissions.visible_league(conn, who, league)
     chosen = require_season(pick_season(conn, found, season))
     tag = board_etag(chosen, who, page)
@@ -147,7 +147,7 @@ def show_recent(
     season: SeasonNumber = None,
     if_none_match: etags.IfNoneMatch = None,
 ) -> Response:
-    """The recent matches alone, for the page that renews itself."""
+    """The recent matches alone, for live updates."""
     found = permissions.visible_league(conn, who, league)
     chosen = require_season(pick_season(conn, found, season))
     tag = board_etag(chosen, who, page)
@@ -183,6 +183,6 @@ def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match
 
 
 def board_etag(season: Season, who: Viewer, page: int) -> str:
-    """Changes with the season's revision; differs by reader, whose own rows are marked."""
+    """Changes with the season's revision. Differs by visitor, because own rows are marked."""
     reader = hashlib.sha256(",".join(sorted(who.team_ids)).encode()).hexdigest()[:8]
     return f'W/"{season.id}.{season.revision}.{page}.{reader}"'

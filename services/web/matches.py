@@ -1,4 +1,4 @@
-"""The page of a match: result, replay player, downloads; and the log of a seat for its owner."""
+"""The page of a match with result, player and downloads; and a seat's log for its owner."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
+from services.web import formatting
 from services.web.pages import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
 
@@ -32,7 +33,7 @@ OVER = (MatchState.FINISHED, MatchState.VOID)
 
 @dataclass(frozen=True, slots=True)
 class SeatRow:
-    """A seat as this visitor may see it."""
+    """A seat, as far as this visitor may see it."""
 
     seat: Seat
     owner: bool
@@ -51,7 +52,7 @@ def show_match(
     who: Visitor,
     episode: Position = 0,
 ) -> Response:
-    """Result, player and downloads."""
+    """Shows result, player and downloads."""
     found = permissions.visible_match(conn, who, match)
     season = seasons.get_season(conn, found.season_id)
     position = min(episode, max(0, len(found.episodes) - 1))
@@ -67,11 +68,11 @@ def show_match(
         request,
         "match.html",
         match=found,
-        title=f"Match {found.episodes[0].number}" if found.episodes else "Match",
+        title=formatting.match_title(found),
         league=leagues.get_league(conn, found.league_id),
         seats=rows,
         replay=is_open and is_kept,
-        form="Kaggle JSON" if found.game in kaggle.GAME_NAMES else "frames JSON",
+        form=formatting.episode_format(found.game in kaggle.GAME_NAMES),
         is_open=is_open,
         void_reason=permissions.void_reason(who, found),
         position=position,
@@ -82,7 +83,7 @@ def show_match(
 
 @router.get("/matches/{match}/state")
 def show_state(request: Request, match: MatchKey, conn: Db, who: Visitor) -> Response:
-    """The state alone, for the page that waits; tells it to load anew once the match is over."""
+    """The state alone, for live updates. Asks the page to reload once the match is over."""
     found = permissions.visible_match(conn, who, match)
     if found.state in OVER:
         return Response(status_code=205)
@@ -101,10 +102,10 @@ def send_episode(
     if_none_match: etags.IfNoneMatch = None,
     accept_encoding: Annotated[str, Header()] = "",
 ) -> Response:
-    """The episode for the player and to keep: as Kaggle writes it, or as frames of its game.
+    """Sends the episode for player and download: in Kaggle's format, or as frames of its game.
 
-    A replay never changes; who may see it does, so browsers ask each time and are told that theirs
-    is the one. Its tag holds the rules, too: frames are what they make of it.
+    A replay never changes, but its readers do. So browsers ask each time and get 304. The tag
+    includes the rules, because the rules compute the frames.
     """
     found, one = replay_of(app_state, conn, who, match, position)
     is_kaggle = found.game in kaggle.GAME_NAMES
@@ -137,18 +138,18 @@ def send_episode(
 
 
 def frames_json(record: episodes.Episode) -> Any:
-    """What its game makes of it; not found where the rules are gone, or are others now."""
+    """The frames of the game. 404 if the rules are missing or have changed."""
     try:
         return frames.frames_json(record)
     except GameError as error:
-        raise ProblemError("not-found", f"This replay cannot be shown any more: {error}.") from None
+        raise ProblemError("not-found", formatting.REPLAY_GONE.format(error)) from None
 
 
 @router.get("/matches/{match}/replay")
 def send_replay(
     match: MatchKey, conn: Db, app_state: AppState, who: Visitor, position: Position = 0
 ) -> Response:
-    """Our own replay, as it is stored."""
+    """Sends the stored replay in our own format."""
     _, one = replay_of(app_state, conn, who, match, position)
     name = f'attachment; filename="episode-{one.number}.peck.json.gz"'
     return Response(
@@ -168,7 +169,7 @@ def show_log(
     who: Visitor,
     download: bool = False,
 ) -> Response:
-    """What an agent printed, move by move. To anybody but its owner there is no such page."""
+    """Shows an agent's output for each move. 404 for everybody but its owner."""
     found = permissions.visible_match(conn, who, match)
     one = next((row for row in found.seats if row.seat == seat), None)
     if one is None or one.log_digest is None or not permissions.may_see_private(who, one.team_id):
@@ -198,7 +199,7 @@ def replay_of(
     """The match and its episode at this position, if the visitor may see its replay."""
     match = permissions.visible_match(conn, who, key)
     if not permissions.visible_replay_filter(conn, who)(match):
-        raise ProblemError("forbidden", "This league does not show you this replay (yet).")
+        raise ProblemError("forbidden", formatting.REPLAY_HIDDEN)
     one = next((row for row in match.episodes if row.position == position), None)
     if one is None or not app_state.blobs.exists(one.replay_digest):
         raise NotFound.of("replay")

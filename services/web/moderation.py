@@ -1,4 +1,4 @@
-"""A host's page of repair: who is out, what is judged again, and the log of all such acts."""
+"""The moderation page for hosts: disqualifications, rejudgements, and the audit log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
 from services.http.problems import ProblemError
-from services.web import form_dates, forms
+from services.web import form_dates, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.leagues import SeasonNumber, pick_season, require_season
@@ -54,7 +54,7 @@ REFUSED: Final = (ValidationError, ProblemError, LadderError)
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """A line of the log; of a rejudgement, how far it is."""
+    """A line of the audit log, with the progress of a rejudgement."""
 
     audit: AuditEntry
     rejudgement: rejudgements.Rejudgement | None
@@ -70,7 +70,7 @@ def show_moderation(
     subject: Annotated[str, Query(max_length=64)] = "",
     after: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """The forms and the log, for hosts."""
+    """Shows the forms and the log to hosts."""
     found = permissions.hosted_league(conn, who, league)
     chosen = require_season(pick_season(conn, found, season))
     verdict = Form({**VERDICT, "subject": subject})
@@ -81,13 +81,13 @@ def show_moderation(
 def post_act(
     request: Request, league: LeagueKey, act: str, conn: Db, who: Visitor, given: forms.Sent
 ) -> Response:
-    """What the button says, as the API does it; then the page with the log. What finishes after a
-    preview is no part of what is agreed to."""
+    """Acts as the API does, then shows the page with the log. Matches that finish after a preview
+    are not part of it."""
     found = permissions.hosted_league(conn, who, league)
     auth.check_scopes(who, SCOPES)
     season = permissions.visible_season(conn, who, forms.parse_key(given, "season"))
     if season.league_id != found.id:
-        raise ProblemError("invalid", "This form is of another league. Load the page again.")
+        raise ProblemError("invalid", formatting.FORM_OF_OTHER_LEAGUE)
     if act in ("disqualify", "reinstate"):
         form = Form.of(given, VERDICT)
         done = change_disqualification(request, conn, who, season, form, act)
@@ -118,7 +118,7 @@ def post_act(
 def change_disqualification(
     request: Request, conn: Db, who: Viewer, season: Season, form: Form, act: str
 ) -> bool:
-    """Disqualifies or reinstates; False when it was refused, and the form says why."""
+    """Disqualifies or reinstates. False if it was refused; the form then has the error."""
     do_it = disqualifications.disqualify if act == "disqualify" else disqualifications.reinstate
     try:
         body = DisqualificationRequest.model_validate(
@@ -138,7 +138,8 @@ def change_disqualification(
 def preview_rejudgement(
     conn: Db, who: Viewer, season: Season, form: Form
 ) -> rejudgements.RejudgementPreview | None:
-    """What the question fits; None when it was refused, and the form says why."""
+    """The matches that would be judged again. None if it was refused; the form then has the
+    error."""
     try:
         body = PreviewRequest.model_validate({"predicate": predicate_of_form(form)})
         return rejudgements.preview_rejudgement(conn, season.id, body.predicate.meant())
@@ -148,7 +149,7 @@ def preview_rejudgement(
 
 
 def start_rejudgement(request: Request, conn: Db, who: Viewer, season: Season, form: Form) -> bool:
-    """Has them judged again; False when it was refused, and the form says why."""
+    """Starts the rejudgement. False if it was refused; the form then has the error."""
     try:
         body = NewRejudgement.model_validate(
             {"predicate": predicate_of_form(form), "reason": form.values["reason"]}
@@ -168,7 +169,7 @@ def start_rejudgement(request: Request, conn: Db, who: Viewer, season: Season, f
 
 
 def predicate_of_form(form: Form) -> dict[str, Any]:
-    """The predicate; what is left empty is left out. Raises ProblemError."""
+    """The predicate of the form, without empty fields. Raises ProblemError."""
     zone = form_dates.parse_zone(form.values["zone"] or form_dates.UTC_NAME)
     found = {
         name.removeprefix("predicate."): form.values[name]
@@ -192,7 +193,7 @@ def render_page(
     question: Form | None = None,
     after: str | None = None,
 ) -> Response:
-    """The page; a form that was refused says so."""
+    """The page, with the errors of a refused form."""
     rows = audit_log.list_audits(conn, league.id, after=after, limit=ACTS_SHOWN)
     return render(
         request,
@@ -213,17 +214,17 @@ def render_page(
 
 
 def names_in_season(conn: Connection, season: Season) -> dict[str, str]:
-    """Ids of the newest entries, their agents and teams, each with what people call it."""
+    """Names of the newest entries, their agents and teams, by id."""
     found: dict[str, str] = {}
     for row in entries.list_entries(conn, season_id=season.id, limit=NAMES_SHOWN):
-        found.setdefault(row.team_id, f"team {row.team_name}")
-        found.setdefault(row.agent_id, f"agent {row.agent_name} of {row.team_name}")
-        found[row.id] = f"submission {row.submission_number} of {row.agent_name}"
+        found.setdefault(row.team_id, formatting.team_option(row))
+        found.setdefault(row.agent_id, formatting.agent_option(row))
+        found[row.id] = formatting.entry_option(row)
     return found
 
 
 def rejudgement_progress(conn: Connection, audit: AuditEntry) -> rejudgements.Rejudgement | None:
-    """How far the rejudgement is that this line is about."""
+    """The progress of the rejudgement in this line of the log."""
     if audit.act != "rejudge":
         return None
     return rejudgements.get_rejudgement(conn, RejudgementId(audit.subject))

@@ -1,4 +1,4 @@
-"""Making a league from a form: the same request as ``POST /v1/leagues``, by hand."""
+"""The form that creates a league: the same request as ``POST /v1/leagues``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ladder.people.records import Viewer
 from services.http import auth
 from services.http.app_state import AppState, Db
 from services.http.problems import ProblemError
-from services.web import form_dates, forms
+from services.web import form_dates, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.pages import PageRoute, render
@@ -39,7 +39,7 @@ NUMBERS: Final = ("daily_limit", "active_limit", "max_bundle_bytes", "medal_conf
 def show_form(
     request: Request, who: Visitor, game: Annotated[str, Query(max_length=60)] = ""
 ) -> Response:
-    """The form with the defaults of a game; who is not signed in does that first."""
+    """Shows the form with the defaults of a game. An anonymous visitor signs in first."""
     if who.user_id is None:
         return redirect(f"/sign-in?next={ADDRESS}")
     chosen = GAMES.get(game) or next(iter(GAMES.values()))
@@ -50,13 +50,13 @@ def show_form(
 def create_league(
     request: Request, conn: Db, app_state: AppState, who: Visitor, given: forms.Sent
 ) -> Response:
-    """Makes the league with its first season and shows it; else the form with what is wrong."""
+    """Creates the league with its first season and shows it, or the form with its errors."""
     if who.user_id is None:
         return redirect(f"/sign-in?next={ADDRESS}")
     auth.check_scopes(who, SCOPES)
     game = GAMES.get(str(given.get("game", "")))
     if game is None:
-        raise ProblemError("invalid", "There is no such game. Load the page again.")
+        raise ProblemError("invalid", formatting.UNKNOWN_GAME)
     form = Form.of(given, default_values(game), ["anchors"])
     try:
         body = NewLeague.model_validate(request_of_form(form, game))
@@ -87,7 +87,7 @@ def render_form(
 
 
 def default_values(game: Game[Any]) -> dict[str, str]:
-    """Every field as it stands at first: the defaults of the API and of the game."""
+    """Initial value of every field: the defaults of the API and of the game."""
     season = NewSeason().model_dump()
     clock = Clock.model_validate(dict(game.clock)).model_dump()
     set_by_clock = clock_fields(game)
@@ -115,7 +115,7 @@ def default_values(game: Game[Any]) -> dict[str, str]:
 
 
 def field_text(value: object) -> str:
-    """A default as it stands in a field: nothing for none, whole numbers without a point."""
+    """A default as text of a field: empty for None, whole numbers without a decimal point."""
     if value is None:
         return ""
     if isinstance(value, float) and value == int(value):
@@ -124,7 +124,7 @@ def field_text(value: object) -> str:
 
 
 def request_of_form(form: Form, game: Game[Any]) -> dict[str, Any]:
-    """The request that the form stands for; what is left empty is left out. Raises ProblemError."""
+    """The API request of the form, without empty fields. Raises ProblemError."""
     values: dict[str, Any] = {name: value for name, value in form.values.items() if value}
     zone = form_dates.parse_zone(values.pop("zone", form_dates.UTC_NAME))
     for name in list(values):
@@ -141,7 +141,7 @@ def request_of_form(form: Form, game: Game[Any]) -> dict[str, Any]:
 
 
 def parse_value(text: str) -> object:
-    """A number or a word of a configuration."""
+    """A number or a word of a game's configuration."""
     try:
         return json.loads(text, parse_constant=str)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""Making pages: the templates, the headers every page has, and errors as pages.
+"""Rendering of pages: templates, headers of every page, and error pages.
 
-Nothing on a page runs that we did not write: scripts and styles come from our own files only.
+Pages run only our own scripts and styles; the Content-Security-Policy forbids others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(FOLDER / "templates"),
-    autoescape=True,  # whatever the file's name: what agents and people wrote is always text
+    autoescape=True,  # for all file names: texts of agents and people are never HTML
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -52,12 +52,12 @@ templates.filters.update(formatting.FILTERS)
 def render(
     request: Request, template: str, *, status: int = 200, etag: str | None = None, **values: Any
 ) -> HTMLResponse:
-    """The page, for whoever ``session.visitor`` found."""
+    """The page, for the viewer that ``session.visitor_of_request`` found."""
     viewer = getattr(request.state, "viewer", None)
     content = templates.get_template(template).render(
         request=request,
         viewer=viewer or STRANGER,
-        is_known=viewer is not None,  # an error can come before anybody looked who asks
+        is_known=viewer is not None,  # false if an error came before authentication
         path=request.url.path,
         form_token=lambda: session.form_token(request),
         **values,
@@ -71,12 +71,12 @@ def render(
 
 
 def not_modified(etag: str) -> Response:
-    """What a reader who has this version already gets."""
+    """The answer 304, for a reader who has this version."""
     return Response(status_code=304, headers={**HEADERS, "ETag": etag})
 
 
 def problem_page(request: Request, error: Exception) -> Response:
-    """The page for something that went wrong."""
+    """The page of an error."""
     status, title, detail = describe_error(error)
     if status >= 500:
         log.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
@@ -89,7 +89,7 @@ def problem_page(request: Request, error: Exception) -> Response:
 
 
 def describe_error(error: Exception) -> tuple[int, str, str]:
-    """Status, title and the sentence for the reader."""
+    """Status, title and message of an error."""
     if isinstance(error, ProblemError):
         return error.kind.status, error.kind.title, error.detail
     if isinstance(error, NotFound):
@@ -101,7 +101,7 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, RequestValidationError):
         if any(item["loc"][0] == "path" for item in error.errors()):
             return 404, PROBLEM_KINDS["not-found"].title, PROBLEM_KINDS["not-found"].text
-        return 422, PROBLEM_KINDS["invalid"].title, "Part of this address is not valid."
+        return 422, PROBLEM_KINDS["invalid"].title, formatting.ADDRESS_INVALID
     if isinstance(error, HTTPException):
         kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
         return error.status_code, kind.title, kind.text
@@ -111,7 +111,7 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
 
 
 class PageRoute(APIRoute):
-    """A route whose errors are pages."""
+    """A route that answers errors with pages."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()

@@ -1,4 +1,4 @@
-"""The rating curve as SVG, drawn on the server: a line, a band of two sigmas, titles on hover."""
+"""The rating curve as SVG: a line, a band of two sigmas, and a tooltip for each match."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from services.web import formatting
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The rating after one match, in the points of the board."""
+    """The rating after one match, in points of the leaderboard."""
 
     score: float
     sigma: float
@@ -25,7 +25,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class DrawingFrame:
-    """Where the drawing lies, in pixels of its own."""
+    """Size and margins of a drawing, in its own pixels."""
 
     width: int
     height: int
@@ -41,7 +41,7 @@ SMALL = DrawingFrame(340, 210, "small", left=40, right=8)
 
 
 def draw_curves(points: Sequence[CurvePoint], start: CurvePoint) -> Markup:
-    """Two drawings of the same curve, for wide and for narrow windows; the sheet shows one.
+    """Two drawings of the same curve, for wide and for narrow windows. The style sheet shows one.
 
     ``start`` is the rating before the first point.
     """
@@ -49,7 +49,7 @@ def draw_curves(points: Sequence[CurvePoint], start: CurvePoint) -> Markup:
 
 
 def axis_ticks(low: float, high: float, wanted: int = 4) -> list[float]:
-    """Round values between ``low`` and ``high``, about ``wanted`` of them."""
+    """About ``wanted`` round values between ``low`` and ``high``."""
     step = 10 ** math.floor(math.log10(max(high - low, 1) / wanted))
     step *= next(
         factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= wanted
@@ -78,11 +78,7 @@ def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingF
     lower = [(index, point.score - 2 * point.sigma) for index, point in enumerate(line)]
     middle = [(index, point.score) for index, point in enumerate(line)]
     last = line[-1]
-    label = (
-        f"Rating over {formatting.plural(len(points), 'match', 'matches')}: from "
-        f"{formatting.score_text(start.score)} to {formatting.score_text(last.score)}, "
-        f"now plus or minus {formatting.score_text(2 * last.sigma)}."
-    )
+    label = formatting.curve_label(len(points), start.score, last.score, 2 * last.sigma)
     parts = [
         Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
             frame.name, frame.width, frame.height, label

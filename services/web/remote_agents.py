@@ -1,4 +1,4 @@
-"""Remote agents on their pages: an address is submitted, and a paused entry resumed."""
+"""Actions for remote agents on their pages: submit an address, resume a paused entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.http.app_state import AppState, Db
 from services.http.body_limits import seconds_since_arrival
 from services.http.path_parameters import AgentKey
 from services.http.problems import ProblemError
-from services.web import agents, forms, remote_submission
+from services.web import agents, formatting, forms, remote_submission
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.pages import PageRoute
@@ -38,7 +38,7 @@ def submit_remote_agent(
     season = forms.parse_key(given, "season")
     try:
         if not season:
-            raise Invalid("season", "choose the season that it is to play in")
+            raise Invalid("season", formatting.CHOOSE_SEASON)
         body = NewRemote.model_validate(
             {name: form.values[name] for name in ("url", "api", "message")}
         )

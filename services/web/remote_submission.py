@@ -1,4 +1,4 @@
-"""Submitting an address: the form on an agent's page, for its own people."""
+"""The form that submits an address, on the page of an agent, for its team."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ladder.leagues.records import League, Season
 from ladder.people.permissions import may_enter
 from ladder.people.records import Viewer
 from services.http import permissions
+from services.web import formatting
 from services.web.forms import Form
 
 FIELDS = {"season": "", "url": "", "api": "1", "message": ""}
@@ -27,18 +28,19 @@ class RemoteSubmissionForm:
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """Of the choice; where nothing is chosen among several, the first says so."""
+        """Options of the season. If none of several is chosen, the first option asks to choose."""
         told: list[tuple[str, str]] = [
             (season.id, f"{league.title}, season {season.number}")
             for season, league in self.seasons
         ]
-        return told if self.form.values["season"] else [("", "Choose one"), *told]
+        return told if self.form.values["season"] else [("", formatting.CHOOSE_ONE), *told]
 
 
 def remote_submission_form(
     conn: Connection, who: Viewer, agent: Agent, form: Form | None = None
 ) -> RemoteSubmissionForm | None:
-    """For the people of the agent's team who may enter a season that takes remote agents."""
+    """The form for members of the agent's team, if they may enter a season that takes remote
+    agents."""
     if not permissions.may_see_private(who, agent.team_id) or "agents:write" not in who.scopes:
         return None
     seasons = [
@@ -54,7 +56,7 @@ def remote_submission_form(
 
 
 def _likely_season(conn: Connection, agent: Agent, seasons: Sequence[tuple[Season, League]]) -> str:
-    """The season that the agent entered last, or the only one there is; else none."""
+    """The season that the agent entered last, or the only season. Else none."""
     ids = [season.id for season, _ in seasons]
     for entry in entries.list_entries(conn, agent_id=agent.id, limit=100):
         if entry.season_id in ids and entry.state is not EntryState.REJECTED:

@@ -1,4 +1,4 @@
-"""All pages: ``router`` for the application, and ``mount`` for files and for errors as pages."""
+"""All pages: ``router`` for the application; ``mount`` for static files and error pages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from services.web import (
     account,
     agents,
     api_reference,
+    formatting,
     join,
     leagues,
     matches,
@@ -28,17 +29,17 @@ from services.web.pages import FOLDER, PageRoute, problem_page, render
 from services.web.session import Visitor
 
 OF_PROGRAMS = ("/v1", "/health", "/metrics")
-"""What begins like this is never answered with a page."""
+"""Paths with these prefixes never answer with a page."""
 Handler = Callable[[Request, Any], Awaitable[Response] | Response]
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/problems/{slug}")
 def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
-    """The page behind the ``type`` of an error of the API."""
+    """The page of a problem type, the ``type`` of an API error."""
     kind = PROBLEM_KINDS.get(slug)
     if kind is None:
-        raise ProblemError("not-found", "There is no such type of problem.")
+        raise ProblemError("not-found", formatting.UNKNOWN_PROBLEM)
     sample = {
         "type": f"/problems/{kind.slug}",
         "title": kind.title,
@@ -63,7 +64,7 @@ for part in PARTS:
 
 
 class Files(StaticFiles):
-    """Our scripts and styles; a browser asks each time whether its copy still stands."""
+    """Our scripts and styles. A browser asks each time whether its copy is current."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -74,9 +75,9 @@ class Files(StaticFiles):
 
 
 def mount(app: FastAPI) -> None:
-    """Adds the static files, and makes errors outside the API pages for those who read HTML.
+    """Adds the static files, and makes errors outside the API pages for browsers.
 
-    Call it after the application's own exception handlers are in place: they keep the rest.
+    Call it after the application's own exception handlers are in place; other clients keep those.
     """
     app.mount("/static", Files(directory=FOLDER / "static"), name="static")
     for kind in (HTTPException, Exception):
@@ -85,7 +86,7 @@ def mount(app: FastAPI) -> None:
 
 
 def as_error_page(otherwise: Handler | None) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """A handler that answers browsers outside the API with a page, and others as before."""
+    """A handler that answers browsers outside the API with a page, and other clients as before."""
 
     async def handle(request: Request, error: Exception) -> Response:
         wants = "text/html" in request.headers.get("accept", "")

@@ -1,4 +1,4 @@
-"""The page of a scrim, for the team that asked for it."""
+"""The page of a scrim, for the team that requested it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def show_scrim(
     who: Visitor,
     before: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """Progress, win rates with their intervals, and the games."""
+    """Shows progress, win rates with their intervals, and the games."""
     found = permissions.visible_scrim(conn, who, scrim)
     return render_scrim(request, "scrim.html", conn, found, before)
 
 
 @router.get("/scrims/{scrim}/progress")
 def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> Response:
-    """The same for the page that waits; tells it to load anew once the scrim is over."""
+    """The progress alone, for live updates. Asks the page to reload once the scrim is over."""
     found = permissions.visible_scrim(conn, who, scrim)
     if found.state != "running":
         return Response(status_code=205)

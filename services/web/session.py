@@ -1,8 +1,8 @@
-"""Who browses: a signed cookie made from a pasted token, and the protection of forms.
+"""Sessions: a signed cookie made from a pasted token, and protection of forms.
 
-The cookie holds the SHA-256 of the token and an expiry, signed; the token itself is not in it and
-cannot be got from it. Revoking the token ends the session. Forms carry a value derived from the
-cookie they belong to, so that another site cannot send them.
+The cookie holds the SHA-256 of the token and an expiry, signed. Nobody can compute the token from
+the cookie. Revoking the token ends the session. Each form carries a value derived from the
+visitor's cookie, so that another site cannot send it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from ladder.people import users
 from ladder.people.records import STRANGER, Viewer
 from services.http.app_state import Db
 from services.http.problems import ProblemError
+from services.web import formatting
 
 SESSION: Final = "peck_session"
 VISIT: Final = "peck_visit"
 LIFE_SECONDS: Final = 14 * 86400
 DRAWN: Final = secrets.token_hex(32)
-"""Signs when no secret is set: sessions then end with the process."""
+"""Key for signatures if no secret is set: sessions then end with the process."""
 
 
 def sign_text(request: Request, purpose: str, text: str) -> str:
@@ -33,7 +34,7 @@ def sign_text(request: Request, purpose: str, text: str) -> str:
 
 
 def seal_token(request: Request, token: str) -> str:
-    """The cookie's value for a token that was found good."""
+    """The cookie's value for a valid token."""
     body = f"{int(time.time()) + LIFE_SECONDS}.{hashlib.sha256(token.encode()).hexdigest()}"
     return f"{body}.{sign_text(request, 'session', body)}"
 
@@ -48,7 +49,7 @@ def unseal_token(request: Request, cookie: str) -> bytes | None:
 
 
 def visitor_of_request(request: Request, conn: Db) -> Viewer:
-    """The person behind the session cookie, or the stranger."""
+    """The person behind the session cookie, or an anonymous viewer."""
     cookie = request.cookies.get(SESSION)
     digest = unseal_token(request, cookie) if cookie else None
     found = users.viewer_by_hash(conn, digest) if digest else None
@@ -60,20 +61,20 @@ Visitor = Annotated[Viewer, Depends(visitor_of_request)]
 
 
 def form_token(request: Request) -> str:
-    """The value a form on this page carries. Needs the cookie that ``ensure_visit`` sets."""
+    """The hidden value of a form on this page. Needs the cookie that ``ensure_visit`` sets."""
     bound = request.cookies.get(SESSION) or visit_of_request(request)
     return sign_text(request, "form", bound)
 
 
 def visit_of_request(request: Request) -> str:
-    """A nonce for a browser that has no session yet."""
+    """A random value for a browser without a session."""
     known = request.cookies.get(VISIT) or getattr(request.state, "visit", None)
     request.state.visit = known or secrets.token_urlsafe(24)
     return str(request.state.visit)
 
 
 def ensure_visit(request: Request, response: Response) -> None:
-    """Gives the browser its nonce when a form on the page was bound to one."""
+    """Sets the cookie of a browser without a session, if the page has a form."""
     drawn = getattr(request.state, "visit", None)
     if drawn and request.cookies.get(VISIT) != drawn:
         set_cookie(request, response, VISIT, drawn, LIFE_SECONDS)
@@ -93,12 +94,10 @@ def set_cookie(request: Request, response: Response, name: str, value: str, seco
 
 
 def check_form(request: Request, given: str) -> None:
-    """Refuses a form that one of our own pages did not send. Raises ProblemError."""
+    """Refuses a form that is not from one of our own pages. Raises ProblemError."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     expected = form_token(request)
     if site not in ("same-origin", "none") or not hmac.compare_digest(
         given.encode(), expected.encode()
     ):
-        raise ProblemError(
-            "forbidden", "This form is out of date or came from elsewhere. Load the page again."
-        )
+        raise ProblemError("forbidden", formatting.STALE_FORM)

@@ -165,7 +165,7 @@ def test_without_an_installed_postgres_the_wheel_provides_the_server(
     monkeypatch.setattr(postgres, "_postgres_candidates", lambda: iter(wheel))
     if os.geteuid() == 0:  # as if the environment lay under a private home
         monkeypatch.setattr(
-            postgres, "reachable", lambda path, uid: uid is None or state in path.parents
+            postgres, "is_reachable_for", lambda path, uid: uid is None or state in path.parents
         )
     server = embedded.start_postgres(state)
     try:

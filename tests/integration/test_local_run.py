@@ -16,6 +16,7 @@ import pytest
 
 from games.episode import from_bytes
 from sandbox.match.match_record import read_log
+from tests import typed
 from tests.integration import real_node
 from tests.integration.real_node import EAST, SEED, RealNode
 from tests.unit.games import worked_example
@@ -55,6 +56,11 @@ def _environment() -> dict[str, str]:
 
 
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return typed.peck(folder, _environment(), "run", *arguments)
+
+
+def _run_alone(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own."""
     return subprocess.run(
         _command(*arguments),
         cwd=folder,
@@ -114,7 +120,7 @@ def test_a_game_from_outside_the_repository_is_played(
         source = f"def agent(seen, told): return {bid}(seen.hands[seen.seat])\n"
         (tmp_path / f"{name}.py").write_text(source)
     given = ("goofspiel", "high.py", "odd.py", "--node", str(node.socket), "--profile", "python")
-    done = _run(tmp_path, *given, "--json", "--config", "cards=5", "--out", "out")
+    done = _run_alone(tmp_path, *given, "--json", "--config", "cards=5", "--out", "out")
     assert done.returncode == 0, done.stderr
     game = json.loads(done.stdout)
     assert "kaggle_replay" not in game["files"]
@@ -207,7 +213,7 @@ def test_without_a_launcher_the_error_names_bubblewrap(tmp_path: Path, agents: l
 def test_a_run_with_its_own_node_prints_a_table(tmp_path: Path, agents: list[str]) -> None:
     real_node.require("bubblewrap")
     options = ("--launcher", "bubblewrap", "--profile", "python", "--out", "out", "--games", "2")
-    done = _run(tmp_path, "hungry_geese", *agents, *options)
+    done = _run_alone(tmp_path, "hungry_geese", *agents, *options)
     assert done.returncode == 0, done.stderr
     for word in ("place", "verdict", "ERROR", "ValueError: enough", "95 % interval", "crash"):
         assert word in done.stdout

@@ -165,9 +165,9 @@ FIND_SOCKET = """
     ("attack", "sleep", "word"),
     [
         ("sock.send(b'x' * 100000)", 60, "more than the 16384 bytes"),
-        ("sock.send(b'\\xff' * 4)", 60, "no frame"),
-        ("sock.send(b'{}')", 60, "no frame"),
-        ("sock.send(b'[' * 9000)", 60, "no frame"),
+        ("sock.send(b'\\xff' * 4)", 60, "malformed"),
+        ("sock.send(b'{}')", 60, "malformed"),
+        ("sock.send(b'[' * 9000)", 60, "malformed"),
         ("""sock.send(b'{"k":"ready"}')""", 60, "not asked"),
         ("""sock.send(b'{"k":"reply","n":1,"action":0}')""", 60, "not asked"),
         ("""sock.send(b'{"k":"reply","n":1,"action":0}')""", 0, "protocol"),

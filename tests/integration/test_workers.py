@@ -231,8 +231,8 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from ladder.ids import MatchId
-from workers.lease_renewal import Held, hold
-with hold(Path(sys.argv[1]), Held(MatchId("mat_a"), 3, 3.0)):
+from workers.lease_renewal import HeldLease, hold_lease
+with hold_lease(Path(sys.argv[1]), HeldLease(MatchId("mat_a"), 3, 3.0)):
     print("held", flush=True)
     time.sleep(600)
 """

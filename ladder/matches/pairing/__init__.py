@@ -1,9 +1,9 @@
-"""Who plays whom next: pure, seeded, from maintained columns alone.
+"""Chooses opponents for the next matches. Pure and seeded; reads only maintained columns.
 
-``candidates`` says who is in the field, and ``filling`` whether the field can fill a match.
-``worth`` says what a game of each candidate would teach, and ``field`` keeps that while ``lineups``
-makes the lineups. ``seating`` deals out the seats. Where a match has one seat, ``rounds`` says who
-plays which round.
+``candidates`` defines the field, and ``shortage`` checks whether the field can fill a match.
+``information_gain`` computes the value of a game for each candidate. ``candidate_arrays`` stores
+these values while ``lineups`` makes the lineups. ``seat_assignment`` assigns the seats. In a season
+of one seat, ``solo_rounds`` assigns the rounds.
 """
 
 from ladder.matches.pairing.candidates import Candidate, Proposal, left_out_profiles

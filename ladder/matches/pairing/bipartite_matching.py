@@ -1,4 +1,4 @@
-"""A legal lineup where drawing one by one found none: tiny or one-sided fields."""
+"""Finds a legal lineup by bipartite matching if random draws found none."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ladder.matches.pairing.candidates import Candidate, free_anchors
 Bundle = tuple[str, str]
 """Digest and profile."""
 Team = str
-"""A team's id; for a free anchor, its own entry id."""
+"""Id of a team; for a free anchor, its own entry id."""
 
 
 class BundleMatching:
-    """Who holds which bundles: a lineup takes different teams to different bundles, a matching.
+    """Matches teams to bundles: a lineup needs different teams and different bundles.
 
-    A free anchor (``free_anchors``) counts as a team of its own. The field is read once; after that
-    a matching reads no more of a team than its own size.
+    A free anchor (``free_anchors``) counts as its own team. The field is read only once. After
+    that, a matching reads at most its own size of each team.
     """
 
     def __init__(self, field: Sequence[Candidate], seats: int) -> None:
@@ -36,7 +36,7 @@ class BundleMatching:
             self._places.setdefault((team, bundle), []).append(place)
 
     def completed(self, lead: int, rng: Random) -> list[int] | None:
-        """Places of a legal lineup with this lead, or None when there is none."""
+        """Returns places of a legal lineup with this lead, or None if none exists."""
         team, bundle = self._held(self._field[lead])
         taken = self._matched(self._seats - 1, rng, team, bundle)
         if len(taken) < self._seats - 1:
@@ -44,12 +44,12 @@ class BundleMatching:
         return [lead, *(rng.choice(self._places[team, bundle]) for bundle, team in taken.items())]
 
     def seatable(self, rng: Random) -> NDArray[np.bool_]:
-        """By place, whether there is a legal lineup with this one at all.
+        """Returns, by place, whether a legal lineup with this candidate exists.
 
-        A team and a bundle take at most two from a matching, so everybody has a lineup where the
-        largest has a seat more than is needed. Where it has just as many, who holds what is in it,
-        or whose team or bundle is not, changes places with one of it; the few that are left are
-        looked at one by one.
+        A team and a bundle use at most two seats of a matching. So every candidate has a lineup if
+        the largest matching has more seats than needed. If it has exactly as many, some candidates
+        can replace a member of the matching: those in it, and those whose team or bundle is not.
+        The function tests the few others one by one.
         """
         largest = self._matched(self._seats + 1, rng)
         if len(largest) != self._seats:
@@ -66,7 +66,7 @@ class BundleMatching:
         return found
 
     def most(self) -> int:
-        """How many seats of one match can be filled."""
+        """Returns how many seats of one match can be filled."""
         return len(self._matched(self._seats, Random(0)))  # noqa: S311 (no order fills more)
 
     def _held(self, each: Candidate) -> tuple[Team, Bundle]:
@@ -76,7 +76,7 @@ class BundleMatching:
     def _matched(
         self, most: int, rng: Random, without: Team | None = None, but: Bundle | None = None
     ) -> Mapping[Bundle, Team]:
-        """Up to so many teams, each with a bundle of its own; as many as there can be."""
+        """Returns a largest matching of at most ``most`` teams, each with its own bundle."""
         taken: dict[Bundle, Team] = {}
         teams = list(self._bundles)
         rng.shuffle(teams)
@@ -90,7 +90,7 @@ class BundleMatching:
     def _augment(
         self, team: Team, taken: dict[Bundle, Team], seen: set[Bundle | None], rng: Random
     ) -> bool:
-        """Whether this team found a bundle, others having moved to another of theirs for it."""
+        """Whether this team gets a bundle; other teams may move to another bundle."""
         for bundle in _rotated(self._bundles[team], rng):
             if bundle in seen:
                 continue

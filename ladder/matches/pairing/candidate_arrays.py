@@ -1,4 +1,4 @@
-"""The field while lineups are made: arrays by contender, in order of rating."""
+"""Holds the candidates as arrays in order of rating while lineups are made."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ladder.matches.pairing.encounter_counts import EncounterCounts
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-PLACING_GAMES: Final = 5  # no weight counts against an entry before these: everybody is seen early
+PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
 NOVELTY: Final = 0.3
-REST: Final = 0.01  # of the mean value, for everybody: nobody is worth nothing
-WHOLE: Final = 1024  # fields up to this size are looked at whole for each lineup
-NEAR: Final = 256  # in larger ones: nearest by rating on either side
-DRAWS: Final = 96  # of those, and as many of the whole field
+REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
+WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
+NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
+DRAWS: Final = 96  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
-FRESH: Final = 8  # lineups for which one sample of the whole field serves
+FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
 
 class CandidateArrays:
-    """What each candidate's next game is worth, games in flight counted as if they were known.
+    """Value of each candidate's next game; games in flight count as if they were finished.
 
-    A candidate is named by its place in order of rating.
+    A candidate's place is its index in order of rating.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class CandidateArrays:
         return len(self.who)
 
     def play(self, lineup: Sequence[int]) -> None:
-        """This lineup will be played: everybody in it is known better, and has met the others."""
+        """Counts this lineup as played: its members are better known and have met."""
         places = np.array(lineup)
         known = 1 + self._variance[places] * self._told
         self._variance[places] /= known
@@ -82,9 +82,9 @@ class CandidateArrays:
             self._meets[place] += [other for other in lineup if other != place]
 
     def around(self, lead: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
-        """Places to draw a partner from, and how likely each is by its value and nearness.
+        """Returns places to draw a partner from, with weights by value and nearness.
 
-        The whole field, or of a large one a sample (a place may be in it more than once).
+        They are the whole field, or a sample of a large field, which may repeat a place.
         """
         if len(self) <= WHOLE:
             places = np.arange(len(self))
@@ -99,11 +99,11 @@ class CandidateArrays:
         return places, own / drawn * self._nearness(lead, places)
 
     def likely(self, lead: int, places: Indices) -> Floats:
-        """The same for these places alone, each there once."""
+        """Returns the same weights for these places, each given once."""
         return self.value[places] * self._nearness(lead, places)
 
     def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
-        """Places of all that may join these in a lineup."""
+        """Returns the places of all candidates that may join this lineup."""
         fits = np.ones(len(self), np.bool_)
         for member in lineup:
             fits &= self._bundles != self._bundles[member]
@@ -113,7 +113,7 @@ class CandidateArrays:
         return np.flatnonzero(fits)
 
     def novelty(self, member: int, places: Indices) -> Floats | float:
-        """How much less likely each is for having met this member already."""
+        """Returns the factor that reduces each weight for earlier meetings with this member."""
         meets = self._meets.get(member)
         if self._number is None and meets is None:
             return 1.0
@@ -136,8 +136,11 @@ class CandidateArrays:
         return _number_keys([(each.digest, each.profile) for each in self.who])
 
     def _gain(self, places: Indices) -> Floats:
-        """What a game takes off each one's loss; as the loss falls with the square of the games,
-        the square of a weight makes games go by weight."""
+        """Returns how much a game reduces each candidate's loss.
+
+        The loss falls with the square of the games. So the square of a weight distributes games by
+        weight.
+        """
         told = self._variance[places] * self._told
         weight = self._weight[places]
         weight = np.where(self._played[places] < PLACING_GAMES, np.maximum(weight, 1.0), weight)
@@ -145,10 +148,10 @@ class CandidateArrays:
         return gain
 
     def _nearness(self, lead: int, places: Indices) -> Floats:
-        """exp(-d^2 / (2 (1 + v + v'))), but for a factor: 1 for the nearest of them all.
+        """Returns exp(-d^2 / (2 (1 + v + v'))) up to a factor; the nearest candidate has 1.
 
-        The distance d counts from the nearest few on: one far ahead of the field meets more of it
-        than the next in rank.
+        The distance d starts at the nearest few. So a leader far ahead of the field meets more
+        opponents than just the next in rank.
         """
         few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1]
         gap = np.sort(np.abs(few - self._mu[lead]))[min(self._seats, len(few)) - 1]
@@ -162,7 +165,7 @@ class CandidateArrays:
         return nearness
 
     def _wide(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
-        """Places of the whole field by value, and the chance that each had; kept for a while."""
+        """Returns a sample of the whole field by value, and its probabilities; cached."""
         if self._looks % FRESH == 0:
             sums = self.value.cumsum()
             self._total = float(sums[-1])
@@ -173,13 +176,13 @@ class CandidateArrays:
 
 
 def _number_keys(keys: Sequence[Hashable]) -> NDArray[np.intp]:
-    """Equal numbers for equal keys."""
+    """Returns equal numbers for equal keys."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
 
 
 def _order_losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
-    """Who has no loss yet is worth the most that any other is, or what the order loses by it."""
+    """Returns the losses; a candidate without one gets the largest loss, or the loss in order."""
     missing = np.isnan(given)
     if not missing.any():
         return given
@@ -192,7 +195,7 @@ def _order_losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
 
 
 def _spread_along_sums(sums: Floats, rng: np.random.Generator) -> Indices:
-    """Places at even distances along these running sums."""
+    """Returns places at even distances along these running sums."""
     steps = (EVEN + rng.random() / DRAWS) * sums[-1]
     places: Indices = np.minimum(sums.searchsorted(steps, side="right"), len(sums) - 1)
     return places

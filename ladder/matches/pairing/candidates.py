@@ -1,4 +1,4 @@
-"""Candidates for pairing, the rules on who may meet, and the proposal that results."""
+"""Defines candidates for pairing, the rules for sharing a lineup, and the proposal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ladder.matches.records import LineupSeat
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An active entry as the pairing sees it."""
+    """An active entry for the pairing."""
 
     entry_id: EntryId
     submission_id: SubmissionId
@@ -26,15 +26,16 @@ class Candidate:
     in_flight: int
     weight: float
     is_anchor: bool = False
-    """Whether it is a reference agent, which has no rank and whose games rate the others."""
+    """Whether it is a reference agent, which has no rank; its games rate the others."""
     loss: float | None = None
-    """What the standings lose by not knowing it better; None before its first official fit."""
+    """Loss of the standings from not knowing its skill better; None before its first official fit.
+    """
     seat_games: tuple[int, ...] = ()
-    """Games had in each seat, as far as they were counted."""
+    """Games played in each seat, as far as counted."""
 
     @property
     def seat(self) -> LineupSeat:
-        """The seat it takes in a match."""
+        """Returns the seat of this candidate in a match."""
         return LineupSeat(
             self.entry_id, self.submission_id, self.agent_id, self.team_id, self.profile
         )
@@ -43,18 +44,18 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Proposal:
     lineups: tuple[tuple[LineupSeat, ...], ...]
-    """By seat, in the order in which they should be played."""
+    """Lineups by seat, in the order to play them."""
     reason: str | None
-    """Why there are fewer than asked for, one sentence; None when there are not."""
+    """Why there are fewer lineups than requested, in one sentence; None if there are enough."""
     left_out: tuple[str, ...] = ()
-    """Whom no node can play now, a sentence for each profile."""
+    """One sentence for each profile that no node can play now."""
 
 
 def free_anchors(field: Collection[Candidate]) -> frozenset[EntryId]:
-    """The anchors to which the rule "one entry of a team in a lineup" does not apply.
+    """Returns the anchors that may share a lineup with others of their team.
 
-    These are the anchors of teams that have no competitor in this field. If an anchor's team
-    competes too, the rule applies: an agent and an anchor of one team could help each other.
+    Their teams have no competitor in this field. If an anchor's team competes, one entry of the
+    team may play: an agent and an anchor of one team could help each other.
     """
     competing = {each.team_id for each in field if not each.is_anchor}
     return frozenset(
@@ -68,7 +69,7 @@ def may_share_lineup(
     same_team_lineups: bool,
     free: Collection[EntryId] = (),
 ) -> bool:
-    """Whether this one may join these in a lineup; ``free`` are the field's ``free_anchors``."""
+    """Whether this candidate may join these; ``free`` are the field's ``free_anchors``."""
     any_team = same_team_lineups or each.entry_id in free
     return all(
         each.entry_id != other.entry_id
@@ -81,7 +82,7 @@ def may_share_lineup(
 def left_out_profiles(
     candidates: Sequence[Candidate], admissible: Collection[str] | None
 ) -> list[str]:
-    """A sentence for each profile of the field that is not admissible."""
+    """Returns a sentence for each profile of the field that is not admissible."""
     if admissible is None:
         return []
     waiting = Counter(c.profile for c in candidates if c.profile not in admissible and c.weight > 0)

@@ -1,4 +1,4 @@
-"""How often contenders have met. Pure; as large as the number of different pairs."""
+"""Counts how often contenders have met. Pure; its size grows with the number of pairs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ladder.ids import EntryId
 Indices = NDArray[np.intp]
 Counts = NDArray[np.int32]
 
-STEP: Final = 4  # a layer has at least this many times the pairs of the next
+STEP: Final = 4  # each layer has at least this many times the pairs of the next
 
 
 class EncounterCounts:
-    """Games that two entries had together, an entry known by its number.
+    """Counts of games that two entries played together; entries have numbers.
 
-    Entries of equal number (copies of one bundle) are one contender. A season's log only grows:
-    ``plus`` counts what is new without counting the rest again.
+    Copies of one bundle share a number and so are one contender. A log only grows: ``plus`` counts
+    the new games without counting the others again.
     """
 
     def __init__(self, numbers: Mapping[EntryId, int] | None = None, games: ArrayLike = ()) -> None:
@@ -32,7 +32,7 @@ class EncounterCounts:
         self._layers: tuple[_SparseTable, ...] = (_count_games(table),) if table.size else ()
 
     def plus(self, numbers: Mapping[EntryId, int], games: ArrayLike) -> EncounterCounts:
-        """These and the meetings of more games; ``numbers`` may have grown too."""
+        """Adds more games; ``numbers`` may have grown too."""
         more = EncounterCounts(numbers, games)
         layers = [*self._layers, *more._layers]
         while len(layers) > 1 and len(layers[-2].others) < STEP * len(layers[-1].others):
@@ -41,12 +41,12 @@ class EncounterCounts:
         return more
 
     def numbers(self, entries: Sequence[EntryId]) -> Indices:
-        """Their numbers; one past the last for an entry that is not known."""
+        """Returns the entries' numbers; an unknown entry gets the last number plus one."""
         get, unknown = self._numbers.get, self._size
         return np.array([get(entry, unknown) for entry in entries], np.intp)
 
     def between(self, lead: int, others: Indices) -> Counts:
-        """Games that number ``lead`` had with each of these numbers."""
+        """Returns the games of number ``lead`` with each of these numbers."""
         found: Counts = np.zeros(len(others), np.int32)
         for layer in self._layers:
             if lead + 1 < len(layer.starts):
@@ -62,10 +62,10 @@ class EncounterCounts:
 
 @dataclass(frozen=True, slots=True)
 class _SparseTable:
-    """Rows of a sparse, symmetric table: whom each number met, and how often."""
+    """A sparse symmetric table: opponents of each number, and counts."""
 
     starts: NDArray[np.int64]
-    others: Indices  # narrower ones would be widened at every look
+    others: Indices  # narrower integers would be converted at every lookup
     counts: Counts
 
 
@@ -83,7 +83,7 @@ def _count_games(games: NDArray[np.int64]) -> _SparseTable:
 
 def _merge_tables(one: _SparseTable, two: _SparseTable) -> _SparseTable:
     pairs = np.concatenate((_pair_keys(one), _pair_keys(two)))
-    order = np.argsort(pairs, kind="stable")  # two sorted runs: merged, not sorted
+    order = np.argsort(pairs, kind="stable")  # two sorted runs, which this sort merges
     pairs = pairs[order]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
     counts = np.concatenate((one.counts, two.counts))[order]

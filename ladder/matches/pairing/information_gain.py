@@ -1,7 +1,8 @@
-"""What one more game of a contender teaches: loss, variance and what a game takes off them.
+"""Computes the value of one more game: loss, variance and their reduction.
 
-The unit of skill is beta. A game of ``seats`` equals tells ``information(seats)`` about each of
-them, so it divides a variance v by 1 + v F; the loss shrinks with the variance that causes it.
+The unit of skill is beta. A game of ``seats`` equal players gives each of them the information F =
+``fisher_information(seats)``. It divides the variance v by 1 + v F. The loss falls with this
+variance.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ Floats = NDArray[np.float64]
 LUCK: Final = 1.2825**2  # information of one duel's margin at equal skill, rating.md section 4
 NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])  # Gauss-Hermite
 SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
-REACH: Final = 8.0  # beta on either side of the median that the density is told apart in
+REACH: Final = 8.0  # range of the density, in beta on each side of the median
 CELLS: Final = 512
 
 
 @lru_cache
 def fisher_information(seats: int) -> float:
-    """Fisher information of one game about one of its players, per beta squared."""
+    """Returns the Fisher information of a game about one player, per beta squared."""
     return LUCK / seats * sum(1 - 1 / m for m in range(2, seats + 1))
 
 
 def order_loss(field: Floats, mu: Floats, sigma: Floats) -> Floats:
-    """6 Var(rank) / n^3 of contenders, from means and deviations (in beta) alone.
+    """Returns 6 Var(rank) / n^3 of contenders, from means and deviations in beta.
 
-    The rank of a skill is read off the distribution of all means of the field; its variance over
-    the contender's own posterior is taken at five points. What the others' doubts add is left
-    out: this contender's games do not remove it.
+    The rank of a skill is its place in the distribution of all means of the field. Its variance
+    over the contender's posterior uses five points. The uncertainty of others is omitted, because
+    this contender's games do not reduce it.
     """
     low = np.median(field) - REACH
     scale = CELLS / (2 * REACH)

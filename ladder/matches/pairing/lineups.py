@@ -1,14 +1,13 @@
-"""Lineups that teach: led by whose game is worth most, among opponents near, uncertain and new.
+"""Makes informative lineups: a valuable lead, and opponents that are near, uncertain and new.
 
-The value of a game is what it takes off the standings' loss (facts of the loss: ``worth``). The
-lead has the best value, but for chance; its partners are drawn by their own value, by nearness of
-rating (wide while either is uncertain, so a newcomer meets everybody first and its like soon) and
-by how seldom they met; one in twenty is anybody. Once in a while the lead is whoever's turn it is,
-so that nobody waits longer than ``LONGEST_WAIT`` rounds, whatever their value.
+The value of a game is its reduction of the standings' loss (``information_gain``). The lead has
+nearly the best value. Partners are drawn by value, by nearness of rating, and by how seldom they
+met the lineup. The nearness is wide while a rating is uncertain, so a newcomer soon meets everybody
+and then its equals. One partner in twenty is drawn from the whole field.
 
-An entry of the lead's own team comes in as anybody only, where the league allows it at all: no
-team gains by meeting itself. Nothing here jumps with a rating: a little more or less of it changes
-the chances of each opponent by a little.
+Sometimes entries lead in turn, so that no entry waits longer than ``LONGEST_WAIT`` rounds. An entry
+of the lead's own team only enters as a random partner, where the league permits it: no team gains
+by playing against itself. Chances change smoothly with ratings.
 """
 
 from __future__ import annotations
@@ -33,13 +32,11 @@ from ladder.matches.pairing.shortage import shortage_message
 from ladder.matches.records import LineupSeat
 
 LONGEST_WAIT: Final = 128
-"""Rounds (a round has as many seats as the field has entries) in which everybody plays."""
-KEEN: Final = 0.7  # the lead's value is at least this share of the best
+"""Every entry plays within this many rounds. A round has as many seats as the field has entries."""
+KEEN: Final = 0.7  # the lead has at least this share of the best value
 ANYBODY: Final = 0.05
-NOBODY_LEADS: Final = (
-    "no agent can sit with the others: add an agent of another team or another anchor"
-)
-TRIES: Final = 8  # draws of a partner before those who may not join are sorted out
+NOBODY_LEADS: Final = "add an agent of another team or another anchor: no lineup is possible"
+TRIES: Final = 8  # partner draws before candidates that may not join are removed
 
 
 def propose_lineups(
@@ -53,14 +50,15 @@ def propose_lineups(
     admissible: Collection[str] | None = None,
     met: EncounterCounts | None = None,
 ) -> Proposal:
-    """Up to ``lineups`` lineups of exactly ``seats`` entries each.
+    """Proposes up to ``lineups`` lineups of exactly ``seats`` entries each.
 
-    No lineup holds an entry twice, equal bundles of one profile twice, or (unless
-    ``same_team_lineups``) a competitor's team twice; anchors of a team that does not compete may
-    sit together. Entries of weight 0 do not play, nor do those of a profile that is not
-    ``admissible`` (None: all are); among equals, games go by weight. Anchors alone do not play: a
-    competitor leads each lineup. ``met`` counts past meetings. Equal arguments and an equal ``rng``
-    give equal lineups.
+    A lineup never repeats an entry or a bundle of one profile. It has one competitor of a team at
+    most, unless ``same_team_lineups``; anchors of a team that does not compete may share a lineup.
+    A competitor leads each lineup. Entries of weight 0 do not play. ``admissible`` lists the
+    profiles that may play (None: all).
+
+    Among equals, games are proportional to weight. ``met`` counts past meetings. Equal arguments
+    and an equal ``rng`` give equal lineups.
     """
     out = tuple(left_out_profiles(candidates, admissible))
     playing = [
@@ -85,14 +83,14 @@ class _LineupMaker:
         self._rng = rng
         self._noise = np.random.Generator(np.random.PCG64(rng.getrandbits(128)))
         self._competes = np.array([seats == 1 or not each.is_anchor for each in field.who])
-        """Who may lead: a lineup of anchors alone would rate nobody."""
-        # 0: leads no lineup, with whomever.
+        """Which candidates may lead: a lineup of anchors alone would rate nobody."""
+        # 0: no lineup with this lead exists.
         self._keen = self._competes * field.value * self._chance(len(field))
         self._had: dict[int, list[int]] = {}
         self._holdings: BundleMatching | None = None
 
     def made(self, clock: int, lineups: int) -> list[tuple[LineupSeat, ...]]:
-        """As many as asked for, or none; ``clock`` counts the lineups of the past."""
+        """Returns as many lineups as requested, or none; ``clock`` counts earlier lineups."""
         made = []
         for number in range(clock, clock + lineups):
             lineup = self._lineup(number)
@@ -109,12 +107,12 @@ class _LineupMaker:
             lineup = self._gathered(lead)
             if lineup is not None:
                 return lineup
-            # One that nobody can sit with is told by looking at all; then all such are known.
+            # A failed lead starts a check of the whole field, which finds all impossible leads.
             self._keen[~self._holding().seatable(self._rng)] = 0.0
         return None
 
     def _leads(self, number: int) -> Iterator[int]:
-        """Who may lead this lineup, the first choice first."""
+        """Yields possible leads of this lineup, best first."""
         every = max(1, LONGEST_WAIT // self._seats)
         turn = int(self._field.turn[number // every % len(self._field)])
         if number % every == 0 and self._keen[turn] > 0.0:
@@ -126,7 +124,7 @@ class _LineupMaker:
         return KEEN + (1 - KEEN) * self._noise.random(count)
 
     def _gathered(self, lead: int) -> list[int] | None:
-        """A full lineup around this lead, or None when there is none that it may be in."""
+        """Returns a full lineup around this lead, or None if none exists."""
         lineup = [lead]
         places, likely = self._field.around(lead, self._noise)
         while len(lineup) < self._seats:
@@ -147,7 +145,7 @@ class _LineupMaker:
         return self._holdings
 
     def _anybody(self, lineup: Sequence[int]) -> int | None:
-        """Once in a while, one of the whole field without regard to anything but the rules."""
+        """Sometimes returns a random candidate of the whole field that the rules permit."""
         if self._rng.random() >= ANYBODY:
             return None
         for _ in range(TRIES):
@@ -157,7 +155,7 @@ class _LineupMaker:
         return None
 
     def _drawn(self, lineup: Sequence[int], places: Indices, likely: Floats) -> int | None:
-        """One of these places, as likely as given; None when chance finds none that fits."""
+        """Draws one of these places by weight; None if no draw may join."""
         for _ in range(TRIES):
             sums = likely.cumsum()
             if not sums[-1] > 0:
@@ -170,7 +168,7 @@ class _LineupMaker:
         return None
 
     def _sought(self, lineup: Sequence[int]) -> int | None:
-        """The same among all that fit; those of the lineup's teams when there are no others."""
+        """Draws among all that may join; candidates of the lineup's teams come last."""
         for same_team in (False, True) if self._same_team else (False,):
             fitting = self._field.fitting(lineup, same_team)
             if len(fitting) == 0:
@@ -189,7 +187,7 @@ class _LineupMaker:
         return may_share_lineup(who[place], others, same_team, self._field.free)
 
     def _seated(self, lineup: list[int]) -> list[int]:
-        """The lineup by seat; what it adds to each one's seats is remembered."""
+        """Returns the lineup by seat and counts the seats."""
         had = [self._had.get(place) or self._counts(place) for place in lineup]
         by_seat = [lineup[n] for n in assign_seats(had, self._rng)]
         for seat, place in enumerate(by_seat):

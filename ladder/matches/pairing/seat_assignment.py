@@ -1,4 +1,4 @@
-"""Seats of a lineup, so that each contender's seat numbers even out."""
+"""Assigns the seats of a lineup, so that each contender plays each seat equally often."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from random import Random
 
 
 def assign_seats(had: Sequence[Sequence[int]], rng: Random) -> list[int]:
-    """A permutation: who (place in ``had``) takes seat 0, 1, ...
+    """Returns a permutation: which contender (index in ``had``) takes seat 0, 1, ...
 
-    ``had`` holds the games of each by seat. It starts from chance and swaps while that makes
-    anybody's counts more even than it makes another's uneven.
+    ``had`` holds each contender's games by seat. A random order is improved by swaps, as long as a
+    swap makes the counts more even in total.
     """
     order = list(range(len(had)))
     rng.shuffle(order)

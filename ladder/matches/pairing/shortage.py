@@ -1,4 +1,4 @@
-"""Says whether a field can fill a match, what it lacks, and which reference agents would help."""
+"""Checks whether a field can fill a match, and which reference agents would help."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ladder.matches.pairing.candidates import Candidate, free_anchors, may_share
 
 
 def shortage_message(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> str | None:
-    """Why this field fills no match, and what to add, as one sentence; None when it fills one.
+    """Returns why this field fills no match, and the remedy, in one sentence; None if it does.
 
-    Anchors alone make no match of several seats: it would rate nobody.
+    Anchors alone do not fill a match of several seats, because it would rate nobody.
     """
     playing = [each for each in field if each.weight > 0]
     filled, remedy = _count_filled_seats(playing, seats, same_team_lineups)
@@ -23,12 +23,12 @@ def shortage_message(field: Sequence[Candidate], seats: int, same_team_lineups: 
 
 
 def anchors_to_add(entered: Collection[str], offered: Mapping[str, str], seats: int) -> list[str]:
-    """Names of the reference agents that a season needs for the seats that competitors leave empty.
+    """Returns the reference agents that fill the seats which competitors leave empty.
 
-    ``entered`` holds the digests of the anchors that the season has, ``offered`` the digests of
-    reference agents by name, the first choice first. The season gets as many different anchors as
-    a match has seats. One fewer is not enough: the only competitor may be a copy of an anchor, and
-    equal bundles never meet. A match of one seat needs none.
+    ``entered`` holds the digests of the season's anchors, ``offered`` the digests of reference
+    agents by name, in order of preference. The season gets as many different anchors as a match has
+    seats. One fewer is not enough: the only competitor may be a copy of an anchor, and equal
+    bundles never meet. A match of one seat needs none.
     """
     if seats == 1:
         return []
@@ -46,7 +46,7 @@ def anchors_to_add(entered: Collection[str], offered: Mapping[str, str], seats: 
 def _count_filled_seats(
     field: Sequence[Candidate], seats: int, same_team_lineups: bool
 ) -> tuple[int, str]:
-    """How many seats of one match this field fills, and what would fill one more."""
+    """Returns how many seats of a match this field fills, and the remedy for the next seat."""
     if _filled_in_order(field, seats, same_team_lineups) == seats:
         return seats, ""
     bundles = len({(each.digest, each.profile) for each in field})
@@ -54,14 +54,14 @@ def _count_filled_seats(
     if filled == len(field):
         return filled, "add an agent or an anchor"
     if filled == bundles:
-        return filled, "add an agent or an anchor that is no copy of another"
+        return filled, "add an agent or an anchor that is not a copy of another"
     return filled, (
         "add an agent of another team or an anchor, or let agents of one team meet in a match"
     )
 
 
 def _filled_in_order(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> int:
-    """Seats that the candidates fill in their order: quick, but a matching may fill more."""
+    """Counts seats that a greedy choice fills; quick, but a matching may fill more."""
     free = free_anchors(field)
     taken: list[Candidate] = []
     for each in field:

@@ -1,4 +1,4 @@
-"""Seasons for one seat: all entries advance together, round by round, on a seed of each round."""
+"""Assigns rounds in a season for one seat: all entries play each round on the same seed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from ladder.matches.pairing.candidates import Candidate
 
 CATCH_UP: Final = 2
-"""Matches under way at a time of an entry that was away for some rounds; nobody waits for it."""
+"""Matches in flight of an entry that missed rounds; other entries do not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRound:
-    """An active entry, and the last round that it has."""
+    """An active entry and the last round that it has."""
 
     candidate: Candidate
     round: int
@@ -26,12 +26,12 @@ def next_rounds(
     most: int,
     admissible: Collection[str] | None = None,
 ) -> list[tuple[Candidate, int]]:
-    """Up to ``most`` times an entry and the round that it plays next, in the order to be played.
+    """Returns up to ``most`` entries and the next round of each, in order of play.
 
-    ``begun`` is the last round that anybody has. The next one begins once everybody has it, so
-    entries are never more than a round apart, and of those that lack a round the one that has the
-    fewest matches under way goes first. Who was away (no node served its profile, say) and lacks
-    more makes them good a few at a time, and the others go on.
+    ``begun`` is the last round that any entry has. The next round begins when every entry has it,
+    so entries are at most one round apart. Among entries that lack a round, the one with fewest
+    matches in flight goes first. An entry that missed several rounds, for example without a node
+    for its profile, plays a few at a time. Others continue.
     """
     able = [
         runner
@@ -50,7 +50,7 @@ def next_rounds(
         ]
         if not lacking:
             if begun not in reached:
-                break  # all were away, and have as many under way as they may
+                break  # all entries missed rounds and have reached their limit in flight
             begun += 1
             continue
         n = min(lacking, key=lambda n: (under_way[n], able[n].candidate.entry_id))

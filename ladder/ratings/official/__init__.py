@@ -1,1 +1,1 @@
-"""The official standing: one fit of all games of a season, and what follows from it. Pure."""
+"""Computes the official standing of a season by one fit of all its games. Pure."""

@@ -1,9 +1,9 @@
-"""The batch fit: expectation propagation on TrueSkill's model over all games of a season at once.
+"""Fits TrueSkill's model to all games of a season at once, by expectation propagation.
 
-The unit is beta: one player's luck in one game has the standard deviation 1. No game counts for
-less because it is old, nothing is added to make ratings move, and no order of games exists: every
-round of messages treats all games alike (``chains``), so the result depends on the order of the log
-and on the contenders' numbers only by rounding.
+The unit is beta: one player's luck in one game has the standard deviation 1. Old games count fully,
+nothing increases the variance over time, and games have no order. Every round of messages treats
+all games alike (``message_passing``). So the order of the log and the contenders' numbers only
+change the rounding.
 """
 
 from __future__ import annotations
@@ -29,62 +29,62 @@ from ladder.ratings.official.truncated_gaussian import tie_margin
 Floats = NDArray[np.float64]
 
 TOLERANCE: Final = 5e-5
-"""Beta by which a mean may still move in a round when the fit ends: 0.0075 points.
-
-Measured, what is left to go then is less than 0.1 points."""
+"""Beta by which a mean may still move in the last round: 0.0075 points. Measured, the remaining
+error is then less than 0.1 points.
+"""
 SWEEPS: Final = 200
-"""At most so many rounds."""
+"""Highest number of rounds."""
 TYPICAL_SPREAD: Final = 1.0
 TYPICAL_WEIGHT: Final = 4.0
-"""The spread before anybody has played, and of how many contenders that is worth the word."""
+"""Prior spread, and its weight as a number of contenders."""
 LEAST_SPREAD: Final = 0.05
 MOST_SPREAD: Final = 10.0
-"""What a learned spread is kept between."""
+"""Bounds of the learned spread."""
 SCORINGS: Final = 3
 """Steps towards the likeliest spread in each round."""
 CENTRE_WEIGHT: Final = 0.1
-"""Precision with which the centre is near the means that were given."""
+"""Precision of the centre around the given means."""
 PATIENCE: Final = 30
 HALFWAY: Final = 0.5
-"""After so many rounds without an end smaller steps are made, and no leaps."""
+"""Share of the way to a new message after PATIENCE rounds, when acceleration also stops."""
 MEASURED: Final = (0, 1, 2, 4, 8)
-"""Before these rounds the draw margin is measured."""
+"""Rounds before which the draw margin is estimated."""
 MEMORY: Final = 3
-"""Rounds that are looked back on (``_AndersonAcceleration``)."""
+"""Number of earlier rounds that ``_AndersonAcceleration`` uses."""
 LONGEST: Final = 50.0
-"""A leap of more than so many of the last round's steps is not believed."""
+"""Longest accepted acceleration, in steps of the last round."""
 RIDGE: Final = 1e-10
 TINY: Final = 1e-300
 DAMPING: Final = 0.9
-"""Share of the way to a new message; more would let two rivals' means swing for ever."""
+"""Share of the way to a new message; with more, two rivals' means could oscillate for ever."""
 MOST_DRAW: Final = 0.95
 LEAST_DRAW: Final = 1e-3
-"""A draw probability for games that tie although none was expected."""
+"""Draw probability for games that tie although none was expected."""
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of each contender before any game."""
+    """Prior knowledge of each contender."""
 
     mean: Floats
     """NaN: the centre of the league."""
     sd: Floats
     """NaN: the spread of the league."""
     parent: NDArray[np.int32]
-    """-1, or whose fitted mean is this one's prior mean: it submitted again."""
+    """The previous submission's number, whose fitted mean is the prior mean; -1: none."""
     parent_sd: float = 0.4
-    """What a resubmission changes; the parent's own uncertainty is added."""
+    """Deviation of a resubmission from its parent; the parent's own uncertainty is added."""
 
     def __post_init__(self) -> None:
         ancestor = self.parent
-        for _ in range(len(self).bit_length()):  # each step goes twice as far back
+        for _ in range(len(self).bit_length()):  # each step doubles the distance
             ancestor = np.where(ancestor >= 0, ancestor[ancestor], -1).astype(np.int32)
         if (ancestor >= 0).any():
             raise ValueError("a contender is its own ancestor")
 
     @classmethod
     def unknown(cls, n: int) -> Prior:
-        """Nothing known of any of them."""
+        """Returns a prior without knowledge of any contender."""
         return cls(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1, np.int32))
 
     def __len__(self) -> int:
@@ -93,16 +93,16 @@ class Prior:
 
 @dataclass(frozen=True)
 class Messages:
-    """What a fit left behind to begin the next one from; of use only while the log grows."""
+    """Messages of a fit, for the start of the next one; only valid while the log grows."""
 
     seen: GameTable
-    """What it told of: where one of these games changed, the next fit begins cold."""
+    """The games of the fit; if one has changed, the next fit is cold."""
     told: NDArray[np.float64]
-    """[2, seats, games]: what each game told each skill, by place."""
+    """[2, seats, games]: messages from games to skills, by place."""
     links: NDArray[np.float64]
-    """[2, seats - 1, games]: the links' Gaussians."""
+    """[2, seats - 1, games]: Gaussians of the links."""
     tails: NDArray[np.float64]
-    """[2, games, seats]: what seats at fault were told, by seat."""
+    """[2, games, seats]: messages to seats at fault, by seat."""
     spread: float
     centre: float
 
@@ -114,16 +114,16 @@ class Fit:
     mu: Floats
     sigma: Floats
     shown_sigma: Floats
-    """Widened by what kappa leaves in a mean: sqrt(sigma^2 + kappa^2 H)."""
+    """Sigma plus the part of kappa that remains in a mean: sqrt(sigma^2 + kappa^2 H)."""
     kappa: float
-    """How far pairs stray from one number each (``overdispersion``)."""
+    """Deviation of a pair's own advantage (``overdispersion``)."""
     spread: float
     """The learned standard deviation of the contenders."""
     centre: float
-    """The learned prior mean: 0 unless the prior gives means."""
+    """The learned prior mean; 0 unless the prior gives means."""
     messages: Messages
     sweeps: int
-    """Rounds of messages it took."""
+    """Number of rounds."""
 
 
 def fit(
@@ -135,11 +135,11 @@ def fit(
     tolerance: float = TOLERANCE,
     sweeps: int = SWEEPS,
 ) -> Fit:
-    """The skills of all contenders given all games.
+    """Returns the skills of all contenders from all games.
 
-    Without ``warm`` a pure function of the other arguments; with it the same within ``tolerance``,
-    sooner. ``draw_probability`` is that of two equals; None: whatever lets the pairs that met tie
-    as often as they did.
+    Without ``warm``, a pure function of the other arguments. With it, the result is the same within
+    ``tolerance``, and faster. ``draw_probability`` is that of two equals. None: the probability at
+    which the pairs tie as often as they did.
     """
     n = len(prior)
     layout = build_graph(games)
@@ -176,10 +176,10 @@ def fit(
 
 
 class _AndersonAcceleration:
-    """Means to try next, from where the last rounds led: Anderson's acceleration.
+    """Proposes the next means from the last rounds: Anderson's acceleration.
 
-    Where contenders only meet their like, news passes from one to the next and plain rounds creep.
-    The combination of the last rounds that would have moved least is tried instead.
+    If contenders only meet similar ones, plain rounds converge slowly. This tries the combination
+    of the last rounds with the least movement.
     """
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ class _AndersonAcceleration:
         self.steps: list[tuple[Floats, Floats]] = []
 
     def next(self, tried: Floats, reached: Floats, precision: Floats) -> Floats:
-        """What to try, when these means led to those."""
+        """Returns the means to try after a round from ``tried`` to ``reached``."""
         change = reached - tried
         if self.last is not None:
             before, was = self.last
@@ -210,15 +210,14 @@ class _AndersonAcceleration:
 
 
 class _LearnedPriors:
-    """The priors as learned so far, and where the frame of the messages lies.
+    """The learned priors, and the positions of the messages' frames.
 
-    Games only tell differences, so messages are kept in a frame that each connected part of the
-    league has to itself. To move a frame moves all its contenders at once, which messages from one
-    to the next would take hundreds of rounds to do.
+    Games only give differences, so each connected part of the league has its own frame. Moving a
+    frame moves all its contenders at once; messages would take hundreds of rounds.
 
-    Faults and resubmissions push one contender and nobody back. Alone they would carry the whole
-    league away from the centre where newcomers start; so all games lift by what holds the sum at
-    0, which changes no difference between contenders who have played much.
+    Faults and resubmissions push one contender without an opposite push. They would move the whole
+    league away from the centre, where newcomers start. So a shift of all games keeps the sum at 0.
+    It does not change differences between contenders with many games.
     """
 
     def __init__(self, prior: Prior, layout: GameGraph) -> None:
@@ -244,7 +243,7 @@ class _LearnedPriors:
         self.mu = np.where(self.given, self.mean, self.centre)
 
     def marginals(self, told_pi: Floats, told_tau: Floats) -> tuple[Floats, Floats, Floats]:
-        """Means, and precisions and shifts in the messages' frames, of all contenders."""
+        """Returns means of all contenders, and precisions and shifts in the messages' frames."""
         self._learn_spread(told_pi, told_tau)
         variance = self.variance.copy()
         variance[self.learned] = self.spread**2
@@ -262,16 +261,16 @@ class _LearnedPriors:
         return self.mu, precision, shift
 
     def _means(self) -> Floats:
-        """Prior means as they are now."""
+        """Returns the current prior means."""
         mean = np.where(self.given, self.mean, self.centre)
         return np.where(self.parented, self.mu[self.parent], mean)
 
     def _total(self, values: Floats, where: NDArray[np.bool_]) -> Floats:
-        """Sums by part."""
+        """Returns sums by part."""
         return sum_by_contender(self.part[where], values[where], self.parts)
 
     def _place_frames(self, known: Floats, inner: Floats, told_pi: Floats) -> None:
-        """Frames and centre where the priors hold them, each part's shape being what it is."""
+        """Moves frames and centre to the priors, without changing the shape of a part."""
         followers = self.layout.followers
         held = self.given | self.abroad
         free, fixed = self._total(known, self.free), self._total(known, held)
@@ -284,7 +283,7 @@ class _LearnedPriors:
         pull = sum_by_contender(self.part[followers.who], np.where(afloat, 0.0, force), self.parts)
         near = self.parented & ~self.abroad
         drift += self._total(known * (inner[self.parent] - inner), near)
-        # How far each follows a lift, and how the drift changes with it.
+        # The change of each contender, and of the drift, with a shift.
         follows = told_pi / (known + told_pi)
         force = np.where(afloat, followers.told_precision * follows[followers.who], 0.0)
         slope = self._total(known * (follows[self.parent] - follows), near)
@@ -303,8 +302,8 @@ class _LearnedPriors:
         self.frame = np.where(free + fixed > 0.0, moved, self.frame)
 
     def _learn_spread(self, told_pi: Floats, told_tau: Floats) -> None:
-        """The spread that makes what the games told likeliest, by Fisher's scoring."""
-        # What a fault tells its own seat is told to nobody else: it would pull the spread up.
+        """Learns the likeliest spread by Fisher's scoring."""
+        # Faults are excluded: they affect one seat alone and would raise the spread.
         followers = self.layout.followers
         told_pi = told_pi - sum_by_contender(followers.who, followers.told_precision, len(told_pi))
         told_tau = told_tau - sum_by_contender(followers.who, followers.told_shift, len(told_tau))

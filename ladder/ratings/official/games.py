@@ -1,4 +1,4 @@
-"""What the fit sees of a season: who sat in which game, where they came in, whose fault it was."""
+"""Holds the games of a season for the fit: contenders, placements, faults."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 class GameTable:
     """Games in the order of the log, one row each, one column a seat.
 
-    A seat with a fault lost by it: the seats without one are rated among themselves as if the
-    others had been empty, and each seat with one is last, behind all without, for its own rating
-    only. Two faults do not rate each other; where every seat is at fault nobody moves.
+    Seats without a fault are rated against each other as if the others were empty. A seat with a
+    fault is last, behind all others, for its own rating only. Two faults do not rate each other. If
+    every seat is at fault, no rating changes.
     """
 
     contenders: NDArray[np.int32]
-    """Numbers from 0 of those who sat there, none of them twice in a game; -1: an empty seat."""
+    """Contenders' numbers from 0, each at most once in a game; -1: an empty seat."""
     ranks: NDArray[np.int16]
-    """1 is best, equal numbers tie; anything in an empty seat."""
+    """1 is best, equal numbers tie; values in empty seats are ignored."""
     faults: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
@@ -37,17 +37,17 @@ class GameTable:
 
     @property
     def seats(self) -> int:
-        """Seats of the largest game there is room for."""
+        """Number of columns."""
         return int(self.contenders.shape[1])
 
     @classmethod
     def none(cls, seats: int = 2) -> GameTable:
-        """A log without games."""
+        """Returns a table without games."""
         shape = (0, seats)
         return cls(np.zeros(shape, np.int32), np.zeros(shape, np.int16), np.zeros(shape, np.bool_))
 
     def continues(self, other: GameTable) -> bool:
-        """Whether it begins with all of the other's games, unchanged."""
+        """Whether the table begins with all of the other's games, unchanged."""
         n = len(other)
         return n <= len(self) and all(
             np.array_equal(mine[:n], theirs)
@@ -59,11 +59,11 @@ class GameTable:
         )
 
     def take(self, rows: NDArray[np.intp] | slice) -> GameTable:
-        """These games alone."""
+        """Returns these games."""
         return GameTable(self.contenders[rows], self.ranks[rows], self.faults[rows])
 
     def without(self, out: NDArray[np.bool_]) -> GameTable:
-        """The same games with the seats of those contenders empty, as if they had never played."""
+        """Returns the games with empty seats for these contenders, as if they had never played."""
         gone = (self.contenders >= 0) & out[self.contenders]
         return GameTable(
             np.where(gone, np.int32(-1), self.contenders),

@@ -1,7 +1,7 @@
-"""Which resubmissions still tell of their parents: one that begins or stops to crash does not.
+"""Decides which resubmissions inherit from their parents, by the change of their fault rate.
 
-A parent's mean is a good guess for a bundle that plays on as it did. A bundle whose faults are
-another matter is another contender, and holding it to its parent would be a lie about both.
+A parent's mean is a good estimate for a bundle that plays the same way. If a bundle starts or stops
+to crash, the parent's mean would be wrong for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from ladder.ratings.official.games import GameTable
 
 APART: Final = 0.3
-"""Difference of the two's shares of faults beyond which one tells nothing of the other."""
+"""Largest difference of fault rates between a contender and its parent."""
 LEAST_GAMES: Final = 2
 PRIOR_GAMES: Final = 1.0
 PRIOR_SHARE: Final = 0.1
-"""A share is counted as if there had been one game more, with a tenth of a fault."""
+"""Prior of a fault rate: one more game, with a tenth of a fault."""
 
 
 def parents_to_keep(games: GameTable, parents: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The parents of these contenders, -1 where there is none or it tells nothing."""
+    """Returns the parents that remain; -1 for none."""
     n = len(parents)
     there = games.contenders >= 0
     who = games.contenders[there]

@@ -1,9 +1,9 @@
-"""Games as chains of finishing order, and one parallel round of messages over all of them.
+"""Models games as chains in finishing order, and runs parallel rounds of messages.
 
-In a chain every performance is a skill plus luck of variance 1, and each neighbour is ahead of the
-next by more than the draw margin, or within it. Expectation propagation approximates each of these
-links by a Gaussian; what a game then tells a skill is a message. All messages are natural
-parameters: a precision, and a precision times a mean.
+A performance is a skill plus luck of variance 1. In a chain, each neighbour is ahead of the next by
+more than the draw margin, or ties within it. Expectation propagation approximates these links by
+Gaussians. A message is the game's information about a skill. Messages are natural parameters: a
+precision, and a precision times a mean.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ladder.ratings.official.games import GameTable
 from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 
 BLOCK = 8192
-"""Games taken at once: the working arrays of a block fit the cache."""
+"""Games in a block; its working arrays fit the cache."""
 SEAT_BITS = 8
 
 Floats = NDArray[np.float64]
@@ -26,22 +26,22 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Chains:
-    """Games with as many seats to a chain, tied ones apart, and what each game last told."""
+    """Games with chains of equal length, tied ones separately, and their last messages."""
 
     rows: NDArray[np.intp]
-    """The games' places in the log."""
+    """Rows of the games in the log."""
     who: NDArray[np.intp]
     """Contenders, best first: [seats, games]."""
     ties: NDArray[np.bool_] | None
-    """Which neighbours tie: [seats - 1, games]; None where nobody does."""
+    """Which neighbours tie: [seats - 1, games]; None if none do."""
     followed: bool
-    """Whether seats at fault come behind."""
+    """Whether seats at fault follow the chain."""
     told_precision: Floats
     told_shift: Floats
-    """What a game told each skill: [seats, games]."""
+    """Messages to the skills: [seats, games]."""
     link_precision: Floats
     link_shift: Floats
-    """The links' Gaussians, on the difference of the better and the worse: [seats - 1, games]."""
+    """Gaussians of the links, on the difference of better and worse: [seats - 1, games]."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class FaultyFollowers:
     seats: NDArray[np.intp]
     who: NDArray[np.intp]
     last: NDArray[np.intp]
-    """The contender behind whom they come."""
+    """The last contender of the chain."""
     told_precision: Floats
     told_shift: Floats
 
@@ -67,7 +67,7 @@ class GameGraph:
 
 
 def build_graph(games: GameTable) -> GameGraph:
-    """Games by the shape of their chain; all messages are empty."""
+    """Groups games by the form of their chain; all messages are empty."""
     seats = games.seats
     present = games.contenders >= 0
     clean = present & ~games.faults
@@ -112,7 +112,7 @@ def build_graph(games: GameTable) -> GameGraph:
 
 
 def connected_components(layout: GameGraph, n: int) -> NDArray[np.intp]:
-    """A number for each contender, the same for those whom a path of games connects."""
+    """Returns a component number for each contender; a path of games connects a component."""
     label = np.arange(n)
     edges = [(layout.followers.last, layout.followers.who)]
     for chains in layout.chains:
@@ -135,12 +135,12 @@ def connected_components(layout: GameGraph, n: int) -> NDArray[np.intp]:
 
 
 def sum_by_contender(who: NDArray[np.intp], values: Floats, n: int) -> Floats:
-    """Sums of values by contender, in their order."""
+    """Returns sums of values by contender."""
     return np.asarray(np.bincount(who, values, n), np.float64)
 
 
 def message_sums(layout: GameGraph, n: int) -> tuple[Floats, Floats]:
-    """What the messages as they are tell each contender: precisions and shifts."""
+    """Returns the sum of the current messages to each contender: precisions and shifts."""
     pi, tau = np.zeros(n), np.zeros(n)
     everybody: list[Chains | FaultyFollowers] = [*layout.chains, layout.followers]
     for told in everybody:
@@ -152,7 +152,7 @@ def message_sums(layout: GameGraph, n: int) -> tuple[Floats, Floats]:
 def pass_messages(
     layout: GameGraph, precision: Floats, shift: Floats, margin: float, damping: float
 ) -> tuple[Floats, Floats]:
-    """One parallel round: what all games tell each contender, given all marginals as they are."""
+    """Runs one parallel round; returns all messages to each contender from current marginals."""
     n = len(precision)
     told_precision, told_shift = np.zeros(n), np.zeros(n)
     last_precision, last_shift = np.zeros((2, layout.games if len(layout.followers.rows) else 0))
@@ -182,25 +182,25 @@ def _chain_messages(
     margin: float,
     damping: float,
 ) -> tuple[Floats, Floats]:
-    """New messages of these games; what their chains say of the last one's performance."""
+    """Computes these games' new messages, and the chains' information on the last performance."""
     who = chains.who[:, block]
     told_pi, told_tau = chains.told_precision[:, block], chains.told_shift[:, block]
     link_pi, link_tau = chains.link_precision[:, block], chains.link_shift[:, block]
     seats = len(who)
-    # What is known of each performance from elsewhere: the skill without this game, plus luck.
+    # Each performance from other sources: the skill without this game, plus luck.
     own_pi = precision[who] - told_pi
     own_tau = shift[who] - told_tau
     scale = 1.0 / (1.0 + own_pi)
     own_pi *= scale
     own_tau *= scale
-    # From worst to best, with the links as they were.
-    below_pi, below_tau = own_pi.copy(), own_tau.copy()  # each with all that is behind it
+    # From worst to best, with the old links.
+    below_pi, below_tau = own_pi.copy(), own_tau.copy()  # each with all that follow
     for j in range(seats - 2, -1, -1):
         pi, tau = _across_link(below_pi[j + 1], below_tau[j + 1], link_pi[j], link_tau[j])
         below_pi[j] += pi
         below_tau[j] += tau
     # From best to worst, with new links.
-    above_pi, above_tau = own_pi[0], own_tau[0]  # with all that is ahead of it
+    above_pi, above_tau = own_pi[0], own_tau[0]  # with all that precede
     from_above = [(np.zeros_like(above_pi), np.zeros_like(above_tau))]
     for j in range(seats - 1):
         right_pi, right_tau = below_pi[j + 1], below_tau[j + 1]
@@ -219,7 +219,7 @@ def _chain_messages(
         pi, tau = _across_link(above_pi, above_tau, link_pi[j], -link_tau[j])
         from_above.append((pi, tau))
         above_pi, above_tau = own_pi[j + 1] + pi, own_tau[j + 1] + tau
-    # From worst to best again, to tell the skills.
+    # From worst to best again, for the messages to the skills.
     pi, tau = np.zeros_like(above_pi), np.zeros_like(above_tau)
     for j in range(seats - 1, -1, -1):
         all_pi = pi + from_above[j][0]
@@ -243,7 +243,7 @@ def _follower_messages(
     margin: float,
     damping: float,
 ) -> None:
-    """New messages to the seats at fault; they send none."""
+    """Computes new messages to the seats at fault, which send none."""
     last_pi, last_tau = last_precision[followers.rows], last_shift[followers.rows]
     own_pi = precision[followers.who] - followers.told_precision
     own_tau = shift[followers.who] - followers.told_shift
@@ -264,6 +264,6 @@ def _follower_messages(
 def _across_link(
     pi: Floats, tau: Floats, link_pi: Floats, link_tau: Floats
 ) -> tuple[Floats, Floats]:
-    """A performance's belief carried over a link to its neighbour."""
+    """Passes the belief about a performance across a link to its neighbour."""
     scale = 1.0 / (pi + link_pi)
     return pi * link_pi * scale, (tau * link_pi + link_tau * pi) * scale

@@ -1,10 +1,10 @@
-"""How far pairs stray from one number each: kappa, and how much of it stays in a mean.
+"""Estimates how far pairs differ from their skills (kappa), and how much remains in a mean.
 
-Let the difference of i's and j's performances have the mean s_i - s_j + x_ij, with x of standard
-deviation kappa over pairs. Games of a pair then agree with each other more than the fit says:
-kappa^2 is read from the products of the residuals of different games of one pair, so that
-no single game's noise enters. Whoever meets many keeps kappa^2 H of it in the mean, H being the sum
-of the squared shares of meetings (Herfindahl).
+The difference of i's and j's performances has the mean s_i - s_j + x_ij. The x have the standard
+deviation kappa over pairs. Then games of a pair agree more than the fit predicts. Kappa^2 is
+estimated from products of residuals of different games of a pair, so a single game's noise has no
+effect. A mean keeps kappa^2 H of the variance. H is the sum of squared shares of meetings
+(Herfindahl).
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ Floats = NDArray[np.float64]
 LOW: Final = 0
 HIGH: Final = 1
 TIE: Final = 2
-"""Who came in better: the contender with the lower number, the other, or neither."""
+"""Outcomes: the contender with the lower number was better, the other was, or neither."""
 OUTCOME_BITS: Final = 2
 NUMBER_BITS: Final = 31
 LEAST_ROOM: Final = 1e-3
-"""With less than this to read kappa from (squared precisions of pairs) nothing is read."""
+"""Least sum of squared precisions of pairs that permits an estimate."""
 MOST_KAPPA: Final = 2.0
 DOUBT: Final = 1.0
-"""Standard errors that kappa^2 must exceed before anything is made of it."""
+"""Standard errors that kappa^2 must exceed; otherwise it counts as 0."""
 
 
 @dataclass(frozen=True)
 class MetPairs:
-    """Every pair that met in games without a fault of theirs."""
+    """Every pair that met in games without a fault of either."""
 
     low: NDArray[np.intp]
     high: NDArray[np.intp]
     meetings: Floats
     played: Floats
-    """Everybody's meetings, by contender."""
+    """Number of meetings by contender."""
     often: NDArray[np.intp]
-    """Those of the pairs that met more than once."""
+    """Pairs that met more than once."""
     outcomes: Floats
-    """How often each outcome was seen there: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
+    """Count of each outcome for these pairs: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
 
 
 def sorted_meetings(layout: GameGraph) -> NDArray[np.int64]:
-    """One number a meeting: the pair and who was ahead, sorted."""
+    """Returns one number a meeting, sorted: the pair and the better one."""
     keys = [np.zeros(0, np.int64)]
     for chains in layout.chains:
         who = chains.who.astype(np.int64)
@@ -68,12 +68,12 @@ def sorted_meetings(layout: GameGraph) -> NDArray[np.int64]:
 
 
 def tie_share(keys: NDArray[np.int64]) -> float:
-    """The share of meetings that were ties."""
+    """Returns the share of meetings that were ties."""
     return float((keys & TIE > 0).mean()) if len(keys) else 0.0
 
 
 def count_pairs(keys: NDArray[np.int64], n: int) -> MetPairs:
-    """The pairs of sorted meetings of ``n`` contenders."""
+    """Returns the pairs of sorted meetings of ``n`` contenders."""
     pair = keys >> OUTCOME_BITS
     last = np.empty(len(keys), np.bool_)
     last[-1:] = True
@@ -97,7 +97,7 @@ def count_pairs(keys: NDArray[np.int64], n: int) -> MetPairs:
 
 
 def difference_deviation(pairs: MetPairs, mu: Floats, sigma: Floats) -> float:
-    """The standard deviation of the differences of performances, over all meetings."""
+    """Returns the standard deviation of performance differences over all meetings."""
     square = 0.0
     for start in range(0, len(pairs.low), BLOCK):
         block = slice(start, start + BLOCK)
@@ -109,7 +109,7 @@ def difference_deviation(pairs: MetPairs, mu: Floats, sigma: Floats) -> float:
 
 
 def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
-    """The standard deviation of a pair's own advantage, in beta; shrunk by what may be chance."""
+    """Returns the standard deviation of a pair's own advantage, in beta, reduced for chance."""
     low, high, outcomes = pairs.low[pairs.often], pairs.high[pairs.often], pairs.outcomes
     if not len(low):
         return 0.0
@@ -123,7 +123,7 @@ def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
         even, even_w = tie_moments(t, np.full_like(t, m))
         residuals[TIE], weights[TIE] = even / root2, even_w / 2.0
     unsure = sigma[low] ** 2 + sigma[high] ** 2
-    # Sums over two different games of the pair: the square of the sum less the sum of the squares.
+    # Sums over two different games of the pair: the squared sum less the sum of squares.
     products = (outcomes * residuals).sum(0) ** 2 - (outcomes * residuals**2).sum(0)
     weight = (outcomes * weights).sum(0)
     room = weight**2 - (outcomes * weights**2).sum(0)
@@ -139,7 +139,7 @@ def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
 
 
 def opponent_concentration(pairs: MetPairs) -> Floats:
-    """The sum of the squared shares that each opponent has of one's meetings; 0 without any."""
+    """Returns the sum of squared shares of each opponent in the meetings; 0 without any."""
     n, square = len(pairs.played), pairs.meetings**2
     squares = sum_by_contender(pairs.low, square, n) + sum_by_contender(pairs.high, square, n)
     shares: Floats = squares / np.maximum(pairs.played, 1.0) ** 2

@@ -1,7 +1,7 @@
-"""What the posterior says of ranks: draws, intervals, chances of a medal, and what a game is worth.
+"""Computes rank draws, intervals, medal chances and remaining uncertainty from the posterior.
 
-Draws are independent between contenders; a rank is 1 more than the number of rivals who are better,
-twins counted once.
+Draws are independent between contenders. A rank is 1 plus the number of better rivals; twins count
+once.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ranks = NDArray[np.int32]
 AT_ONCE: Final = 32
-"""Draws: the working arrays of so many fit the cache."""
+"""Number of draws whose working arrays fit the cache."""
 
 
 @dataclass(frozen=True)
 class RankOutlook:
-    """Where everybody may end."""
+    """Possible ranks of each contender."""
 
     rank_low: Ranks
-    """The best rank of the 95 % interval."""
+    """Best rank of the 95 % interval."""
     rank_high: Ranks
-    """The worst rank of it."""
+    """Worst rank of the 95 % interval."""
     chances: Floats
     """[n, cuts]: the probability of a rank at each cut or better."""
 
@@ -40,10 +40,10 @@ def draw_ranks(
     count: int,
     seed: int,
 ) -> Ranks:
-    """``count`` draws of the rank that everybody would have among these rivals: [count, n].
+    """Returns ``count`` draws of each contender's rank among these rivals: [count, n].
 
-    ``twins`` gives whose draw each one shares (its own place where nobody's): they tie, and are one
-    rival to the others.
+    ``twins`` gives the place whose draw a contender shares, or its own place. Twins tie, and count
+    as one rival.
     """
     rng = np.random.Generator(np.random.SFC64(seed))
     first, own = np.unique(twins, return_inverse=True)
@@ -64,16 +64,16 @@ def draw_ranks(
 
 
 def rank_outlook(ranks: Ranks, cuts: Sequence[int]) -> RankOutlook:
-    """Intervals that leave out 2.5 % of the draws on either side, and chances."""
+    """Returns 95 % intervals (2.5 % of the draws outside each end) and chances."""
     low, high = (math.ceil(share * len(ranks)) - 1 for share in (0.025, 0.975))
     ordered = np.sort(ranks, axis=0)
     return RankOutlook(ordered[low], ordered[high], _medal_chances(ranks, cuts))
 
 
 def remaining_uncertainty(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
-    """What is still unclear about each: of the order, and of the medals.
+    """Returns each contender's remaining uncertainty, in the order and in the medals.
 
-    6 Var(rank) / n^3 + boundary_weight / medals * the sum over cuts of P (1 - P), with P the
+    6 Var(rank) / n^3 + boundary_weight / medals * the sum over cuts of P (1 - P). P is the
     probability of a rank at the cut or better.
     """
     n = ranks.shape[1]

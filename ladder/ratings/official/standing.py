@@ -1,8 +1,8 @@
-"""The official standing of a season, drawn up from a fit: scores, ranks, medal chances. Pure.
+"""Computes the official standing of a season from a fit: scores, ranks, medal chances. Pure.
 
-Ranks and chances are of teams: a team stands by the entry its owner declared, once that has
-played, else by the one with the highest mean among those that have. Reference agents pin the scale,
-stand in their place and have no rank.
+Ranks and chances belong to teams. The declared entry represents its team once it has played;
+otherwise the played entry with the highest mean does. Reference agents fix the scale; they have a
+place but no rank.
 """
 
 from __future__ import annotations
@@ -21,61 +21,62 @@ from ladder.ratings.official import ranks
 from ladder.ratings.official.fit import Fit
 
 DRAWS: Final = 400
-"""Of everybody's rank: a chance of a half is told to 0.025."""
+"""Draws of each rank; a chance of a half has the error 0.025."""
 PARENT_SD: Final = 0.4
-"""Beta by which a resubmission differs from what it replaces (rating.md section 8)."""
+"""Deviation in beta of a resubmission from its parent (rating.md section 8)."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """An active entry as the standing needs it."""
+    """An active entry for the standing."""
 
     entry_id: EntryId
     team_id: TeamId
     contender: int
-    """Its number in the fit; -1 before its first game."""
+    """Number in the fit; -1 before its first game."""
     parent: int
-    """The number of what it replaces, where it has not played itself; -1: nothing known."""
+    """Number of the replaced entry, if this one has not played; -1: none."""
     is_anchor: bool
     is_declared: bool = False
-    """Its team stands by it."""
+    """Whether its team declared it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfficialPlace:
-    """Where an entry stands."""
+    """The place of an entry."""
 
     score: float
     """Points."""
     sigma: float
-    """Points; half of the 95 % interval is 1.96 of it."""
+    """Points; 1.96 sigma is half of the 95 % interval."""
     rank: int | None
-    """1 is best; equal scores share a rank and the next has the next number. None unless its team
-    stands by it."""
+    """1 is best; equal scores share a rank, and the next rank follows directly. None unless the
+    entry represents its team.
+    """
     rank_low: int
-    """The best rank its team can expect with it, at 95 %."""
+    """Best rank of the 95 % interval of its team."""
     rank_high: int
-    """The worst."""
+    """Worst rank of the 95 % interval."""
     chances: tuple[float, float, float]
-    """Of gold, of silver or better, of any medal."""
+    """Chances of gold, of silver or better, of any medal."""
     loss: float
-    """What the standing loses by not knowing it better (``ranks.loss``)."""
+    """Loss of the standing from uncertainty (``ranks.remaining_uncertainty``)."""
 
 
 @dataclass(frozen=True)
 class OfficialStanding:
-    """The whole of it."""
+    """The official standing of a season."""
 
     places: tuple[OfficialPlace, ...]
-    """One for each entrant, in the order given."""
+    """One place for each entrant, in the given order."""
     reference: float
-    """Mean of the reference agents, in beta: it stands at mu0."""
+    """Mean of the reference agents in beta, which is mu0 in points."""
     wrong_medals: float
-    """Expected number of teams with a medal that are not of that class."""
+    """Expected number of teams whose medal is of the wrong class."""
     teams: int
-    """That its medals went by, equal ones counted once."""
+    """Number of teams for the medals; equal ones count once."""
 
 
 def build_standing(
@@ -89,10 +90,9 @@ def build_standing(
     rules: MedalRules,
     teams: int | None = None,
 ) -> OfficialStanding:
-    """The standing of these entrants. ``mu0`` and ``beta`` are the season's, in points.
+    """Computes the standing of these entrants; ``mu0`` and ``beta`` are the season's, in points.
 
-    ``teams`` is the number that medals go by, where it is no longer that of the ranked teams, those
-    of equal score counted once.
+    ``teams`` replaces the number of ranked teams for medals. Teams of equal score count once.
     """
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
@@ -146,7 +146,9 @@ def build_standing(
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
-    """Means and deviations; who has not played is as good as what it replaces, or as anybody."""
+    """Returns means and deviations. Before its first game an entry has its parent's, or the
+    prior's.
+    """
     mu = np.full(len(entrants), fit.centre)
     sigma = np.full(len(entrants), fit.spread)
     for n, each in enumerate(entrants):
@@ -159,7 +161,7 @@ def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
 
 
 def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp]:
-    """The entrants that teams stand by, one a team."""
+    """Returns the entrants that represent teams, one each."""
     best: dict[TeamId, int] = {}
     for n, each in enumerate(entrants):
         if each.is_anchor or each.contender < 0:
@@ -173,12 +175,12 @@ def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp
 
 
 def _representative_key(each: Entrant, mean: float) -> tuple[bool, float]:
-    """The greatest of a team's is the one it stands by."""
+    """Returns a key; the entry with the greatest key represents its team."""
     return each.is_declared, mean
 
 
 def _chance_above_lines(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:
-    """[n, lines]: the probability of a score at each line or above."""
+    """Returns [n, lines]: the probability of a score at each line or above."""
     return np.array(
         [
             [0.5 * math.erfc((line - score) / (math.sqrt(2.0) * sigma)) for line in lines]
@@ -188,7 +190,7 @@ def _chance_above_lines(lines: Sequence[float], scores: Floats, sigmas: Floats) 
 
 
 def _same_contender(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
-    """The first entrant that is the same contender: they have one skill, so one draw."""
+    """Returns the first entrant of the same contender, which shares its skill and draw."""
     first: dict[int, int] = {}
     return np.array(
         [
@@ -200,14 +202,14 @@ def _same_contender(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
 
 
 def _medal_class(rules: MedalRules, rank: int, score: float, last: Sequence[int]) -> int | None:
-    """Which class a team has, 0 the best; None without a medal."""
+    """Returns the class of a team's medal, 0 the best; None without a medal."""
     if rules.lines is not None:
         return next((n for n, line in enumerate(rules.lines) if score >= line), None)
     return next((n for n, cut in enumerate(last) if rank <= cut), None)
 
 
 def _chance_of_wrong_medal(earned: int | None, chances: Sequence[float]) -> float:
-    """The probability that this class is another than deserved; 0 without."""
+    """Returns the probability that this class is wrong; 0 without a medal."""
     if earned is None:
         return 0.0
     return 1.0 - (chances[earned] - (chances[earned - 1] if earned else 0.0))

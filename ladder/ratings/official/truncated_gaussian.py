@@ -1,8 +1,8 @@
-"""Moments of a Gaussian of which only a part was seen, without overflow at any distance.
+"""Computes moments of a truncated Gaussian, without overflow at any distance.
 
-With t in standard deviations, ``v`` moves the mean by v sd and ``w`` takes the share w of the
-variance (Herbrich, Minka, Graepel 2006). Everything rests on Mills' ratio (1 - Phi(x)) / phi(x),
-which is a polynomial in (x - 5) / (x + 5) over x + 5, to 3e-11, for every x from 0.
+With t in standard deviations, ``v`` moves the mean by v sd, and ``w`` removes the share w of the
+variance (Herbrich, Minka, Graepel 2006). Both use Mills' ratio (1 - Phi(x)) / phi(x). For every x
+from 0 it is a polynomial in (x - 5) / (x + 5), divided by x + 5, with error 3e-11.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating[Any]]
 
 FARTHEST: Final = 60.0
-"""Upsets farther than this (in standard deviations) count as this far."""
+"""Upsets beyond this distance, in standard deviations, count as this distance."""
 WIDEST: Final = 30.0
-"""Margins wider than this (in standard deviations) count as this wide."""
+"""Margins wider than this, in standard deviations, count as this wide."""
 CERTAIN: Final = 1e-7
-"""The share of the variance that remains at least."""
+"""Least share of the variance that remains."""
 SQRT2PI: Final = 2.5066282746310002
 
 # Chebyshev interpolation of mills(x) * (x + 5), computed with 60 digits.
@@ -45,7 +45,7 @@ MILLS: Final = (
 
 
 def mills_ratio(x: Array) -> Array:
-    """(1 - Phi(x)) / phi(x) for x from 0."""
+    """Returns (1 - Phi(x)) / phi(x) for x from 0."""
     scale = 1.0 / (x + CENTRE)
     u = (x - CENTRE) * scale
     ratio = u * MILLS[-1]
@@ -58,13 +58,13 @@ def mills_ratio(x: Array) -> Array:
 
 
 def lower_mills_ratio(x: Array) -> Array:
-    """Phi(x) / phi(x), of which exp(x^2 / 2) is a part: for x up to ``WIDEST``."""
+    """Returns Phi(x) / phi(x) for x up to ``WIDEST``; it contains exp(x^2 / 2)."""
     near = mills_ratio(np.abs(x))
     return np.where(x < 0, near, SQRT2PI * np.exp(0.5 * np.maximum(x, 0.0) ** 2) - near)
 
 
 def win_moments(t: Array) -> tuple[Array, Array]:
-    """v and w of a difference known to be positive, with its mean at ``t``."""
+    """Returns v and w of a positive difference with its mean at ``t``."""
     t = np.clip(t, -FARTHEST, FARTHEST)
     distance = np.abs(t)
     ratio = mills_ratio(distance)
@@ -76,7 +76,7 @@ def win_moments(t: Array) -> tuple[Array, Array]:
 
 
 def tie_moments(t: Array, margin: Array) -> tuple[Array, Array]:
-    """v and w of a difference known to lie within ``tie_margin`` of 0, with its mean at ``t``."""
+    """Returns v and w of a difference within ``tie_margin`` of 0, with its mean at ``t``."""
     margin = np.minimum(margin, WIDEST)
     distance = np.minimum(np.abs(t), FARTHEST)
     near, far = margin - distance, -margin - distance
@@ -89,8 +89,8 @@ def tie_moments(t: Array, margin: Array) -> tuple[Array, Array]:
 
 
 def tie_margin(share: float, width: float = 2.0**0.5) -> float:
-    """The difference (in beta) below which performances tie, if that share of them does.
+    """Returns the difference in beta below which this share of performances ties.
 
-    ``width`` is the standard deviation of all their differences; as given, that between equals.
+    ``width`` is the standard deviation of all differences; the default is for equals.
     """
     return float(NormalDist().inv_cdf((1.0 + share) / 2.0) * width)

@@ -1,1 +1,1 @@
-"""The folder on an agent's import path beside its profile's libraries; holds one package."""
+"""A folder on the agent's import path, beside its profile's libraries. Holds one package."""

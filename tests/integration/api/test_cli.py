@@ -1,4 +1,4 @@
-"""`peck` as a person types it: a process of its own against the running API."""
+"""`peck` as a person types it, against the running API."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 
 from ladder.entries import entries
 from services.cli.submissions import is_being_retried
+from tests import typed
 from tests.integration.api.test_profiles import serve
 from tests.integration.api.world import GOOD, World, finish
 
@@ -25,27 +26,25 @@ Peck = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def peck(world: World, tmp_path: Path) -> Peck:
-    """Runs `peck` as the member, in an empty folder with an empty home."""
+def environment(world: World, tmp_path: Path) -> dict[str, str]:
+    """That of the member, with an empty home."""
+    return {
+        "PATH": os.environ["PATH"],
+        "PECK_STATE": str(tmp_path / "state"),
+        "PYTHONPATH": str(CHECKOUT),
+        "HOME": str(tmp_path),
+        "COLUMNS": str(typed.WIDTH),
+        "PECK_URL": str(world.http.base_url),
+        "PECK_TOKEN": world.tokens["member"],
+    }
 
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "services.cli", *arguments],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            timeout=120,
-            env={
-                "PATH": os.environ["PATH"],
-                "PECK_STATE": str(tmp_path / "state"),
-                "PYTHONPATH": str(CHECKOUT),
-                "HOME": str(tmp_path),
-                "COLUMNS": "200",
-                "PECK_URL": str(world.http.base_url),
-                "PECK_TOKEN": world.tokens["member"],
-                **environment,
-            },
-        )
+
+@pytest.fixture
+def peck(environment: dict[str, str], tmp_path: Path) -> Peck:
+    """Runs `peck` as the member, in an empty folder."""
+
+    def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return typed.peck(tmp_path, {**environment, **more}, *arguments)
 
     return run
 
@@ -53,6 +52,24 @@ def peck(world: World, tmp_path: Path) -> Peck:
 def read(done: subprocess.CompletedProcess[str]) -> Any:
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_a_process_of_its_own_prints_and_ends_alike(
+    peck: Peck, environment: dict[str, str], tmp_path: Path
+) -> None:
+    for arguments in (("leaderboard", "public"), ("leaderboard", "nowhere")):
+        alone = subprocess.run(
+            [sys.executable, "-m", "services.cli", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=120,
+            env=environment,
+        )
+        here = peck(*arguments)
+        assert here.stdout + here.stderr
+        assert (here.returncode, here.stdout) == (alone.returncode, alone.stdout)
+        assert here.stderr == alone.stderr
 
 
 def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_path: Path) -> None:
@@ -329,8 +346,8 @@ def test_every_verb_explains_itself(peck: Peck) -> None:
 
 def test_a_client_command_loads_no_server_modules() -> None:
     code = (
-        "import sys; from services.cli.__main__ import enough;"
-        "enough(sys.argv[1:]); print(*sys.modules)"
+        "import sys; from services.cli.__main__ import smallest_app_for;"
+        "smallest_app_for(sys.argv[1:]); print(*sys.modules)"
     )
     loaded = {
         verb: subprocess.run(

@@ -85,7 +85,7 @@ def test_the_rater_alternates_between_seasons(
         for _ in range(4):
             each.play(each.rated(*field), [1, 2, 3, 4])
     told: list[tuple[str, object]] = []
-    monkeypatch.setattr(rounds, "emit", lambda event, **fields: told.append((event, fields)))
+    monkeypatch.setattr(rounds, "log_event", lambda event, **fields: told.append((event, fields)))
     monkeypatch.setattr(tasks, "database_url", database_url)
     monkeypatch.setattr(rounds, "FOLD", 2)
     monkeypatch.setattr(tasks, "fitter", fitting.OfficialFitter())
@@ -194,7 +194,7 @@ def test_rerating_a_long_log_delays_no_other_season(
     contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
     assert entries.get_entry(contest.conn, four[0]).mu == before
     told: list[object] = []
-    monkeypatch.setattr(rounds, "emit", lambda event, **each: told.append(each.get("season")))
+    monkeypatch.setattr(rounds, "log_event", lambda event, **each: told.append(each.get("season")))
     monkeypatch.setattr(tasks, "database_url", database_url)
     monkeypatch.setattr(rounds, "FOLD", 1)
     monkeypatch.setattr(fitting.OfficialFitter, "refit", lambda *_: 0)

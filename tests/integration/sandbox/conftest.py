@@ -5,19 +5,51 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import docker
 import docker.errors
 import pytest
 
+from tests.integration.sandbox.hostile_archives import REFUSED
+from tests.integration.sandbox.hostile_table import BY_NAME, SAME_IN_EVERY_LAUNCHER
 from tests.integration.sandbox.nodes import Bench, Node, start_node
+
+EVERY_LAUNCHER = "PECK_TEST_EVERY_LAUNCHER"
+"""``scripts/drill hostile-agents`` sets it to 1: all agents and archives in all launchers."""
 
 ISOLATING = [
     pytest.param("docker", marks=pytest.mark.docker),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
 ]
+
+
+def runs_once(parameters: Mapping[str, object]) -> bool:
+    """Whether the code under test is the same in every launcher, so that one launcher suffices."""
+    agent, archive = parameters.get("agent"), parameters.get("archive")
+    if "arena" in parameters:
+        return agent in BY_NAME and BY_NAME[str(agent)].row in SAME_IN_EVERY_LAUNCHER
+    return "bench" in parameters and archive in REFUSED
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the Docker form of such tests to the drill."""
+    if os.environ.get(EVERY_LAUNCHER) == "1":
+        return
+    left = []
+    for item in items:
+        parameters = (
+            item.callspec.params
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+            else {}
+        )
+        if "docker" in parameters.values() and runs_once(parameters):
+            left.append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
 
 
 def missing(launcher: str) -> str | None:

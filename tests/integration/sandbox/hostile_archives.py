@@ -293,7 +293,7 @@ REFUSED: dict[str, tuple[Make, str | None, str]] = {
     "zip that claims less": (lambda: lying_zip(10), None, ""),
     "zip that claims more": (lambda: lying_zip(1 << 20), None, ""),
     "zip that claims a terabyte": (zip64_lie, "main.py", "unpacks to more"),
-    "zip with a lying offset": (lying_offset, None, "not understood"),
+    "zip with a lying offset": (lying_offset, None, "cannot be read"),
     "zip of one for two": (overlapping_zip, None, ""),
     "zip with another name inside": (renamed_zip, "../evil", "leads out"),
     "zip encrypted": (lambda: flagged_zip(0x1), "main.py", "encrypted"),
@@ -323,7 +323,7 @@ REFUSED |= {
         lambda: gzip.decompress(tar(("a", special(tarfile.SYMTYPE, "/etc/passwd")))),
         "a", "symbolic link"),
     "plain tar many": (
-        lambda: gzip.decompress(REFUSED["tar many"][0]()), None, "main.py puts on sys.path"),
+        lambda: gzip.decompress(REFUSED["tar many"][0]()), None, "Python libraries in a .zip"),
     "plain tar cut": (
         lambda: gzip.decompress(tar(("main.py", MAIN * 5000)))[:9000], None, ""),
 }  # fmt: skip

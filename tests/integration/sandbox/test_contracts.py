@@ -183,14 +183,14 @@ SERVERS = (
             LISTENS + "ok = b'HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\n\"up\"'\n"
             "def again(line):\n    line.sendall(ok + ok)\n    time.sleep(60)\nserve(again)\n"),
     Hostile("accepts and says nothing", Verdict.TIMEOUT,
-            "POST /move within the time|0.5 s and the|had no answer within",
+            "POST /move within the time|0.5 s a move|had no answer within",
             LISTENS + "serve(lambda line: time.sleep(60))\n"),
-    Hostile("hangs up", Verdict.ERROR, "closed the connection, or listens no more",
+    Hostile("hangs up", Verdict.ERROR, "closed the connection or stopped listening",
             LISTENS + "serve(lambda line: None)\n"),
 )  # fmt: skip
 READS = "import sys, time, os\nsays = lambda text: print(text, flush=True)\n"
 LINES = (
-    Hostile("says nothing", Verdict.TIMEOUT, "write one line for each question, and flush",
+    Hostile("says nothing", Verdict.TIMEOUT, "write and flush one line for each question",
             "import time\ntime.sleep(60)\n"),
     Hostile("answers early", Verdict.ERROR, r"wrote '0\\n' before it was asked",
             READS + "says(0)\ntime.sleep(60)\n"),
@@ -263,7 +263,7 @@ def test_a_wrong_contract_error_names_the_right_contracts(bench: Bench) -> None:
     played = _play(bench, Counting(Verdict.ERROR), bundles)
     for report, word in zip(played.seats, ("GOLAD", "Battlesnake"), strict=True):
         assert report.verdict is Verdict.ERROR
-        assert f"is for {word}; for this game take callable or lines" in (report.reason or "")
+        assert f"is only for {word}; use callable or lines for this game" in (report.reason or "")
 
 
 def test_a_failing_server_loses_only_the_failed_moves(bench: Bench) -> None:

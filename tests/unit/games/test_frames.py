@@ -67,5 +67,5 @@ def test_the_frames_document_has_one_frame_per_position(seed: int) -> None:
 
 
 def test_frames_of_an_unknown_game_are_refused() -> None:
-    with pytest.raises(GameError, match="no rules of 'chess'"):
+    with pytest.raises(GameError, match="'chess' is unknown here"):
         frames_json(replace(episode(1)[0], game="chess"))

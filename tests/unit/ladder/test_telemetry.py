@@ -44,7 +44,10 @@ def test_bound_fields_belong_to_one_thread(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_closed_pipe_does_not_stop_the_process() -> None:
-    script = "import os; from ladder.telemetry import emit; os.close(2); emit('x'); print('on')"
+    script = (
+        "import os; from ladder.telemetry import log_event as log;"
+        " os.close(2); log('x'); print('on')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )

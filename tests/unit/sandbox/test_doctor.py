@@ -172,17 +172,17 @@ def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:
     found = concluded(read(tmp_path))
     assert found.launcher == "docker"
     assert found.degraded == {"docker": (), "bubblewrap": ()}
-    assert "every row" in found.verdict
+    assert "every defence" in found.verdict
     assert {check.state for check in found.checks} <= {CheckState.OK, CheckState.NOT_NEEDED}
     told = row(found, "docker runtimes").found
-    assert "gVisor is there, to be used by: python -m sandbox.node" in told
+    assert "gVisor is available: python -m sandbox.node" in told
     assert "--runtime runsc" in told
 
 
 def test_gvisor_without_open_unix_sockets_is_reported(tmp_path: Path) -> None:
     deaf = {**INFO, "Runtimes": {"runc": {}, "runsc": {"path": "/usr/bin/runsc"}}}
     told = row(concluded(read(tmp_path), replace(SOUND, engine=deaf)), "docker runtimes").found
-    assert "of no use to boxes without --host-uds=open" in told
+    assert "cannot run boxes without --host-uds=open" in told
 
 
 def test_every_lack_has_a_cost_and_a_remedy(tmp_path: Path) -> None:

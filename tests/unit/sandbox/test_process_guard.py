@@ -39,9 +39,9 @@ def test_a_signal_during_wait_stops_the_daemon(
 
 STUCK = """
 import threading, time
-from sandbox import guard
+from sandbox import process_guard
 stop = threading.Event()
-guard.stops(stop)
+process_guard.set_on_stop_signal(stop)
 print("listens", flush=True)
 stop.wait()
 print("stops", flush=True)

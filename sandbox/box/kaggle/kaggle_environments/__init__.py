@@ -1,9 +1,9 @@
-"""The part of kaggle_environments 1.33.2 that agents import, written anew for a box.
+"""The part of kaggle_environments 1.33.2 that agents import, rewritten for a box.
 
-Agents made for Kaggle take types and small functions from that package, which itself needs more
-disk than a box has. Here are the same names with the same behaviour, on the standard library alone.
-What would start a game of its own can be imported too, and says when called why it cannot be had.
-Imported once before any agent runs: it draws no random number and holds no state of a match.
+Kaggle agents use types and small functions of that package, which needs more disk than a box has.
+This package has the same names and behaviour and uses only the standard library. Functions that
+would start a game can be imported; a call raises an error with the reason. The package is imported
+before any agent runs. It draws no random number and keeps no state of a match.
 """
 
 from . import agent as agent
@@ -22,7 +22,7 @@ list_episodes = absent("list_episodes")
 list_episodes_for_submission = absent("list_episodes_for_submission")
 list_episodes_for_team = absent("list_episodes_for_team")
 
-# What a star import brings, in the order it has there.
+# Same names and order as the original's star import.
 __all__ = [  # noqa: RUF022
     "Agent",
     "environments",

@@ -1,4 +1,4 @@
-"""Stand-ins for what an agent may import but cannot use while it plays."""
+"""Replaces functions that an agent may import but cannot use in a match."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .errors import Unimplemented
 
 
 def absent(name: str) -> Callable[..., NoReturn]:
-    """A function that raises Unimplemented with the reason and the remedy, whatever it is given."""
+    """Return a function that raises Unimplemented with the reason and the remedy."""
 
     def refuse(*_arguments: Any, **_named: Any) -> NoReturn:
         raise Unimplemented(

@@ -1,4 +1,4 @@
-"""Names of kaggle_environments.agent; none of them can be used in a match."""
+"""Names of kaggle_environments.agent. None of them works in a match."""
 
 from .absent import absent
 

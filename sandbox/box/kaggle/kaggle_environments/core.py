@@ -1,4 +1,4 @@
-"""Names of kaggle_environments.core: the one game's entry, and what would run games."""
+"""Names of kaggle_environments.core: the game's entry, and functions that run games."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TRIALS = ("render", "reset", "run")
 
 
 class _Described:
-    """A game by name, with its configuration; asked for more, it says why that cannot be had."""
+    """A game's name and configuration. Any other attribute raises an error with the reason."""
 
     def __init__(self, name: str, configuration: dict[str, Any]) -> None:
         self.name = name
@@ -62,7 +62,7 @@ def _skipped(name: str) -> Callable[..., list[Any]]:
 
 
 def make(environment: str, configuration: dict[str, Any] | None = None, **_: Any) -> _Described:
-    """What agents ask a game for while they play: its configuration. It plays nothing."""
+    """Return the game's configuration for an agent that asks for it. It plays nothing."""
     if environment not in environments:
         raise InvalidArgument("Unknown Environment Specification")
     return _Described(environment, configuration or {})

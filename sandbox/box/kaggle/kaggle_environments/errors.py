@@ -18,11 +18,11 @@ _NUMBERS = {
     "FAILED_PRECONDITION": (9, 400),
     "UNIMPLEMENTED": (12, 501),
 }
-"""By status: gRPC's code and HTTP's."""
+"""gRPC code and HTTP status, by status name."""
 
 
 class CanonicalError(Exception):
-    """An error with a status, its code, and the HTTP status nearest to it."""
+    """An error with a status, its code and the nearest HTTP status."""
 
     def __init__(self, error: str = "", status: str = "UNKNOWN") -> None:
         super().__init__(error)
@@ -51,21 +51,21 @@ class DeadlineExceeded(CanonicalError):
 
 
 class NotFound(CanonicalError):
-    """Something asked for by name is not there."""
+    """No object has this name."""
 
     def __init__(self, error: str = "") -> None:
         super().__init__(error, "NOT_FOUND")
 
 
 class FailedPrecondition(CanonicalError):
-    """Asked for at the wrong time."""
+    """The call came at the wrong time."""
 
     def __init__(self, error: str = "") -> None:
         super().__init__(error, "FAILED_PRECONDITION")
 
 
 class Unimplemented(CanonicalError):
-    """Cannot be had here."""
+    """The function is not available here."""
 
     def __init__(self, error: str = "") -> None:
         super().__init__(error, "UNIMPLEMENTED")

@@ -12,7 +12,7 @@ THash = TypeVar("THash")
 
 
 class Point(tuple[int, int]):
-    """A cell (x, y) with (0, 0) at the lower left; its arithmetic knows no edges of a board."""
+    """A cell (x, y) with (0, 0) at the lower left. Its arithmetic ignores the board's edges."""
 
     def __new__(cls, x: int, y: int) -> Point:
         return super().__new__(cls, (x, y))
@@ -28,11 +28,11 @@ class Point(tuple[int, int]):
         return self[1]
 
     def map(self, f: Callable[[int], int]) -> Point:
-        """Both coordinates through ``f``."""
+        """Apply ``f`` to both coordinates."""
         return Point(f(self[0]), f(self[1]))
 
     def map2(self, other: tuple[int, int], f: Callable[[int, int], int]) -> Point:
-        """Both coordinates paired with the other's, through ``f``."""
+        """Apply ``f`` to both pairs of coordinates."""
         return Point(f(self[0], other[0]), f(self[1], other[1]))
 
     def translate(self, offset: Point, size: int) -> Point:
@@ -75,7 +75,7 @@ class Point(tuple[int, int]):
         return Point(self[0] % mod, self[1] % mod)
 
     def __eq__(self, other: Any) -> bool:
-        # Only the first two entries count, and a list will do.
+        # Only the first two entries count; a list works too.
         try:
             return bool(self[0] == other[0] and self[1] == other[1])
         except (TypeError, IndexError):
@@ -89,7 +89,7 @@ class Point(tuple[int, int]):
 
 
 class Direction(Enum):
-    """A side of the sky; here north is up, towards larger y."""
+    """A compass direction. North is up, towards larger y."""
 
     NORTH = auto()
     EAST = auto()
@@ -116,11 +116,11 @@ class Direction(Enum):
         return self._turned(2)
 
     def rotate_left(self) -> Direction:
-        """A quarter against the clock."""
+        """A quarter turn counterclockwise."""
         return self._turned(3)
 
     def rotate_right(self) -> Direction:
-        """A quarter with the clock."""
+        """A quarter turn clockwise."""
         return self._turned(1)
 
     def _turned(self, quarters: int) -> Direction:
@@ -160,7 +160,7 @@ _CLOCKWISE = ("NORTH", "EAST", "SOUTH", "WEST")
 def group_by(
     items: Iterable[TItem], selector: Callable[[TItem], THash]
 ) -> dict[THash, list[TItem]]:
-    """The items by what ``selector`` says of them, in the order they come."""
+    """Group the items by the value of ``selector``, in their order."""
     groups: dict[THash, list[TItem]] = {}
     for item in items:
         groups.setdefault(selector(item), []).append(item)
@@ -168,7 +168,7 @@ def group_by(
 
 
 def histogram(items: Iterable[TItem]) -> dict[TItem, int]:
-    """How often each item comes, in the order of first coming."""
+    """Count each item, in order of first appearance."""
     counts: dict[TItem, int] = {}
     for item in items:
         counts[item] = counts.get(item, 0) + 1
@@ -176,7 +176,7 @@ def histogram(items: Iterable[TItem]) -> dict[TItem, int]:
 
 
 class Observation(dict[str, Any]):
-    """What every game's agents see; keys as they came, some of them as properties."""
+    """The observation of every game. Keys stay as they are; some are also properties."""
 
     @property
     def step(self) -> int:
@@ -185,12 +185,12 @@ class Observation(dict[str, Any]):
 
     @property
     def remaining_overage_time(self) -> float:
-        """Seconds left in the bank that moves over their allowance draw on."""
+        """Seconds left in the bank for moves above their allowance."""
         return self["remainingOverageTime"]  # type: ignore[no-any-return]
 
 
 class Configuration(dict[str, Any]):
-    """What every game is configured with; keys as they came, some of them as properties."""
+    """The configuration of every game. Keys stay as they are; some are also properties."""
 
     @property
     def episode_steps(self) -> int:
@@ -199,7 +199,7 @@ class Configuration(dict[str, Any]):
 
     @property
     def act_timeout(self) -> float:
-        """Seconds for a move before the bank is drawn on."""
+        """Free seconds of a move, before the bank."""
         return self["actTimeout"]  # type: ignore[no-any-return]
 
     @property

@@ -1,4 +1,4 @@
-"""Dicts with attribute access, as agents are given them, and their deep copy."""
+"""Dicts with attribute access, as agents get them, and their deep copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Struct(dict[str, Any]):
-    """A dict whose keys are attributes too; a key named ``items`` is dropped for the method."""
+    """A dict whose keys are also attributes. A key ``items`` is dropped to keep the method."""
 
     def __init__(self, **entries: Any) -> None:
         entries.pop("items", None)
@@ -19,7 +19,7 @@ class Struct(dict[str, Any]):
 
 
 def structify(o: Any) -> Any:
-    """A copy with every dict inside lists and dicts made a Struct; other values are shared."""
+    """Copy a value; every dict inside lists and dicts becomes a Struct. Other values are shared."""
     if isinstance(o, dict):
         return Struct(**{name: structify(value) for name, value in o.items()})
     return [structify(value) for value in o] if isinstance(o, list) else o

@@ -141,7 +141,7 @@ def test_riddles_updates_follow_the_engines_order(you: int) -> None:
     ("files", "entry", "word"),
     [
         ({"peck.json": b"{"}, "peck.json", "no JSON text"),
-        ({"peck.json": b'{"entry": ' + b"[" * 900 + b"]" * 900 + b"}"}, "peck.json", "more lists"),
+        ({"peck.json": b'{"entry": ' + b"[" * 900 + b"]" * 900 + b"}"}, "peck.json", "too many lists"),
         ({"peck.json": b'{"contract": "ftp"}'}, "peck.json", '"callable", "lines", "riddles"'),
         ({"peck.json": b'{"contract": "lines"}'}, "peck.json", "entry: .+ starts a program"),
         ({"peck.json": b'{"contract": "lines", "entry": ["./bot"]}'}, "peck.json", "no file of"),
@@ -181,7 +181,7 @@ def test_a_server_gets_the_full_time_of_the_clock(
         asked.append((path, seconds))
         return 200, b'{"move": "up"}'
 
-    monkeypatch.setattr(http_contract, "Program", lambda *_, **__: None)
+    monkeypatch.setattr(http_contract, "AgentProgram", lambda *_, **__: None)
     monkeypatch.setattr(HttpClient, "listens", lambda _: True)
     monkeypatch.setattr(HttpClient, "call", call)
     server = http_contract.HttpAgent(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")

@@ -469,9 +469,7 @@ def test_extensions_end_for_an_agent_waiting_for_own_threads(
     assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
 
 
-def test_waiting_within_patience_makes_no_question_late(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_waiting_within_patience_makes_no_question_late(files: Files, own: OwnRunQueue) -> None:
     """Forty busy processes beside a seat: 0.4 s of processor time in 10 s of waiting."""
     move_costs = _move_costs(files, own, patience=60.0)
     move_costs.open(0.0)
@@ -483,9 +481,7 @@ def test_waiting_within_patience_makes_no_question_late(
     assert move_costs.unforgiven_now_seconds == 0
 
 
-def test_waiting_beyond_patience_is_charged(
-    files: Files, own: OwnRunQueue
-) -> None:
+def test_waiting_beyond_patience_is_charged(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own, patience=5.0)
     move_costs.open(0.0)
     files.at(1.0, pressure=9.0)

@@ -98,7 +98,7 @@ def test_the_largest_question_and_answer_pass(asked: Callable[..., Question]) ->
 
 
 def test_an_oversized_question_raises_value_error(pair: Pair, own: OwnRunQueue) -> None:
-    with pytest.raises(ValueError, match="more than a child may get"):
+    with pytest.raises(ValueError, match="is too long for a child"):
         _question(pair[0], own, b"x" * (TO_CHILD_CAP + 1), LONG)
 
 

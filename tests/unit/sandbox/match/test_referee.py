@@ -177,7 +177,7 @@ def test_apparent_waiting_at_the_end_does_not_void_the_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(referee, "END_SECONDS", 0.001)  # long before it is late by its own clock
-    monkeypatch.setattr(referee, "end_together", lambda loans: None)  # the node's part
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)  # the node's part
     loan = DeafAtTheEnd()
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
@@ -230,7 +230,7 @@ class Pondering:
 
 @pytest.fixture
 def pondering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pondering]:
-    monkeypatch.setattr(referee, "end_together", lambda loans: None)
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)
     found = Pondering(tmp_path)
     with contextlib.closing(found.meter):
         yield found

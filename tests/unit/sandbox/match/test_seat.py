@@ -65,7 +65,7 @@ def test_excess_off_turn_time_is_a_forgiven_timeout(
     assert question is Verdict.TIMEOUT
     assert seat.fault is None
     assert seat.record.pardoned[Verdict.TIMEOUT].times == 1
-    assert "0.500 s while it was not asked" in seat.record.pardoned[Verdict.TIMEOUT].first.reason
+    assert "0.500 s off its turn" in seat.record.pardoned[Verdict.TIMEOUT].first.reason
 
 
 def test_off_turn_time_ends_the_seat_in_a_strict_game(

@@ -41,7 +41,9 @@ def test_an_exception_while_loading_has_a_separate_reason() -> None:
 
 
 def test_an_empty_traceback_gives_a_reason() -> None:
-    assert verdict.raised_fault(3, " \n").reason == "Raised in step 3: an exception without a word"
+    assert (
+        verdict.raised_fault(3, " \n").reason == "Raised in step 3: an exception without a message"
+    )
 
 
 def _told(why: str, *, is_invalid: bool = False, is_late: bool = False) -> SeatFault:

@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[4]
 TRIES = """
 import ctypes, errno, json, os, signal, socket, sys, threading, time
 from sandbox.box import harden, seccomp, syscalls
-from sandbox.remote import filter
+from sandbox.remote import syscall_filter
 libc = ctypes.CDLL(None, use_errno=True)
 machine = os.uname().machine
-number = syscalls.numbers(machine)
+number = syscalls.call_numbers(machine)
 number |= {name: pair[machine == "aarch64"] for name, pair in
            {"ptrace": (101, 117), "process_vm_readv": (310, 270), "sendmsg": (46, 211),
             "memfd": (319, 279), "io_uring_setup": (425, 425), "unshare": (272, 97),
@@ -27,7 +27,7 @@ number |= {name: pair[machine == "aarch64"] for name, pair in
 ours, theirs = socket.socketpair()
 os.dup2(ours.fileno(), 3)
 harden.prctl(38, 1)
-seccomp.install(filter.compiled())
+seccomp.install_filter(syscall_filter.compile_filter())
 
 def call(name, *args):
     ctypes.set_errno(0)
@@ -41,7 +41,7 @@ def tried(what):
     except OSError as error:
         return errno.errorcode[error.errno]
 
-number["sendmmsg"] = filter._SENDMMSG[machine]
+number["sendmmsg"] = syscall_filter._SENDMMSG[machine]
 parent = os.getppid()
 path = ctypes.create_string_buffer(b"/bin/true")
 null = ctypes.addressof(ctypes.create_string_buffer(8))
@@ -58,7 +58,7 @@ refused = {
     "sendmsg": call("sendmsg", 3, 0, 0), "sendmmsg": call("sendmmsg", 3, 0, 0, 0),
     "dup": call("dup", 3), "memfd": call("memfd", null, 0),
     "pair": call("socketpair", 1, 1, 0, 0),
-    "own filter": tried(lambda: seccomp.install(filter.compiled())),
+    "own filter": tried(lambda: seccomp.install_filter(syscall_filter.compile_filter())),
     "unix": tried(lambda: socket.socket(socket.AF_UNIX)),
     "packet": tried(lambda: socket.socket(17, socket.SOCK_RAW)),
     "write": tried(lambda: os.open("/dev/null", os.O_WRONLY)),

@@ -1,3 +1,3 @@
-"""The games whose names agents import; so far Hungry Geese."""
+"""The games whose names agents import. So far only Hungry Geese."""
 
 from . import hungry_geese as hungry_geese

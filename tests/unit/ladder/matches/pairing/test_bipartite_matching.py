@@ -71,9 +71,9 @@ def test_a_large_team_adds_no_search_steps_per_lineup(
 
         monkeypatch.setattr(f"{module}.{name}", counting)
 
-    counted("ladder.matches.pairing.lineups", "together")
-    counted("ladder.matches.pairing.lineups", "Holdings")
-    counted("ladder.matches.pairing.bipartite_matching", "_from_anywhere")
+    counted("ladder.matches.pairing.lineups", "may_share_lineup")
+    counted("ladder.matches.pairing.lineups", "BundleMatching")
+    counted("ladder.matches.pairing.bipartite_matching", "_rotated")
     field = [
         *(holding("crowd", f"own {n}", n) for n in range(crowd)),
         *(holding(n, bundle, 1000 + n) for n, bundle in enumerate(rivals)),

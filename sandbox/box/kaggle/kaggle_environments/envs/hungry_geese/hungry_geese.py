@@ -1,7 +1,7 @@
-"""What agents for Hungry Geese import: observation and moves, the torus, two simple players.
+"""Names that Hungry Geese agents import: observation, moves, the torus, two simple players.
 
-Cells are numbered ``row * columns + column`` from the upper left; a goose lists its cells from the
-head. The rules themselves are the referee's and are not here.
+Cells are numbered ``row * columns + column`` from the upper left. A goose lists its cells from the
+head. The referee has the rules.
 """
 
 import json
@@ -20,7 +20,7 @@ class Observation(helpers.Observation):
 
     @property
     def geese(self) -> list[list[int]]:
-        """Cells of each goose by seat, head first; a goose that is out has none."""
+        """Cells of each goose by seat, head first. Empty for a goose that is out."""
         return self["geese"]  # type: ignore[no-any-return]
 
     @property
@@ -30,7 +30,7 @@ class Observation(helpers.Observation):
 
     @property
     def index(self) -> int:
-        """The seat that is asked."""
+        """The seat of this agent."""
         return self["index"]  # type: ignore[no-any-return]
 
 
@@ -49,22 +49,22 @@ class Configuration(helpers.Configuration):
 
     @property
     def hunger_rate(self) -> int:
-        """Every how many steps each goose loses a cell."""
+        """Each goose loses a cell after this many steps."""
         return self["hunger_rate"]  # type: ignore[no-any-return]
 
     @property
     def min_food(self) -> int:
-        """Food is put down until there is this much."""
+        """Least food on the board."""
         return self["min_food"]  # type: ignore[no-any-return]
 
     @property
     def max_length(self) -> int:
-        """Cells a goose grows to at most."""
+        """Most cells of a goose."""
         return self["max_length"]  # type: ignore[no-any-return]
 
 
 class Action(Enum):
-    """A move; agents answer with its name."""
+    """A move. Agents answer with its name."""
 
     NORTH = auto()
     EAST = auto()
@@ -72,11 +72,11 @@ class Action(Enum):
     WEST = auto()
 
     def to_row_col(self) -> tuple[int, int]:
-        """How far down and how far right the head goes."""
+        """Rows down and columns right that the head moves."""
         return _OFFSETS[self.name]
 
     def opposite(self) -> "Action":
-        """The reversal, which kills a goose that goes it."""
+        """The reverse direction. A goose that moves there dies."""
         return Action[_OPPOSITES[self.name]]
 
 
@@ -90,7 +90,7 @@ def row_col(position: int, columns: int) -> tuple[int, int]:
 
 
 def translate(position: int, direction: Action, columns: int, rows: int) -> int:
-    """The cell one move away, over the edge where there is one."""
+    """The cell one move away, across the edge if needed."""
     row, column = divmod(position, columns)
     down, right = direction.to_row_col()
     return (row + down) % rows * columns + (column + right) % columns
@@ -102,7 +102,7 @@ def adjacent_positions(position: int, columns: int, rows: int) -> list[int]:
 
 
 def min_distance(position: int, food: list[int], columns: int) -> int:
-    """Steps to the nearest food if the board had walls; ValueError when there is no food."""
+    """Steps to the nearest food if the board had walls. Raises ValueError without food."""
     row, column = divmod(position, columns)
     return min(abs(row - bite // columns) + abs(column - bite % columns) for bite in food)
 
@@ -113,7 +113,7 @@ def random_agent() -> str:
 
 
 class GreedyAgent:
-    """Goes for the nearest food, off all bodies and off the cells that other heads can reach."""
+    """Moves to the nearest food. Avoids all bodies and cells that other heads can reach."""
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
@@ -134,7 +134,7 @@ class GreedyAgent:
             cell = translate(head, move, columns, rows)
             if cell not in avoided and move is not reversal:
                 hunger[move] = min_distance(cell, observation.food, columns)
-        # The first of the nearest wins, and where nothing is safe one draw decides.
+        # The first of the nearest wins. Without a safe move, one draw decides.
         chosen = min(hunger, key=hunger.__getitem__) if hunger else choice(list(Action))  # noqa: S311
         self.last_action = chosen
         return chosen.name
@@ -144,7 +144,7 @@ cached_greedy_agents: dict[int, GreedyAgent] = {}
 
 
 def greedy_agent(obs: dict[str, Any], config: dict[str, Any]) -> str:
-    """The move of this seat's GreedyAgent, which is made at its first call and kept."""
+    """The move of this seat's GreedyAgent, which the first call creates."""
     seat = obs["index"]
     if seat not in cached_greedy_agents:
         cached_greedy_agents[seat] = GreedyAgent(Configuration(config))
@@ -194,8 +194,8 @@ specification: dict[str, Any] = {
     },
 }
 
-# A star import brings these, in the order they have there: the last callable of a main.py that
-# defines one of them again does not depend on whose package it was.
+# Same names and order as the original's star import. So a main.py that redefines one of them has
+# the same last callable as on Kaggle.
 __all__ = [  # noqa: RUF022
     "json",
     "Enum",
