@@ -14,11 +14,11 @@ NAMES = (
     "fairness",
     "api",
     "latency",
-    "refit",
-    "rater",
+    "official_fit",
+    "rating_throughput",
     "pairing",
     "rating",
-    "order",
+    "season_order",
 )
 
 

@@ -4,7 +4,9 @@
 
 Every game is a match as a worker plays it: the agents' bundles on loan from a node daemon, in
 sandboxes, asked by the referee under the game's own clock; a mirrored pair is two games of one
-sample. The known figures are published ones and those measured with the games' own engines. A mean
+sample.
+
+The known figures are published ones and those measured with the games' own engines. A mean
 that is to be equal is met within three standard errors; one that is to be reached is met by the
 mean itself. A draw, or a shared first place, is half a win. Matches of one row have different
 seeds; where there is no mirrored pair the first agent's seat moves on.

@@ -5,7 +5,9 @@
 Four agents that need 10 ms of processor time a move (counted by the agent itself, thread time) are
 asked one after another, alone and beside processes of equal weight that never rest. Then the same
 agents play under a limit of 25 ms without a bank beside four such processes: every time-out is a
-false one. Last, the first move of an agent with 99 MiB of weights is charged with its import on a
+false one.
+
+Last, the first move of an agent with 99 MiB of weights is charged with its import on a
 node that has just started, on the same box again, and on a box that has not seen it.
 
 ``--drop-caches`` empties the machine's page cache before that node starts (root; slows whatever

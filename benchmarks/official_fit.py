@@ -4,6 +4,7 @@
 
 Skills are normal with a standard deviation of 1 beta, lineups of four random among those within
 about a beta of the first seat, results by TrueSkill's model with ties and one fault in fifty seats.
+
 *Cold* fits the whole log from nothing; *warm* fits it from the messages of a fit of its first 95 %,
 as the rater does whenever the log has grown by a twentieth. Times include all that a fit returns
 (intervals, kappa, messages for the next one), not the loading of the log. The peer rates games of

@@ -3,7 +3,8 @@
     python -m benchmarks.sandbox [--launcher NAME ...] [--seconds 5] [--profile]
 
 One table for each launcher that this machine has. A figure of several samples shows their median
-and 99th percentile, and the best tenth of them, which neighbours on the machine disturbed least;
+and 99th percentile, and the best tenth of them, which neighbours on the machine disturbed least.
+
 "median" under *met?* says that the median is as wanted and the 99th percentile is not. The same
 JSON work in process, and a fresh box for every seat, are measured beside it. Matches per second of
 a core count the referee, the node and the boxes as ``benchmarks.resource_usage`` says.

@@ -3,11 +3,13 @@
 First a long round robin tells the order: every lineup, every agent in every seat, fitted by the
 official method without any pairing. Then fresh seasons begin from nothing with our own pairing and
 fit, and after each few matches it is seen whether the board has the round robin's order; counted is
-the match from which on it has it for good. What was to be expected is told by seasons whose results
+the match from which on it has it for good.
+
+What was to be expected is told by seasons whose results
 are drawn from the round robin's skills. Pairs that the round robin itself does not tell apart (less
 than two deviations) count neither way.
 
-    python -m benchmarks order [--game hungry_geese] [--rounds 2] [--seasons 3] [--matches 90]
+    python -m benchmarks season_order [--game hungry_geese] [--rounds 2] [--seasons 3] [--matches 90]
 """
 
 from __future__ import annotations
@@ -152,7 +154,7 @@ def world_of(known: Fit, seats: int) -> World:
 
 def main() -> int:
     """Print the order, what was to be expected of a season, and what real ones did."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks order")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks season_order")
     parser.add_argument("--game", default="hungry_geese", choices=sorted(GAMES))
     parser.add_argument("--agents", nargs="*", help="folders of agents/GAME; all when left out")
     parser.add_argument("--seats", type=int, help="4 when left out, or as many as the game has")

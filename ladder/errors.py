@@ -44,7 +44,7 @@ class Invalid(LadderError):
 
 
 class NotFound(LadderError):
-    """There is no such thing, or you may not see it."""
+    """There is no such thing, or it is not yours to see."""
 
     what: str | None = None
     """Kind of the missing thing in one word, such as ``league``; None if unknown."""

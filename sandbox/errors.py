@@ -1,15 +1,21 @@
 """The errors of a match, by who is to blame.
 
-::
+All are subclasses of SandboxError:
 
-    SandboxError
-    ├── BundleRefused    the agent: its archive broke a rule
-    │   └── AgentAway    the owner: the remote agent does not answer
-    ├── SeatsAway        owners: remote agents do not answer, so nothing is played
-    └── HostFault        nobody: engine, box or daemon failed; the match runs again
-        ├── EngineAway   nobody: the engine does not answer yet; wait
-        ├── BoxLate      nobody: no box was ready in time
-        └── HostTooSlow  nobody: seats waited too long for a core
+- ``SeatRefused``: the agent's owner is to blame; nobody can play the seat.
+- ``SeatsAway``: remote agents do not answer, so nothing is played.
+- ``HostFault``: nobody is to blame; the match runs again.
+
+Subclasses of SeatRefused:
+
+- ``BundleRefused``: the archive broke a rule.
+- ``AgentAway``: the remote agent does not answer.
+
+Subclasses of HostFault:
+
+- ``EngineAway``: the engine does not answer at the moment.
+- ``BoxLate``: no box was ready in time.
+- ``HostTooSlow``: seats waited too long for a core.
 """
 
 from __future__ import annotations
@@ -21,16 +27,26 @@ class SandboxError(Exception):
     """Something went wrong between the referee and an agent."""
 
 
-class BundleRefused(SandboxError):
+class SeatRefused(SandboxError):
+    """Nobody can play the seat. The message tells the agent's owner why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class BundleRefused(SeatRefused):
     """The archive broke a rule. The message names the entry and says what is allowed."""
 
     def __init__(self, reason: str, entry: str | None = None) -> None:
-        super().__init__(f"{entry!r}: {reason}" if entry is not None else reason)
-        self.reason = reason
+        super().__init__(reason)
         self.entry = entry
 
+    def __str__(self) -> str:
+        return self.reason if self.entry is None else f"{self.entry!r}: {self.reason}"
 
-class AgentAway(BundleRefused):
+
+class AgentAway(SeatRefused):
     """The remote agent does not answer at its address. The message says what came instead."""
 
 

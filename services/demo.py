@@ -120,7 +120,7 @@ LEAGUES: Final = (
             "cycle-repair": "Roadworks",
             "rollouts": "What If",
         },
-        description="One snake on a board of 10x10. All agents get the same apples, round by round. "
+        description="One snake on a board of 10x10. Each round gives all agents the same apples. "
         "Send yours.",
     ),
 )

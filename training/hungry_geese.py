@@ -8,7 +8,9 @@ The network and its training are those of "Convolutional Neural Networks applied
 Geese" (Damavis, 2021): planes of 11 x 7 x 17; six blocks of a 3 x 3 convolution with 24 filters,
 batch normalisation and leaky ReLU; global average pooling; dense layers of 1024 and 512; dropout of
 one half; four outputs; SGD with momentum 0.9 from a rate of 0.01, times 0.3 on a plateau, at least
-0.0001. Two things are ours: the borders of a convolution wrap around as the pond does, and each
+0.0001.
+
+Two things are ours: the borders of a convolution wrap around as the pond does, and each
 batch is mirrored at random in both directions, its moves with it. With --at-head the dense layers
 are given what the convolutions say of the own head's cell in place of the average of all cells.
 

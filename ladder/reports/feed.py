@@ -90,7 +90,7 @@ class FeedItem:
 def latest_items(
     conn: Connection, viewer: Viewer, *, before: str | None = None, limit: int = 50
 ) -> list[FeedItem]:
-    """Returns items of the viewer's teams, newest first, older than ``before``. Raises LadderError."""
+    """Returns items of the viewer's teams, newest first, before ``before``. Raises LadderError."""
     at, about = _split_key(before) if before else (EPOCH + timedelta(days=365 * 200), "")
     found = _select_items(conn, viewer, "<", "desc", at, about, "true", "", limit)
     least = found[-1].at if len(found) == limit else EPOCH

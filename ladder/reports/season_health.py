@@ -193,7 +193,7 @@ def season_alarms(conn: Connection) -> list[SeasonAlarm]:
 
 
 def playing_seasons(conn: Connection) -> list[tuple[Season, League]]:
-    """Returns the seasons that should play, paused ones included, with their leagues, oldest first."""
+    """Returns the seasons that should play, even paused ones, with their leagues, oldest first."""
     rows = conn.execute(
         "select s.id from seasons s join leagues l on l.id = s.league_id"
         " where s.state <> 'finished' and s.opens_at <= now() and l.state <> 'closed'"

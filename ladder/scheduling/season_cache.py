@@ -76,7 +76,7 @@ class SeasonCache:
         return self._seen.setdefault(season_id, _CachedSeason(SeasonLog(season_id)))
 
     def _known(self, each: Candidate, seen: _CachedSeason, season: Season) -> Candidate:
-        """Returns the candidate on the official scale; before its first fit, with its live rating."""
+        """Returns the candidate on the official scale; before its first fit, by its live rating."""
         place = seen.places.get(each.entry_id)
         number = seen.log.numbers.get(each.entry_id, -1)
         sat = tuple(seen.sat[number].tolist()) if 0 <= number < len(seen.sat) else ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from games.protocol import Game, Json
-from sandbox.errors import AgentAway, BundleRefused, SeatsAway
+from sandbox.errors import AgentAway, SeatRefused, SeatsAway
 from sandbox.match import mirrored_pairs, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
@@ -91,7 +91,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
     return mirrored_pairs.play_match(game, seats, episode), loans
 
 
-def _refuse_away(seated: Sequence[int], lent: Sequence[Loan | BundleRefused]) -> None:
+def _refuse_away(seated: Sequence[int], lent: Sequence[Loan | SeatRefused]) -> None:
     """Raise SeatsAway if a remote agent does not answer."""
     away = {
         member: one.reason

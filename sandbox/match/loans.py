@@ -21,7 +21,14 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from sandbox.box import wire
-from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, SandboxError
+from sandbox.errors import (
+    AgentAway,
+    BoxLate,
+    BundleRefused,
+    HostFault,
+    SandboxError,
+    SeatRefused,
+)
 from sandbox.match.cpu_meter import CpuMeter
 
 __all__ = [
@@ -33,6 +40,7 @@ __all__ = [
     "MoveLog",
     "NodeHello",
     "SandboxError",
+    "SeatRefused",
     "SeatRequest",
     "borrow",
     "borrow_all",
@@ -212,16 +220,16 @@ def end_all(loans: Iterable[Loan]) -> None:
 
 
 def borrow(node_socket: Path, request: SeatRequest, timeout_seconds: float) -> Loan:
-    """Borrow for a match of one seat. Raises BundleRefused if the archive broke a rule."""
+    """Borrow for a match of one seat. Raises SeatRefused if nobody can play it."""
     (lent,) = borrow_all(node_socket, [request], timeout_seconds)
-    if isinstance(lent, BundleRefused):
+    if isinstance(lent, SeatRefused):
         raise lent
     return lent
 
 
 def borrow_all(
     node_socket: Path, requests: Sequence[SeatRequest], timeout_seconds: float
-) -> tuple[Loan | BundleRefused, ...]:
+) -> tuple[Loan | SeatRefused, ...]:
     """Borrow a process for each request; it is hardened and waits for ``start``.
 
     Returns a refusal instead of a loan if an archive broke a rule or a remote agent does not
@@ -259,15 +267,17 @@ def _loans_from_answer(
     answer: dict[str, Any],
     requests: Sequence[SeatRequest],
     fds: list[int],
-) -> tuple[Loan | BundleRefused, ...]:
+) -> tuple[Loan | SeatRefused, ...]:
     """Read the loans and refusals of an answer. Takes their descriptors out of ``fds``."""
-    lent: list[Loan | BundleRefused] = []
+    lent: list[Loan | SeatRefused] = []
     for number, (seat, request) in enumerate(zip(answer["seats"], requests, strict=True)):
         if seat["op"] == "refused":
             entry = seat.get("entry")
             reason = str(seat["reason"])
-            kind = AgentAway if seat.get("away") is True else BundleRefused
-            lent.append(kind(reason, None if entry is None else str(entry)))
+            if seat.get("away") is True:
+                lent.append(AgentAway(reason))
+            else:
+                lent.append(BundleRefused(reason, None if entry is None else str(entry)))
             continue
         names = list(seat["fds"])
         named = dict(zip(names, fds[: len(names)], strict=True))

@@ -3,7 +3,9 @@
 ::
 
     charged  = max(wall - forgiven, cpu / cpus granted)
+
     forgiven = max(0, waited - cpu of the match's other boxes) + the referee's own wait
+
     waited   = max(pressure of the seat's group,
                    time its main thread stood in the run queue - time own threads contended)
 

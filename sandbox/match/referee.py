@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from games.protocol import Game, Json, Outcome, S, Verdict, with_clock
-from sandbox.errors import BundleRefused, HostFault
+from sandbox.errors import HostFault, SeatRefused
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
 from sandbox.match.delay_monitor import DelayMonitor
@@ -41,7 +41,7 @@ def play_episode(
     configuration: Mapping[str, Json],
     clock: Clock,
     seed: bytes,
-    loans: Sequence[Loan | BundleRefused],
+    loans: Sequence[Loan | SeatRefused],
     *,
     max_parallel_seats: int,
     stop_after_seconds: float,

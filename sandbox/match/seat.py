@@ -26,7 +26,7 @@ import msgspec
 from games.protocol import InvalidMove, Json, Verdict
 from sandbox.box.contract import Contract
 from sandbox.box.harness import IMPORTED, IMPORTING
-from sandbox.errors import AgentAway, BoxLate, BundleRefused, HostFault, HostTooSlow
+from sandbox.errors import AgentAway, BoxLate, HostFault, HostTooSlow, SeatRefused
 from sandbox.match import replies, verdict
 from sandbox.match.clock import Clock, TimeBank, TimeCharge
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
@@ -69,7 +69,7 @@ class Seat:
     def __init__(
         self,
         index: int,
-        loan: Loan | BundleRefused,
+        loan: Loan | SeatRefused,
         timing: MatchTiming,
         others: Sequence[CpuMeter] = (),
         lenient: frozenset[Verdict] = frozenset(),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 
-from sandbox.errors import BundleRefused, HostFault
+from sandbox.errors import HostFault, SeatRefused
 from sandbox.match.loans import Loan, SeatRequest, borrow_all, end_all
 from sandbox.profiles import REMOTE
 
@@ -21,7 +21,7 @@ def borrow_seats(
     requests: Sequence[SeatRequest],
     timeout_seconds: float,
     remote_socket: Path | None = None,
-) -> Iterator[tuple[Loan | BundleRefused, ...]]:
+) -> Iterator[tuple[Loan | SeatRefused, ...]]:
     """Borrow a loan for each request, or return the refusal of its bundle. All loans end on exit.
 
     Raises HostFault if a loan could not be had, or if a remote agent has no ``remote_socket``.
@@ -33,7 +33,7 @@ def borrow_seats(
         raise HostFault(
             "this worker plays no remote agents; set PECK_REMOTE_SOCKET to the daemon's socket"
         )
-    lent: dict[int, Loan | BundleRefused] = {}
+    lent: dict[int, Loan | SeatRefused] = {}
     try:
         # Callers first: they may take seconds, and no box should wait for them.
         for socket, wanted in ((remote_socket, remote), (node_socket, boxes)):
@@ -46,7 +46,7 @@ def borrow_seats(
 
 def _borrow_from(
     socket: Path, wanted: Mapping[int, SeatRequest], timeout_seconds: float
-) -> Mapping[int, Loan | BundleRefused]:
+) -> Mapping[int, Loan | SeatRefused]:
     return dict(
         zip(wanted, borrow_all(socket, list(wanted.values()), timeout_seconds), strict=True)
     )

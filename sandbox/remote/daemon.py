@@ -32,7 +32,7 @@ from egress.address import AddressError
 from egress.guard import Rules
 from sandbox import process_guard
 from sandbox.box import harden, wire
-from sandbox.errors import AgentAway, BundleRefused, HostFault
+from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
 from sandbox.listener import MOST_SEATS, Listener, open_listening_socket
 from sandbox.profiles import REMOTE
 from sandbox.remote.caller import HEALTH_SECONDS
@@ -82,8 +82,10 @@ class RemoteLender:
                 away = self._away(begun, able)
                 for number in away:
                     self._callers.end(begun.pop(number), is_ending=False)
-                refused = {n: one for n, one in enumerate(wanted) if isinstance(one, BundleRefused)}
-                self._answer(connection, len(wanted), begun, refused | away)
+                refused: dict[int, SeatRefused] = {
+                    n: one for n, one in enumerate(wanted) if isinstance(one, BundleRefused)
+                }
+                self._answer(connection, len(wanted), begun, {**refused, **away})
                 self._converse(connection, begun)
             finally:
                 for one in begun.values():
@@ -126,7 +128,7 @@ class RemoteLender:
         connection: socket.socket,
         seats: int,
         begun: Mapping[int, CallerProcess],
-        refused: Mapping[int, BundleRefused],
+        refused: Mapping[int, SeatRefused],
     ) -> None:
         """Send one frame for all seats, with the referee's connection of each lent seat."""
         answers: list[dict[str, Any]] = []

@@ -43,7 +43,7 @@ def test_only_the_owning_team_can_declare_an_entry(site: Site) -> None:
     path = f"/agents/{contest.own[0].agent_id}"
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         for token, status, said in (
-            (contest.owner_token, 422, "it is rejected; a team stands by an active one"),
+            (contest.owner_token, 422, "this entry is rejected; declare an active one"),
             (contest.stranger_token, 403, "lacks the scope"),
             (contest.host_token, 403, "lacks the scope"),
         ):

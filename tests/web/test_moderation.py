@@ -54,7 +54,7 @@ def test_a_host_disqualifies_an_entry_after_a_preview(site: Site, tab: Callable[
         assert entries.get_entry(conn, brittle.id).state == "active"
 
     press(page, "Show what it would change")
-    assert "Say what the matches have in common" in page.get_by_role("alert").inner_text()
+    assert "Give at least one condition on matches" in page.get_by_role("alert").inner_text()
     mine.complaints.clear()
     page.get_by_label("Agent", exact=True).fill(brittle.agent_id)
     page.get_by_label("A seat's verdict").select_option("ERROR")

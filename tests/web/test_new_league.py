@@ -56,16 +56,16 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
         places = (field.get_attribute("aria-describedby") or "").split()
         return page.locator(f"#{places[-1]}").inner_text()
 
-    assert "already; choose another" in wrong("Name in addresses")
+    assert "already exists; choose another" in wrong("Name in addresses")
     assert page.get_by_role("alert").get_by_role("link").all_inner_texts() == ["name in addresses"]
     mine.complaints.clear()  # the browser's own line on the status 422
     page.get_by_label("Name in addresses").fill("night-geese")
     press(page, "Make the league")
-    assert "It lies before opens_at" in wrong("Uploads lock")
+    assert "Give a moment after opens_at" in wrong("Uploads lock")
     mine.complaints.clear()
     page.get_by_label("Opens").fill("")
     press(page, "Make the league")
-    assert "lies above that of gold" in wrong("Silver")
+    assert "is above that of gold" in wrong("Silver")
     mine.complaints.clear()
     page.get_by_label("Silver").fill("1000")
     press(page, "Make the league")
@@ -114,7 +114,7 @@ def test_a_form_sent_twice_makes_one_league(site: Site) -> None:
             assert (answer.status_code, answer.headers["location"]) == (303, "/leagues/twice")
         answer = client.post(FORM, data={**data, "title": "Another"})
         assert answer.status_code == 422
-        assert "already; choose another" in answer.text
+        assert "already exists; choose another" in answer.text
 
 
 def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:

@@ -410,5 +410,5 @@ def test_a_team_declares_its_entry(peck: Peck, world: World) -> None:
     assert "its best entry" in done.stdout
     assert declared() == []
     refused = peck("declare", world.entries["public.rejected"])
-    assert "it is rejected; a team stands by an active one" in refused.stderr
+    assert "this entry is rejected; declare an active one" in refused.stderr
     assert peck("declare").returncode == 1

@@ -56,4 +56,4 @@ def test_a_host_extends_the_deadline_of_a_team(peck: Peck, world: World) -> None
     assert world.client("member").limits("public")["closes_at"] == "2999-12-01T17:00:00Z"
     assert send(world, iter([GOOD + b"# extended"])).status_code == 201
     naive = peck(*extend[:4], "2999-12-01", "--reason", "ill", **as_host)
-    assert "no time zone; add Z for UTC" in naive.stderr
+    assert "add a time zone: Z for UTC" in naive.stderr

@@ -66,17 +66,17 @@ def test_an_invalid_request_makes_no_league(world: World) -> None:
     naive = {"seats": 2, "closes_at": "2999-12-01T18:00:00"}
     early = {"seats": 2, "closes_at": "2999-12-01T18:00Z", "ends_at": "2999-12-01T18:00+01:00"}
     for season, anchors, word in (
-        (naive, [], "body.season.closes_at: .* no time zone; add Z for UTC or an offset"),
+        (naive, [], "body.season.closes_at: .* add a time zone: Z for UTC or an offset"),
         (
             early,
             [],
-            "body.season.ends_at: it lies before closes_at, 2999-12-01T18:00.*; make it later",
+            "body.season.ends_at: give a moment after closes_at, 2999-12-01T18:00",
         ),
         ({"seats": 99}, [], "body.season.seats"),
         ({"seats": 9}, [], "body.season.seats: Hungry Geese takes"),
         ({"seats": 2}, ["grim"], "no reference agent 'grim'; choose from bank-spender, convol"),
         ({"seats": 2}, ["sub_01j8x6m3c2k4v9q0w7r5t1y8z3"], "no such submission"),
-        (None, ["greedy"], "body.anchors: anchors enter a season"),
+        (None, ["greedy"], "body.anchors: anchors need a season"),
     ):
         with pytest.raises(ApiError, match=word):
             host.create_league("broken", "B", "hungry_geese", season=season, anchors=anchors)
@@ -97,7 +97,7 @@ def test_one_command_makes_a_whole_league(peck: Peck) -> None:
     assert made["season"]["configuration"]["rows"] == 9
     assert [row["agent_name"] for row in made["anchors"]] == ["Greedy", "Random Legal"]
     refused = peck("league", "create", "day", "--closes", "2999-12-01 18:00")
-    assert "add Z for UTC" in refused.stderr
+    assert "add a time zone: Z for UTC" in refused.stderr
     assert "not NAME=VALUE" in peck("league", "create", "day", "--set", "rows").stderr
     dawn = peck("league", "create", "dawn", "--anchor", "greedy").stdout
     assert "anchors: Greedy, Random Legal, Survivor, Numpy Heuristic" in dawn
@@ -150,7 +150,7 @@ def test_competing_or_medal_moving_anchors_are_refused(world: World) -> None:
     with pytest.raises(ApiError, match="before its first match"):
         host.add_anchors("public", fill=True)
     host.patch(f"/v1/seasons/{world.seasons['private']}", {"state": "locked"})
-    with pytest.raises(ApiError, match="uploads are locked"):
+    with pytest.raises(ApiError, match="uploads of this season are locked"):
         host.add_anchors("private", fill=True)
 
 

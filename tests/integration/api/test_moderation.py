@@ -124,16 +124,16 @@ def test_a_rejudgement_is_called_off(peck: Peck, world: World) -> None:  # noqa:
     ended = read(peck("rejudgement", made["id"], "--json", **token))
     assert (ended["state"], ended["refused"]) == ("cancelled", 1)
     assert [audit["act"] for audit in host.audits("public")] == ["cancel", "rejudge"]
-    with pytest.raises(ApiError, match="it has ended") as refused:
+    with pytest.raises(ApiError, match="it has already ended") as refused:
         host.cancel_rejudgement(made["id"], "again")
     assert refused.value.slug == "conflict"
 
 
 def test_an_empty_or_unmatched_predicate_is_refused(world: World) -> None:
     host, season = world.client("host"), world.seasons["public"]
-    with pytest.raises(ApiError, match="say what the matches have in common"):
+    with pytest.raises(ApiError, match="give at least one condition on matches"):
         host.preview_rejudgement(season)
     assert host.preview_rejudgement(season, agent=world.agents["public.rival"])["total"] == 0
-    with pytest.raises(ApiError, match="fits no result") as refused:
+    with pytest.raises(ApiError, match="matches no valid result") as refused:
         host.rejudge(season, "because", verdict="TIMEOUT")
     assert refused.value.slug == "conflict"

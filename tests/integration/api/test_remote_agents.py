@@ -92,10 +92,10 @@ def test_an_address_is_submitted_like_a_bundle(world: World) -> None:
     member.submit_remote(mine, URL + "/3", season="snakes")
     with refused(429, "3 of 3 used"):
         member.submit_remote(mine, URL + "/4", season="snakes")
-    with refused(409, "Hungry Geese is not played by remote agents: .*; upload a bundle"):
+    with refused(409, "upload a bundle: .* cannot express Hungry Geese"):
         member.submit_remote(mine, URL, season="public")
     world.client("host").create_league("boxed", "B", "battlesnake", season={"seats": 2})
-    with refused(409, "takes no remote agents: upload a bundle, or ask the host"):
+    with refused(409, "upload a bundle: this season takes no remote agents; or ask the host"):
         member.submit_remote(mine, URL, season="boxed")
     with refused(422, r"body\.url: begin with http"):
         member.submit_remote(mine, "ftp://snake.example.org")
@@ -132,14 +132,14 @@ def test_the_owner_resumes_a_paused_remote_entry(world: World) -> None:
     assert void["void_reason"] == "a remote agent was away, in seat 0"
     assert [seat["remote"] for seat in void["seats"]] == [True, True]
     away = mine["agent_id"]
-    with refused(409, "is paused: its address was away"):
+    with refused(409, "is paused because its address did not answer"):
         world.client("member").request_scrim(season, [away, away])
     with refused(403, "Only the owner"):
         world.client("rival").resume(made["member"])
     tried = world.client("member").resume(made["member"])
     assert (tried["state"], tried["next_try_at"]) == ("paused", None)
     assert tried["queue"]["position"] >= 0  # other tests' validations may stand before it
-    with refused(409, "being tried"):
+    with refused(409, "wait for the end of the running try"):
         world.client("member").resume(made["member"])
     play(world, made["member"])
     back = world.client("member").entry(made["member"])
@@ -153,7 +153,7 @@ def test_a_season_takes_remote_agents_only_with_consent(
 ) -> None:
     host = world.client("host")
     assert REMOTE_KEYS == battlesnake_api.NEEDED
-    with refused(422, r"body\.season\.remote_agents: they are asked in Battlesnake's API"):
+    with refused(422, r"body\.season\.remote_agents: leave it out: Battlesnake's API"):
         host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
     with refused(422, r"body\.season\.remote_agents: with one seat"):
         host.create_league("one", "O", "battlesnake", season={"seats": 1, "remote_agents": True})

@@ -176,7 +176,7 @@ def test_an_agent_without_submissions_can_be_deleted(world: World) -> None:
     made = member.create_agent("Short lived")
     member.delete_agent(made["id"])
     assert made["id"] not in [row["id"] for row in member.agents()]
-    with pytest.raises(ApiError, match="has submissions, which are kept"):
+    with pytest.raises(ApiError, match="an agent with submissions cannot be deleted"):
         member.delete_agent(world.agents["public.member"])
 
 

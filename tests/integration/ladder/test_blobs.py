@@ -87,13 +87,13 @@ def test_a_deleted_blob_is_not_found(blobs: ObjectStoreBlobs) -> None:
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "A" * 64, "g" * 64, "a" * 63])
 def test_only_a_digest_names_a_blob(blobs: ObjectStoreBlobs, name: str) -> None:
-    with pytest.raises(NotFound, match="no digest"):
+    with pytest.raises(NotFound, match="not a digest"):
         blobs.open(name)
 
 
 @pytest.mark.parametrize("url", ["", "blobs", "ftp://host/x", "file://host/x", "s3://"])
 def test_an_unknown_storage_address_is_refused(url: str) -> None:
-    with pytest.raises(LadderError, match="neither file:///folder nor s3://bucket/prefix"):
+    with pytest.raises(LadderError, match="must be file:///folder or s3://bucket/prefix"):
         open_blobs(url)
 
 

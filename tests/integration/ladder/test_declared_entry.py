@@ -57,9 +57,9 @@ def test_a_team_declares_only_its_own_active_entry(
     own, foreign = contest.active(agent), contest.active()
     waiting, anchor = contest.pending(agent), contest.active(agent, is_anchor=True)
     for entry, words in (
-        (foreign, "not this team's"),
+        (foreign, "not the team's"),
         (waiting, "it is pending"),
-        (anchor, "reference agents"),
+        (anchor, "a reference agent cannot represent a team"),
     ):
         with pytest.raises(Conflict, match=words):
             declared_entry.declare_entry(conn, season, team, entry, owner)

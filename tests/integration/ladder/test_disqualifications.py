@@ -165,7 +165,7 @@ def test_a_disqualified_team_may_not_enter(
     assert set(act.entries) == {*active, waiting}
     with pytest.raises(Conflict, match="this team is disqualified from this season"):
         contest.pending(agents[1])
-    with pytest.raises(Conflict, match="disqualified already"):
+    with pytest.raises(Conflict, match="already disqualified"):
         out(contest, team)
     back(contest, team)
     states = [entries.get_entry(contest.conn, entry).state for entry in (*active, waiting)]

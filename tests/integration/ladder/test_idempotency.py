@@ -25,7 +25,7 @@ def test_a_failed_request_may_be_repeated(database_url: str, contest: Contest) -
 
 def test_a_key_serves_one_request_and_one_user(contest: Contest) -> None:
     assert idempotency.begin_request(contest.conn, contest.host, "key", "request") is None
-    with pytest.raises(Conflict, match="not over"):
+    with pytest.raises(Conflict, match="still running"):
         idempotency.begin_request(contest.conn, contest.host, "key", "request")
     idempotency.store_answer(contest.conn, contest.host, "key", 200, None)
     with pytest.raises(Conflict, match="different request"):

@@ -187,7 +187,7 @@ def entry_match(contest: Contest) -> MatchId:
 
 
 def test_an_unregistered_worker_is_refused(contest: Contest, lineup: MatchId) -> None:
-    with pytest.raises(lease.ProtocolError, match="said hello"):
+    with pytest.raises(lease.ProtocolError, match="is unknown: register it"):
         lease.claim_match(contest.conn, lineup, "stranger")
     assert workers.record_heartbeat(contest.conn, "stranger") is False
 

@@ -211,7 +211,7 @@ def test_the_final_standing_is_a_cold_fit(contest: Contest, four: list[EntryId])
     assert [row.medal for row in before.rows] == [*Medal, None]
     with pytest.raises(Conflict, match="finished"):
         entries.retire_entry(conn, four[0])
-    with pytest.raises(Conflict, match="finished for good"):
+    with pytest.raises(Conflict, match="a finished season cannot change"):
         turn(contest, "open")
     conn.execute("update seasons set official_is_stale = true where id = %s", (season,))
     assert fitting.seasons_to_fit(conn) == []

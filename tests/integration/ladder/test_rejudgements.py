@@ -102,7 +102,7 @@ def test_a_predicate_selects_results_with_all_its_properties(
     assert fits(contest, fault="agent") == [first]
     assert fits(contest, fault="host") == [second]
     assert fits(contest, fault="worker") == []
-    with pytest.raises(LadderError, match="say what the matches have in common: worker, node"):
+    with pytest.raises(LadderError, match="give at least one condition on matches: worker, node"):
         fits(contest)
 
 
@@ -185,7 +185,7 @@ def test_matches_are_rejudged_a_few_at_a_time(contest: Contest, four: list[Entry
 def test_a_match_is_not_rejudged_twice_at_once(contest: Contest, four: list[EntryId]) -> None:
     (one, _) = play(contest, four, 2)
     judge(contest)
-    with pytest.raises(Conflict, match="fits no result that stands"):
+    with pytest.raises(Conflict, match="matches no valid result"):
         judge(contest)
     lineup = matches.lineup_of(contest.conn, one)
     contest.rated(*[seat.entry_id for seat in lineup if seat.entry_id], rejudges=one)
@@ -199,10 +199,10 @@ def test_a_match_is_not_rejudged_twice_at_once(contest: Contest, four: list[Entr
 def test_a_rejudge_keeps_the_lineup_of_the_match(contest: Contest, four: list[EntryId]) -> None:
     (old,) = play(contest, four, 1)
     for lineup in (four[::-1], [*four[:3], contest.active()]):
-        with pytest.raises(Conflict, match="a rejudge has the lineup of the match"):
+        with pytest.raises(Conflict, match="a rejudgement must have the lineup of the match"):
             contest.rated(*lineup, rejudges=old)
     other = raise_contest(contest.conn)
-    with pytest.raises(Conflict, match="another season"):
+    with pytest.raises(Conflict, match="choose a match of this season"):
         other.rated(*four, rejudges=old)
     assert all(entries.get_entry(contest.conn, entry).in_flight == 0 for entry in four)
     contest.rated(*four, rejudges=old)
@@ -322,7 +322,7 @@ def test_a_cancelled_rejudgement_keeps_the_remaining_results(
     audit = audit_log.list_audits(conn, contest.league.id)[0]
     assert (audit.act, audit.subject, audit.by_user) == ("cancel", act.id, contest.host)
     assert audit.details == {"done": 1, "called_off": 79}
-    with pytest.raises(Conflict, match="it has ended"):
+    with pytest.raises(Conflict, match="it has already ended"):
         again.cancel_rejudgement(conn, act.id, by=contest.host, reason="once more")
 
     conn.execute("update seasons set official_at = official_at - interval '2 s'")

@@ -123,7 +123,7 @@ def wait_seconds(contest: Contest, entry: EntryId) -> float:
 
 def test_a_remote_submission_enters_only_a_season_with_remote_agents(conn: Connection) -> None:
     contest = raise_contest(conn, seats=2)
-    with pytest.raises(Conflict, match="upload a bundle, or ask the host for a season"):
+    with pytest.raises(Conflict, match="upload a bundle: this season takes no remote agents"):
         entered(contest)
 
 
@@ -334,14 +334,14 @@ def test_a_passed_try_reactivates_a_paused_entry(contest: Contest) -> None:
     entry = paused(contest)
     since = entries.get_entry(contest.conn, entry).activated_at
     remote_agents.retry_paused_entry(contest.conn, entry)
-    with pytest.raises(Conflict, match="being tried"):
+    with pytest.raises(Conflict, match="wait for the end of the running try"):
         remote_agents.retry_paused_entry(contest.conn, entry)
     judge(contest, entry)
     found = entries.get_entry(contest.conn, entry)
     assert (found.state, found.strikes, found.reason) == (EntryState.ACTIVE, 0, None)
     assert (found.paused_at, found.next_try_at, found.deadline_at) == (None, None, None)
     assert found.activated_at == since
-    with pytest.raises(Conflict, match="only a paused one"):
+    with pytest.raises(Conflict, match="only a paused entry"):
         remote_agents.retry_paused_entry(contest.conn, entry)
 
 
@@ -492,7 +492,9 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
     rival = entries.get_entry(contest.conn, contest.entries[0])
     contest.conn.execute("update agents set open_for_scrims = true")
     lineup = [entry.submission_id, rival.submission_id]
-    with pytest.raises(Conflict, match=f"{entry.agent_name} is paused: its address was away"):
+    with pytest.raises(
+        Conflict, match=f"{entry.agent_name} is paused because its address did not answer"
+    ):
         scrims.request_scrim(
             contest.conn,
             season=contest.season,

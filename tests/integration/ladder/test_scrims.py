@@ -66,7 +66,7 @@ def test_a_scrim_with_a_closed_or_hidden_agent_is_refused(
     with pytest.raises(Conflict, match="not open for scrims"):
         _request(contest, own, [own[2], closed, own[2], own[2]])
     for unknown in (hidden, SubmissionId("sub_none")):
-        with pytest.raises(NotFound, match=r"no submission .* in play here"):
+        with pytest.raises(NotFound, match=r"no active submission"):
             _request(contest, own, [own[2], unknown, own[2], own[2]])
     with pytest.raises(Conflict, match="at least one"):
         _request(contest, own, [opponent(contest)] * 4)
@@ -75,7 +75,7 @@ def test_a_scrim_with_a_closed_or_hidden_agent_is_refused(
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"games": 0}, "games: 0 is not between 1 and 100"),
+        ({"games": 0}, "games: must be between 1 and 100; it is 0"),
         ({"games": 101}, "games: 101"),
         ({"games": 2, "seeds": [b"x" * 16]}, "seeds: 1 given for 2 games"),
         ({"games": 1, "seeds": [b"x"]}, "seeds: each must be 16 bytes"),

@@ -9,14 +9,14 @@ from sandbox.match.clock import Clock
 
 ROWS = (
     "forks", "memory", "disk", "inodes", "handles", "sysv", "output", "lengths", "replies", "drip",
-    "deaf", "values", "pickle", "log injection", "stalling", "pondering", "clocks", "frames",
+    "silence", "values", "pickle", "log injection", "stalling", "pondering", "clocks", "frames",
     "kills", "daemons", "crashes", "loading", "network", "sockets", "secrets", "tracing", "mounts",
     "set-uid", "kernel", "control groups", "socket folder", "collusion", "marks", "host reads",
 )  # fmt: skip
 """The attack table, a word for each of its rows; its last row, archives, has tests of its own."""
 
 SAME_IN_EVERY_LAUNCHER = frozenset({
-    "output", "lengths", "replies", "drip", "deaf", "values", "pickle", "log injection",
+    "output", "lengths", "replies", "drip", "silence", "values", "pickle", "log injection",
     "stalling", "pondering", "clocks", "frames", "crashes", "loading",
 })  # fmt: skip
 """Rows that the child's own code and the referee answer, whatever made the box. The suite plays
@@ -121,9 +121,9 @@ HOSTILE = (
     Hostile("answers_by_proxy", "replies", ANY, rf"^$|{LATE}|{BROKEN}|exited|closed"),
     Hostile("answers_in_chorus", "replies", ANY, rf"^$|{BROKEN}|{LATE}"),
     Hostile("drip", "drip", EITHER, rf"{BROKEN}|{LATE}"),
-    Hostile("closes_connection", "deaf", ERROR, "closed its connection in step 1 without an"),
-    Hostile("deaf", "deaf", TIMEOUT, LATE),
-    Hostile("stops_itself", "deaf", TIMEOUT, LATE),
+    Hostile("closes_connection", "silence", ERROR, "closed its connection in step 1 without an"),
+    Hostile("never_answers", "silence", TIMEOUT, LATE),
+    Hostile("stops_itself", "silence", TIMEOUT, LATE),
     Hostile("not_a_number", "values", INVALID, NO_MOVE),
     Hostile("not_a_number_raw", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
     Hostile("huge_number", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),

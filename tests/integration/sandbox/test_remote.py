@@ -24,7 +24,7 @@ import pytest
 
 from games import GAMES
 from games.protocol import Verdict
-from sandbox.errors import AgentAway, BundleRefused, HostFault
+from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
 from sandbox.match import bundle, loans, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
@@ -83,7 +83,7 @@ def _play(daemon: Daemon, requests: list[SeatRequest]) -> PlayedMatch:
     game: Any = Snakes()
     game.seats = range(1, 17)
     with borrow_seats(NOWHERE, requests, 10.0, daemon.socket) as lent:
-        assert [one for one in lent if isinstance(one, BundleRefused)] == []
+        assert [one for one in lent if isinstance(one, SeatRefused)] == []
         return referee.play_episode(
             game,
             game.configure({"steps": STEPS}),
@@ -99,7 +99,7 @@ def _log(played: PlayedMatch, seat: int) -> str:
     return "".join(move["stdout"] for move in read_log(played.seats[seat].log)["moves"])
 
 
-Absent = tuple[dict[str, str], Future[tuple[Sequence[Loan | BundleRefused], float]]]
+Absent = tuple[dict[str, str], Future[tuple[Sequence[Loan | SeatRefused], float]]]
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
         cases[says(_moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
     requests = [*map(servers.seat, cases), servers.seat(servers.listen(honest))]
 
-    def borrow() -> tuple[Sequence[Loan | BundleRefused], float]:
+    def borrow() -> tuple[Sequence[Loan | SeatRefused], float]:
         began = time.monotonic()
         lent = loans.borrow_all(daemon.socket, requests, 10.0)
         seconds = time.monotonic() - began

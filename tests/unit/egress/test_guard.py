@@ -89,7 +89,7 @@ def test_a_private_address_is_refused_by_default() -> None:
 
 
 def test_an_allowed_network_does_not_open_other_ports() -> None:
-    with pytest.raises(Forbidden, match=r"port 22 is not called .* 80, 443, 8000-8999"):
+    with pytest.raises(Forbidden, match=r"port 22 is not permitted; .* 80, 443, 8000-8999"):
         connect(parse("http://127.0.0.1:22"), Rules(allow=HOME.allow), soon())
 
 
@@ -154,7 +154,7 @@ def test_a_stalled_tls_handshake_times_out(answer: Answer) -> None:
 
 
 def test_a_server_without_tls_is_reported() -> None:
-    with server(hello) as port, pytest.raises(OSError, match=r"no TLS .* speak https"):
+    with server(hello) as port, pytest.raises(OSError, match=r"no TLS .* serve https"):
         connect(parse(f"https://127.0.0.1:{port}"), HOME, soon())
 
 
@@ -202,7 +202,7 @@ def test_a_certificate_of_another_host_is_refused(authority: Authority) -> None:
 def test_an_unverified_tls_context_raises_value_error(tmp_path: Path) -> None:
     context = ssl.create_default_context()
     context.check_hostname = False
-    with pytest.raises(ValueError, match="has to verify"):
+    with pytest.raises(ValueError, match="must verify"):
         connect(parse("https://127.0.0.1"), HOME, soon(), context)
 
 

@@ -19,7 +19,7 @@ from tests.unit.egress.certificates import Authority
 
 ROOT = Path(__file__).parents[3]
 
-NOWHERE = "DNS knows no address of {} that may be called from here; " + REMEDY
+NOWHERE = "DNS has no permitted address for {}; " + REMEDY
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_an_unreachable_address_leaves_time_for_the_next_address(results: dict[s
 def test_only_complete_public_names_resolve(results: dict[str, Any]) -> None:
     for name in ("unknown", "searched", "hosted"):
         assert results[name][0] == "OSError"
-        assert results[name][1].startswith("DNS knows no address of")
+        assert results[name][1].startswith("DNS has no permitted address for")
     # A name of the inside reads no different: whoever submits addresses learns no such names.
     assert results["unknown"][1] == NOWHERE.format("unknown.example.org")
 

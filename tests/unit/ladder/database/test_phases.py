@@ -35,10 +35,10 @@ def test_every_migration_follows_the_rules_of_its_phase() -> None:
         ("truncate teams", "move it to"),
         ("revoke execute on function greet(text) from peck_worker", "move it to"),
         ("do $$ begin drop table teams; end $$", "move it to"),
-        ("alter table teams alter column name type citext", "add a column beside it"),
-        ("alter table teams alter name set data type citext", "add a column beside it"),
-        ("alter table teams rename column name to title", "add a column beside it"),
-        ("alter table teams rename to squads", "add a column beside it"),
+        ("alter table teams alter column name type citext", "add a new column"),
+        ("alter table teams alter name set data type citext", "add a new column"),
+        ("alter table teams rename column name to title", "add a new column"),
+        ("alter table teams rename to squads", "add a new column"),
         ("alter table teams alter column name set not null", "give a default"),
         ("alter table teams add column motto text not null", "give a default"),
         ("alter table teams add motto numeric(3, 1) not null", "give a default"),
@@ -100,7 +100,7 @@ def test_the_file_name_gives_the_phase() -> None:
 
 @pytest.mark.parametrize("name", ["0002_x.sql", "2_before_x.sql", "0002_during_x.sql"])
 def test_a_file_name_without_a_phase_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name}: call it NNNN_before"):
+    with pytest.raises(ValueError, match=f"{name}: name the file NNNN_before"):
         phase_of(name)
 
 

@@ -136,14 +136,23 @@ def test_medal_cuts_never_exceed_the_number_of_teams() -> None:
     ("given_rules", "words"),
     [
         ((MedalRuleKind.TABLE, 1, 0, 0), "gold: the table has its own numbers"),
-        ((MedalRuleKind.LINES, 1000, 1100, 900), "silver: its line lies above that of gold"),
-        ((MedalRuleKind.LINES, 1000, 900, 950), "bronze: its line lies above that of silver"),
+        (
+            (MedalRuleKind.LINES, 1000, 1100, 900),
+            "silver: lower this line; it is above that of gold",
+        ),
+        (
+            (MedalRuleKind.LINES, 1000, 900, 950),
+            "bronze: lower this line; it is above that of silver",
+        ),
         ((MedalRuleKind.LINES, float("nan"), 900, 950), "gold: nan is no number"),
-        ((MedalRuleKind.LINES, 1e9, 900, 800), "gold: a line lies between"),
-        ((MedalRuleKind.COUNTS, 1, 1.5, 2), "silver: a count is a whole number"),
-        ((MedalRuleKind.COUNTS, 1, 1, -2), "bronze: a count is a whole number"),
-        ((MedalRuleKind.SHARES, 1.2, 0, 0), "gold: a share lies between 0 and 1"),
-        ((MedalRuleKind.SHARES, 0.5, 0.4, 0.2), "bronze: the three shares are more than 1"),
+        ((MedalRuleKind.LINES, 1e9, 900, 800), "gold: a line must be between"),
+        ((MedalRuleKind.COUNTS, 1, 1.5, 2), "silver: a count must be a whole number"),
+        ((MedalRuleKind.COUNTS, 1, 1, -2), "bronze: a count must be a whole number"),
+        ((MedalRuleKind.SHARES, 1.2, 0, 0), "gold: a share must be between 0 and 1"),
+        (
+            (MedalRuleKind.SHARES, 0.5, 0.4, 0.2),
+            "bronze: lower a share; the three shares together are more than 1",
+        ),
     ],
 )
 def test_invalid_medal_rules_name_the_class_and_the_reason(

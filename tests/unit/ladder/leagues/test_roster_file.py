@@ -41,11 +41,11 @@ def test_every_spreadsheet_format_parses_alike(between: str, bom: str, end: str)
     [
         ("", "line 1: the header must be name,team,role,external_id, in any order"),
         ("name,team\nAda,x\n", "line 1: the header must be"),
-        (HEADER, "line 2: there is nobody below the header"),
+        (HEADER, "line 2: add people below the header"),
         (HEADER + "Ada,,,1\n,,,2\n", "line 3, name: it is empty"),
         (HEADER + "Ada,,,\n", "line 2, external_id: it is empty"),
         (HEADER + "Ada,,host,1\n", "line 2, role: 'host'; choose from competitor, viewer"),
-        (HEADER + "Ada,,,1\nBob,,,1\n", "line 3, external_id: it stands on a line before"),
+        (HEADER + "Ada,,,1\nBob,,,1\n", "line 3, external_id: an earlier line has the same id"),
         (HEADER + "Ada,1\n", "line 2: it has 2 values, the header 4; quote commas"),
         (
             "name;team;role;external_id\nA;da;;;1\n",
@@ -56,7 +56,7 @@ def test_every_spreadsheet_format_parses_alike(between: str, bom: str, end: str)
             "line 2, name: it is not UTF-8; save the file as 'CSV UTF-8'",
         ),
         (HEADER + f"{'A' * 61},,,1\n", "line 2, name: at most 60 characters on one line"),
-        (HEADER + 'A"da,,,1\n"Bob', "line 3: it is not CSV"),
+        (HEADER + 'A"da,,,1\n"Bob', "line 3: this line is not valid CSV"),
         (HEADER + "Ada\x00,,,1\n", "line 2"),
     ],
 )

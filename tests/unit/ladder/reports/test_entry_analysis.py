@@ -123,7 +123,7 @@ def test_games_left_is_the_fewest_games_for_the_interval(
     assert left == 0 or half(left - 1) >= within * (1 - 1e-9)
 
 
-def test_games_left_is_unknown_if_misfit_keeps_the_interval_wide() -> None:
+def test_games_left_is_unknown_if_overdispersion_keeps_the_interval_wide() -> None:
     strays = (20 / BETA) ** 2
 
     def left(within: float, *repeated: float) -> int | None:

@@ -141,7 +141,7 @@ def test_riddles_updates_follow_the_engines_order(you: int) -> None:
     ("files", "entry", "word"),
     [
         ({"peck.json": b"{"}, "peck.json", "no JSON text"),
-        ({"peck.json": b'{"entry": ' + b"[" * 900 + b"]" * 900 + b"}"}, "peck.json", "too many lists"),
+        ({"peck.json": b'{"entry": ' + b"[" * 900 + b"]" * 900 + b"}"}, "peck.json", "many lists"),
         ({"peck.json": b'{"contract": "ftp"}'}, "peck.json", '"callable", "lines", "riddles"'),
         ({"peck.json": b'{"contract": "lines"}'}, "peck.json", "entry: .+ starts a program"),
         ({"peck.json": b'{"contract": "lines", "entry": ["./bot"]}'}, "peck.json", "no file of"),

@@ -80,7 +80,7 @@ def test_a_shortage_of_entries_teams_or_bundles_is_named() -> None:
     assert len(pair(one_team, same_team_lineups=True).lineups) == 1
     equal = [replace(c, digest="same") for c in four]
     assert pair(equal).reason == (
-        "1 of 4 seats can be filled: add an agent or an anchor that is no copy of another"
+        "1 of 4 seats can be filled: add an agent or an anchor that is not a copy of another"
     )
     assert len(pair(four).lineups) == 1
     assert pair(four).reason is None

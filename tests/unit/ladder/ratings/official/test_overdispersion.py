@@ -36,7 +36,7 @@ def test_meetings_with_faults_are_not_counted() -> None:
     assert tie_share(keys) == pytest.approx(1 / 5)
 
 
-def test_a_contender_with_one_opponent_keeps_the_full_pair_misfit() -> None:
+def test_a_contender_with_one_opponent_keeps_the_full_pair_overdispersion() -> None:
     shares = opponent_concentration(count_pairs(sorted_meetings(build_graph(GAMES)), 4))
     assert shares == pytest.approx([(9 + 1) / 16, (9 + 1) / 16, 0.5, 0.0])
     duel = table(([0, 1], [1, 2], [False, False]))
