@@ -88,8 +88,9 @@ def _parse_lease_file(name: str, content: bytes) -> HeldLease | None:
 class LeaseRenewal(threading.Thread):
     """Renews the host's leases until stopped, while it holds the host's renewal lock.
 
-    ``renew`` gets the leases and returns those still valid. ``greet`` runs as often and records
-    that this worker lives. Both may raise: the thread logs the error and tries again.
+    ``renew`` gets the leases and returns those that still hold their match. ``greet`` records that
+    this worker lives. It runs every LONGEST_PAUSE_SECONDS, with or without the lock. Both may
+    raise: the thread logs the error and tries again.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Ends a worker that no longer gets wake-up messages; its supervisor restarts it.
+"""Ends a worker that no longer gets wake-up messages; Docker or ``peck up`` restarts it.
 
 Celery's prefork consumer can lose count of its running tasks after a Redis failure. Then it takes
 no more messages but looks alive. Three signs together show this state: messages wait in Redis, a
@@ -24,7 +24,7 @@ from workers.lease_renewal import held_leases
 STALLED_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
 LEAST_SHARE: Final = 0.05
-"""Least share of a core that a running answer uses."""
+"""An answer that uses less than this share of a core is waiting."""
 STALLED_STATUS: Final = 70
 """Exit status of a worker that ended itself for this reason."""
 

@@ -1,4 +1,4 @@
-"""A worker process: ``python -m workers.main`` plays matches; ``--queues rate`` rates them.
+"""A worker process: ``python -m workers.main`` plays matches; ``--queues rate`` rates.
 
 The parent process registers with the ladder and renews the leases of this host. Celery's prefork
 children play. A worker's name is random, so a restart makes a new worker.
@@ -124,7 +124,8 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
 
     def greet() -> None:
         """Records that this worker lives, and what the node and the remote daemon offer if that
-        changed. Does nothing while the node does not answer."""
+        changed. Raises HostFault while the node does not answer, so the worker soon no longer
+        counts as live."""
         nonlocal told
         node = loans.node_hello(settings.node_socket)
         remote = _remote_profile(settings)

@@ -1,7 +1,8 @@
 """One attempt at a match: claim, play, record, finish. Translates between ladder and sandbox.
 
-The cause of a failure decides the report. A failure of an agent is a verdict in the result. After a
-failure of the node, the rules or this worker, the match runs again.
+A failure of an agent is a verdict in the result. After a failure of the node, the rules or this
+worker, the attempt ends without a result. Then the match is queued again, or void after its last
+attempt.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """Data of a playing process from its worker: settings, blobs, and the worker's name."""
+    """What a worker passes to its playing processes."""
 
     settings: Settings
     blobs: Blobs
@@ -60,7 +61,8 @@ class WorkerContext:
 def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
     """Plays the match if it can be claimed. Returns one word for the log about the outcome.
 
-    Never raises for a failure in a match: it gives the attempt back and logs the reason.
+    A failure in the match raises nothing: the function reports it and logs the reason. The
+    claim may raise psycopg.Error or ProtocolError.
     """
     if not _wait_for_node(worker_context):
         return "no_node"  # not claimed: costs no attempt, and the message comes again
@@ -244,8 +246,8 @@ def _fail_attempt(
 
 
 def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection], T]) -> T:
-    """Reports in one transaction, and survives a restart of Postgres. Safe to repeat, because an
-    attempt reports only once."""
+    """Reports in one transaction. Repeats the report while Postgres does not answer, for up to
+    REPORT_SECONDS. This is safe: an attempt whose report was recorded no longer holds its match."""
     deadline = time.monotonic() + REPORT_SECONDS
     while True:
         try:
@@ -277,7 +279,7 @@ def _socket_answers(socket: Path) -> bool:
 
 
 rules_digest = cache(external.rules_digest)
-"""Exact rules of a match, computed when this process first asks."""
+"""Digest of a game's rules, computed once per process."""
 
 
 def max_parallel_seats(settings: Settings, slots: int) -> int:

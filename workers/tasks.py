@@ -39,7 +39,7 @@ fitter = fitting.OfficialFitter()
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def die_with_the_worker(**_: Any) -> None:
-    """Ends a pool child together with its worker: nobody would renew its lease."""
+    """Ends a pool child together with its worker, so that no match goes on without a worker."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if worker_pid not in (None, os.getppid()):
         os._exit(1)  # the worker died before the request

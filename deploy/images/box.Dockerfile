@@ -1,7 +1,7 @@
-# One box: an interpreter, a profile's pinned libraries, /bin/sh, and the supervisor's program, and
-# nothing else: no compiler, no package manager. Built by sandbox/launchers/docker_images.py, which gives it a
-# context of exactly: lock, wheels/, box/, assemble.py. Where no base can be had, engine.py calls
-# assemble.py on this machine's own interpreter instead.
+# Sandbox image: an interpreter, a profile's pinned libraries, /bin/sh and the supervisor's program.
+# It has no compiler and no package manager. sandbox/launchers/docker_images.py builds it from the
+# context lock, wheels/, box/, assemble.py. Without a base image, docker_images.py runs assemble.py
+# with this machine's own interpreter instead.
 ARG PYTHON_IMAGE=python:3.11-slim
 FROM ${PYTHON_IMAGE} AS build
 # Label to find and remove this stage after the build.

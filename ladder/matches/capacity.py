@@ -1,4 +1,4 @@
-"""Explains what a match needs and no live node has."""
+"""Explains why no live worker can play a match."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def why_no_worker_fits_lineup(
 
 
 def long_unserved_profiles(conn: Connection, wanted: Collection[str]) -> set[str]:
-    """Returns the profiles that no node has served for long, although other matches were played.
+    """Returns the profiles that no worker served in the last GIVEN_UP_SECONDS.
 
-    If no worker has run for that long, the result is empty: a node may still start.
+    The result is empty unless a live worker has run that long: else a node may still start.
     """
     rows = conn.execute(
         "select p from unnest(%(wanted)s::text[]) p where exists ("

@@ -1,8 +1,8 @@
 """Calls the SQL functions by which a worker claims, keeps and finishes a match.
 
 ``lease.sql`` has the rules. ``lease_finish`` refuses a late result; ``lease_reap`` takes a match
-from a dead worker. Call each function in its own transaction: it locks rows in a fixed order
-(matches, season, entries, scrims).
+from a dead worker. Call each function in its own transaction, because two calls in one would break
+the order of locks (matches, season, entries, scrims).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class ReapCounts:
 
 
 def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder | None:
-    """Claims the match for this worker's next attempt; None if there is nothing to do.
+    """Starts the match's next attempt for this worker. Returns None if the worker gets no attempt.
 
-    None if the match is not queued, past its deadline, or not playable on this node. None also if
-    this worker lost the match a moment ago and another can play it. Raises ProtocolError if the
-    worker is not registered.
+    The worker gets none if the match is not queued, is past its deadline, or does not fit the
+    worker. It gets none also within 10 seconds of its failed attempt, if another live worker can
+    play the match. Raises ProtocolError if the worker is not registered.
     """
     with protocol_errors():
         row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
@@ -65,7 +65,7 @@ def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder 
 def renew_leases(
     conn: Connection, held: Sequence[tuple[MatchId, int]]
 ) -> list[tuple[MatchId, int]]:
-    """Extends these (match, attempt) leases of a host; returns those that are still valid."""
+    """Extends these (match, attempt) leases of a host; returns those still in force."""
     rows = conn.execute(
         "select match_id, attempt from lease_renew(%s, %s)",
         ([match_id for match_id, _ in held], [attempt for _, attempt in held]),
@@ -87,9 +87,9 @@ def finish_match(
 ) -> FinishResult:
     """Records the result if this attempt still holds the match; otherwise returns LATE.
 
-    For a rated match, the season's log accepts the result and withdraws a rejudged one. A
-    validation activates or rejects its entry. A scrim counts the game. Raises ProtocolError for a
-    result that does not fit the match.
+    A rated result gets a number in the season's log; a rejudged match also withdraws the old
+    result. A validation result activates or rejects the entry. A scrim counts the match. Raises
+    ProtocolError for a result that does not fit the match.
     """
     with protocol_errors():
         row = conn.execute(
@@ -142,7 +142,7 @@ def reap_lapsed_leases(conn: Connection) -> ReapCounts:
 
 @contextmanager
 def protocol_errors() -> Iterator[None]:
-    """Raises ProtocolError for errors of the lease's own checks."""
+    """Raises ProtocolError for error PK001 and for a violated check of a table."""
     try:
         yield
     except psycopg.Error as error:

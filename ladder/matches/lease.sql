@@ -12,11 +12,11 @@
 --   worker     remote_unreachable     a remote agent is unreachable: running -> void
 --   scheduler  lease_reap      the lease ran out: running -> queued or void
 --   scheduler  lease_expire    queued for too long: queued -> void
---   host       lease_void      ends matches: queued or running -> void
+--   site       lease_void      ends matches: queued or running -> void; the scheduler calls it too
 --
--- Each function is one transaction: call it, then commit. All lock rows in the same order: matches
--- (ascending), the season, entries (ascending), scrims (ascending). So no deadlock occurs. Error
--- code PK001 means that the caller broke the protocol; the message says how.
+-- A worker calls each function in a transaction of its own. All functions lock rows in one order:
+-- matches (ascending), the season, entries (ascending), scrims (ascending). So they cannot
+-- deadlock. Error code PK001 means that the caller broke the protocol; the message says how.
 --
 -- Some functions send a notification; matches.sql explains the channels.
 
@@ -54,16 +54,16 @@ end $$;
 -- 2. The scheduler wakes workers
 -- -------------------------------------------------------------------------------------------------
 
--- Whether a worker's node can play a match: queue, profiles, GPUs and speed class.
+-- Whether a worker can play a match: compares queue, profiles, GPUs and speed class.
 create or replace function lease_fits(w workers, m matches) returns boolean
 language sql immutable as $$
     select m.queue = any (w.queues) and m.profiles <@ w.profiles and m.gpu <= w.gpu
        and m.speed_class in ('any', w.speed_class)
 $$;
 
--- Picks matches for wake-up messages, by turn, then oldest first. At most p_limit messages of the
--- queue are unanswered; one counts as lost after p_again_seconds. Skips matches that no live worker
--- can play.
+-- Picks queued matches for wake-up messages, lowest turn first, then oldest first. The queue has at
+-- most p_limit unanswered messages. After p_again_seconds a message counts as lost and not as
+-- unanswered. Skips matches that no live worker can play.
 create or replace function lease_wake(p_queue text, p_limit integer, p_again_seconds double precision)
 returns setof text
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -93,9 +93,10 @@ end $$;
 -- 3. A worker claims a match
 -- -------------------------------------------------------------------------------------------------
 
--- Returns everything that the worker needs to play; null if there is nothing to do. Null if the
--- match is not queued, is past its deadline, or cannot be played on this node. Null also if this
--- worker lost the match a moment ago and another live worker can play it.
+-- Starts an attempt and returns everything that the worker needs to play. Returns null if the match
+-- is not queued, is past its deadline, or does not fit this worker (lease_fits). Returns null also
+-- if its attempt at the match failed in the last 10 seconds and another live worker can play the
+-- match. The last two cases make the match due for another message at once.
 create or replace function lease_claim(p_match text, p_worker text) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -145,7 +146,9 @@ end $$;
 -- 4. It keeps the match
 -- -------------------------------------------------------------------------------------------------
 
--- Extends the leases of these attempts, one call for a host. Returns the valid ones.
+-- Extends the leases of these attempts and returns these attempts; one call serves a host. Skips
+-- attempts that no longer hold their match. A lease that ran out is extended if lease_reap has not
+-- taken the match.
 create or replace function lease_renew(p_matches text[], p_attempts integer[])
 returns table (match_id text, attempt integer)
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -169,7 +172,8 @@ end $$;
 -- 5. It finishes the match
 -- -------------------------------------------------------------------------------------------------
 
--- 'accepted', or 'late' if another attempt holds the match or it has ended; then nothing changes.
+-- Records the result and returns 'accepted'. Returns 'late' and changes nothing if this attempt no
+-- longer holds the match.
 create or replace function lease_finish(
     p_match text, p_attempt integer, p_worker text, p_seats jsonb, p_episodes jsonb,
     p_node text, p_image_digest text, p_rules_digest text
@@ -231,9 +235,9 @@ begin
     return 'accepted';
 end $$;
 
--- Internal. Writes a rated result to the season's log and returns its number. A rejudgement also
--- withdraws the result that it replaces. The number comes from the season's row in this
--- transaction. So numbers have no gaps and follow the order of commits.
+-- Internal. Writes a rated result to the season's log and returns its number. The result of a
+-- rejudged match also withdraws the result that it replaces. The number comes from the season's row
+-- in this transaction. So numbers have no gaps and follow the order of commits.
 create or replace function lease_accept(m matches) returns bigint
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -355,8 +359,9 @@ begin
     return true;
 end $$;
 
--- Voids a rated match whose remote agents are unreachable; each of their entries gets a strike.
--- p_reasons maps seat to reason. False: the worker no longer held the match.
+-- Voids a rated match whose remote agents are unreachable. Gives each of their entries a strike,
+-- except an entry that rests after its last strike. p_reasons maps seat to reason. False: the
+-- worker no longer held the match.
 create or replace function remote_unreachable(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)
 returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -394,7 +399,7 @@ begin
 end $$;
 
 -- -------------------------------------------------------------------------------------------------
--- 7. The scheduler or a host ends it
+-- 7. The scheduler or the site ends it
 -- -------------------------------------------------------------------------------------------------
 
 -- Requeues or voids matches whose lease has expired.
@@ -440,9 +445,10 @@ end $$;
 -- 8. What 6 and 7 share
 -- -------------------------------------------------------------------------------------------------
 
--- Internal. Takes matches, locked by the caller, from their workers or out of the queue. With
--- p_void, or after the last attempt, a match is void; otherwise it is queued again. Writes the
--- attempt and updates the counters of entries and scrims. Returns the void matches.
+-- Internal. Ends running attempts of these matches; the caller has locked the rows. With p_void, or
+-- after the last attempt, a match is void. Otherwise it is queued with a new deadline, and for 10
+-- seconds it refuses its last worker (lease_claim). p_ended, p_fault and p_detail go into the
+-- attempts. Updates the counters of entries and scrims. Returns the void matches.
 create or replace function lease_requeue_or_void(
     p_ids text[], p_ended text, p_fault text, p_detail text, p_void boolean
 ) returns text[]

@@ -21,7 +21,7 @@ from ladder.matches.records import LineupSeat
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 
 
-BATCH: Final = 200  # matches in one repair
+BATCH: Final = 200  # most matches in one call of lease_reap or lease_expire
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ def create_match(
     """Queues a match of this lineup; by default the system's generator draws a 128-bit seed.
 
     A rated match counts as in flight for its entries. Each seat with a GPU profile needs a GPU, and
-    such a match waits in the GPU queue. ``turn`` is the number of matches that the requester has in
-    the queue before this one.
+    such a match waits in the GPU queue. Matches with a lower ``turn`` get their messages first.
 
     ``rejudges`` names a finished rated match to replace, and needs the same lineup. It is refused
     if another rejudgement of the match is in flight or has replaced it. The new match has the old

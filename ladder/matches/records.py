@@ -133,7 +133,7 @@ class FinishResult(StrEnum):
     ACCEPTED = "accepted"
     """The result counts."""
     LATE = "late"
-    """Another attempt holds or finished the match. A normal outcome; the result is dropped."""
+    """The attempt no longer holds the match. This is normal; the result is dropped."""
 
 
 def match_resource(match: Match, league: League) -> MatchResource:

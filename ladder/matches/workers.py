@@ -17,7 +17,7 @@ LIVE_SECONDS: Final = 15  # a worker seen this recently is live; the SQL has the
 
 @dataclass(frozen=True, slots=True)
 class WorkerHello:
-    """What a worker process reports when it starts."""
+    """What a worker process reports when it starts, and when one of these values changes."""
 
     id: str
     host: str
@@ -60,7 +60,7 @@ def register_worker(conn: Connection, hello: WorkerHello) -> None:
 
 
 def record_heartbeat(conn: Connection, worker: str) -> bool:
-    """Notes that a worker is alive, at least every few seconds. False: register again."""
+    """Records that a worker is alive. Call it every 5 seconds. False: register again."""
     row = conn.execute("select lease_heartbeat(%s)", (worker,)).fetchone()
     assert row is not None
     return bool(row[0])

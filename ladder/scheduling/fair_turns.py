@@ -1,9 +1,9 @@
 """Assigns turns of rated matches in their queue, so that league makers share it fairly. Pure.
 
 Turns are start tags of fair queueing. A maker's next turn is the larger of two numbers: the least
-waiting turn, and its own last turn plus one. So turns only grow. A waiting match is overtaken by at
-most as many matches of each other maker as its turn is ahead. A new leader starts at the queue's
-least turn.
+waiting turn, and its own last turn plus one. So turns only grow. Suppose that a match's turn is n
+above the least waiting turn. Then at most n new matches of each other maker overtake it. A
+scheduler that becomes leader starts at the queue's least turn.
 """
 
 from __future__ import annotations

@@ -55,15 +55,15 @@ def make_rated_matches(
         load[makers[season.id]] += under_way[season.id]
 
     def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
-        """On GPUs, rated matches share turns with validations and scrims, by the maker's load."""
+        """On GPUs: the number of the maker's rated matches in flight. Else: the next fair turn."""
         load[maker] += 1
         if profiles.gpus_needed(seat.profile for seat in lineup):
             return load[maker] - 1
         return fields.turns.take(maker)
 
     while seasons:
-        # Other seasons get the unused share of a season, for example without entries. So inactive
-        # seasons leave no slot idle.
+        # A season may not use its share, for example without entries. Then other seasons get it in
+        # the next pass of this loop.
         has = Counter(makers[season.id] for season in seasons)
         parts = {season.id: 1 / (has[makers[season.id]] * seconds[season.id]) for season in seasons}
         whole = sum(parts.values())

@@ -1,6 +1,6 @@
 """Caches what the pairing needs of a season: official places, meetings and seat counts.
 
-A new leader starts with an empty cache and reads the log again.
+A scheduler that becomes leader starts with an empty cache and reads the log again.
 """
 
 from __future__ import annotations

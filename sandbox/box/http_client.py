@@ -18,6 +18,9 @@ MOST_HEAD_BYTES = 16 << 10
 MOST_BODY_BYTES = 12 << 10
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?", re.DOTALL)
 """The size of a chunk, and its extensions, which nobody uses."""
+_LOSES_REQUESTS = b"thin"
+"""The name in the header Server of Thin. With threads, as Sinatra starts it, Thin sends an answer
+before it can read the connection's next request. It drops a request that arrives at once."""
 _REMEDY = "answer each request once, with a status, a Content-Length and a JSON text"
 
 
@@ -201,6 +204,7 @@ class _AnswerReader:
         else:
             raise ContractBroken(f"the server answers {status} again and again; {_REMEDY}")
         stays = version == b"HTTP/1.1" and fields.get(b"connection", b"").lower() != b"close"
+        stays = stays and not fields.get(b"server", b"").lower().startswith(_LOSES_REQUESTS)
         if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
             body = self._chunks()
         elif b"content-length" in fields:

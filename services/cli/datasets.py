@@ -82,9 +82,9 @@ def dataset(
     """Export moves of the best entries as arrays for machine learning (.npz) with a manifest.
 
     planes hold what a seat saw, legal the allowed moves, moves the chosen move. A move is an index
-    into the manifest's moves; rest holds the parts that the index cannot express. placement and
-    reward are the seat's result. episode is an index into the manifest's episodes: split training
-    and test data by it.
+    into the manifest's moves; rest holds the parts that the index cannot express. The placement and
+    the reward are the seat's result. The episode is an index into the manifest's episodes: split
+    training and test data by it.
     """
     target = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     if not target.parent.is_dir():

@@ -47,8 +47,7 @@ FIELDS: Final = {
     "closes_at": "uploads lock",
     "ends_at": "ends",
     "anchors": "reference agents",
-    "subject": "whom",
-    "reason": "why",
+    "subject": "entry, agent or team",
     "since": "finished from",
     "until": "finished before",
 }

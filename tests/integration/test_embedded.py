@@ -244,7 +244,7 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
 
 def test_a_state_folder_writable_by_others_is_refused(state: Path) -> None:
     state.chmod(0o777)
-    with pytest.raises(EmbeddedError, match="writable by you alone"):
+    with pytest.raises(EmbeddedError, match="only you may write to it"):
         embedded.state_folder(Path.cwd(), state)
 
 

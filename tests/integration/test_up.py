@@ -166,7 +166,7 @@ def test_peck_up_continues_after_a_kill(state: Path) -> None:
         check=False,
     )
     assert second.returncode == 1
-    assert f"already running on {state}: {up.address}" in second.stderr
+    assert f"already runs on {state} ({up.address}" in second.stderr
     assert (state / "address").read_text().strip() == up.address, "the first one's stays"
 
     before, below = finished(state), descendants(up.process.pid)
@@ -196,7 +196,7 @@ def test_a_refused_start_keeps_the_address_file(
     second = LocalInstance(UpOptions(state, launcher="docker"), lambda _: None)
     with (state / "lock").open("w") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
-        with pytest.raises(StartError, match="just starting"):
+        with pytest.raises(StartError, match="that is starting"):
             second.start()
         second.stop()
     assert (state / "address").exists()
@@ -256,7 +256,7 @@ def test_a_dead_part_is_restarted(instance: tuple[Running, Path]) -> None:
     for pid in struck:
         os.kill(pid, signal.SIGKILL)
     told = state / "up.err"
-    wait_until(lambda: told.read_text().count("starting it again") >= 4, "they are missed", 30)
+    wait_until(lambda: told.read_text().count("restarting it") >= 4, "they are missed", 30)
     before = finished(state)
     wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
     wait_until(lambda: answers(up), "the site answers again", 60)

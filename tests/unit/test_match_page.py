@@ -17,6 +17,6 @@ def test_a_replay_without_matching_rules_is_not_found() -> None:
     first, *others = record.steps
     other_rules = replace(record, steps=(replace(first, moves=("sideways",) * 3), *others))
     for found in (replace(record, game="gone"), other_rules):
-        with pytest.raises(ProblemError, match="cannot be shown any more") as told:
+        with pytest.raises(ProblemError, match="can no longer be shown") as told:
             frames_json(found)
         assert told.value.kind.status == 404

@@ -20,7 +20,7 @@ def test_an_owner_declares_an_entry_by_keyboard(site: Site, tab: Callable[..., T
     mine = tab(width=360, script=False)
     mine.sign_in(contest.owner_token)
     page = mine.open(f"/agents/{entry.agent_id}")
-    form = page.get_by_role("region", name="What your team stands by")
+    form = page.get_by_role("region", name="Your team's entry")
     assert form.get_by_label("Its best entry").is_checked()
     wanted = form.get_by_label("Gosling, submission").first
     wanted.focus()
@@ -44,13 +44,13 @@ def test_only_the_owning_team_can_declare_an_entry(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         for token, status, said in (
             (contest.owner_token, 422, "this entry is rejected; declare an active one"),
-            (contest.stranger_token, 403, "lacks the scope"),
-            (contest.host_token, 403, "lacks the scope"),
+            (contest.stranger_token, 403, "use a token with the scope"),
+            (contest.host_token, 403, "use a token with the scope"),
         ):
             client.cookies.clear()
             sign_in(client, token)
             page = client.get(path).text
-            assert ("What your team stands by" in page) == (token == contest.owner_token)
+            assert ("Your team's entry" in page) == (token == contest.owner_token)
             proof = page.split('name="form_token" value="', 1)[1].split('"', 1)[0]
             data = {"form_token": proof, "season": contest.season.id}
             assert contest.rejected is not None
@@ -61,4 +61,4 @@ def test_only_the_owning_team_can_declare_an_entry(site: Site) -> None:
             assert client.post(f"{path}/declare", data={**data, "form_token": "x"}).is_error
             answer = client.post(f"{path}/declare", data={**data, "season": "sea_\0"})
             assert answer.status_code == status
-    assert "What your team stands by" not in site.get(path).text
+    assert "Your team's entry" not in site.get(path).text

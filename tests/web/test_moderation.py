@@ -32,40 +32,40 @@ def test_a_host_disqualifies_an_entry_after_a_preview(site: Site, tab: Callable[
     mine.sign_in(contest.host_token)
     page = mine.open(f"/agents/{brittle.agent_id}")
     page.get_by_role("link", name="disqualify or reinstate it").click()
-    assert page.get_by_label("Whom").input_value() == brittle.agent_id
+    assert page.get_by_label("Entry, agent or team").input_value() == brittle.agent_id
     assert fine(page) == []
-    page.get_by_label("Why").fill("It colludes.")
-    page.get_by_label("Whom").fill("brittle")
+    page.get_by_label("Reason").fill("It colludes.")
+    page.get_by_label("Entry, agent or team").fill("brittle")
     press(page, "Disqualify")
-    assert page.get_by_label("Whom").get_attribute("aria-invalid") == "true"
+    assert page.get_by_label("Entry, agent or team").get_attribute("aria-invalid") == "true"
     assert "Give the id of an entry" in page.get_by_role("main").inner_text()
     mine.complaints.clear()  # the browser's own line on the status 422
-    page.get_by_label("Whom").fill(brittle.agent_id)
+    page.get_by_label("Entry, agent or team").fill(brittle.agent_id)
     press(page, "Disqualify")
-    log = page.get_by_role("region", name="What was done")
+    log = page.get_by_role("region", name="Audit log")
     assert "It colludes." in log.get_by_role("listitem").first.inner_text()
     with connect(site.database_url) as conn:
         assert entries.get_entry(conn, brittle.id).disqualified_at is not None
-    page.get_by_label("Whom").fill(brittle.agent_id)
-    page.get_by_label("Why").fill("It did not.")
+    page.get_by_label("Entry, agent or team").fill(brittle.agent_id)
+    page.get_by_label("Reason").fill("It did not.")
     press(page, "Reinstate")
     assert "reinstate" in log.get_by_role("listitem").first.inner_text()
     with connect(site.database_url) as conn:
         assert entries.get_entry(conn, brittle.id).state == "active"
 
-    press(page, "Show what it would change")
+    press(page, "Preview the effect")
     assert "Give at least one condition on matches" in page.get_by_role("alert").inner_text()
     mine.complaints.clear()
     page.get_by_label("Agent", exact=True).fill(brittle.agent_id)
     page.get_by_label("A seat's verdict").select_option("ERROR")
-    press(page, "Show what it would change")
+    press(page, "Preview the effect")
     assert page.get_by_role("link", name="No. ").count() >= 1
     told = page.get_by_role("heading", level=1).inner_text()
     assert "would be judged again" in told
     assert fine(page) == []
     with connect(site.database_url) as conn:
         assert next(iter(audit_log.list_audits(conn, contest.league.id))).act == "reinstate"
-    page.get_by_label("Why").fill("The node was broken.")
+    page.get_by_label("Reason").fill("The node was broken.")
     press(page, "again")
     newest = log.get_by_role("listitem").first.inner_text()
     assert f"0 of {told.split(' would')[0]} judged again" in newest
@@ -113,7 +113,7 @@ def test_a_single_seat_league_promises_no_official_standing(site: Site) -> None:
         data = {"form_token": proof, "season": season, "predicate.verdict": "DONE"}
         shown = client.post(f"{path}/preview", data=data)
         assert shown.status_code == 200
-        assert "against the board" in shown.text
+        assert "compared with the leaderboard" in shown.text
         assert "No official standing yet" not in shown.text
         anchors = client.get("/new-league", params={"game": "snake"}).text
         assert "pin the scale" not in anchors

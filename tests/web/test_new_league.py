@@ -37,8 +37,8 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     mine.sign_in(site.contest.host_token)
     page = mine.open(FORM)
     page.get_by_label("Title").fill("Night geese")
-    page.get_by_label("Name in addresses").fill("club")
-    page.get_by_label("Members alone").check()
+    page.get_by_label("Short name for addresses").fill("club")
+    page.get_by_label("Members; you add them").check()
     page.get_by_label("Time zone").select_option("Europe/Berlin")
     page.get_by_label("Opens").fill("2999-06-02T18:00")
     page.get_by_label("Uploads lock").fill("2999-06-01T18:00")
@@ -48,7 +48,7 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     page.get_by_label("Silver").fill("1100")
     page.get_by_label("Bronze").fill("1000")
     page.get_by_label("greedy", exact=True).check()
-    press(page, "Make the league")
+    press(page, "Create the league")
 
     def wrong(label: str) -> str:
         field = page.get_by_label(label)
@@ -56,21 +56,21 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
         places = (field.get_attribute("aria-describedby") or "").split()
         return page.locator(f"#{places[-1]}").inner_text()
 
-    assert "already exists; choose another" in wrong("Name in addresses")
-    assert page.get_by_role("alert").get_by_role("link").all_inner_texts() == ["name in addresses"]
+    assert "already exists; choose another" in wrong("Short name for addresses")
+    assert page.get_by_role("alert").get_by_role("link").all_inner_texts() == ["short name"]
     mine.complaints.clear()  # the browser's own line on the status 422
-    page.get_by_label("Name in addresses").fill("night-geese")
-    press(page, "Make the league")
+    page.get_by_label("Short name for addresses").fill("night-geese")
+    press(page, "Create the league")
     assert "Give a moment after opens_at" in wrong("Uploads lock")
     mine.complaints.clear()
     page.get_by_label("Opens").fill("")
-    press(page, "Make the league")
+    press(page, "Create the league")
     assert "is above that of gold" in wrong("Silver")
     mine.complaints.clear()
     page.get_by_label("Silver").fill("1000")
-    press(page, "Make the league")
+    press(page, "Create the league")
     assert page.url.endswith("/leagues/night-geese")
-    assert page.get_by_role("heading", name="You are its host").count() == 1
+    assert page.get_by_role("heading", name="Hosting this league").count() == 1
     told = page.get_by_role("main").inner_text()
     assert "league import night-geese" in told
     assert "This league cannot play yet: 4 of 4 seats can be filled, by anchors alone" in told
@@ -122,13 +122,13 @@ def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
         for name, value, word in (
-            ("title", "", "This is needed."),
-            ("slug", "Two Words", "cannot stand here"),
+            ("title", "", "Fill in this field."),
+            ("slug", "Two Words", "Use only the characters"),
             ("season.seats", "many", "valid integer"),
-            ("season.seats", "9", "takes 1 to 8 seats"),
+            ("season.seats", "9", "Give 1 to 8 seats"),
             (rows, "2", "Must be at least"),
             (rows, "[", "Must be a number"),
-            (zone, "Mars/Olympus", "no such time zone"),
+            (zone, "Mars/Olympus", "Choose a time zone from the list"),
             ("season.ends_at", "soon", "valid datetime"),
             ("season.medals.kind", "luck", "does not match any of the expected tags"),
             ("season.clock.act_seconds", "nan", "Input should"),

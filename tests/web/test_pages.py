@@ -128,7 +128,7 @@ def test_a_restricted_replay_is_hidden_from_other_teams(site: Site) -> None:
         mine = site.get(match, contest.owner_token).text
         assert "data-player" in mine
         others = site.get(match, contest.stranger_token).text
-        assert "not open to you" in others
+        assert "may not see the replay" in others
         assert "data-player" not in others
         assert " ms<" not in others
         for path in (f"{match}/episode.json", f"{match}/replay"):

@@ -106,7 +106,7 @@ def test_a_submission_over_the_daily_limit_leaves_no_new_agent(
     refused = peck(*submit, "Second")
     assert refused.returncode == 1
     assert "uploads a day" in refused.stderr
-    assert "removed agent Second again" in refused.stderr
+    assert "removed the new agent Second" in refused.stderr
     assert [row["id"] for row in world.client("member").agents()] == before
     assert peck(*submit, "First").returncode == 1
     assert [row["id"] for row in world.client("member").agents()] == before
@@ -118,7 +118,7 @@ def test_hidden_files_of_a_folder_are_uploaded_and_named(peck: Peck, tmp_path: P
     submit = ("submit", "goose", "--league", "public", "--agent", "New")
     assert "hidden" not in peck(*submit).stderr
     (tmp_path / "goose" / ".env").write_text("KEY=1")
-    assert "the upload holds hidden files: .env\n" in peck(*submit).stderr
+    assert "it holds hidden files: .env\n" in peck(*submit).stderr
 
 
 def test_a_folder_that_cannot_be_packed_makes_no_agent(
@@ -176,7 +176,7 @@ def test_the_address_of_a_paused_agent_is_resumed(peck: Peck, world: World) -> N
             (sent["entry"]["id"],),
         )
     listed = peck("entries").stdout
-    assert "paused: no connection; tried again at" in listed
+    assert "paused: no connection; next try at" in listed
     assert "Far (remote)" in listed
     assert re.search(r"far +Far \(remote\)", listed)
     nameless = peck("dataset").stderr
@@ -194,7 +194,7 @@ def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
 
 def test_watch_shows_the_alarm_of_a_silent_league(peck: Peck, world: World) -> None:
     assert read(peck("watch", "public", "--json"))["alarm"] is None
-    assert "one is expected every 60 s" in peck("watch", "public", PECK_TOKEN="").stdout
+    assert "expected: one every 60 s" in peck("watch", "public", PECK_TOKEN="").stdout
     with world.connect() as conn:
         conn.execute("update entries set last_match_at = now() - interval '1 hour'")
         conn.execute("update workers set seen_at = now() - interval '1 hour'")
@@ -262,9 +262,9 @@ def test_a_dataset_holds_the_samples_of_the_best_agents(peck: Peck, tmp_path: Pa
 def test_a_dataset_without_visible_matches_is_refused(peck: Peck) -> None:
     done = peck("dataset", "public", PECK_TOKEN="")
     assert done.returncode == 1
-    assert "whose replay you may see" in done.stderr
+    assert "with a replay that you may see" in done.stderr
     done = peck("dataset", "public", "--out", "no/such/folder.npz")
-    assert "--out: there is no folder no/such" in done.stderr
+    assert "--out: create the folder no/such first" in done.stderr
 
 
 def test_a_scrim_is_requested_by_agent_names(peck: Peck) -> None:

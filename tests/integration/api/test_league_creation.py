@@ -98,7 +98,7 @@ def test_one_command_makes_a_whole_league(peck: Peck) -> None:
     assert [row["agent_name"] for row in made["anchors"]] == ["Greedy", "Random Legal"]
     refused = peck("league", "create", "day", "--closes", "2999-12-01 18:00")
     assert "add a time zone: Z for UTC" in refused.stderr
-    assert "not NAME=VALUE" in peck("league", "create", "day", "--set", "rows").stderr
+    assert "write NAME=VALUE" in peck("league", "create", "day", "--set", "rows").stderr
     dawn = peck("league", "create", "dawn", "--anchor", "greedy").stdout
     assert "anchors: Greedy, Random Legal, Survivor, Numpy Heuristic" in dawn
     assert "cannot play yet: 4 of 4 seats can be filled, by anchors alone: add an agent" in dawn

@@ -70,7 +70,7 @@ def test_peck_joins_a_league_with_a_code(peck: Peck, world: World, club: str) ->
     asked = peck("join", code.stdout.strip())
     assert asked.returncode == 1
     assert "Bundles, logs and tracebacks" in asked.stdout
-    assert "say --yes" in asked.stderr
+    assert "add --yes" in asked.stderr
     assert read(peck("join", code.stdout.strip(), "--yes", "--json"))["role"] == "viewer"
     (row,) = read(peck("league", "invitations", club, "--json", **as_host))
     assert (row["uses"], row["max_uses"]) == (1, 2)

@@ -100,10 +100,10 @@ def test_a_rejudgement_is_previewed_applied_and_followed(peck: Peck, world: Worl
     assert [row["match_id"] for row in seen["matches"]] == [world.matches["public.rated"]]
     assert {row["team_name"] for row in seen["changes"]} == {"Team member", "Team host"}
     shown = peck(*asked, **token).stdout
-    assert "1 to be judged again" in shown
+    assert "1 would be judged again" in shown
     assert "Nothing was changed" in shown
     assert list(world.client("host").audits("public")) == []
-    assert "say why with --reason" in peck(*asked, "--apply", **token).stderr
+    assert "give a --reason" in peck(*asked, "--apply", **token).stderr
 
     made = read(peck(*asked, "--apply", "--reason", "a bad node", "--json", **token))
     assert (made["waiting"], made["predicate"]) == (1, {"node": "node"})
@@ -118,7 +118,7 @@ def test_a_rejudgement_is_called_off(peck: Peck, world: World) -> None:  # noqa:
     made = host.rejudge(world.seasons["public"], "a bad node", node="node")
     assert (made["state"], made["ended_at"]) == ("judging", None)
     asked = ("rejudgement", made["id"], "--cancel")
-    assert "say why with --reason" in peck(*asked, **token).stderr
+    assert "give a --reason" in peck(*asked, **token).stderr
     told = peck(*asked, "--reason", "it is fine", **token).stdout
     assert "0 of 1 judged again (1 not queued); called off" in told
     ended = read(peck("rejudgement", made["id"], "--json", **token))

@@ -89,7 +89,7 @@ def test_an_invalid_name_is_refused(world: World, name: str) -> None:
 
 
 def test_each_problem_type_has_a_page(http: httpx.Client) -> None:
-    assert "not yours to see" in http.get("/problems/not-found").text
+    assert "you may not see it" in http.get("/problems/not-found").text
     assert http.get("/problems/no-such-type").status_code == 404
 
 

@@ -36,7 +36,7 @@ def test_login_wins_over_a_running_peck_up(peck: Peck, world: World, state: Path
     log_in(peck, world)
     told = peck("whoami", **BARE).stdout
     assert told.startswith("member, ")
-    assert f"peck up of this checkout is at {ELSEWHERE}" in told
+    assert f"peck up of this checkout at {ELSEWHERE}" in told
 
 
 def test_changing_verb_names_its_account_and_address(
@@ -48,7 +48,7 @@ def test_changing_verb_names_its_account_and_address(
     assert read(sent)["entry"]["state"] == "pending"
     where = str(world.http.base_url).rstrip("/")
     assert sent.stderr.count(f"as member at {where} (peck login)") == 1
-    assert f"PECK_URL={ELSEWHERE} or `peck logout` uses that" in sent.stderr
+    assert f"set PECK_URL={ELSEWHERE} or run `peck logout`" in sent.stderr
     assert "as member" not in peck("leaderboard", "public", **BARE).stderr
 
 
@@ -64,7 +64,7 @@ def test_logout_selects_the_running_peck_up(
     peck: Peck, world: World, state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     log_in(peck, world)
-    assert peck("logout").stdout == "the login is forgotten\n"
+    assert peck("logout").stdout == "the login is deleted\n"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PECK_STATE", str(state))
     for name in BARE:
@@ -119,7 +119,9 @@ def test_old_login_at_the_address_of_the_running_peck_up_can_be_dropped(
     (state / "address").write_text(f"{world.http.base_url}\n")
     (state / "token").write_text(world.tokens["member"] + "\n")
     refused = peck("whoami", **BARE)
-    assert refused.stderr.splitlines()[-1].strip().startswith("next: peck logout (the token of")
+    assert (
+        refused.stderr.splitlines()[-1].strip().startswith("next: peck logout (to use the token of")
+    )
     assert peck("logout").returncode == 0
     assert peck("whoami", **BARE).stdout.startswith("member, ")
 
@@ -129,10 +131,10 @@ def test_wrong_league_name_lists_the_leagues(peck: Peck) -> None:
     assert refused.returncode == 1
     assert refused.stderr.splitlines() == [
         "peck: there is no such league",
-        "  leagues here: public, private",
+        "  leagues: public, private",
         "  next: peck league list",
     ]
-    assert "leagues here: public\n" in peck("leaderboard", "pubic", PECK_TOKEN="").stderr
+    assert "leagues: public\n" in peck("leaderboard", "pubic", PECK_TOKEN="").stderr
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_a_preview_shows_a_single_seat_board_without_the_results(
     assert (left["games"], left["value"]) == (1, match["seats"][0]["reward"])
     assert world.http.get("/v1/seasons/alone/leaderboard").json()["items"] == [row]
     said = peck("rejudge", "--league", "alone", "--until", until, PECK_TOKEN=world.tokens["host"])
-    assert "against the board" in said.stdout
+    assert "compared with the leaderboard" in said.stdout
     assert f"{left['value']:.1f}" in said.stdout
     sign_in(world, "host")
     form = form_token(world, "/leagues/alone/moderation")

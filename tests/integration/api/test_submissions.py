@@ -143,7 +143,7 @@ def test_a_form_and_the_raw_bytes_are_the_same_submission(world: World) -> None:
         (part(b"x"), "the form has no end"),
         (b"def agent(o): return 1\n", "the form is broken"),
         (b"--XX\r\n" + b"A: " + b"a" * 9000 + b"\r\n\r\nx\r\n--XX--", "the form is broken"),
-        (part(b"") + b"--XX--", "it is empty"),
+        (part(b"") + b"--XX--", "the upload is empty"),
     ],
 )
 def test_a_form_without_exactly_one_file_is_refused(world: World, body: bytes, reason: str) -> None:
@@ -200,7 +200,7 @@ def test_a_locked_season_takes_no_uploads(world: World) -> None:
 
 def test_a_viewer_of_a_private_league_may_not_enter(world: World) -> None:
     world.client("host").put_member("private", world.users["rival"], "viewer")
-    with pytest.raises(ApiError, match="no competitor") as refused:
+    with pytest.raises(ApiError, match="to make you a competitor") as refused:
         world.client("rival").upload(world.agents["public.rival"], GOOD, season="private")
     assert refused.value.status == 403
 

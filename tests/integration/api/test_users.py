@@ -71,7 +71,7 @@ def test_a_new_team_member_may_create_agents_for_the_team(world: World) -> None:
     admin.send("POST", path, json={"user": world.users["rival"]})
     teams = {team["slug"] for team in world.client("rival").me()["teams"]}
     assert teams == {"rival", "member"}
-    with pytest.raises(ApiError, match="yours are") as refused:
+    with pytest.raises(ApiError, match="name one of your teams") as refused:
         world.client("rival").create_agent("For whom")
     assert refused.value.status == 422
     made = world.client("rival").create_agent("For them", team="member")

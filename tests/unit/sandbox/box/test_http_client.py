@@ -162,3 +162,27 @@ def test_a_request_on_a_closed_idle_connection_is_retried_once() -> None:
         caller.close()
         thread.join()
     assert heard == [b"POST /a HTTP", b"POST /b HTTP", b"POST /b HTTP", b"POST /c HTTP", b""]
+
+
+def test_thin_gets_a_fresh_connection_for_each_request() -> None:
+    name = f"\0peck-test-{secrets.token_hex(8)}"
+    answer = b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nServer: thin\r\n\r\n"up"'
+    used: list[socket.socket] = []
+
+    def run() -> None:
+        for _ in range(3):
+            line, _address = listener.accept()
+            used.append(line)
+            line.recv(1 << 16)
+            line.sendall(answer)  # it leaves the connection open, and reads nothing more from it
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(name)
+        listener.listen()
+        threading.Thread(target=run, daemon=True).start()
+        caller = HttpClient(connect_local(lambda: (name,)))
+        for _ in range(3):
+            assert caller.call("POST", "/move", "{}", 5.0) == (200, b'"up"')
+    caller.close()
+    for line in used:
+        line.close()

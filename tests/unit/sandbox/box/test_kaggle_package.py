@@ -292,6 +292,15 @@ def test_an_agent_cannot_run_a_made_game(name: str) -> None:
         getattr(made, name)
 
 
+def test_a_trial_game_at_the_end_of_a_file_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    trial = "env.reset(num_agents=1); env.run([agent] * 4); env.render(mode='ipython', width=500)"
+    source = f"def agent(seen, told): return 'NORTH'\nenv = make('hungry_geese')\n{trial}"
+    exec(compile(source, "main.py", "exec"), {"make": ours.make})
+    why = "is skipped: a match plays no game of its own"
+    told = [f"make().{name}() {why}" for name in ("reset", "run", "render")]
+    assert capsys.readouterr().err.splitlines() == told
+
+
 def test_the_package_needs_only_the_standard_library() -> None:
     program = (
         "import random, sys; sys.path.append(sys.argv[1]); random.seed(1); "
