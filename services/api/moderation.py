@@ -29,7 +29,7 @@ from services.http.paging import Page, Paging
 from services.http.path_parameters import LeagueKey, RejudgementKey, SeasonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["repair"])
+router = APIRouter(prefix="/v1", tags=["moderation"])
 MATCHES_SHOWN: Final = 200
 
 

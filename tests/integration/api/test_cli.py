@@ -25,14 +25,13 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 Peck = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture
-def environment(world: World, tmp_path: Path) -> dict[str, str]:
-    """That of the member, with an empty home."""
+def member_environment(world: World, home: Path) -> dict[str, str]:
+    """The variables of the member, with an empty home."""
     return {
         "PATH": os.environ["PATH"],
-        "PECK_STATE": str(tmp_path / "state"),
+        "PECK_STATE": str(home / "state"),
         "PYTHONPATH": str(CHECKOUT),
-        "HOME": str(tmp_path),
+        "HOME": str(home),
         "COLUMNS": str(typed.WIDTH),
         "PECK_URL": str(world.http.base_url),
         "PECK_TOKEN": world.tokens["member"],
@@ -40,8 +39,14 @@ def environment(world: World, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def peck(environment: dict[str, str], tmp_path: Path) -> Peck:
+def environment(world: World, tmp_path: Path) -> dict[str, str]:
+    return member_environment(world, tmp_path)
+
+
+@pytest.fixture
+def peck(world: World, tmp_path: Path) -> Peck:
     """Runs `peck` as the member, in an empty folder."""
+    environment = member_environment(world, tmp_path)
 
     def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         return typed.peck(tmp_path, {**environment, **more}, *arguments)
@@ -207,7 +212,12 @@ def test_insights_take_an_agent_name_or_an_entry_id(peck: Peck, world: World) ->
     mine = read(peck("insights", "flood-public-member", "--json"))
     assert mine["entry_id"] == world.entries["public.member"]
     shown = peck("insights", "flood-public-member", "--within", "100").stdout
-    for words in ("until the score is known to +-100", "Flood public.host", "slowest move", "seat"):
+    for words in (
+        "until the score is precise to +-100",
+        "Flood public.host",
+        "slowest move",
+        "seat",
+    ):
         assert words in shown
     others = peck("insights", world.entries["public.host"], PECK_TOKEN="")
     assert "Flood public.member" in others.stdout

@@ -73,7 +73,7 @@ def test_an_invalid_request_makes_no_league(world: World) -> None:
             "body.season.ends_at: give a moment after closes_at, 2999-12-01T18:00",
         ),
         ({"seats": 99}, [], "body.season.seats"),
-        ({"seats": 9}, [], "body.season.seats: Hungry Geese takes"),
+        ({"seats": 9}, [], "body.season.seats: give 1 to 8 seats for Hungry Geese"),
         ({"seats": 2}, ["grim"], "no reference agent 'grim'; choose from bank-spender, convol"),
         ({"seats": 2}, ["sub_01j8x6m3c2k4v9q0w7r5t1y8z3"], "no such submission"),
         (None, ["greedy"], "body.anchors: anchors need a season"),

@@ -157,7 +157,7 @@ def test_a_season_takes_remote_agents_only_with_consent(
     assert REMOTE_KEYS == battlesnake_api.NEEDED
     with refused(422, r"body\.season\.remote_agents: leave it out: Battlesnake's API"):
         host.create_league("geese", "G", "hungry_geese", season={"remote_agents": True})
-    with refused(422, r"body\.season\.remote_agents: with one seat"):
+    with refused(422, r"body\.season\.remote_agents: take 2 seats or more"):
         host.create_league("one", "O", "battlesnake", season={"seats": 1, "remote_agents": True})
     host.create_league("club", "Club", "battlesnake", season={"seats": 2})
     plain = host.terms("club")

@@ -135,7 +135,7 @@ def test_medal_cuts_never_exceed_the_number_of_teams() -> None:
 @pytest.mark.parametrize(
     ("given_rules", "words"),
     [
-        ((MedalRuleKind.TABLE, 1, 0, 0), "gold: the table has its own numbers"),
+        ((MedalRuleKind.TABLE, 1, 0, 0), "gold: leave this out; the table has its own numbers"),
         (
             (MedalRuleKind.LINES, 1000, 1100, 900),
             "silver: lower this line; it is above that of gold",
@@ -144,7 +144,7 @@ def test_medal_cuts_never_exceed_the_number_of_teams() -> None:
             (MedalRuleKind.LINES, 1000, 900, 950),
             "bronze: lower this line; it is above that of silver",
         ),
-        ((MedalRuleKind.LINES, float("nan"), 900, 950), "gold: nan is no number"),
+        ((MedalRuleKind.LINES, float("nan"), 900, 950), "gold: nan is not a valid number"),
         ((MedalRuleKind.LINES, 1e9, 900, 800), "gold: a line must be between"),
         ((MedalRuleKind.COUNTS, 1, 1.5, 2), "silver: a count must be a whole number"),
         ((MedalRuleKind.COUNTS, 1, 1, -2), "bronze: a count must be a whole number"),

@@ -53,7 +53,7 @@ def test_every_spreadsheet_format_parses_alike(between: str, bom: str, end: str)
         ),
         (
             HEADER + "M\ufffdller,,,1\n",
-            "line 2, name: it is not UTF-8; save the file as 'CSV UTF-8'",
+            "line 2, name: save the file as 'CSV UTF-8'; it is not UTF-8",
         ),
         (HEADER + f"{'A' * 61},,,1\n", "line 2, name: at most 60 characters on one line"),
         (HEADER + 'A"da,,,1\n"Bob', "line 3: this line is not valid CSV"),
