@@ -68,10 +68,10 @@ def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
     streams = _redirect_streams()
     manifest = contract.read_manifest(agent_dir)
     if manifest.contract is Contract.CALLABLE:
-        _answer_referee(sock, _CallableAgent(agent_dir, sock), _DECODER, mark, streams)
+        _answer_questions(sock, _CallableAgent(agent_dir, sock), _DECODER, mark, streams)
     else:
         speaker = _SPEAKERS[manifest.contract](manifest, agent_dir)
-        _answer_referee(
+        _answer_questions(
             sock, _ProgramAgent(manifest.contract, speaker), json.JSONDecoder(), mark, streams
         )
 
@@ -80,7 +80,7 @@ def serve_program(
     sock: socket.socket, kind: Contract, speaker: ContractSpeaker, mark: bytes
 ) -> None:
     """Answer the referee for an agent behind the contract's other side."""
-    _answer_referee(
+    _answer_questions(
         sock, _ProgramAgent(kind, speaker), json.JSONDecoder(), mark, _redirect_streams()
     )
 
@@ -91,7 +91,7 @@ def _redirect_streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper]:
     return out, err
 
 
-def _answer_referee(
+def _answer_questions(
     sock: socket.socket,
     agent: _CallableAgent | _ProgramAgent,
     decoder: json.JSONDecoder,

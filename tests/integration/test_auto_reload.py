@@ -152,5 +152,5 @@ def test_a_request_waits_until_the_site_starts(listener: socket.socket, tmp_path
 
 def test_port_in_use_is_refused(listener: socket.socket) -> None:
     port = listener.getsockname()[1]
-    with pytest.raises(StartError, match=f"--port {port}: Address already in use"):
+    with pytest.raises(StartError, match=f"--port {port}: choose another port"):
         listen_on_port(port, lambda _: None)

@@ -15,7 +15,7 @@ from ladder.database.blobs import Blobs
 from ladder.entries import entries
 from ladder.entries.records import EntryState
 from ladder.matches import history, workers
-from sandbox.match import referee
+from sandbox.match import attempt, referee
 from sandbox.match.match_record import PlayedMatch
 from tests.integration import own_engine, real_node
 from tests.integration.ladder.contest import Contest, hello
@@ -45,7 +45,7 @@ def test_a_match_is_played_again_after_an_engine_restart(
         return referee.play_episode(*given, **named)
 
     monkeypatch.setattr(
-        match_attempt, "referee", SimpleNamespace(**{**vars(referee), "play": play})
+        attempt, "referee", SimpleNamespace(**{**vars(referee), "play_episode": play})
     )
     with own_engine.running() as engine:
         monkeypatch.setenv("DOCKER_HOST", engine.address)

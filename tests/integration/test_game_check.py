@@ -64,7 +64,10 @@ def test_an_invalid_clock_is_found(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["nowhere.py"], "there is no such file"),
-        (["hungry_geese", "--seats", "9"], "--seats 9: Hungry Geese is for 1 to 8 seats"),
+        (
+            ["hungry_geese", "--seats", "9"],
+            "--seats 9: choose a seat count of Hungry Geese",
+        ),
         (["hungry_geese", "--config", "rows"], "type NAME=VALUE"),
     ],
 )

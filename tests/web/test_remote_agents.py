@@ -78,7 +78,7 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     press(page, "Submit")
     refusal = page.get_by_role("region", name="Submit an address").get_by_role("alert")
     expect(refusal).to_be_in_viewport()
-    assert refusal.inner_text() == "Nothing was changed. Look at address."
+    assert refusal.inner_text() == "Please correct these fields: address. Nothing was changed yet."
     field = page.get_by_role("textbox", name="Address")
     assert field.get_attribute("aria-invalid") == "true"
     assert "Leave out the query" in form.inner_text()

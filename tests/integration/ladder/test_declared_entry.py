@@ -58,7 +58,7 @@ def test_a_team_declares_only_its_own_active_entry(
     waiting, anchor = contest.pending(agent), contest.active(agent, is_anchor=True)
     for entry, words in (
         (foreign, "not the team's"),
-        (waiting, "it is pending"),
+        (waiting, "this entry is pending"),
         (anchor, "a reference agent cannot represent a team"),
     ):
         with pytest.raises(Conflict, match=words):

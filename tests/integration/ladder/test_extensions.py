@@ -192,9 +192,11 @@ def test_an_extension_lies_between_the_season_deadlines(
     conn: Connection,
 ) -> None:
     contest, team, _ = settled(conn, closes_at=minutes(10), ends_at=minutes(20))
-    with pytest.raises(LadderError, match="closes_at: uploads of all teams close at"):
+    with pytest.raises(
+        LadderError, match="closes_at: give a later moment: uploads of all teams close at"
+    ):
         extend(contest, team, minutes(5))
-    with pytest.raises(LadderError, match="closes_at: the season ends at"):
+    with pytest.raises(LadderError, match="closes_at: give an earlier moment: the season ends at"):
         extend(contest, team, minutes(25))
     _, stranger = contest.team()
     for unknown in (stranger, "nobody"):

@@ -76,8 +76,8 @@ def test_a_scrim_with_a_closed_or_hidden_agent_is_refused(
     ("terms", "message"),
     [
         ({"games": 0}, "games: must be between 1 and 100; it is 0"),
-        ({"games": 101}, "games: 101"),
-        ({"games": 2, "seeds": [b"x" * 16]}, "seeds: 1 given for 2 games"),
+        ({"games": 101}, "games: must be between 1 and 100; it is 101"),
+        ({"games": 2, "seeds": [b"x" * 16]}, "seeds: give one seed a game: 1 given for 2 games"),
         ({"games": 1, "seeds": [b"x"]}, "seeds: each must be 16 bytes"),
     ],
 )

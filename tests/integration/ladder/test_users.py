@@ -18,7 +18,7 @@ from tests.integration.ladder.contest import Contest
 
 def test_a_taken_name_or_slug_is_refused(conn: Connection) -> None:
     ada = users.create_user(conn, "ada")
-    with pytest.raises(Conflict, match="name: there is a user 'Ada' already"):
+    with pytest.raises(Conflict, match="name: a user 'Ada' already exists"):
         users.create_user(conn, "Ada")
     team = users.create_team(conn, "Geese", "geese", ada.id)
     with pytest.raises(Conflict, match="slug"):

@@ -74,10 +74,10 @@ class Seat:
 def processes_of(uid: int) -> list[int]:
     """Pids on this host with this real uid."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/status"):
+    for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
-            if f"\nUid:\t{uid}\t" in path.read_text():
-                found.append(int(path.parent.name))
+            if f"\nUid:\t{uid}\t" in (folder / "status").read_text():
+                found.append(int(folder.name))
     return found
 
 

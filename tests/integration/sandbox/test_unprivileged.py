@@ -93,7 +93,7 @@ def test_the_node_and_the_doctor_report_the_same_missing_protections(
             folder,
             sys.executable,
             "-c",
-            "from sandbox.match.steal_monitor import *; print(is_allowed())",
+            "from sandbox.match.steal_monitor import *; print(may_run_above_others())",
         ),
         cwd=ROOT,
         capture_output=True,

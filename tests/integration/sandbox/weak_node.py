@@ -24,11 +24,11 @@ from sandbox import profiles
 from sandbox.launchers import base, bubblewrap
 from sandbox.node import __main__
 
-_NO_BECOMING = """
+_NO_UID_CHANGE = """
 def _stay(uid: int) -> None:
     pass
 
-harden.become = _stay  # only here: the unpacker's uid is another protection
+harden.set_uid = _stay  # only here: the unpacker's uid is another protection
 """
 _KEEP_CAPABILITIES = """
 def drop_capabilities() -> None:
@@ -37,11 +37,11 @@ def drop_capabilities() -> None:
 def empty_capability_sets() -> None:
     pass
 
-_become_without = become
+_set_uid_without = set_uid
 
-def become(uid: int) -> None:
+def set_uid(uid: int) -> None:
     prctl(8, 1)
-    _become_without(uid)
+    _set_uid_without(uid)
     header = struct.pack("=Ii", _CAP_VERSION_3, 0)
     sets = ctypes.create_string_buffer(24)
     machine = os.uname().machine
@@ -51,7 +51,7 @@ def become(uid: int) -> None:
     assert _LIBC.syscall(ctypes.c_long(_CAPSET[machine]), header, struct.pack("=6I", *words)) == 0
 """
 _NO_FILTER = """
-def install(code: bytes) -> None:
+def install_filter(code: bytes) -> None:
     pass
 """
 _ONE_UID = """
@@ -84,7 +84,7 @@ def _without_process_limit() -> dict[str, int]:
 
 WEAKNESSES: Mapping[str, Weakness] = {
     "none": Weakness(),
-    "uid 0": Weakness(box={"zygote": _NO_BECOMING}),
+    "uid 0": Weakness(box={"zygote": _NO_UID_CHANGE}),
     "capabilities": Weakness(
         box={"harden": _KEEP_CAPABILITIES},
         docker={"cap_drop": [], "cap_add": ["SYS_NICE"]},
