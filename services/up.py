@@ -22,11 +22,11 @@ from typing import IO, Final, TypeVar
 from games import external
 from ladder.database import db, migrate
 from ladder.errors import Invalid, LadderError
-from ladder.settings import Settings
+from ladder.settings import Settings, SetupSettings
 from sandbox.errors import HostFault
 from sandbox.match.loans import NodeHello, node_hello
 from sandbox.settings import Settings as NodeSettings
-from services import embedded, setup
+from services import demo, embedded, setup
 from services.child_processes import SERVICE_NICE, Child, Follower, log_tail, spawn
 from services.environment import Environment
 from services.host_checks import (
@@ -89,7 +89,10 @@ class LocalInstance:
     def start(self) -> None:
         """Starts all parts, in the order of their dependencies. Raises StartError."""
         try:
+            demo.chosen(SetupSettings().demo_leagues)
             external.register_games(Environment.read().games)
+        except Invalid as error:
+            raise StartError(str(error)) from None
         except external.ExternalGameError as error:
             raise StartError(f"{external.VARIABLE}: {error}") from None
         try:
@@ -208,10 +211,7 @@ class LocalInstance:
         if self.options.demo:
             self.say("entering the reference agents in the demo leagues")
         wanted = self.options.demo
-        try:
-            self.token = setup.seed_demo(self.settings, self.state / "token", with_league=wanted)
-        except Invalid as error:
-            raise StartError(str(error)) from None
+        self.token = setup.seed_demo(self.settings, self.state / "token", with_league=wanted)
 
     def _start_servers(self, listener: socket.socket) -> None:
         given = Settings()

@@ -104,7 +104,10 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
             return MigrationResult([], [])
         for name, text in migrations:
             if known.get(name, digest(text)) != digest(text):
-                raise MigrationChanged(f"{name} was applied with other contents than it has now")
+                raise MigrationChanged(
+                    f"{name} was applied with other contents than it has now; give the version that"
+                    " made this database, or a new database"
+                )
         due = [file for file in migrations if file[0] not in known]
         later = [file for file in due if known and phase_of(file[0]) is Phase.AFTER]
         applied = _run_migrations(conn, [file for file in due if file not in later])

@@ -19,7 +19,7 @@ SERVICE_UIDS = range(65_530, 65_519, -1)
 """Unused uids: above those of distributions and systemd, below their few reserved ones. Below
 65,536, because a container's user namespace usually maps so many uids."""
 FORMAT_FILE = "format"
-FORMAT = "2"
+FORMAT = "3"
 """Format of a state folder. A folder without the format file has format 1."""
 LONGEST_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
 START_SECONDS = 60.0

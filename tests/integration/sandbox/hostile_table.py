@@ -17,7 +17,7 @@ ROWS = (
 
 SAME_IN_EVERY_LAUNCHER = frozenset({
     "output", "lengths", "replies", "drip", "silence", "values", "pickle", "log injection",
-    "stalling", "pondering", "clocks", "frames", "crashes", "loading",
+    "frames", "crashes", "loading",
 })  # fmt: skip
 """Rows whose answer comes from the child's code and the referee, in every launcher alike.
 
