@@ -107,7 +107,7 @@ def revoke_invitation(
     if as_json:
         print_json(revoked)
     else:
-        stdout.print(f"revoked {invitation}; {revoked['uses']} people joined with it")
+        stdout.print(f"revoked {invitation}; joined with it: {revoked['uses']}")
 
 
 @leagues.command("terms")

@@ -114,7 +114,7 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     assert fine(board) == []
     keep(tab().open("/leagues/far-snakes"), "league")
     press(page, "Resume now")
-    assert "It is being tried" in listed.inner_text()
+    assert "A new try is under way" in listed.inner_text()
     assert page.get_by_role("button", name="Resume now").count() == 0
     for token in (contest.stranger_token, contest.host_token, None):
         seen = site.get(path, token).text

@@ -76,7 +76,7 @@ def test_peck_joins_a_league_with_a_code(peck: Peck, world: World, club: str) ->
     assert (row["uses"], row["max_uses"]) == (1, 2)
     assert "you agreed to this" in peck("league", "terms", club).stdout
     assert peck("league", "consent", club, "--replays", "public", "--yes").returncode == 0
-    assert "1 joined" in peck("league", "revoke", club, row["id"], **as_host).stdout
+    assert "joined with it: 1" in peck("league", "revoke", club, row["id"], **as_host).stdout
     naive = peck("league", "invite", club, "--expires", "2026-12-01T12:00", **as_host)
     assert naive.returncode == 1
     assert "time zone" in naive.stderr

@@ -120,7 +120,7 @@ def test_a_rejudgement_is_called_off(peck: Peck, world: World) -> None:  # noqa:
     asked = ("rejudgement", made["id"], "--cancel")
     assert "give a --reason" in peck(*asked, **token).stderr
     told = peck(*asked, "--reason", "it is fine", **token).stdout
-    assert "0 of 1 judged again (1 not queued); called off" in told
+    assert "0 of 1 judged again (1 not queued); cancelled" in told
     ended = read(peck("rejudgement", made["id"], "--json", **token))
     assert (ended["state"], ended["refused"]) == ("cancelled", 1)
     assert [audit["act"] for audit in host.audits("public")] == ["cancel", "rejudge"]
