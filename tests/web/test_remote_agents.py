@@ -120,12 +120,12 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
         seen = site.get(path, token).text
         assert "snake.example" not in seen
         assert "no connection" not in seen
-        assert "Its address was away" in seen
+        assert "Its address did not answer" in seen
         assert 'data-sign="paused"' in seen  # only its owner may know the number of strikes
     host = tab(width=360)
     host.sign_in(contest.host_token)
     making = host.open("/new-league?game=battlesnake")
-    assert making.get_by_label("Agents may run at addresses").count() == 1
+    assert making.get_by_label("Allow remote agents").count() == 1
     keep(making, "new-league-360")
     assert fine(making) == []
     assert "remote_agents" not in site.get("/new-league?game=hungry_geese", contest.host_token).text
