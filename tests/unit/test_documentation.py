@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -145,3 +146,12 @@ def test_agent_of_quick_start_plays_to_the_end() -> None:
 def test_manifests_of_agent_page_name_each_contract_of_a_program() -> None:
     found = [parse_manifest(text.encode()) for text in blocks(HOW_TO / "write-an-agent.md", "json")]
     assert [one.contract for one in found] == [Contract.LINES, Contract.RIDDLES, Contract.HTTP]
+
+
+@pytest.mark.parametrize("name", ["docker-compose.yml", "deploy/kubernetes/node-daemonset.yaml"])
+def test_health_checks_call_functions_that_exist(name: str) -> None:
+    text = (Path(__file__).resolve().parents[2] / name).read_text()
+    calls = re.findall(r"import pathlib, ([\w.]+) as l; l\.(\w+)\(", text)
+    assert calls
+    for module, function in calls:
+        assert hasattr(importlib.import_module(module), function), function
