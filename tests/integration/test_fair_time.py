@@ -80,7 +80,7 @@ def test_a_sleeping_agent_times_out_at_its_limit(tmp_path: Path) -> None:
         assert table.move() is Verdict.TIMEOUT
         fault = table.seats[0].fault
         assert fault is not None
-        assert "0.1 s and the 0.100 s left" in fault.reason
+        assert "0.1 s a move are allowed and 0.100 s were left" in fault.reason
         assert table.last().cost.charged_seconds + table.lost_seconds > 0.2
 
 
