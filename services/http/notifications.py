@@ -46,11 +46,13 @@ class NotificationListener:
                 self._listens = False
 
     async def _listen(self, url: str) -> None:
-        connecting = psycopg.AsyncConnection.connect(
+        conn = await psycopg.AsyncConnection.connect(
             url, autocommit=True, connect_timeout=db.CONNECT_SECONDS
         )
-        async with await connecting as conn:
+        try:  # not "async with conn": if cancelled twice, that leaves the connection open
             await conn.execute(f"listen {CHANNEL}")
             self._heard_at, self._listens = time.monotonic(), True
             async for _ in conn.notifies():
                 self._heard_at = time.monotonic()
+        finally:
+            await conn.close()

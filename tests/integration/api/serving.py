@@ -62,4 +62,4 @@ def serve(app: FastAPI) -> Iterator[str]:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
             server.end()
-            thread.join(10)
+            thread.join(60)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Iterator
 
+import anyio
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -14,6 +16,7 @@ from ladder.reports.feed import SETTLE_SECONDS
 from services.api import feed
 from services.client import ApiError
 from services.http import stream_limits
+from services.http.notifications import NotificationListener
 from services.http.problems import ProblemError, error_response
 from tests.chaos.fleet import wait_until
 from tests.integration.api.world import World, play_rated
@@ -77,6 +80,16 @@ def test_a_notification_wakes_a_quiet_stream(
         play_rated(world, "public")
         _, kind, _ = next(events(answer))
     assert kind == "rated"
+
+
+def test_a_listener_that_ends_at_any_moment_closes_its_connection(database_url: str) -> None:
+    async def listen(seconds: float) -> None:
+        async with NotificationListener().listening(database_url):
+            await anyio.sleep(seconds)
+
+    for milliseconds in range(30):
+        anyio.run(listen, milliseconds / 1000)
+    gc.collect()  # warns of each connection that is still open; pytest makes that an error
 
 
 def test_the_client_follows_beyond_the_end_of_a_stream(
