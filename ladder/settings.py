@@ -28,8 +28,7 @@ class Settings(BaseSettings):
     remote_socket: Path | None = Field(
         default=None, description="where the remote daemon listens; empty: no remote agents here"
     )
-    host: str = Field(default="127.0.0.1", description="address the API binds to")
-    port: int = Field(default=8000, description="port the API binds to; 0 picks a free one")
+    port: int = Field(default=8000, description="port of the site; `peck up` sets it from --port")
     base_url: str = Field(
         default="http://127.0.0.1:8000", description="address of the site, for links"
     )

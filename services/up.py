@@ -237,7 +237,6 @@ class LocalInstance:
             run_dir=self._run_dir,
             node_socket=self._node_socket,
             remote_socket=self._run_dir / "remote.sock",
-            host=HOST,
             port=listener.getsockname()[1],
             session_secret=read_or_create_secret(self.state / "session-secret"),
             games=external.absolute_paths(given.games),

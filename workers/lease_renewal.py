@@ -1,9 +1,9 @@
-"""Leases of a host: one file for each running match, and one thread that renews all leases.
+"""Leases of a run directory: a file for each running match, and a thread that renews them all.
 
 The playing process holds a lock on ``<run_dir>/leases/<match>.<attempt>``. The kernel drops the
-lock when the process dies, so a locked file means a running match. One thread of the host renews
-all leases in one call; a lock decides which worker runs it. Leases without renewal expire; then
-``ladder.matches.lease.reap_lapsed_leases`` queues their matches again.
+lock when the process dies, so a locked file means a running match. One thread renews all leases
+of the directory in one call; a lock decides which worker runs it. Leases without renewal expire;
+then ``ladder.matches.lease.reap_lapsed_leases`` queues their matches again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class HeldLease:
 
 @contextlib.contextmanager
 def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[None]:
-    """Lets the host's thread renew the lease inside this block. The lease ends with the process."""
+    """Lets the thread renew the lease inside this block, at most until the process ends."""
     folder = run_dir / "leases"
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{lease.match_id}.{lease.attempt}"

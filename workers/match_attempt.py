@@ -62,7 +62,8 @@ def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
     """Plays the match if it can be claimed. Returns one word for the log about the outcome.
 
     A failure in the match raises nothing: the function reports it and logs the reason. The
-    claim may raise psycopg.Error or ProtocolError.
+    claim may raise psycopg.Error or ProtocolError. The lease file may raise OSError; then the lease
+    runs out.
     """
     if not _wait_for_node(worker_context):
         return "no_node"  # not claimed: costs no attempt, and the message comes again

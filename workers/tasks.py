@@ -62,8 +62,8 @@ def play_match(match_id: str) -> None:
 
 @app.task(name="peck.rate")  # type: ignore[untyped-decorator]
 def rate_seasons(reason: str) -> None:
-    """Rates all seasons until no result is left. ``reason`` is the id of the cause, for the log
-    alone; one message serves all seasons."""
+    """Rates all seasons until no result is left. ``reason`` is the id of the cause and is not
+    used; one message serves all seasons."""
     record_answer()
     try:
         with db.connect(database_url) as conn, recording_answers():

@@ -43,8 +43,8 @@ def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder 
     """Starts the match's next attempt for this worker. Returns None if the worker gets no attempt.
 
     The worker gets none if the match is not queued, is past its deadline, or does not fit the
-    worker. It gets none also within 10 seconds of its failed attempt, if another live worker can
-    play the match. Raises ProtocolError if the worker is not registered.
+    worker. It gets none also within 10 seconds of its own attempt's end without a result, if
+    another live worker can play the match. Raises ProtocolError if the worker is not registered.
     """
     with protocol_errors():
         row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
@@ -65,7 +65,7 @@ def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder 
 def renew_leases(
     conn: Connection, held: Sequence[tuple[MatchId, int]]
 ) -> list[tuple[MatchId, int]]:
-    """Extends these (match, attempt) leases of a host; returns those still in force."""
+    """Extends these (match, attempt) leases of a run directory; returns those still in force."""
     rows = conn.execute(
         "select match_id, attempt from lease_renew(%s, %s)",
         ([match_id for match_id, _ in held], [attempt for _, attempt in held]),
@@ -88,8 +88,8 @@ def finish_match(
     """Records the result if this attempt still holds the match; otherwise returns LATE.
 
     A rated result gets a number in the season's log; a rejudged match also withdraws the old
-    result. A validation result activates or rejects the entry. A scrim counts the match. Raises
-    ProtocolError for a result that does not fit the match.
+    result. A validation result decides whether the entry becomes active. A scrim counts the match.
+    Raises ProtocolError for a result that does not fit the match.
     """
     with protocol_errors():
         row = conn.execute(

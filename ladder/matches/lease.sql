@@ -14,9 +14,10 @@
 --   scheduler  lease_expire    queued for too long: queued -> void
 --   site       lease_void      ends matches: queued or running -> void; the scheduler calls it too
 --
--- A worker calls each function in a transaction of its own. All functions lock rows in one order:
--- matches (ascending), the season, entries (ascending), scrims (ascending). So they cannot
--- deadlock. Error code PK001 means that the caller broke the protocol; the message says how.
+-- A worker calls each function in a transaction of its own. All functions that wait for locks take
+-- them in one order: matches (ascending), the season, entries (ascending), scrims (ascending).
+-- lease_wake skips locked rows. So they cannot deadlock. Error code PK001 means that the caller
+-- broke the protocol; the message says how.
 --
 -- Some functions send a notification; matches.sql explains the channels.
 
@@ -95,8 +96,8 @@ end $$;
 
 -- Starts an attempt and returns everything that the worker needs to play. Returns null if the match
 -- is not queued, is past its deadline, or does not fit this worker (lease_fits). Returns null also
--- if its attempt at the match failed in the last 10 seconds and another live worker can play the
--- match. The last two cases make the match due for another message at once.
+-- if its attempt at the match ended without a result in the last 10 seconds and another live worker
+-- can play the match. The last two cases make the match due for another message at once.
 create or replace function lease_claim(p_match text, p_worker text) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare

@@ -55,8 +55,8 @@ def create_match(
     if another rejudgement of the match is in flight or has replaced it. The new match has the old
     seed, or a new seed if an agent is remote: that agent may know the old game.
 
-    Raises Conflict for an inactive entry or a refused rejudgement, LadderError for a wrong number
-    of seats.
+    Raises Conflict for a refused rejudgement, and for an inactive entry in another rated match.
+    Raises Invalid for a wrong number of seats.
     """
     if len(lineup) != season.seats:
         raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")

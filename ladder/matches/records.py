@@ -133,7 +133,8 @@ class FinishResult(StrEnum):
     ACCEPTED = "accepted"
     """The result counts."""
     LATE = "late"
-    """The attempt no longer holds the match. This is normal; the result is dropped."""
+    """The attempt no longer holds the match. This is normal; the report changes nothing. A repeated
+    report of an accepted result is late too."""
 
 
 def match_resource(match: Match, league: League) -> MatchResource:

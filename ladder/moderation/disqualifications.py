@@ -38,8 +38,8 @@ def disqualify(
     """Disqualifies an entry, or all entries of an agent or a team, in a season.
 
     A disqualified agent or team cannot enter the season again. Its entries are retired. From the
-    next official fit on, their seats are empty, as if they had never played. The team's sealed
-    medals are revoked. Matches and live ratings stay.
+    next official fit on, their seats are empty, as if they had never played. All sealed
+    medals of the season are revoked. Matches and live ratings stay.
 
     Raises NotFound, LadderError for another kind of id, Conflict if already disqualified.
     """

@@ -10,6 +10,7 @@ observation and configuration, or fewer arguments if it takes fewer. Source: kag
 
 from __future__ import annotations
 
+import codecs
 import gc
 import io
 import json
@@ -29,6 +30,8 @@ from .http_contract import HttpAgent
 from .lines_contract import LinesAgent
 from .riddles_contract import RiddlesAgent
 
+SOURCE_ENCODING = "utf-8-sig"
+"""Of ``main.py``: some editors add a byte order mark."""
 REPLY_CAP = 16 << 10
 ACT_CAP = 128 << 10
 TRACE_LINES = 20
@@ -172,7 +175,7 @@ class _CallableAgent:
         return {"k": "ready"}
 
     def _load(self) -> None:
-        with open(self._path, encoding="utf-8-sig") as file:  # some editors add a byte order mark
+        with open(self._path, encoding=SOURCE_ENCODING) as file:
             source = file.read()
         self._notice(IMPORTING)
         self._call = last_callable(source, self._path)
@@ -351,5 +354,6 @@ def warm_up() -> None:
 def prepare_zygote() -> None:
     """Import and prepare once in the zygote what every child needs."""
     _DECODER.decode(encode_answer({"k": "ready"}).decode())
+    codecs.lookup(SOURCE_ENCODING)
     "".join(traceback.format_exception(ValueError("x")))
     gc.collect()

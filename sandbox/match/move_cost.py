@@ -47,7 +47,7 @@ _STOLEN: Final = StolenTime()
 QUICK_SECONDS: Final = 0.001
 """Shorter moves are forgiven nothing: reading the counters would cost as much as the move."""
 SPARED_SECONDS: Final = 0.25
-"""Most lost time subtracted in one match.
+"""Most lost time subtracted in one episode.
 
 A fit machine loses less. An agent that finds a way to cause losses cannot win by so little.
 """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.sizes import drill
 
-TEST = "test_games_agree_step_by_step_and_use_every_rule"
+TEST = "test_games_agree_with_kaggle_step_by_step"
 
 if __name__ == "__main__":
     drill(f"tests/integration/test_kaggle_conformance.py::{TEST}")

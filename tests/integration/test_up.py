@@ -76,7 +76,7 @@ def environment(state: Path) -> dict[str, str]:
         **kept,
         "PYTHONPATH": str(CHECKOUT),
         "PECK_STATE": str(state),
-        "PECK_DEMO_LEAGUES": "hungry-geese",
+        "PECK_DEMO_LEAGUES": "game-of-life-and-death",  # its matches are short
     }
 
 
@@ -154,8 +154,8 @@ def test_peck_up_continues_after_a_kill(state: Path) -> None:
     assert (state / "token").read_text().strip() == up.token
     assert "submit" in up.text
     assert "scrim" in up.text
-    board = up.get("/v1/leagues/hungry-geese")
-    assert board["game"] == "hungry_geese"
+    board = up.get("/v1/leagues/game-of-life-and-death")
+    assert board["game"] == "golad"
     wait_until(lambda: finished(state) >= 1, "a match is finished", 120)
 
     second = subprocess.run(
@@ -179,7 +179,7 @@ def test_peck_up_continues_after_a_kill(state: Path) -> None:
 
     again = start(state)
     assert again.token == up.token, "the token outlives a restart"
-    assert again.get("/v1/leagues/hungry-geese")["id"] == board["id"]
+    assert again.get("/v1/leagues/game-of-life-and-death")["id"] == board["id"]
     assert finished(state) >= before, "nothing finished is lost"
     wait_until(lambda: finished(state) > before, "matches go on", 120)
     below = descendants(again.process.pid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -48,7 +49,10 @@ class CandidateArrays:
         self.turn: Indices = np.empty_like(order)
         self.turn[order] = np.arange(len(order))
         """Places in order of entry ids."""
-        self.free = free_anchors(candidates)
+        self.is_anchor: NDArray[np.bool_] = np.fromiter(
+            map(attrgetter("is_anchor"), self.who), np.bool_, len(by_id)
+        )
+        self.free = free_anchors(candidates) if self.is_anchor.any() else frozenset()
         self._mu = mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
         self._seats = seats

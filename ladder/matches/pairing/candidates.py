@@ -57,10 +57,12 @@ def free_anchors(field: Collection[Candidate]) -> frozenset[EntryId]:
     Their teams have no competitor in this field. If an anchor's team competes, one entry of the
     team may play: an agent and an anchor of one team could help each other.
     """
-    competing = {each.team_id for each in field if not each.is_anchor}
-    return frozenset(
-        each.entry_id for each in field if each.is_anchor and each.team_id not in competing
-    )
+    anchors = [each for each in field if each.is_anchor]
+    if not anchors:
+        return frozenset()
+    teams = {each.team_id for each in anchors}
+    competing = {each.team_id for each in field if each.team_id in teams and not each.is_anchor}
+    return frozenset(each.entry_id for each in anchors if each.team_id not in competing)
 
 
 def may_share_lineup(

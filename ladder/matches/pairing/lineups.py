@@ -82,7 +82,7 @@ class _LineupMaker:
         self._same_team = same_team_lineups
         self._rng = rng
         self._noise = np.random.Generator(np.random.PCG64(rng.getrandbits(128)))
-        self._competes = np.array([seats == 1 or not each.is_anchor for each in field.who])
+        self._competes = ~field.is_anchor | (seats == 1)
         """Which candidates may lead: a lineup of anchors alone would rate nobody."""
         # 0: no lineup with this lead exists.
         self._keen = self._competes * field.value * self._chance(len(field))

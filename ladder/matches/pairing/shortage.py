@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from ladder.ids import EntryId
 from ladder.matches.pairing.bipartite_matching import BundleMatching
 from ladder.matches.pairing.candidates import Candidate, free_anchors, may_share_lineup
 
@@ -62,7 +63,15 @@ def _count_filled_seats(
 
 def _filled_in_order(field: Sequence[Candidate], seats: int, same_team_lineups: bool) -> int:
     """Counts seats that a greedy choice fills; quick, but a matching may fill more."""
-    free = free_anchors(field)
+    taken = _take_in_order(field, seats, same_team_lineups, ())
+    if taken < seats:
+        taken = _take_in_order(field, seats, same_team_lineups, free_anchors(field))
+    return taken
+
+
+def _take_in_order(
+    field: Sequence[Candidate], seats: int, same_team_lineups: bool, free: Collection[EntryId]
+) -> int:
     taken: list[Candidate] = []
     for each in field:
         if len(taken) == seats:

@@ -183,7 +183,7 @@ class LeaseActs:
         elif what == "deadline":
             self._move("deadline_at = now() - interval '1 second'", match_id)
             row.is_stale = True
-        elif what == "bell_lost":
+        elif what == "wake_lost":
             self._move("woken_at = woken_at - interval '1 hour'", match_id)
             row.is_woken = False
         else:

@@ -127,7 +127,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
     def upset(self, what: str, nth: int) -> None:
         if what in ("live", "dead"):
             self.worker_lives(WORKERS[nth % 3], what == "live")
-        elif what in ("lease_passes", "bell_lost", "deadline", "refusal_ends"):
+        elif what in ("lease_passes", "wake_lost", "deadline", "refusal_ends"):
             self.time_passes(nth, what)
         else:
             with self.attempted() as world:
