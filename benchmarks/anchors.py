@@ -32,7 +32,7 @@ from benchmarks.report_tables import aligned, machine
 from games import GAMES
 from games.protocol import Json
 from sandbox.match import mirrored_pairs, referee
-from sandbox.match.bundle import prepare_bundle
+from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat_loans import borrow_seats

@@ -40,7 +40,7 @@ from ladder import ids
 from ladder.database import db, migrate
 from ladder.leagues import leagues, seasons
 from ladder.people import users
-from services import embedded
+from services import embedded_servers
 from services.child_processes import spawn
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -127,7 +127,7 @@ def seed(url: str, agents: int) -> str:
 def postgres(state: Path) -> Iterator[str]:
     """A migrated database for this benchmark."""
     given = os.environ.get("PECK_TEST_DATABASE_URL")
-    server = None if given else embedded.start_postgres(state)
+    server = None if given else embedded_servers.start_postgres(state)
     root = given or (server.url if server is not None else "")
     name = f"peck_bench_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(root, autocommit=True) as conn:

@@ -46,7 +46,7 @@ from benchmarks.node_harness import (
 from benchmarks.report_tables import HEAD, Target, aligned, machine
 from egress.address import parse
 from games import GAMES
-from sandbox.match import bundle, referee
+from sandbox.match import bundle_packing, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, node_hello
 from sandbox.match.seat_loans import borrow_seats
@@ -117,7 +117,7 @@ class ContractSample:
         if self.contract != "callable":
             manifest = {"contract": self.contract, "entry": ["python", name]}
             (home / "peck.json").write_text(json.dumps(manifest))
-        return bundle.prepare_bundle(home, folder)
+        return bundle_packing.prepare_bundle(home, folder)
 
 
 def main() -> None:

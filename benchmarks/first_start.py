@@ -22,7 +22,7 @@ import threading
 import time
 from pathlib import Path
 
-from services.client import Client
+from services.api_client import Client
 from services.demo import LEAGUES
 
 CHECKOUT = Path(__file__).resolve().parents[1]

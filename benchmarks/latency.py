@@ -14,7 +14,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from services.client import Client, Json
+from services.api_client import Client, Json
 from tests.stack import running
 
 POLL_SECONDS = 0.05

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.report_tables import HEAD, Target, aligned, machine
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.ranks import draw_ranks, rank_outlook, remaining_uncertainty
 
 SEATS = 4

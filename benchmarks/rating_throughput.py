@@ -27,8 +27,8 @@ from ladder import ids
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.ratings import fitting, online, ratings, standing_versions
-from ladder.ratings.online import RatedResult, RatingParameters
+from ladder.ratings import fitting, live_ratings, rating_updates, standing_versions
+from ladder.ratings.rating_updates import RatedResult, RatingParameters
 
 FOLD = 200
 START = 0.5
@@ -93,7 +93,7 @@ def bare(results: Sequence[RatedResult]) -> float:
 def live(conn: Connection, season_id: SeasonId) -> float:
     """Matches a second of the fold into ratings."""
     folded, began = 0, time.perf_counter()
-    while folded < LIVE and (count := ratings.rate_season(conn, season_id, FOLD)):
+    while folded < LIVE and (count := live_ratings.rate_season(conn, season_id, FOLD)):
         conn.commit()
         folded += count
     return folded / (time.perf_counter() - began)
@@ -118,7 +118,7 @@ def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, li
 
 def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[RatedResult]) -> bool:
     """Whether the log alone gives the same bits for the ratings and the last official version."""
-    anew = online.rate_all(RatingParameters(), results[:LIVE])
+    anew = rating_updates.rate_all(RatingParameters(), results[:LIVE])
     rows = conn.execute("select id, mu, sigma from entries where games > 0")
     same = all((anew[entry].mu, anew[entry].sigma) == (mu, sigma) for entry, mu, sigma in rows)
     version = standing_versions.list_versions(conn, season_id, limit=1)[0]

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.node_harness import TRIVIAL, Node, running
 from benchmarks.report_tables import machine, quantile
-from sandbox.launchers import docker, runtimes
+from sandbox.launchers import container_runtimes, docker
 from sandbox.match import loans
 
 START = {"k": "start", "configuration": {"rows": 7}, "seed": "00" * 16, "load": "own"}
@@ -131,7 +131,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="peck-bench-") as folder:
         bundle = Path(folder, "main.py")
         bundle.write_text(TRIVIAL)
-        for runtime in options.runtime or ("runc", runtimes.GVISOR):
+        for runtime in options.runtime or ("runc", container_runtimes.GVISOR):
             if runtime not in known:
                 print(f"{runtime}: the engine does not know it", file=sys.stderr)
                 continue

@@ -27,14 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import node_harness, report_tables
-from benchmarks.rating.official import BETA, START, Official
+from benchmarks.rating.official_ladder import BETA, START, Official
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 from games import GAMES
 from games.protocol import Json, placements_from_scores
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 from sandbox.match import referee
-from sandbox.match.bundle import prepare_bundle
+from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
 from sandbox.match.seat_loans import borrow_seats
 

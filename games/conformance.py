@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Final
 
-from games.conformance_game import (
+from games.conformance_player import (
     ConformancePlayer,
     Findings,
     GameUnplayable,

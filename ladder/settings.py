@@ -50,7 +50,7 @@ class Settings(BaseSettings):
 
 
 class SetupSettings(Settings):
-    """Settings of programs that run once: ``services.setup`` and ``services.passwords``."""
+    """Settings of ``services.setup`` and ``services.deployment_passwords``, which run once."""
 
     worker_password: str = Field(default="", description="password of the workers' role")
     demo_leagues: str = Field(

@@ -2,13 +2,13 @@
 
 A profile's libraries are in one folder. It is mounted, or copied into the image, as
 ``/peck/libraries``. Agents never see the interpreter's own site-packages. Large profiles are built
-only by ``python -m sandbox.launchers.images build --profile NAME``. Without it the node does not
-serve them.
+only by ``python -m sandbox.launchers.profile_cli build --profile NAME``. Without it the node does
+not serve them.
 
 Profiles are for Python. A program in another language is an executable of its bundle
-(``box.contract``), because boxes have no compiler. Another interpreter needs its files in both
-launchers (``deploy/images/assemble.py``, ``launchers.bubblewrap``) and its name in
-``box.contract``.
+(``box.bundle_manifest``), because boxes have no compiler. Another interpreter needs its files in
+both launchers (``deploy/images/root_filesystem.py``, ``launchers.bubblewrap``) and its name in
+``box.bundle_manifest``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Profile:
     imports: tuple[str, ...]
     lock: Path | None
     on_command: bool = False
-    """Whether only ``sandbox.launchers.images build`` builds it."""
+    """Whether only ``sandbox.launchers.profile_cli build`` builds it."""
     gpu: bool = False
     """Whether each box needs one whole GPU, or one slice."""
     zygote_mb: int = 0
@@ -192,7 +192,7 @@ def not_built_fault(profile: Profile) -> HostFault:
     """The fault of asking for a profile that was not built here."""
     return HostFault(
         f"profile {profile.name} is not built here; to build it, type:"
-        f" python -m sandbox.launchers.images build --profile {profile.name}"
+        f" python -m sandbox.launchers.profile_cli build --profile {profile.name}"
     )
 
 

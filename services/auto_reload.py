@@ -14,9 +14,9 @@ from typing import Final
 from services import preloaded_server
 from services.child_processes import Child
 from services.host_checks import site_answers
+from services.local_instance import CHECKOUT, LocalInstance
 from services.preloaded_server import OWN_PACKAGES
 from services.supervised_process import SupervisedProcess
-from services.up import CHECKOUT, LocalInstance
 
 RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater")
 """The site starts first, because the developer waits for it. All parts end before, so that no match

@@ -19,7 +19,7 @@ import hypothesis
 import pytest
 
 from ladder.database import db
-from services import embedded, system_packages
+from services import embedded_servers, system_packages
 from tests import processes, servers
 
 # Slow machines make slow examples; no test here asserts a time.
@@ -88,7 +88,7 @@ def postgres_url() -> Iterator[str]:
     try:
         with servers.postgres() as url:
             yield url
-    except embedded.EmbeddedError as error:
+    except embedded_servers.EmbeddedError as error:
         pytest.fail(f"no Postgres for the tests: {error}; or set {servers.GIVEN}", False)
 
 
@@ -100,8 +100,8 @@ def redis_url(server_state: Path) -> Iterator[str]:
         yield given
         return
     try:
-        server = embedded.start_redis(server_state)
-    except embedded.EmbeddedError as error:
+        server = embedded_servers.start_redis(server_state)
+    except embedded_servers.EmbeddedError as error:
         pytest.fail(f"no Redis for the tests: {error}; or set PECK_TEST_REDIS_URL", False)
     yield server.url
     server.stop()

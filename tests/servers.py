@@ -25,7 +25,7 @@ import psycopg
 from psycopg import sql
 
 from ladder.database import db, migrate
-from services import embedded
+from services import embedded_servers
 
 GIVEN: Final = "PECK_TEST_DATABASE_URL"
 KEPT: Final = "PECK_TEST_KEEP"
@@ -63,7 +63,7 @@ def kept_folder() -> Iterator[Path]:
     named = os.environ.get(KEPT)
     with ExitStack() as stack:
         if named:
-            folder = embedded.state_folder(Path.cwd(), Path(named))
+            folder = embedded_servers.state_folder(Path.cwd(), Path(named))
             lock = stack.enter_context((folder / "lock").open("w"))
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,7 +80,7 @@ def postgres() -> Iterator[str]:
         yield given
         return
     with kept_folder() as folder:
-        server = embedded.start_postgres(folder, durable=False)
+        server = embedded_servers.start_postgres(folder, durable=False)
         try:
             drop_leftovers(server.url)
             yield server.url

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ladder.database import db
+from services.api_client import Client
 from services.child_processes import log_tail
-from services.client import Client
 from services.demo import admin_token
-from services.up import LocalInstance, UpOptions
+from services.local_instance import LocalInstance, UpOptions
 from tests import servers
 
 

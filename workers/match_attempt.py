@@ -29,7 +29,7 @@ from ladder.enums import MatchKind
 from ladder.ids import MatchId
 from ladder.matches import lease
 from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder, SeatResult
-from ladder.profiles import REMOTE
+from ladder.runtime_profiles import REMOTE
 from ladder.settings import Settings
 from ladder.telemetry import log_event, traceback_text
 from sandbox.errors import HostFault, SeatsAway

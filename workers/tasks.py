@@ -1,6 +1,6 @@
 """The two Celery tasks of wake-up messages: play a match, rate the seasons.
 
-``workers.match_attempt`` plays, ``ladder.ratings.rounds`` rates.
+``workers.match_attempt`` plays, ``ladder.ratings.rating_rounds`` rates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from celery.signals import worker_process_init
 
 from ladder.database import db
 from ladder.ids import MatchId
-from ladder.ratings import fitting, rounds
+from ladder.ratings import fitting, rating_rounds
 from ladder.telemetry import bind_fields, log_event, traceback_text
 from workers import match_attempt
 from workers.broker import app
@@ -67,7 +67,7 @@ def rate_seasons(reason: str) -> None:
     record_answer()
     try:
         with db.connect(database_url) as conn, recording_answers():
-            rounds.rate(conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer)
+            rating_rounds.rate(conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer)
     except psycopg.OperationalError as error:
         log_event(
             "rate_failed", level="warning", error=str(error)

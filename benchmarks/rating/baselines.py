@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rating import online
+from benchmarks.rating import online_trueskill
 from benchmarks.rating.worlds import Flags, Floats, Ints
 
 POINTS = 150.0
@@ -77,10 +77,10 @@ class Online:
 
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
         """Learn results in this order; a fault counts as a last place."""
-        for wave in online.waves(lineups, len(self._mu)):
+        for wave in online_trueskill.waves(lineups, len(self._mu)):
             who = lineups[wave]
             sigma = np.sqrt(self._sigma[who] ** 2 + self._tau**2)
-            mu, sigma = online.update(self._mu[who], sigma, ranks[wave])
+            mu, sigma = online_trueskill.update(self._mu[who], sigma, ranks[wave])
             self._mu[who], self._sigma[who] = mu, np.maximum(sigma, self._floor)
         np.add.at(self._games, lineups.ravel(), 1)
 

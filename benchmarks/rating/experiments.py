@@ -18,7 +18,7 @@ from benchmarks.rating.baselines import (
     random_trueskill,
     random_trueskill_still,
 )
-from benchmarks.rating.official import Official
+from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Ladder, Life
 from benchmarks.rating.worlds import Floats, World
 from ladder.ratings.fitting import FINAL_WEIGHT

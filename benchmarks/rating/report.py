@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 
 from benchmarks.rating.baselines import POINTS
+from benchmarks.rating.board_accuracy import games_until
 from benchmarks.rating.experiments import (
     FINALS,
     KAGGLE,
@@ -19,7 +20,6 @@ from benchmarks.rating.experiments import (
     Plan,
     Record,
 )
-from benchmarks.rating.measures import games_until
 from benchmarks.report_tables import aligned
 
 NEAR = 0.05

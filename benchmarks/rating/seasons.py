@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import View
-from benchmarks.rating.measures import Snapshot, classes, places, snapshot
+from benchmarks.rating.board_accuracy import Snapshot, classes, places, snapshot
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 
 GROWTH = 0.05

@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rating.online import normal_cdf
+from benchmarks.rating.online_trueskill import normal_cdf
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

@@ -1,6 +1,6 @@
 # Sandbox image: an interpreter, a profile's pinned libraries, /bin/sh and the supervisor's program.
 # It has no compiler and no package manager. sandbox/launchers/docker_images.py builds it from the
-# context lock, wheels/, box/, assemble.py. Without a base image, docker_images.py runs assemble.py
+# context lock, wheels/, box/, root_filesystem.py. Without a base image, docker_images.py runs root_filesystem.py
 # with this machine's own interpreter instead.
 ARG PYTHON_IMAGE=python:3.11-slim
 FROM ${PYTHON_IMAGE} AS build
@@ -18,7 +18,7 @@ RUN if [ -s /context/lock ]; then \
         --root-user-action ignore --find-links /context/wheels --target /libraries \
         -r /context/lock; \
     fi \
- && python3 /context/assemble.py --out /out --libraries /libraries --box /context/box
+ && python3 /context/root_filesystem.py --out /out --libraries /libraries --box /context/box
 
 FROM scratch
 COPY --from=build /out /

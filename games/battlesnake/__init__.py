@@ -13,14 +13,14 @@ from types import MappingProxyType
 from uuid import UUID
 
 from games.battlesnake import requests, spawning, turns
-from games.battlesnake.board import (
+from games.battlesnake.positions import Names, State
+from games.battlesnake.rules import (
     MAX_HEALTH,
     MOVES,
     START_LENGTH,
     configure_battlesnake,
     rules_for,
 )
-from games.battlesnake.positions import Names, State
 from games.protocol import (
     GameError,
     InvalidMove,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from games.battlesnake.board import Rules
+from games.battlesnake.rules import Rules
 from games.protocol import Verdict
 
 Body = tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from games.battlesnake.board import Rules
+from games.battlesnake.rules import Rules
 from games.protocol import GameError, Json
 
 SMALL, MEDIUM = 7, 11

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TypeVar
 
-from games.battlesnake.board import MAX_HEALTH, Rules
 from games.battlesnake.positions import Body, Cause, State
+from games.battlesnake.rules import MAX_HEALTH, Rules
 from games.battlesnake.spawning import more_food
 from games.protocol import GameError, Json, Verdict
 

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from games.battlesnake import GAME
-from games.battlesnake.board import MOVES
 from games.battlesnake.positions import State
+from games.battlesnake.rules import MOVES
 from games.encoders.samples import (
     Encoder,
     Legal,

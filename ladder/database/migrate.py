@@ -24,7 +24,7 @@ from typing import Final
 import psycopg
 from psycopg import errors, sql
 
-from ladder.database.phases import FIRST, Phase, drops_function, phase_of
+from ladder.database.migration_phases import FIRST, Phase, drops_function, phase_of
 from ladder.errors import LadderError
 from ladder.ids import time_part
 

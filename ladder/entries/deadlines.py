@@ -14,7 +14,7 @@ from ladder.errors import Conflict
 from ladder.ids import SeasonId, TeamId
 from ladder.leagues import sealed_medals
 from ladder.leagues.records import Season
-from ladder.matches import capacity
+from ladder.matches import worker_availability
 
 MAY_STILL_ENTER: Final = 0x656E7472  # "entr": class of the advisory locks, one per season
 LONGEST_UPLOAD_SECONDS: Final = 660.0
@@ -90,4 +90,4 @@ def _has_unplayed_entries(conn: Connection, season_id: SeasonId) -> bool:
         (season_id,),
     )
     wanted = {row[0] for row in rows}
-    return bool(wanted - capacity.long_unserved_profiles(conn, wanted))
+    return bool(wanted - worker_availability.long_unserved_profiles(conn, wanted))

@@ -21,7 +21,7 @@ from ladder.matches import matches
 from ladder.matches.pairing import Candidate
 from ladder.people import visibility
 from ladder.people.records import Viewer
-from ladder.profiles import REMOTE
+from ladder.runtime_profiles import REMOTE
 
 ON_BOARD: Final = (EntryState.ACTIVE, EntryState.PAUSED)
 VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # states with a validation match

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId
-from ladder.profiles import REMOTE
+from ladder.runtime_profiles import REMOTE
 
 
 class EntryState(StrEnum):

@@ -9,7 +9,7 @@ from ladder.database.db import Connection
 from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId
 from ladder.leagues.records import Season
-from ladder.matches import capacity, matches
+from ladder.matches import matches, worker_availability
 from ladder.matches import workers as matches_workers
 from ladder.matches.records import LineupSeat
 
@@ -92,7 +92,7 @@ def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     ahead, slots, usual, running, state, queue, needed, gpus, speed_class, *past = row
     if state == "queued":
         workers = matches_workers.live_workers(conn)
-        reason = capacity.why_no_worker_fits(
+        reason = worker_availability.why_no_worker_fits(
             workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class
         )
         if reason is not None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from psycopg.rows import class_row
 
-from ladder import ids, profiles
+from ladder import ids, runtime_profiles
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import MatchKind
 from ladder.errors import Conflict, Invalid, NotFound
@@ -62,7 +62,7 @@ def create_match(
         raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
     if rejudges is not None:
         seed = _rejudged_seed(conn, rejudges, season.id)
-        if any(seat.profile == profiles.REMOTE for seat in lineup):
+        if any(seat.profile == runtime_profiles.REMOTE for seat in lineup):
             seed = None
         if list(lineup) != lineup_of(conn, rejudges):
             raise Conflict(
@@ -72,7 +72,7 @@ def create_match(
     if len(seed) != 16:
         raise Invalid("seed", f"must be 16 bytes; it is {len(seed)}")
     if gpu is None:
-        gpu = profiles.gpus_needed(seat.profile for seat in lineup)
+        gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineup)
     match_id = MatchId(ids.new_id("mat"))
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)

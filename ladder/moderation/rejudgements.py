@@ -25,13 +25,13 @@ from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.measures import Estimate
 from ladder.leagues.medals import Medal
 from ladder.matches import matches, workers
-from ladder.moderation import suspects
-from ladder.moderation.suspects import Predicate, SuspectResult
+from ladder.moderation import result_search
+from ladder.moderation.result_search import Predicate, SuspectResult
 from ladder.people import audit_log
 from ladder.ratings import fitting as ratings_fitting
 from ladder.ratings import solo_seasons, standing_versions
 from ladder.standings import leaderboard
-from ladder.standings.standings import BoardRow
+from ladder.standings.board_ranking import BoardRow
 
 AT_ONCE: Final = 32
 """Highest number of an act's matches in flight; others wait, so rated play continues."""
@@ -127,7 +127,7 @@ def preview_rejudgement(
     Raises NotFound, LadderError (empty predicate, too many matches).
     """
     season = seasons.get_season(conn, season_id)
-    fitting = suspects.find_suspects(conn, season_id, predicate)
+    fitting = result_search.find_suspects(conn, season_id, predicate)
     if season.measures:
         now = leaderboard.read_board(conn, season_id).rows
         totals = solo_seasons.totals_without_matches(
@@ -143,7 +143,7 @@ def preview_rejudgement(
         return RejudgementPreview(tuple(fitting), None, ())
     before = leaderboard.read_board(conn, season_id).rows
     after = leaderboard.read_board(
-        conn, season_id, places, suspects.teams_of_suspects(conn, fitting)
+        conn, season_id, places, result_search.teams_of_suspects(conn, fitting)
     ).rows
     return RejudgementPreview(
         tuple(fitting), found[0].version, tuple(_board_changes(before, after))
@@ -162,7 +162,7 @@ def create_rejudgement(
     season = seasons.get_season(conn, season_id)
     # Lock the season: of two acts at once, the second must see the matches of the first.
     conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
-    fitting = suspects.find_suspects(conn, season_id, predicate)
+    fitting = result_search.find_suspects(conn, season_id, predicate)
     if not fitting:
         raise Conflict(
             "choose another predicate: it matches no valid result that is not"
@@ -189,7 +189,7 @@ def create_rejudgement(
         season_id=season_id,
         details={"predicate": predicate.to_json(), "matches": len(fitting)},
     )
-    for team in suspects.teams_of_suspects(conn, fitting):
+    for team in result_search.teams_of_suspects(conn, fitting):
         sealed_medals.unseal_medals(conn, season_id, team, audit_id)
     return get_rejudgement(conn, rejudgement_id)
 

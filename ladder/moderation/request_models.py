@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.field_types import AwareDatetime, Key, Line
 from ladder.ids import AgentId
-from ladder.moderation import suspects
+from ladder.moderation import result_search
 
 Given = Annotated[Line, Field(min_length=1)]
 Reason = Annotated[Line, Field(min_length=1, description="one sentence, stored in the audit log")]
@@ -52,9 +52,9 @@ class Predicate(BaseModel):
         ),
     ] = None
 
-    def meant(self) -> suspects.Predicate:
+    def meant(self) -> result_search.Predicate:
         given = self.model_dump()
-        return suspects.Predicate(
+        return result_search.Predicate(
             **{**given, "agent": None if self.agent is None else AgentId(self.agent)}
         )
 

@@ -1,7 +1,7 @@
 """Computes live ratings and official standings from the season's log of accepted results.
 
-Live: ``ratings`` adds the log's results to ``online`` TrueSkill. ``rerating`` repeats this after
-results were withdrawn. Official: ``fitting`` fits the whole log (``official``, pure) and writes
-each fit as a version (``standing_versions``). ``medal_sealing`` seals medals. ``rounds.rate`` runs
-both. ``solo_seasons`` serves seasons of one seat, which have neither.
+Live: ``live_ratings`` adds the log's results, by TrueSkill (``rating_updates``). ``rerating``
+repeats this after results were withdrawn. Official: ``fitting`` fits the whole log (``official``,
+pure) and writes each fit as a version (``standing_versions``). ``medal_sealing`` seals medals.
+``rating_rounds.rate`` runs both. ``solo_seasons`` serves seasons of one seat, which have neither.
 """

@@ -24,7 +24,7 @@ from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
-from ladder.ratings.official import lineage
+from ladder.ratings.official import resubmission_inheritance
 from ladder.ratings.official.fit import Fit, Messages, Prior, fit
 from ladder.ratings.official.standing import (
     PARENT_SD,
@@ -261,7 +261,7 @@ def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None
     while log.no < until:
         log.read(conn, until)
     n = log.contenders
-    parents = lineage.parents_to_keep(log.games, log.parents)
+    parents = resubmission_inheritance.parents_to_keep(log.games, log.parents)
     prior = Prior(np.full(n, np.nan), np.full(n, np.nan), parents, PARENT_SD)
     return fit(log.games, prior, warm=warm if log.readings == readings else None)
 

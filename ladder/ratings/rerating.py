@@ -13,8 +13,8 @@ from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.ratings import online
-from ladder.ratings.online import RatedResult, Rating, RatingParameters
+from ladder.ratings import rating_updates
+from ladder.ratings.rating_updates import RatedResult, Rating, RatingParameters
 
 AT_ONCE: Final = 2000
 """Results in a piece: about one second of one core, during which other seasons wait."""
@@ -40,7 +40,9 @@ class Rerating:
         ).fetchall()
         found = select_results(conn, [match_id for _, match_id in rows])
         for _, match_id in rows:
-            self.ratings.update(online.rate_result(self._parameters, self.ratings, found[match_id]))
+            self.ratings.update(
+                rating_updates.rate_result(self._parameters, self.ratings, found[match_id])
+            )
         self.no = rows[-1][0] if len(rows) == most else max(self.no, before - 1)
         return len(rows)
 

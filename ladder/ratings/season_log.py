@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ladder.database.db import Connection
 from ladder.enums import KAGGLE
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 
 AT_ONCE: Final = 20_000
 """Results in one database query."""

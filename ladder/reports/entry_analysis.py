@@ -17,7 +17,7 @@ from typing import Final
 from ladder.confidence_intervals import Z95
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.matches.pairing.information_gain import fisher_information
-from ladder.ratings.online import Rating
+from ladder.ratings.rating_updates import Rating
 
 NEAR: Final = 0.5
 """Beta: opponents within this are equally strong. An opponent this far ahead wins 64 of 100 duels.

@@ -22,7 +22,7 @@ from ladder.people.permissions import TeamPrivateResource, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import OfficialPlace
-from ladder.ratings.online import Rating
+from ladder.ratings.rating_updates import Rating
 from ladder.ratings.solo_seasons import season_worst_reward, totals_from_json
 from ladder.reports import entry_analysis
 from ladder.reports.entry_analysis import (

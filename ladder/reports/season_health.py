@@ -17,7 +17,7 @@ from ladder.entries import entries
 from ladder.ids import LeagueId, SeasonId, time_part
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import League, Season
-from ladder.matches import capacity, pairing
+from ladder.matches import pairing, worker_availability
 from ladder.matches import workers as matches_workers
 
 TOO_SLOW: Final = "HostTooSlow"
@@ -349,7 +349,7 @@ def _why_unpaired(
 def _why_unserved(signs: _SeasonSigns, workers: Sequence[matches_workers.Worker]) -> str | None:
     """Returns what prevents all queued matches from being played."""
     reasons = [
-        capacity.why_no_worker_fits(
+        worker_availability.why_no_worker_fits(
             workers,
             queue=need.queue,
             needed=need.profiles,

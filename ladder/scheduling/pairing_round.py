@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 
-from ladder import profiles
+from ladder import runtime_profiles
 from ladder.database import db
 from ladder.enums import MatchKind
 from ladder.errors import Conflict
 from ladder.leagues import leagues
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
-from ladder.matches import capacity, matches, pairing
+from ladder.matches import matches, pairing, worker_availability
 from ladder.matches import workers as matches_workers
 from ladder.matches.records import LineupSeat
 from ladder.ratings import solo_seasons
@@ -57,7 +57,7 @@ def make_rated_matches(
     def turn_of(maker: str, lineup: Sequence[LineupSeat]) -> int:
         """On GPUs: the number of the maker's rated matches in flight. Else: the next fair turn."""
         load[maker] += 1
-        if profiles.gpus_needed(seat.profile for seat in lineup):
+        if runtime_profiles.gpus_needed(seat.profile for seat in lineup):
             return load[maker] - 1
         return fields.turns.take(maker)
 
@@ -115,7 +115,7 @@ def _pair_season(
     )
     made = 0
     for lineup in proposal.lineups:
-        if capacity.why_no_worker_fits_lineup(workers, lineup) is not None:
+        if worker_availability.why_no_worker_fits_lineup(workers, lineup) is not None:
             continue
         try:
             with conn.transaction():
@@ -145,7 +145,7 @@ def _advance_solo_season(
     served = {
         profile
         for profile, seat in seats.items()
-        if capacity.why_no_worker_fits_lineup(workers, [seat]) is None
+        if worker_availability.why_no_worker_fits_lineup(workers, [seat]) is None
     }
     made = 0
     with conn.transaction():

@@ -20,7 +20,7 @@ from ladder.matches.pairing import Candidate, EncounterCounts
 from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.ratings.season_log import SeasonLog
-from ladder.scheduling.fair_turns import FairTurns
+from ladder.scheduling.fair_queueing import FairTurns
 
 READ_AT_ONCE: Final = 5_000
 """Log results per round of the scheduler, so a long log delays no round."""

@@ -18,7 +18,7 @@ from ladder.ids import AgentId, MatchId, ScrimId, SubmissionId, TeamId, UserId
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat
-from ladder.profiles import REMOTE
+from ladder.runtime_profiles import REMOTE
 from ladder.scrims.records import Scrim
 
 MOST_GAMES: Final = 100  # games in one scrim

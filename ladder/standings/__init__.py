@@ -1,1 +1,1 @@
-"""The leaderboard: ``leaderboard.read_board`` reads rows, ``standings.build_board`` ranks them."""
+"""The leaderboard: ``leaderboard`` reads the rows of a season, ``board_ranking`` ranks them."""

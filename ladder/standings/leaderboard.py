@@ -1,4 +1,4 @@
-"""Reads the board of a season and its revision; ``standings.build_board`` computes the board."""
+"""Reads the board of a season and its revision; ``board_ranking`` computes the board."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from ladder.people.permissions import LeagueResource
 from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.ratings.solo_seasons import season_worst_reward, totals_from_json
-from ladder.standings.standings import Board, BoardEntry, MedalTerms, OfficialVersion, build_board
+from ladder.standings.board_ranking import (
+    Board,
+    BoardEntry,
+    MedalTerms,
+    OfficialVersion,
+    build_board,
+)
 
 
 def read_board(

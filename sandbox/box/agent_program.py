@@ -19,7 +19,7 @@ import types
 from typing import NoReturn
 
 from . import harden, missing_modules, socket_patch
-from .contract import Manifest
+from .bundle_manifest import Manifest
 
 MOST_LINE_BYTES = 12 << 10
 """Most bytes of one answer. The packet to the referee may be a little longer."""

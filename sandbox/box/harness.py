@@ -22,10 +22,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import contract, missing_modules
+from . import bundle_manifest, missing_modules
 from .agent_program import ContractBroken
 from .battlesnake_api import BattlesnakeConversation
-from .contract import Contract, Manifest
+from .bundle_manifest import Contract, Manifest
 from .http_contract import HttpAgent
 from .lines_contract import LinesAgent
 from .riddles_contract import RiddlesAgent
@@ -69,7 +69,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
     """Answer the referee for the agent in this folder until it sends ``end`` or goes away."""
     streams = _redirect_streams()
-    manifest = contract.read_manifest(agent_dir)
+    manifest = bundle_manifest.read_manifest(agent_dir)
     if manifest.contract is Contract.CALLABLE:
         _answer_questions(sock, _CallableAgent(agent_dir, sock), _DECODER, mark, streams)
     else:

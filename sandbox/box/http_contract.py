@@ -15,7 +15,7 @@ from typing import Any
 from . import loopback, socket_patch
 from .agent_program import AgentProgram, ContractBroken
 from .battlesnake_api import BattlesnakeConversation
-from .contract import Manifest
+from .bundle_manifest import Manifest
 from .http_client import HttpClient, connect_local
 from .lines_contract import program_environment
 

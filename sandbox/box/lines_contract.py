@@ -12,7 +12,7 @@ import os
 from typing import Any
 
 from .agent_program import AgentProgram, ContractBroken
-from .contract import Manifest
+from .bundle_manifest import Manifest
 
 
 class LinesAgent:

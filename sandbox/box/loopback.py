@@ -6,7 +6,7 @@ allows TCP sockets. So its network namespace must belong to this box alone and h
 
 from __future__ import annotations
 
-from .contract import Contract, Manifest
+from .bundle_manifest import Contract, Manifest
 
 _DEVICE = "lo"
 _TABLES = {"/proc/net/tcp": ("127.0.0.1",), "/proc/net/tcp6": ("127.0.0.1", "::1")}

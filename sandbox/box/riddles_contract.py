@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .agent_program import AgentProgram, ContractBroken
-from .contract import Manifest
+from .bundle_manifest import Manifest
 from .lines_contract import program_environment
 
 NEEDED = frozenset({"round", "width", "height", "max_rounds", "you", "field", "living"})

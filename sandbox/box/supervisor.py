@@ -29,7 +29,7 @@ import sys
 from typing import Any
 
 from . import cleanup, harden, loopback, mounts, output_capture, user_and_openmp, wire
-from .contract import MANIFEST_FILE
+from .bundle_manifest import MANIFEST_FILE
 from .unpack_process import UnpackProcess
 from .working_folder import WorkingFolder
 

@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from typing import IO, Any, Literal
 
-from . import contract, loopback
+from . import bundle_manifest, loopback
 
 MOST_ENTRIES = 20_000
 """Most files and folders of an archive. So many small files take about 3 s of CPU time and 100 MB
@@ -140,7 +140,7 @@ def _unzip(file: IO[bytes], tree: _UnpackedTree) -> None:
 def _store_single_file(file: IO[bytes], tree: _UnpackedTree) -> None:
     source = file.read(MOST_SOURCE_BYTES + 1)
     if len(source) > MOST_SOURCE_BYTES:
-        raise ArchiveRefused(f"is longer than {MOST_SOURCE_BYTES} bytes", contract.MAIN)
+        raise ArchiveRefused(f"is longer than {MOST_SOURCE_BYTES} bytes", bundle_manifest.MAIN)
     try:
         text = source.decode("utf-8")
     except UnicodeDecodeError:
@@ -151,7 +151,7 @@ def _store_single_file(file: IO[bytes], tree: _UnpackedTree) -> None:
             " save main.py as UTF-8, or pack its folder as .tar.gz"
         )
     file.seek(0)
-    tree.add_file(contract.MAIN, file, len(source), False)
+    tree.add_file(bundle_manifest.MAIN, file, len(source), False)
 
 
 class _UnpackedTree:
@@ -266,23 +266,23 @@ class _UnpackedTree:
         self.bytes += written
         self.occupied += _INODE_BYTES - (-written // _PAGE_BYTES) * _PAGE_BYTES
 
-    def settle(self) -> contract.Manifest:
+    def settle(self) -> bundle_manifest.Manifest:
         """Return the bundle's manifest. Makes the agent's program executable, whatever its mode.
 
         Raises ArchiveRefused if the file that starts the agent is missing.
         """
         try:
-            manifest = contract.read_manifest(self._folder)
-        except contract.ContractError as error:
-            raise ArchiveRefused(str(error), contract.MANIFEST_FILE) from None
+            manifest = bundle_manifest.read_manifest(self._folder)
+        except bundle_manifest.ContractError as error:
+            raise ArchiveRefused(str(error), bundle_manifest.MANIFEST_FILE) from None
         name = manifest.program
         if self._seen.get(name) is not False:
-            if manifest.contract is not contract.Contract.CALLABLE:
+            if manifest.contract is not bundle_manifest.Contract.CALLABLE:
                 raise ArchiveRefused(
                     f"entry: {printable_name(name)!r} is no file of the archive",
-                    contract.MANIFEST_FILE,
+                    bundle_manifest.MANIFEST_FILE,
                 )
-            names = (f"/{contract.MAIN}", f"/{contract.MANIFEST_FILE}")
+            names = (f"/{bundle_manifest.MAIN}", f"/{bundle_manifest.MANIFEST_FILE}")
             found = [path for path in self._seen if path.endswith(names)]
             hint = (
                 f"; there is {printable_name(found[0])!r}: pack the folder's content"
@@ -290,9 +290,8 @@ class _UnpackedTree:
                 else ""
             )
             raise ArchiveRefused(
-                f"there is no {name} at the root of the archive, and no {contract.MANIFEST_FILE}"
-                " that names "
-                f"another program{hint}"
+                f"there is no {name} at the root of the archive,"
+                f" and no {bundle_manifest.MANIFEST_FILE} that names another program{hint}"
             )
         if manifest.entry and not manifest.is_python:
             os.chmod(os.path.join(self._folder, name), 0o755)  # noqa: S103

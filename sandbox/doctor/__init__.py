@@ -6,6 +6,6 @@ results. ``degraded`` names what each lack costs. ``report`` combines all for ``
 
 from __future__ import annotations
 
-from sandbox.launchers.degraded import DEGRADED, DegradedRow
+from sandbox.launchers.degraded_defences import DEGRADED, DegradedRow
 
 __all__ = ["DEGRADED", "DegradedRow"]

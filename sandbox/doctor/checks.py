@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sandbox.box import seccomp
-from sandbox.doctor.machine import Machine
+from sandbox.doctor.machine_facts import Machine
 from sandbox.doctor.probes import ProbeResults
-from sandbox.launchers import base, choose, degraded, runtimes
+from sandbox.launchers import base, choose, container_runtimes, degraded_defences
 
 _SECCOMP_ACTIONS = {"kill_process", "errno", "allow"}
 _MAPPED_BASE, _MAPPED_SPAN = 20_000, 40_000
@@ -147,12 +147,12 @@ def _check_runtimes(tried: ProbeResults) -> Check:
         return Check("docker runtimes", CheckState.NOT_NEEDED, "no engine")
     names = sorted(map(str, tried.engine.get("Runtimes") or ()))
     found = f"{', '.join(names)}; default {tried.engine.get('DefaultRuntime')}"
-    if runtimes.GVISOR not in names:
+    if container_runtimes.GVISOR not in names:
         return Check("docker runtimes", CheckState.OK, f"{found}; no gVisor")
-    if runtimes.misses_socket_option(tried.engine["Runtimes"][runtimes.GVISOR]):
-        found += f"; gVisor cannot run boxes without {runtimes.SOCKETS}"
+    if container_runtimes.misses_socket_option(tried.engine["Runtimes"][container_runtimes.GVISOR]):
+        found += f"; gVisor cannot run boxes without {container_runtimes.SOCKETS}"
     else:
-        found += f"; gVisor is available: {runtimes.USE}"
+        found += f"; gVisor is available: {container_runtimes.USE}"
     return Check("docker runtimes", CheckState.OK, found)
 
 
@@ -280,7 +280,7 @@ def _check_steal_monitor(machine: Machine, tried: ProbeResults) -> Check:
         return Check(
             "lost cores", CheckState.OK, "the steal monitor may run above all others on each core"
         )
-    (lack,) = degraded.DEGRADED[degraded.NO_STEAL_MONITOR]
+    (lack,) = degraded_defences.DEGRADED[degraded_defences.NO_STEAL_MONITOR]
     return Check(
         "lost cores",
         CheckState.DEGRADED,
@@ -355,9 +355,9 @@ def _check_core_files(machine: Machine) -> Check:
 
 
 def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
-    runtimes = tried.engine.get("Runtimes") or () if tried.engine is not None else ()
+    container_runtimes = tried.engine.get("Runtimes") or () if tried.engine is not None else ()
     files = [path for path in machine.cdi_files if path.endswith(".json")]
-    ways = [*files, *(["the engine's runtime nvidia"] if "nvidia" in runtimes else [])]
+    ways = [*files, *(["the engine's runtime nvidia"] if "nvidia" in container_runtimes else [])]
     if not machine.gpus:
         return Check(
             "gpu", CheckState.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import profiles
-from sandbox.doctor.machine import Machine
+from sandbox.doctor.machine_facts import Machine
 from sandbox.errors import HostFault
 from sandbox.launchers import cgroups, choose
 from sandbox.launchers.bubblewrap import BubblewrapLauncher

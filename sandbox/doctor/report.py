@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.doctor import checks, machine, probes
+from sandbox.doctor import checks, machine_facts, probes
 from sandbox.doctor.checks import Check, CheckState
-from sandbox.doctor.machine import Machine
+from sandbox.doctor.machine_facts import Machine
 from sandbox.doctor.probes import ProbeResults
-from sandbox.launchers import degraded
-from sandbox.launchers.degraded import DegradedRow
+from sandbox.launchers import degraded_defences
+from sandbox.launchers.degraded_defences import DegradedRow
 
 FATAL = ("kernel", "seccomp")
 """Rows whose ``missing`` means that no launcher can start a box."""
@@ -49,7 +49,7 @@ class DoctorReport:
 
 def examine_machine() -> DoctorReport:
     """Examine this machine as this user. Removes everything it makes."""
-    read = machine.read_machine(Path("/"), os.geteuid())
+    read = machine_facts.read_machine(Path("/"), os.geteuid())
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return build_report(read, probes.run_probes(read), python, platform.machine())
 
@@ -62,7 +62,7 @@ def build_report(
     fatal = any(row.name in FATAL and row.state is CheckState.MISSING for row in rows)
     names = () if fatal else checks.working_launchers(tried)
     losses = {
-        name: degraded.degraded_rows(
+        name: degraded_defences.degraded_rows(
             name,
             root=read.uid == 0,
             limits=tried.limited_groups,

@@ -24,7 +24,15 @@ from typing import IO
 
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import base, cgroups, choose, degraded, gpu, masked_proc, system_libraries
+from sandbox.launchers import (
+    base,
+    cgroups,
+    choose,
+    degraded_defences,
+    gpu,
+    masked_proc,
+    system_libraries,
+)
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.launchers.engine_events import FROM_OUTSIDE
 from sandbox.profiles import Profile, Say
@@ -195,7 +203,7 @@ class BubblewrapLauncher:
     def lacks(self) -> tuple[str, ...]:
         """What this user on this machine lacks, from the list of degraded rows."""
         limits = self._tree is not None
-        told = degraded.missing_protections(
+        told = degraded_defences.missing_protections(
             self.name, root=self._root, limits=limits, powers=self._powers
         )
         return (*told, *gpu.gpu_lacks())

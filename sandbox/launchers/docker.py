@@ -28,7 +28,15 @@ from docker.types import DeviceRequest, LogConfig, Ulimit
 
 from sandbox import profiles
 from sandbox.errors import EngineAway, HostFault
-from sandbox.launchers import base, cgroups, degraded, docker_images, gpu, masked_proc, runtimes
+from sandbox.launchers import (
+    base,
+    cgroups,
+    container_runtimes,
+    degraded_defences,
+    docker_images,
+    gpu,
+    masked_proc,
+)
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.launchers.engine_events import EVENTS, EngineEvents
 from sandbox.profiles import Profile, Say
@@ -79,7 +87,7 @@ class DockerLauncher:
             self._info: dict[str, Any] = self._engine.info()
         except _TROUBLE as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
-        self._runtime = runtimes.find_runtime(self._info, runtime)
+        self._runtime = container_runtimes.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
         self._parent = f"peck-{self._key}" if is_plain else None
         """The control group of our boxes. With systemd each box is in systemd's own group, with
@@ -221,9 +229,11 @@ class DockerLauncher:
     def lacks(self) -> tuple[str, ...]:
         """What the engine says it cannot limit, and what it lacks."""
         root = os.geteuid() == 0
-        told = degraded.missing_protections(self.name, root=root, limits=True, powers=self._powers)
+        told = degraded_defences.missing_protections(
+            self.name, root=root, limits=True, powers=self._powers
+        )
         if self._runtime.is_gvisor:
-            told = degraded.sentences_for_lack(degraded.GVISOR)
+            told = degraded_defences.sentences_for_lack(degraded_defences.GVISOR)
         return (*engine_lacks(self._info), *told)
 
     def _group(self, spec: BoxSpec, container: str) -> cgroups.MatchGroup | None:

@@ -32,7 +32,7 @@ from sandbox.profiles import Profile, Say
 from sandbox.settings import Settings
 
 _IMAGES = Path(__file__).parents[2] / "deploy" / "images"
-_DOCKERFILE, _ASSEMBLE = _IMAGES / "box.Dockerfile", _IMAGES / "assemble.py"
+_DOCKERFILE, _ROOT_FILESYSTEM = _IMAGES / "box.Dockerfile", _IMAGES / "root_filesystem.py"
 BASE = "python:3.11-slim"
 BOX_LABEL = "pecking-order.box"
 BASE_LABEL = "pecking-order.base"
@@ -65,7 +65,7 @@ class BoxImage:
 
 def image_tag(profile: Profile) -> str:
     """The name of the image that the present program needs for this profile."""
-    recipe = (_DOCKERFILE.read_bytes(), _ASSEMBLE.read_bytes())
+    recipe = (_DOCKERFILE.read_bytes(), _ROOT_FILESYSTEM.read_bytes())
     return f"peck-box-{profile.name}:{profiles.content_digest(profile, *recipe)[:16]}"
 
 
@@ -208,7 +208,7 @@ def _import_own_interpreter(
     with tempfile.TemporaryDirectory(prefix="peck-image-") as scratch:
         root, packed = Path(scratch) / "root", Path(scratch) / "root.tar"
         root.mkdir()
-        command = [sys.executable, str(_ASSEMBLE), "--out", str(root)]
+        command = [sys.executable, str(_ROOT_FILESYSTEM), "--out", str(root)]
         command += ["--box", str(profiles.BOX_PROGRAM)]
         if profile.lock is not None:
             made = profiles.install_libraries(
@@ -245,7 +245,7 @@ def _write_build_context(profile: Profile, held: Mapping[str, Path], context: An
     files = {f"box/{name}": content for name, content in profiles.program_files().items()}
     files["lock"] = profile.lock.read_bytes() if profile.lock else b""
     files["Dockerfile"] = _DOCKERFILE.read_bytes()
-    files["assemble.py"] = _ASSEMBLE.read_bytes()
+    files["root_filesystem.py"] = _ROOT_FILESYSTEM.read_bytes()
     with tarfile.open(fileobj=context, mode="w") as archive:
         folder = tarfile.TarInfo("wheels")
         folder.type, folder.mode = tarfile.DIRTYPE, 0o755

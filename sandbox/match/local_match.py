@@ -19,10 +19,10 @@ from time import monotonic
 from typing import Any, Final
 
 from games.episode import to_bytes
-from games.kaggle import GAME_NAMES, episode_json, log_json
+from games.kaggle_formats import GAME_NAMES, episode_json, log_json
 from games.protocol import Game, Json
 from sandbox.match import mirrored_pairs, referee
-from sandbox.match.bundle import prepare_bundle
+from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
 from sandbox.match.match_record import PlayedMatch, read_log

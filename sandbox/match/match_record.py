@@ -34,7 +34,7 @@ from games.protocol import Json, Outcome, Verdict
 from sandbox.match.clock import Clock
 from sandbox.match.loans import MoveLog
 from sandbox.match.move_cost import MoveCost
-from sandbox.match.verdict import SeatFault
+from sandbox.match.seat_faults import SeatFault
 
 LOG_FORMAT: Final = "peck-log/1"
 MOVE_CHARS: Final = 10_000

@@ -24,10 +24,10 @@ from typing import Any, Final
 import msgspec
 
 from games.protocol import InvalidMove, Json, Verdict
-from sandbox.box.contract import Contract
+from sandbox.box.bundle_manifest import Contract
 from sandbox.box.harness import IMPORTED, IMPORTING
 from sandbox.errors import AgentAway, BoxLate, HostFault, HostTooSlow, SeatRefused
-from sandbox.match import replies, verdict
+from sandbox.match import reply_decoder, seat_faults
 from sandbox.match.clock import Clock, TimeBank, TimeCharge
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.delay_monitor import DelayMonitor
@@ -35,7 +35,7 @@ from sandbox.match.loans import Ending, Loan
 from sandbox.match.match_record import SeatAnswer, SeatRecord
 from sandbox.match.move_cost import MoveCost, MoveCosts
 from sandbox.match.questions import TO_CHILD_CAP, NoAnswerCause, Question
-from sandbox.match.verdict import SeatFault
+from sandbox.match.seat_faults import SeatFault
 
 QUICK_SECONDS: Final = 0.002
 """A seat whose recent answers all cost less does not disturb seats asked at the same time."""
@@ -108,9 +108,9 @@ class Seat:
         else:
             is_away = isinstance(loan, AgentAway)
             self.fault = (
-                verdict.unreachable_agent_fault(str(loan))
+                seat_faults.unreachable_agent_fault(str(loan))
                 if is_away
-                else verdict.refused_bundle_fault(str(loan))
+                else seat_faults.refused_bundle_fault(str(loan))
             )
 
     @property
@@ -156,7 +156,7 @@ class Seat:
                     self.bank.forgive()
                 if not 0 < self._debt_seconds < self._clock.act_seconds:
                     self._record(step, MoveCost(0.0, 0.0, 0.0, 0.0), is_put=False)
-                    return self._faulted(verdict.off_turn_fault(step, charge))
+                    return self._faulted(seat_faults.off_turn_fault(step, charge))
         self._nonce = secrets.randbits(48)
         seen = {**observation, "remainingOverageTime": self.bank.shown()}
         message = {"k": "act", "n": self._nonce, "observation": seen}
@@ -209,32 +209,32 @@ class Seat:
         if question.answer is None:
             return self._fail(self._trouble_fault(step, question))
         try:
-            frame = replies.decode_packet(question.answer)
-        except replies.MALFORMED as error:
+            frame = reply_decoder.decode_packet(question.answer)
+        except reply_decoder.MALFORMED as error:
             return self._fail(
-                verdict.broken_protocol_fault(step, f"its answer is malformed ({error})")
+                seat_faults.broken_protocol_fault(step, f"its answer is malformed ({error})")
             )
-        if isinstance(frame, replies.Ready) or frame.n != self._nonce:
+        if isinstance(frame, reply_decoder.Ready) or frame.n != self._nonce:
             return self._fail(
-                verdict.broken_protocol_fault(step, "it answered a question that was not asked")
+                seat_faults.broken_protocol_fault(step, "it answered a question that was not asked")
             )
-        if isinstance(frame, replies.ProgramFault) and frame.is_gone:
+        if isinstance(frame, reply_decoder.ProgramFault) and frame.is_gone:
             return self._fail(self._program_fault(step, frame))
-        if isinstance(frame, replies.Failed):
-            return self._faulted(verdict.raised_fault(step, frame.trace))
+        if isinstance(frame, reply_decoder.Failed):
+            return self._faulted(seat_faults.raised_fault(step, frame.trace))
         if charge.timed_out:
             return self._late(step, question, charge)
-        if isinstance(frame, replies.ProgramFault):
+        if isinstance(frame, reply_decoder.ProgramFault):
             return self._faulted(self._program_fault(step, frame))
         try:
-            move = parse(replies.read_action(frame.action))
+            move = parse(reply_decoder.read_action(frame.action))
             self.record.moved = True
             return move
         except InvalidMove as error:
-            return self._faulted(verdict.invalid_move_fault(step, str(error)))
+            return self._faulted(seat_faults.invalid_move_fault(step, str(error)))
         except Exception:  # whatever parse raises, the agent caused it
             return self._faulted(
-                verdict.invalid_move_fault(step, "it cannot be read as a move of this game")
+                seat_faults.invalid_move_fault(step, "it cannot be read as a move of this game")
             )
 
     def end(self) -> None:
@@ -281,10 +281,10 @@ class Seat:
     def _is_owed(self, packet: bytes) -> bool:
         """Whether this is the owed answer, whatever its content."""
         try:
-            frame = replies.decode_packet(packet)
-        except replies.MALFORMED:
+            frame = reply_decoder.decode_packet(packet)
+        except reply_decoder.MALFORMED:
             return False
-        return not isinstance(frame, replies.Ready) and frame.n == self._owed
+        return not isinstance(frame, reply_decoder.Ready) and frame.n == self._owed
 
     def _excuse(self, question: Question) -> None:
         """Raise HostFault if the node may have caused this time-out and nobody can tell.
@@ -319,11 +319,11 @@ class Seat:
         self._move_costs.unforgiven_before_seconds = 0.0  # a pardon clears the debt of the bank
         is_silent = question.answer is None
         hint = (
-            verdict.silence_hint(self.contract, is_importing=self._is_importing)
+            seat_faults.silence_hint(self.contract, is_importing=self._is_importing)
             if is_silent
             else None
         )
-        fault = verdict.late_fault(step, charge, question.cost, self._clock, hint=hint)
+        fault = seat_faults.late_fault(step, charge, question.cost, self._clock, hint=hint)
         return self._faulted(fault)
 
     def _unless_host(self, step: int, over_seconds: float, question: Question) -> SeatFault | None:
@@ -343,7 +343,7 @@ class Seat:
         self.end()
         if self._ending is not None and self._ending.out_of_memory:
             assert self._loan is not None
-            return verdict.out_of_memory_fault(step, self._loan.memory_mb)
+            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
         waited = self._timing.waiting_seconds + unforgiven
         raise HostTooSlow(
             f"seat {self.index} waited {waited:.1f} s for a core in this episode and was late in "
@@ -357,7 +357,7 @@ class Seat:
             if unbegun:
                 raise BoxLate(f"seat {self.index}: the box was not ready in time")
             over = question.cost.charged_seconds - question.limit_seconds
-            return self._unless_host(0, over, question) or verdict.late_load_fault(
+            return self._unless_host(0, over, question) or seat_faults.late_load_fault(
                 self._clock, question.cost, is_importing=self._is_importing
             )
         if question.trouble is NoAnswerCause.CLOSED and unbegun:
@@ -366,53 +366,53 @@ class Seat:
         if question.answer is None:
             return self._trouble_fault(0, question)
         try:
-            frame = replies.decode_packet(question.answer)
-        except replies.MALFORMED as error:
-            return verdict.broken_protocol_fault(0, f"its answer is malformed ({error})")
-        if isinstance(frame, replies.Failed):
-            return verdict.raised_fault(0, frame.trace)
-        if isinstance(frame, replies.ProgramFault):
+            frame = reply_decoder.decode_packet(question.answer)
+        except reply_decoder.MALFORMED as error:
+            return seat_faults.broken_protocol_fault(0, f"its answer is malformed ({error})")
+        if isinstance(frame, reply_decoder.Failed):
+            return seat_faults.raised_fault(0, frame.trace)
+        if isinstance(frame, reply_decoder.ProgramFault):
             return self._program_fault(0, frame)
-        if isinstance(frame, replies.Reply):
-            return verdict.broken_protocol_fault(0, "it answered too early")
+        if isinstance(frame, reply_decoder.Reply):
+            return seat_faults.broken_protocol_fault(0, "it answered too early")
         self.contract = frame.contract
         return None
 
-    def _program_fault(self, step: int, frame: replies.ProgramFault) -> SeatFault:
+    def _program_fault(self, step: int, frame: reply_decoder.ProgramFault) -> SeatFault:
         if frame.is_gone:
             self.end()
         if self._ending is not None and self._ending.out_of_memory:
             assert self._loan is not None
-            return verdict.out_of_memory_fault(step, self._loan.memory_mb)
-        return verdict.contract_fault(
+            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
+        return seat_faults.contract_fault(
             step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late
         )
 
     def _trouble_fault(self, step: int, question: Question) -> SeatFault:
         if question.trouble is NoAnswerCause.BROKEN:
-            return verdict.broken_protocol_fault(step, question.detail)
+            return seat_faults.broken_protocol_fault(step, question.detail)
         self.end()
         assert self._loan is not None
         assert self._ending is not None
         if self._ending.out_of_memory:
-            return verdict.out_of_memory_fault(step, self._loan.memory_mb)
+            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
         if self._ending.signal is not None:
-            return verdict.killed_fault(step, self._ending.signal)
+            return seat_faults.killed_fault(step, self._ending.signal)
         if self._ending.exit_code is not None:
-            return verdict.exited_fault(step, self._ending.exit_code)
-        return verdict.vanished_fault(step)
+            return seat_faults.exited_fault(step, self._ending.exit_code)
+        return seat_faults.vanished_fault(step)
 
     def _faulted(self, fault: SeatFault) -> Verdict:
         """Pardon the fault if the game does. Otherwise end the seat."""
         if fault.verdict not in self._lenient:
             return self._fail(fault)
-        self.record.pardon(verdict.with_game_step(fault, self._observation))
+        self.record.pardon(seat_faults.with_game_step(fault, self._observation))
         self.bank.forgive()
         if self._owed is not None or self._move_costs.ponders:
             self._meter.freeze()
         return fault.verdict
 
     def _fail(self, fault: SeatFault) -> Verdict:
-        self.fault = verdict.with_game_step(fault, self._observation)
+        self.fault = seat_faults.with_game_step(fault, self._observation)
         self.end()
         return fault.verdict

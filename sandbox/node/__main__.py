@@ -23,7 +23,7 @@ from pathlib import Path
 
 from sandbox import process_guard, profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import base, choose, degraded
+from sandbox.launchers import base, choose, degraded_defences
 from sandbox.launchers.gpu import GpuPool
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.match import steal_monitor
@@ -48,7 +48,7 @@ def _start_steal_monitor() -> tuple[StealMonitor | None, tuple[str, ...]]:
     try:
         return StealMonitor(), ()
     except OSError:
-        return None, degraded.sentences_for_lack(degraded.NO_STEAL_MONITOR)
+        return None, degraded_defences.sentences_for_lack(degraded_defences.NO_STEAL_MONITOR)
 
 
 def _quarter_of_memory() -> int:

@@ -15,12 +15,12 @@ import ssl
 import time
 from typing import Final
 
-from egress import guard
+from egress import guarded_connections
 from egress.address import Address
 from sandbox.box import harness
 from sandbox.box.agent_program import ContractBroken
 from sandbox.box.battlesnake_api import BattlesnakeConversation
-from sandbox.box.contract import Contract
+from sandbox.box.bundle_manifest import Contract
 from sandbox.box.http_client import HttpClient
 from sandbox.box.lines_contract import printable
 
@@ -36,7 +36,7 @@ _HEAD: Final = (
 _NOTHING_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
-def run_caller(address: Address, api: str, rules: guard.Rules, mark: bytes) -> None:
+def run_caller(address: Address, api: str, rules: guarded_connections.Rules, mark: bytes) -> None:
     """Report whether the agent answers. If so, play its match until the referee goes away."""
     server = RemoteServer(address, rules)
     away = None
@@ -55,15 +55,17 @@ def run_caller(address: Address, api: str, rules: guard.Rules, mark: bytes) -> N
 class RemoteServer:
     """The agent's server, called through the guard. Each call writes a line of the log."""
 
-    def __init__(self, address: Address, rules: guard.Rules) -> None:
+    def __init__(self, address: Address, rules: guarded_connections.Rules) -> None:
         self.is_reached = False
         """Whether the host accepted or refused a connection, or the guard refused it."""
 
         def connect(until: float | None) -> socket.socket:
             latest = time.monotonic() + CALL_SECONDS
             try:
-                line = guard.connect(address, rules, latest if until is None else until)
-            except (guard.Forbidden, ConnectionRefusedError):
+                line = guarded_connections.connect(
+                    address, rules, latest if until is None else until
+                )
+            except (guarded_connections.Forbidden, ConnectionRefusedError):
                 self.is_reached = True
                 raise
             self.is_reached = True

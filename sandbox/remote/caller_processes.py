@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from egress import guard
+from egress import guarded_connections
 from sandbox.box import harden, seccomp, wire, zygote
 from sandbox.box.output_capture import MATCH_BYTES, OutputCapture
 from sandbox.errors import HostFault
@@ -78,7 +78,7 @@ class CallerSpawner:
     """Makes and ends callers. All threads of the daemon use it."""
 
     def __init__(
-        self, rules: guard.Rules, lost: Callable[[], None], say: Callable[[str], None]
+        self, rules: guarded_connections.Rules, lost: Callable[[], None], say: Callable[[str], None]
     ) -> None:
         """Make it while the daemon has one thread.
 
@@ -161,7 +161,9 @@ class CallerSpawner:
         return answer
 
 
-def _run_maker(control: socket.socket, rules: guard.Rules, daemon: int, code: bytes) -> NoReturn:
+def _run_maker(
+    control: socket.socket, rules: guarded_connections.Rules, daemon: int, code: bytes
+) -> NoReturn:
     """Run the maker. Never returns into the daemon's code."""
     try:
         os.setsid()  # Ctrl-C is for the daemon
@@ -173,7 +175,7 @@ def _run_maker(control: socket.socket, rules: guard.Rules, daemon: int, code: by
             signal.signal(number, signal.SIG_DFL)
         harden.keep_files([_open_null(), 1, 2, control.detach()])
         with contextlib.suppress(OSError):  # without authorities https fails with a message
-            guard.tls_context()
+            guarded_connections.tls_context()
         _forget_environment()
         gc.freeze()
         _serve_spawn_requests(socket.socket(fileno=3), rules, code)
@@ -185,7 +187,9 @@ def _run_maker(control: socket.socket, rules: guard.Rules, daemon: int, code: by
         os._exit(70)
 
 
-def _serve_spawn_requests(control: socket.socket, rules: guard.Rules, code: bytes) -> None:
+def _serve_spawn_requests(
+    control: socket.socket, rules: guarded_connections.Rules, code: bytes
+) -> None:
     maker = os.getpid()
     while True:
         message, fds = wire.receive_frame(control, max_fds=3)
@@ -205,7 +209,11 @@ def _serve_spawn_requests(control: socket.socket, rules: guard.Rules, code: byte
 
 
 def _become_caller(
-    maker: int, message: dict[str, Any], fds: list[int], rules: guard.Rules, filter_code: bytes
+    maker: int,
+    message: dict[str, Any],
+    fds: list[int],
+    rules: guarded_connections.Rules,
+    filter_code: bytes,
 ) -> NoReturn:
     """``fds``: the log, the referee's connection and the report's, which also gets our errors."""
     code, complaints = 70, fds[-1]

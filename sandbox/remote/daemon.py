@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from egress.address import AddressError
-from egress.guard import Rules
+from egress.guarded_connections import Rules
 from sandbox import process_guard
 from sandbox.box import harden, wire
 from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused

@@ -13,8 +13,8 @@ from ladder.entries.records import Entry, EntryState
 from ladder.field_types import Key
 from ladder.ids import EntryId
 from ladder.people.records import Viewer
-from ladder.profiles import Name as Profile
-from ladder.ratings import ratings
+from ladder.ratings import live_ratings
+from ladder.runtime_profiles import Name as Profile
 from services.api.seasons import UploadLimitsOut
 from services.http import permissions
 from services.http.app_state import AppState, Db
@@ -230,7 +230,7 @@ def read_rating_curve(
     """The rating after each of the newest ``limit`` rated matches, oldest first. Empty if a match
     has one seat."""
     found = permissions.visible_entry(conn, who, entry)
-    points = ratings.rating_curve(conn, found.id, limit) if found.is_rated else []
+    points = live_ratings.rating_curve(conn, found.id, limit) if found.is_rated else []
     return Page(items=[CurvePoint.model_validate(point) for point in points])
 
 

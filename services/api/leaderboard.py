@@ -13,7 +13,7 @@ from ladder.leagues import sealed_medals
 from ladder.leagues.measures import MeasureKind
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.request_models import Medals
-from ladder.standings import leaderboard, standings
+from ladder.standings import board_ranking, leaderboard
 from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
 from services.http.app_state import AppState, Db, read_rows
@@ -236,7 +236,7 @@ def list_sealed_medals(season: SeasonKey, conn: Db, who: Anyone) -> Page[SealedM
     return Page(items=[SealedMedalOut.model_validate(row) for row in rows])
 
 
-def board_json(board: standings.Board, season_id: str, start: int, limit: int) -> bytes:
+def board_json(board: board_ranking.Board, season_id: str, start: int, limit: int) -> bytes:
     """One part of the leaderboard as JSON."""
     rows = board.rows[start : start + limit]
     end = start + len(rows)
@@ -263,7 +263,7 @@ def board_json(board: standings.Board, season_id: str, start: int, limit: int) -
     )
 
 
-def standing_out(row: standings.BoardRow) -> StandingOut:
+def standing_out(row: board_ranking.BoardRow) -> StandingOut:
     """A row of the leaderboard. Leaves out ratings if a match has one seat."""
     out = StandingOut.model_validate(row)
     if row.estimates:

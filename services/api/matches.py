@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from games import GAMES, kaggle
+from games import GAMES, kaggle_formats
 from games import episode as episodes
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
@@ -201,7 +201,7 @@ def read_replay(
         raise ProblemError("not-found", f"There is no replay; the match is {found.state}.")
     if not permissions.visible_replay_filter(conn, who)(found):
         raise ProblemError("forbidden", "This league does not show you this replay, or not yet.")
-    if format == "kaggle" and found.game not in kaggle.GAME_NAMES:
+    if format == "kaggle" and found.game not in kaggle_formats.GAME_NAMES:
         title = GAMES[found.game].title if found.game in GAMES else found.game
         raise ProblemError(
             "invalid", f"use peck; Kaggle has no format for {title}.", where="format"
@@ -218,7 +218,7 @@ def read_replay(
         return Response(status_code=304, headers=headers)
     content = b"".join(app_state.blobs.open(one.replay_digest))
     if format == "kaggle":
-        exported = kaggle.episode_json(
+        exported = kaggle_formats.episode_json(
             episodes.from_bytes(content),
             episode_id=one.number,
             team_names=[seat.team_name for seat in found.seats],

@@ -16,7 +16,7 @@ from ladder.entries.submit import SeasonToEnter, SubmitResult, Upload, submit
 from ladder.field_types import LINE
 from ladder.ids import SubmissionId
 from ladder.people.records import Viewer
-from ladder.profiles import Name as Profile
+from ladder.runtime_profiles import Name as Profile
 from services.api.entries import EntryOut
 from services.api.entries import entry_out as shown_entry
 from services.api.seasons import UploadLimitsOut

@@ -11,6 +11,7 @@ from functools import cache
 import typer
 from typer.main import get_group
 
+from services.api_client import ApiError, Unreachable
 from services.cli import (
     account,
     error_hints,
@@ -25,7 +26,6 @@ from services.cli import (
     submissions,
 )
 from services.cli.saved_login import MissingInput
-from services.client import ApiError, Unreachable
 
 app = typer.Typer(
     name="peck",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from services.api_client import Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import (
     DEFAULT_ADDRESS,
@@ -15,7 +16,6 @@ from services.cli.saved_login import (
     save_login,
     use_running_instance_hint,
 )
-from services.client import Client
 
 tokens = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True)
 DEFAULT_SCOPES = ["read", "agents:write", "scrims:write"]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sandbox.match.bundle import BundleError, bundle_file_names, prepare_bundle
+from sandbox.match.bundle_packing import BundleError, bundle_file_names, prepare_bundle
 from services.cli.display import stderr
 from services.cli.saved_login import MissingInput
 

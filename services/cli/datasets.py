@@ -19,10 +19,10 @@ from games.encoders import Encoder, Sample
 from games.episode import from_document
 from games.protocol import GameError
 from sandbox.match.mirrored_pairs import seat_order
+from services.api_client import ApiError, Client, Json
 from services.cli.display import AsJson, print_json, stdout
 from services.cli.name_lookup import season_key
 from services.cli.saved_login import MissingInput, connect
-from services.client import ApiError, Client, Json
 
 FORMAT: Final = "peck-dataset/1"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from services.api_client import ApiError, Unreachable
 from services.cli.display import timestamp_text
 from services.cli.saved_login import (
     Login,
@@ -13,7 +14,6 @@ from services.cli.saved_login import (
     renew_login_hint,
     use_running_instance_hint,
 )
-from services.client import ApiError, Unreachable
 
 LISTED: Final = 20
 """Most leagues listed after a wrong name."""

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from services.api_client import Client, Json
 from services.cli.display import AsJson, duration_text, print_json, stdout, table, timestamp_text
 from services.cli.leaderboards import estimate_text
 from services.cli.name_lookup import own_agent, own_agents, season_key
 from services.cli.saved_login import MissingInput, connect
-from services.client import Client, Json
 
 
 def watch(

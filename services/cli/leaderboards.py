@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import season_key
 from services.cli.saved_login import MissingInput, connect
-from services.client import Client, Json
 
 MEDALS_HELP: Final = (
     "Who earns a medal: table (Kaggle's), lines:1210,1080,1050 (least scores of gold, "

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from ladder.leagues import terms
+from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table
 from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
 from services.cli.name_lookup import own_agent
 from services.cli.saved_login import MissingInput, connect
-from services.client import Json
 
 leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
 agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from games import kaggle
+from games import kaggle_formats
+from services.api_client import Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import MissingInput, connect
-from services.client import Client
 
 Where = Annotated[
     Path | None, typer.Option("-p", "--path", help="Folder to write to; - for stdout.")
@@ -94,7 +94,9 @@ def replay(
     with connect(needs_token=False) as ladder:
         match_id, position, number = match_of(ladder, match)
         if form is None:
-            form = "kaggle" if ladder.match(match_id)["game"] in kaggle.GAME_NAMES else "peck"
+            form = (
+                "kaggle" if ladder.match(match_id)["game"] in kaggle_formats.GAME_NAMES else "peck"
+            )
         content = ladder.replay(match_id, form=form, episode=position)
     write_json(content, Path("-") if as_json else path, f"episode-{number}-replay.json")
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leagues_and_agents import leagues
 from services.cli.saved_login import MissingInput, connect
-from services.client import Json
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Agree to the terms without a question.")]

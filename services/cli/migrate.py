@@ -11,9 +11,9 @@ import typer
 from ladder.database import migrate as database_migrate
 from ladder.errors import LadderError
 from ladder.settings import Settings
-from services import embedded
+from services import embedded_servers
 from services.cli.display import AsJson, print_json
-from services.environment import Environment
+from services.environment_variables import Environment
 
 USUAL_STATE: Final = Path(__file__).resolve().parents[2] / ".state"
 
@@ -34,7 +34,7 @@ def migrate(
     """
     try:
         migrated = database_migrate.migrate(_database_url(state), after=after)
-    except (LadderError, embedded.EmbeddedError) as error:
+    except (LadderError, embedded_servers.EmbeddedError) as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     if as_json:
@@ -52,7 +52,9 @@ def _database_url(state: Path | None) -> str:
     """PECK_DATABASE_URL. Raises LadderError or EmbeddedError without one."""
     url = Settings().database_url
     if not url:
-        embedded.refuse_earlier_format(state or Path(Environment.read().state or USUAL_STATE))
+        embedded_servers.refuse_earlier_format(
+            state or Path(Environment.read().state or USUAL_STATE)
+        )
         raise LadderError(
             "set PECK_DATABASE_URL, or run `peck up`, which updates the database in "
             "its state folder"

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leaderboards import estimate_text
 from services.cli.name_lookup import season_key, slug_of
 from services.cli.saved_login import MissingInput, connect
-from services.client import Client, Json
 
 ENDS: Final = {
     "void": "; no match could be played, all old results count",

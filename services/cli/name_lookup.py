@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from services.api_client import Client, Json
 from services.cli.saved_login import MissingInput
-from services.client import Client, Json
 
 
 def own_agents(ladder: Client) -> list[Json]:

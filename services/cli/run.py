@@ -30,7 +30,7 @@ from sandbox.match.loans import node_hello
 from sandbox.profiles import PROFILES, cache_dir
 from services import child_processes
 from services.cli.saved_login import state_dir
-from services.environment import Environment
+from services.environment_variables import Environment
 
 NODE_SECONDS = 180.0
 """Longest start of the node in seconds. The first start with an engine builds images."""

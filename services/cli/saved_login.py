@@ -11,9 +11,9 @@ from typing import Final
 
 import typer
 
+from services.api_client import ApiError, Client
 from services.cli.display import stderr
-from services.client import ApiError, Client
-from services.environment import Environment
+from services.environment_variables import Environment
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_ADDRESS: Final = "http://127.0.0.1:8000"

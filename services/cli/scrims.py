@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.cli.name_lookup import opponent_id, own_agents, season_key
 from services.cli.saved_login import connect
-from services.client import Client, Json
 
 POLL_SECONDS = 1.0
 

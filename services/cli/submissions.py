@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from services.api_client import ApiError, Client, Json
 from services.cli.bundles import pack
 from services.cli.display import (
     AsJson,
@@ -22,7 +23,6 @@ from services.cli.display import (
 )
 from services.cli.name_lookup import find_agent, own_agent, own_agents, season_key
 from services.cli.saved_login import MissingInput, connect
-from services.client import ApiError, Client, Json
 
 POLL_SECONDS = 0.5
 OPTIONS = {f"body.{name}": f"--{name}" for name in ("url", "api", "message")}

@@ -15,7 +15,7 @@ from ladder.settings import SetupSettings
 from services import demo
 from services.auto_reload import Reloader
 from services.host_checks import StartError
-from services.up import LocalInstance, UpOptions
+from services.local_instance import LocalInstance, UpOptions
 
 
 class LauncherName(StrEnum):

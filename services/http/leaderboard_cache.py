@@ -15,7 +15,7 @@ from typing import Final
 from cachetools import LRUCache
 
 from ladder.ids import SeasonId
-from ladder.standings.standings import Board
+from ladder.standings.board_ranking import Board
 
 SEASONS: Final = 32
 PAGES_BYTES: Final = 64 << 20

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from fastapi.responses import Response
 
-from games import kaggle
+from games import kaggle_formats
 from ladder.database.blobs import Blobs
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
@@ -43,5 +43,5 @@ def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format
     content = gzip.decompress(b"".join(blobs.open(found.log_digest)))
     if log_format == "kaggle":
         record: dict[str, Any] = json.loads(content)
-        content = json.dumps(kaggle.log_json(record["moves"])).encode()
+        content = json.dumps(kaggle_formats.log_json(record["moves"])).encode()
     return Response(content, media_type="application/json")

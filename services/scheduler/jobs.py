@@ -14,9 +14,9 @@ from ladder.database import db, idempotency, migrate
 from ladder.entries import entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import seasons as leagues_seasons
-from ladder.matches import lease, matches, waking, workers
+from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
-from ladder.ratings import fitting, ratings, standing_versions
+from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.reports import season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
@@ -98,7 +98,7 @@ class WakeMessages:
         if time.monotonic() < self._quiet_until:
             return {}
         with conn.transaction():
-            due = waking.take_due(conn)
+            due = wake_up_messages.take_due(conn)
         for position, (queue, match_id) in enumerate(due):
             try:
                 self._wake(queue, "play", match_id)
@@ -106,7 +106,7 @@ class WakeMessages:
                 self._fall_quiet(error)
                 not_woken = [match for _, match in due[position:]]
                 with conn.transaction():
-                    waking.failed(conn, not_woken)
+                    wake_up_messages.failed(conn, not_woken)
                 return {"woken": position, "wake_ups_failed": len(not_woken)}
         return {"woken": len(due)}
 
@@ -117,7 +117,7 @@ class WakeMessages:
         if now < self._quiet_until:
             return {}
         woken = 0
-        for season in sorted({*ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}):
+        for season in sorted({*live_ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}):
             woken_at = self._rated_at.get(season, -math.inf)
             if now - woken_at < RATE_AGAIN_SECONDS:
                 continue

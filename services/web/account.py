@@ -20,7 +20,7 @@ from ladder.reports import feed
 from ladder.scrims import scrims
 from services.http.app_state import Db
 from services.web import formatting, session
-from services.web.pages import HEADERS, PageRoute, render
+from services.web.page_rendering import HEADERS, PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -24,7 +24,7 @@ from ladder.matches import history
 from ladder.matches.records import Match, Seat
 from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
-from ladder.ratings import ratings
+from ladder.ratings import live_ratings
 from ladder.reports import insights
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
@@ -33,7 +33,7 @@ from services.web import declared_entry as web_declared_entry
 from services.web import forms, leaderboard_page, rating_curve, remote_submission
 from services.web.account import redirect
 from services.web.forms import Form
-from services.web.pages import PageRoute, render
+from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -232,7 +232,7 @@ def insights_of(
 
 def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
     """The rating after each match, or None before the first."""
-    rows = ratings.rating_curve(conn, entry.id, POINTS_SHOWN)
+    rows = live_ratings.rating_curve(conn, entry.id, POINTS_SHOWN)
     if not rows:
         return None
     offset = season.score_offset

@@ -20,7 +20,7 @@ from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches.records import Match
 from ladder.ratings.official.standing import OfficialPlace
-from ladder.standings.standings import BoardRow
+from ladder.standings.board_ranking import BoardRow
 
 LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."

@@ -11,7 +11,7 @@ from ladder.leagues import invitations, terms
 from services.http.app_state import Db
 from services.web import session
 from services.web.account import redirect
-from services.web.pages import PageRoute, render
+from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

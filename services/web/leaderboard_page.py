@@ -10,7 +10,7 @@ from ladder.database.db import Connection
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.records import Season
 from ladder.standings import leaderboard
-from ladder.standings.standings import Board, BoardRow, MedalTerms, OfficialVersion
+from ladder.standings.board_ranking import Board, BoardRow, MedalTerms, OfficialVersion
 from services.http.app_state import State
 
 PAGE_ROWS: Final = 100

@@ -24,7 +24,7 @@ from services.http import etags, permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import LeagueKey
 from services.web import leaderboard_page
-from services.web.pages import PageRoute, not_modified, render
+from services.web.page_rendering import PageRoute, not_modified, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
-from games import GAMES, external, frames, kaggle
+from games import GAMES, external, frames, kaggle_formats
 from games import episode as episodes
 from games.protocol import GameError
 from ladder.database.db import Connection
@@ -23,7 +23,7 @@ from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
 from services.web import formatting
-from services.web.pages import HEADERS, PageRoute, not_modified, render
+from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -72,7 +72,7 @@ def show_match(
         league=leagues.get_league(conn, found.league_id),
         seats=rows,
         replay=is_open and is_kept,
-        form=formatting.episode_format(found.game in kaggle.GAME_NAMES),
+        form=formatting.episode_format(found.game in kaggle_formats.GAME_NAMES),
         is_open=is_open,
         void_reason=permissions.void_reason(who, found),
         position=position,
@@ -108,7 +108,7 @@ def send_episode(
     includes the rules, because the rules compute the frames.
     """
     found, one = replay_of(app_state, conn, who, match, position)
-    is_kaggle = found.game in kaggle.GAME_NAMES
+    is_kaggle = found.game in kaggle_formats.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
     rules = external.rules_digest(found.game)[:16] if found.game in GAMES else "none"
     tag = f'W/"{one.id}.{form}.{rules}"'
@@ -119,7 +119,7 @@ def send_episode(
     def made() -> bytes:
         record = episodes.from_bytes(b"".join(app_state.blobs.open(one.replay_digest)))
         content = (
-            kaggle.episode_json(record, episode_id=one.number, team_names=names)
+            kaggle_formats.episode_json(record, episode_id=one.number, team_names=names)
             if is_kaggle
             else frames_json(record)
         )

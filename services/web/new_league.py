@@ -23,7 +23,7 @@ from services.http.problems import ProblemError
 from services.web import form_dates, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
-from services.web.pages import PageRoute, render
+from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -16,7 +16,7 @@ from services.http.problems import ProblemError
 from services.web import agents, formatting, forms, remote_submission
 from services.web.account import redirect
 from services.web.forms import Form
-from services.web.pages import PageRoute
+from services.web.page_rendering import PageRoute
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -25,7 +25,7 @@ from services.web import (
     remote_agents,
     scrims,
 )
-from services.web.pages import FOLDER, PageRoute, problem_page, render
+from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
 from services.web.session import Visitor
 
 OF_PROGRAMS = ("/v1", "/health", "/metrics")

@@ -17,7 +17,7 @@ from ladder.scrims.records import Scrim
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.path_parameters import ScrimKey
-from services.web.pages import PageRoute, render
+from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

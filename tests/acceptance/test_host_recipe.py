@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from services.client import Client
+from services.api_client import Client
 from tests.acceptance.test_main_path import AGENTS, SCOPES, until
 from tests.stack import Stack, running
 

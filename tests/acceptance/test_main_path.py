@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from services.client import ApiError, Client, Json
+from services.api_client import ApiError, Client, Json
 from tests.stack import Stack, running
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from services.client import ApiError, Client, Json
+from services.api_client import ApiError, Client, Json
 from tests.acceptance.test_main_path import AGENTS, team, until, validated
 from tests.stack import Stack, running
 

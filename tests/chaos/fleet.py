@@ -15,7 +15,7 @@ from pathlib import Path
 from ladder.database import db
 from sandbox.errors import HostFault
 from sandbox.match.loans import node_hello
-from services import embedded
+from services import embedded_servers
 from services.child_processes import Child, log_tail, spawn
 from tests import servers
 from tests.daemon import daemon_of
@@ -34,8 +34,8 @@ class Fleet:
         self.node_socket = self.run_dir / "node.sock"
         self.blobs_url = (state / "blobs").as_uri()
         (state / "blobs").mkdir()
-        self.postgres = embedded.start_postgres(state)
-        self.redis = embedded.start_redis(state)
+        self.postgres = embedded_servers.start_postgres(state)
+        self.redis = embedded_servers.start_redis(state)
         self.database_url = self.postgres.url
         self.children: dict[str, Child] = {}
         self.stalled: list[str] = []
@@ -62,7 +62,7 @@ class Fleet:
             "PECK_NODE_SOCKET": str(self.node_socket),
         }
         if kind == "worker":
-            worker_url = embedded.postgres_url(self.state, "peck", db.WORKER_ROLE)
+            worker_url = embedded_servers.postgres_url(self.state, "peck", db.WORKER_ROLE)
             environment["PECK_WORKER_DATABASE_URL"] = worker_url
         elif kind != "node":
             environment["PECK_DATABASE_URL"] = self.database_url
@@ -102,13 +102,13 @@ class Fleet:
         self.redis.child.process.kill()
         self.redis.child.process.wait()
         shutil.rmtree(self.state / "redis")
-        self.redis = embedded.start_redis(self.state)
+        self.redis = embedded_servers.start_redis(self.state)
 
     def restart_postgres(self) -> None:
         """Crash Postgres with all clients connected, and restart it."""
         self.postgres.child.process.send_signal(signal.SIGQUIT)
         self.postgres.child.process.wait()
-        self.postgres = embedded.start_postgres(self.state)
+        self.postgres = embedded_servers.start_postgres(self.state)
 
     def log(self, name: str) -> Path:
         return self.state / "log" / f"{name}.log"

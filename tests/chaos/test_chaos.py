@@ -27,9 +27,9 @@ from ladder.enums import ReplayVisibility, Visibility
 from ladder.ids import LeagueId, MatchId
 from ladder.leagues import leagues, seasons
 from ladder.people import users
-from ladder.ratings import online
-from ladder.ratings.online import RatedResult, RatingParameters
-from services import embedded
+from ladder.ratings import rating_updates
+from ladder.ratings.rating_updates import RatedResult, RatingParameters
+from services import embedded_servers
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
 from tests.sizes import sized
 from workers.lease_renewal import HeldLease, held_leases
@@ -170,7 +170,7 @@ def test_every_match_is_rated_once_despite_killed_processes() -> None:
     with running() as fleet:
         migrate.migrate(fleet.database_url)
         with db.connect(fleet.database_url) as conn:
-            db.set_worker_login(conn, embedded.worker_password(fleet.state))
+            db.set_worker_login(conn, embedded_servers.worker_password(fleet.state))
         league = make_league(fleet)
         fleet.start("node")
         wait_for_node(fleet)
@@ -276,7 +276,7 @@ def recomputed(fleet: Fleet) -> dict[object, tuple[object, object]]:
         RatedResult(MatchId(str(match)), _tuple(seated), _tuple(places), _tuple(faults))
         for _, match, seated, places, faults in rows
     ]
-    anew = online.rate_all(RatingParameters(), results)
+    anew = rating_updates.rate_all(RatingParameters(), results)
     return {entry: (found.mu, found.sigma) for entry, found in anew.items()}
 
 

@@ -16,8 +16,8 @@ from ladder.settings import Settings
 from services import auto_reload, preloaded_server
 from services.child_processes import Child, spawn
 from services.host_checks import StartError, listen_on_port, site_answers
+from services.local_instance import LocalInstance, UpOptions
 from services.supervised_process import SupervisedProcess
-from services.up import LocalInstance, UpOptions
 
 
 @pytest.fixture

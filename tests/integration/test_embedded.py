@@ -18,8 +18,8 @@ import psycopg
 import pytest
 import redis
 
-from services import embedded
-from services.embedded import EmbeddedError, folders, postgres
+from services import embedded_servers
+from services.embedded_servers import EmbeddedError, folders, postgres
 
 OWNER = """
 import sys, time
@@ -48,12 +48,12 @@ def gone(pid: int) -> bool:
 
 
 def test_committed_data_survives_a_restart(state: Path) -> None:
-    first = embedded.start_postgres(state)
+    first = embedded_servers.start_postgres(state)
     with psycopg.connect(first.url) as conn:
         conn.execute("create table kept (n integer)")
         conn.execute("insert into kept values (7)")
     first.stop()
-    second = embedded.start_postgres(state)
+    second = embedded_servers.start_postgres(state)
     try:
         with psycopg.connect(second.url) as conn:
             assert conn.execute("select n from kept").fetchone() == (7,)
@@ -62,7 +62,7 @@ def test_committed_data_survives_a_restart(state: Path) -> None:
 
 
 def test_a_stop_is_clean_even_with_clients_connected(state: Path) -> None:
-    server = embedded.start_postgres(state)
+    server = embedded_servers.start_postgres(state)
     conn = psycopg.connect(server.url)
     with contextlib.closing(conn):
         server.stop()
@@ -78,7 +78,7 @@ def test_the_servers_end_when_their_owner_is_killed(
     assert owner.stdout is not None
     with owner.stdout as lines:
         pids = [int(lines.readline()), int(lines.readline())]
-    address = embedded.postgres_url(state, "peck")
+    address = embedded_servers.postgres_url(state, "peck")
     with psycopg.connect(address) as conn:
         conn.execute("create table kept as select 7 as n")
     owner.send_signal(signal.SIGKILL)
@@ -87,7 +87,7 @@ def test_the_servers_end_when_their_owner_is_killed(
     while not all(gone(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert all(gone(pid) for pid in pids)
-    server = embedded.start_postgres(state)
+    server = embedded_servers.start_postgres(state)
     try:
         with psycopg.connect(server.url) as conn:
             assert conn.execute("select n from kept").fetchone() == (7,)
@@ -98,20 +98,20 @@ def test_the_servers_end_when_their_owner_is_killed(
 def test_a_stale_lock_with_a_reused_process_id_is_ignored(
     state: Path,
 ) -> None:
-    embedded.start_postgres(state).stop()
+    embedded_servers.start_postgres(state).stop()
     lock = state / "postgres" / "postmaster.pid"
     lock.write_text(f"{os.getpid()}\n{state / 'postgres'}\n")
-    embedded.start_postgres(state).stop()
+    embedded_servers.start_postgres(state).stop()
 
 
 def test_redis_starts_despite_damaged_files(state: Path) -> None:
-    server = embedded.start_redis(state)
+    server = embedded_servers.start_redis(state)
     server.stop()
     damaged = [path for path in (state / "redis").rglob("*") if path.is_file()]
     assert damaged
     for path in damaged:
         path.write_bytes(b"\x00rubbish")
-    embedded.start_redis(state).stop()
+    embedded_servers.start_redis(state).stop()
 
 
 def test_redis_server_that_is_a_link_is_started(
@@ -124,7 +124,7 @@ def test_redis_server_that_is_a_link_is_started(
     shutil.copy(wheel / "bin" / "redis-server", programs / "redis-check-rdb")
     (programs / "redis-server").symlink_to("redis-check-rdb")
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
-    server = embedded.start_redis(state)
+    server = embedded_servers.start_redis(state)
     try:
         program = Path(f"/proc/{server.child.process.pid}/exe").resolve()
         assert program == programs / "redis-check-rdb"
@@ -146,7 +146,7 @@ def test_postgres_wrapper_is_started(state: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(links), prepend=os.pathsep)
     monkeypatch.setattr(postgres, "_INSTALLED", ())
     monkeypatch.setattr(postgres, "wheel_folders", lambda _: [])
-    server = embedded.start_postgres(state)
+    server = embedded_servers.start_postgres(state)
     try:
         with psycopg.connect(server.url) as conn:
             assert conn.execute("select 1").fetchone() == (1,)
@@ -167,7 +167,7 @@ def test_without_an_installed_postgres_the_wheel_provides_the_server(
         monkeypatch.setattr(
             postgres, "is_reachable_for", lambda path, uid: uid is None or state in path.parents
         )
-    server = embedded.start_postgres(state)
+    server = embedded_servers.start_postgres(state)
     try:
         with psycopg.connect(server.url) as conn:
             assert conn.execute("select lower('ÄB')").fetchone() == ("äb",)
@@ -180,12 +180,12 @@ def test_data_of_a_missing_postgres_version_is_refused(state: Path) -> None:
     (state / "postgres").mkdir(mode=0o700)
     (state / "postgres" / "PG_VERSION").write_text("9\n")
     with pytest.raises(EmbeddedError, match="PostgreSQL 9"):
-        embedded.start_postgres(state)
+        embedded_servers.start_postgres(state)
 
 
 def refused_without_password(state: Path) -> bool:
     """Whether the server refuses a client on its socket without a password."""
-    sockets = folders.socket_folder(state, "postgres", embedded.service_uid())
+    sockets = folders.socket_folder(state, "postgres", embedded_servers.service_uid())
     try:
         psycopg.connect(host=str(sockets), user="peck", dbname="peck", passfile="/dev/null").close()
     except psycopg.OperationalError as error:
@@ -194,7 +194,7 @@ def refused_without_password(state: Path) -> bool:
 
 
 def test_database_refuses_logins_without_its_password(state: Path) -> None:
-    server = embedded.start_postgres(state)
+    server = embedded_servers.start_postgres(state)
     try:
         assert refused_without_password(state)
         for path in (state / "passwords").iterdir():
@@ -208,7 +208,7 @@ def test_database_refuses_logins_without_its_password(state: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_user_nobody_cannot_enter_folders_of_the_servers(state: Path) -> None:
-    servers = [embedded.start_postgres(state), embedded.start_redis(state)]
+    servers = [embedded_servers.start_postgres(state), embedded_servers.start_redis(state)]
     try:
         for server in servers:
             owner = Path(f"/proc/{server.child.process.pid}").stat().st_uid
@@ -224,7 +224,7 @@ def test_user_nobody_cannot_enter_folders_of_the_servers(state: Path) -> None:
 
 
 def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
-    first = embedded.start_postgres(state)
+    first = embedded_servers.start_postgres(state)
     with psycopg.connect(first.url) as conn:
         conn.execute("create table kept as select 7 as n")
     first.stop()
@@ -233,7 +233,7 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
     if os.geteuid() == 0:
         folders.change_owner(state / "postgres", 65534)
         folders.change_owner(state / "sockets" / "postgres", 65534)
-    second = embedded.start_postgres(state)
+    second = embedded_servers.start_postgres(state)
     try:
         assert refused_without_password(state)
         with psycopg.connect(second.url) as conn:
@@ -245,16 +245,16 @@ def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
 def test_a_state_folder_writable_by_others_is_refused(state: Path) -> None:
     state.chmod(0o777)
     with pytest.raises(EmbeddedError, match="only you may write to it"):
-        embedded.state_folder(Path.cwd(), state)
+        embedded_servers.state_folder(Path.cwd(), state)
 
 
 def test_a_state_folder_with_a_long_path_still_gets_sockets(state: Path) -> None:
     deep = state / ("long" * 20) / ("path" * 10)
     deep.mkdir(parents=True, mode=0o711)
-    server = embedded.start_postgres(deep)
+    server = embedded_servers.start_postgres(deep)
     try:
         with psycopg.connect(server.url) as conn:
             assert conn.execute("select 1").fetchone() == (1,)
     finally:
         server.stop()
-        shutil.rmtree(folders.socket_folder(deep, "postgres", embedded.service_uid()))
+        shutil.rmtree(folders.socket_folder(deep, "postgres", embedded_servers.service_uid()))

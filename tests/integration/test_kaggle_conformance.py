@@ -16,7 +16,7 @@ import pytest
 
 from games.episode import Episode, Step
 from games.hungry_geese import GAME, State
-from games.kaggle import episode_json
+from games.kaggle_formats import episode_json
 from games.protocol import Verdict
 from tests.integration.geese_players import NONSENSE, RULES, Temper, answer, rules_used
 from tests.integration.kaggle_peer import (

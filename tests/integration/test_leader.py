@@ -16,7 +16,7 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.matches import workers
-from services import embedded
+from services import embedded_servers
 from services.scheduler import leader
 from services.scheduler.leader import Job
 from tests.chaos.fleet import wait_until
@@ -84,7 +84,7 @@ def test_a_failing_job_does_not_block_other_jobs(database_url: str) -> None:
 def test_the_leader_continues_after_a_postgres_restart() -> None:
     state = Path(tempfile.mkdtemp(prefix="peck-leader-", dir="/var/tmp"))
     state.chmod(0o711)
-    server = embedded.start_postgres(state, durable=False)
+    server = embedded_servers.start_postgres(state, durable=False)
     rounds: list[int] = []
 
     def count(conn: Connection) -> dict[str, int]:
@@ -97,7 +97,7 @@ def test_the_leader_continues_after_a_postgres_restart() -> None:
             wait_until(lambda: bool(rounds), "it leads", 20)
             server.child.process.send_signal(signal.SIGQUIT)
             server.child.process.wait()
-            server = embedded.start_postgres(state, durable=False)
+            server = embedded_servers.start_postgres(state, durable=False)
             before = len(rounds)
             wait_until(lambda: len(rounds) > before, "it leads again", 30)
     finally:

@@ -13,8 +13,8 @@ from ladder.database import db, idempotency
 from ladder.database.db import Connection
 from ladder.ids import MatchId
 from ladder.leagues import leagues, seasons
-from ladder.matches import history, lease, matches, waking, workers
-from ladder.moderation import rejudgements, suspects
+from ladder.matches import history, lease, matches, wake_up_messages, workers
+from ladder.moderation import rejudgements, result_search
 from ladder.people import users
 from ladder.reports import season_health
 from ladder.scheduling import pairing_round
@@ -127,7 +127,7 @@ def test_a_rejudge_waits_for_a_node_with_the_profile(contest: Contest) -> None:
     contest.play(contest.rated(first, *others[:3]), [1, 2, 3, 4])
     conn.execute("alter table seats disable trigger seats_written")
     conn.execute("update seats set profile = 'torch' where entry_id = %s", (first,))
-    everything = suspects.Predicate(node="node")
+    everything = result_search.Predicate(node="node")
     rejudgements.create_rejudgement(
         conn, contest.season.id, everything, by=None, reason="a bad node"
     )
@@ -212,7 +212,7 @@ def test_extra_seasons_give_a_league_maker_no_more_matches(contest: Contest) -> 
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
     assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 3 + 6}
-    woken = [match_id for _, match_id in waking.take(conn, {"play.cpu": 6})]
+    woken = [match_id for _, match_id in wake_up_messages.take(conn, {"play.cpu": 6})]
     ours = [history.get_match(conn, each).season_id == contest.season.id for each in woken]
     assert sum(ours) == 3
 
@@ -250,7 +250,7 @@ def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
     while len(passed) < 20:
-        ((_, first),) = waking.take(conn, {"play.cpu": 1}, wake_seconds=0.0)
+        ((_, first),) = wake_up_messages.take(conn, {"play.cpu": 1}, wake_seconds=0.0)
         passed.append(first)
         if first == last:
             break
@@ -282,7 +282,7 @@ def test_wake_up_messages_are_limited_by_the_slots(
     silence_workers(conn)
     workers.register_worker(conn, hello("w2", slots=3))
     wakes = jobs.WakeMessages(sender)
-    assert wakes.play(conn) == {"woken": 3 * waking.WAKES_PER_SLOT}
+    assert wakes.play(conn) == {"woken": 3 * wake_up_messages.WAKES_PER_SLOT}
     assert wakes.play(conn) == {"woken": 0}
     assert {(queue, kind) for queue, kind, _ in sender.woken} == {("play.cpu", "play")}
 

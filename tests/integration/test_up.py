@@ -23,10 +23,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from services import embedded
+from services import embedded_servers
 from services.child_processes import SERVICE_NICE
 from services.host_checks import StartError
-from services.up import LocalInstance, UpOptions
+from services.local_instance import LocalInstance, UpOptions
 from tests import servers
 from tests.chaos.fleet import wait_until
 
@@ -141,7 +141,7 @@ def living(pids: set[int]) -> dict[int, str]:
 
 
 def finished(state: Path) -> int:
-    url = embedded.postgres_url(state, "peck")
+    url = embedded_servers.postgres_url(state, "peck")
     with psycopg.connect(url) as conn:
         row = conn.execute("select count(*) from matches where state = 'finished'").fetchone()
         assert row is not None

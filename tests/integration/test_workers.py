@@ -29,7 +29,7 @@ from ladder.leagues import seasons
 from ladder.matches import history, workers
 from ladder.settings import Settings
 from sandbox.match import loans
-from services import embedded
+from services import embedded_servers
 from tests.chaos.fleet import wait_until
 from tests.integration import real_node
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
@@ -298,13 +298,13 @@ def test_waking_raises_an_error_while_redis_is_away(
 ) -> None:
     folder = server_state / "wake-up messages"
     folder.mkdir(mode=0o711)
-    server = embedded.start_redis(folder)
+    server = embedded_servers.start_redis(folder)
     monkeypatch.setattr(broker, "app", broker.make_celery_app(server.url))
     broker.send_wake_up("play.cpu", "play", "mat_x")
     server.stop()
     for _ in range(3):
         with pytest.raises(WakeError):
             broker.send_wake_up("play.cpu", "play", "mat_x")
-    server = embedded.start_redis(folder)
+    server = embedded_servers.start_redis(folder)
     broker.send_wake_up("play.cpu", "play", "mat_x")
     server.stop()

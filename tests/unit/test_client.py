@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ssl
 
-from services.client import tls_context
+from services.api_client import tls_context
 
 
 def test_a_plain_http_client_trusts_no_certificate() -> None:

@@ -15,10 +15,10 @@ from typer.main import get_group
 
 from games.hungry_geese import HungryGeese
 from ladder.settings import SetupSettings
-from sandbox.box.contract import Contract, parse_manifest
+from sandbox.box.bundle_manifest import Contract, parse_manifest
 from sandbox.settings import Settings as NodeSettings
 from services.cli.__main__ import full_app
-from services.environment import Environment
+from services.environment_variables import Environment
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def language() -> ModuleType:
     """The script as a module; the folder of scripts is not a package."""
-    spec = importlib.util.spec_from_file_location("language", ROOT / "scripts/language.py")
+    spec = importlib.util.spec_from_file_location("language", ROOT / "scripts/prose_check.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

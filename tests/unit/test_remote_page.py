@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from egress.address import parse
-from egress.guard import Rules
+from egress.guarded_connections import Rules
 from sandbox.remote.caller import RemoteServer
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/run-a-remote-agent.md"

@@ -10,13 +10,13 @@ import pytest
 
 from ladder.settings import Settings, SetupSettings
 from sandbox.settings import Settings as NodeSettings
-from services.environment import Environment
+from services.environment_variables import Environment
 
 CHECKOUT = Path(__file__).parents[2]
 PACKAGES = ("egress", "games", "ladder", "sandbox", "services", "workers")
 READERS = {
     "sandbox/settings.py": "the node's settings",
-    "services/environment.py": "the command line's",
+    "services/environment_variables.py": "the command line's",
     "sandbox/remote/__main__.py": "keeps what the guard reads and starts again without the rest",
     "sandbox/remote/daemon.py": "hands the guard's variables to it, without dependencies",
     "sandbox/remote/caller_processes.py": "empties it",
@@ -27,7 +27,7 @@ READERS = {
     "services/cli/run.py": "for a child",
     "services/system_packages.py": "for a child, and CI",
     "services/host_checks.py": "DOCKER_HOST",
-    "services/up.py": "for children",
+    "services/local_instance.py": "for children",
 }
 
 
@@ -49,7 +49,7 @@ def test_only_listed_modules_read_the_environment() -> None:
 
 
 def test_only_settings_modules_read_peck_variables() -> None:
-    settings = {"sandbox/settings.py", "services/environment.py"}
+    settings = {"sandbox/settings.py", "services/environment_variables.py"}
     read = re.compile(r"""(environ(\.get)?|getenv)\s*[\[(]\s*f?["']PECK_""")
     for name in READERS.keys() - settings:
         assert not read.search((CHECKOUT / name).read_text()), name

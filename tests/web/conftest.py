@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 
 from ladder.database import db
 from ladder.database.blobs import ObjectStoreBlobs, open_blobs
-from services.client import tls_context
+from services.api_client import tls_context
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed
 

@@ -21,7 +21,7 @@ from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
 from ladder.people.records import Team, User
-from ladder.ratings import ratings
+from ladder.ratings import live_ratings
 from ladder.scrims import scrims
 from tests.web import other_games
 from tests.web.games_played import Agent, crashing, play_queued, reference
@@ -203,7 +203,7 @@ def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[En
     )
     conn.commit()
     play_queued(conn, blobs, match_id, [contest.players[entry.id]() for entry in lineup])
-    ratings.rate_season(conn, contest.season.id)
+    live_ratings.rate_season(conn, contest.season.id)
     conn.commit()
     contest.rated.append(match_id)
     return match_id

@@ -9,7 +9,7 @@ import pytest
 
 from ladder.database.db import connect
 from ladder.entries import declared_entry
-from services.client import tls_context
+from services.api_client import tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 from ladder.database.db import connect
 from ladder.entries import entries
 from ladder.people import audit_log
-from services.client import tls_context
+from services.api_client import tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 

@@ -11,7 +11,7 @@ import pytest
 from games import GAMES
 from ladder.database.db import connect
 from ladder.leagues.season_creation import supports_remote
-from services.client import tls_context
+from services.api_client import tls_context
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 

@@ -12,7 +12,7 @@ from ladder.database.db import connect
 from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.people import tokens
-from services.client import tls_context
+from services.api_client import tls_context
 from services.web import formatting, rating_curve
 from tests.web.conftest import Site, sign_in
 from tests.web.seeding import SCRIPT_NAME

@@ -8,8 +8,8 @@ of one seat, ``solo_rounds`` assigns the rounds.
 
 from ladder.matches.pairing.candidates import Candidate, Proposal, left_out_profiles
 from ladder.matches.pairing.encounter_counts import EncounterCounts
+from ladder.matches.pairing.lineup_shortage import anchors_to_add, shortage_message
 from ladder.matches.pairing.lineups import LONGEST_WAIT, propose_lineups
-from ladder.matches.pairing.shortage import anchors_to_add, shortage_message
 from ladder.matches.pairing.solo_rounds import EntryRound, next_rounds
 
 __all__ = [

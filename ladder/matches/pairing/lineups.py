@@ -27,8 +27,8 @@ from ladder.matches.pairing.candidates import (
     may_share_lineup,
 )
 from ladder.matches.pairing.encounter_counts import EncounterCounts
+from ladder.matches.pairing.lineup_shortage import shortage_message
 from ladder.matches.pairing.seat_assignment import assign_seats
-from ladder.matches.pairing.shortage import shortage_message
 from ladder.matches.records import LineupSeat
 
 LONGEST_WAIT: Final = 128

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ratings.official import overdispersion
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.message_passing import (
     GameGraph,
     build_graph,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 
 BLOCK = 8192

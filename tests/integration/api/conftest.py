@@ -15,8 +15,8 @@ import pytest
 from fastapi import FastAPI
 
 from ladder.settings import Settings
+from services.api_client import tls_context
 from services.app import create_app
-from services.client import tls_context
 from tests.integration.api.serving import serve
 from tests.integration.api.world import World, build
 from tests.servers import cloned

@@ -13,7 +13,7 @@ import pytest
 
 from ladder.ids import LeagueId
 from ladder.leagues import invitations
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.world import GOOD, World, play_rated
 
 PEOPLE = ("stranger", "rival", "member", "host", "admin")

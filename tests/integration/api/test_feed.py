@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from ladder.reports.feed import SETTLE_SECONDS
 from services.api import feed
-from services.client import ApiError
+from services.api_client import ApiError
 from services.http import stream_limits
 from services.http.notifications import NotificationListener
 from services.http.problems import ProblemError, error_response
@@ -96,7 +96,7 @@ def test_the_client_follows_beyond_the_end_of_a_stream(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_limits, "LONGEST_SECONDS", SETTLE_SECONDS)
-    monkeypatch.setattr("services.client.AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("services.api_client.AGAIN_SECONDS", 0.1)
     client = world.client("member")
     newest, before, *_ = client.feed()
     following = client.follow(before["key"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.matches import workers
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.world import WORKER, World
 
 

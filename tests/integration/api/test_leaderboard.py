@@ -11,7 +11,7 @@ from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.world import World, play_rated
 
 

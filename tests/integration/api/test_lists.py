@@ -10,7 +10,7 @@ from ladder.entries import agents, entries
 from ladder.matches import history
 from ladder.people import users
 from ladder.people.records import STRANGER
-from services.client import Json
+from services.api_client import Json
 from services.http import permissions
 from tests.integration.api.world import World
 

@@ -13,7 +13,7 @@ from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.world import World
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import World

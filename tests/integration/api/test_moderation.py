@@ -8,9 +8,9 @@ import pytest
 
 from ladder.ids import SeasonId
 from ladder.moderation import rejudgements
-from ladder.ratings import ratings
+from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.test_cli import Peck, peck, read  # noqa: F401 - a fixture
 from tests.integration.api.world import World, finish
 
@@ -87,7 +87,7 @@ def judge_all(world: World) -> None:
             conn.commit()
             assert made is not None
             finish(conn, world.blobs, made)
-        ratings.rate_season(conn, SeasonId(world.seasons["public"]))
+        live_ratings.rate_season(conn, SeasonId(world.seasons["public"]))
 
 
 def test_a_rejudgement_is_previewed_applied_and_followed(peck: Peck, world: World) -> None:  # noqa: F811

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ladder import profiles
+from ladder import runtime_profiles
 from ladder.entries import entries
-from ladder.matches import history, lease, matches, waking, workers
+from ladder.matches import history, lease, matches, wake_up_messages, workers
 from ladder.matches.workers import WorkerHello
 from sandbox import profiles as sandboxed
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.world import GOOD, World
 
 UNSERVED = "no node serves profile torch now; it waits until one does"
@@ -28,13 +28,13 @@ def serve(
 
 
 def test_contest_and_sandbox_know_the_same_profiles() -> None:
-    assert set(profiles.NAMES) == set(sandboxed.PROFILES)
-    assert {name for name, one in sandboxed.PROFILES.items() if one.gpu} == profiles.ON_GPU
+    assert set(runtime_profiles.NAMES) == set(sandboxed.PROFILES)
+    assert {name for name, one in sandboxed.PROFILES.items() if one.gpu} == runtime_profiles.ON_GPU
 
 
 def test_the_libraries_of_a_profile_are_public(world: World) -> None:
     listed = {row["name"]: row for row in world.client("stranger").profiles()}
-    assert tuple(listed) == profiles.NAMES
+    assert tuple(listed) == runtime_profiles.NAMES
     assert listed["numpy"]["libraries"] == {"numpy": "2.4.6"}
     assert listed["python"]["libraries"] == {}
     assert listed["torch"]["libraries"]["torch"].startswith("2.13.0")
@@ -60,7 +60,7 @@ def test_an_unknown_profile_is_refused_with_the_known_ones(world: World) -> None
     assert refused.value.status == 422
     (place,) = refused.value.problem["errors"]
     assert place["where"] == "query.profile"
-    for name in profiles.NAMES:
+    for name in runtime_profiles.NAMES:
         assert name in place["message"]
 
 
@@ -112,7 +112,7 @@ def test_a_wake_up_message_to_the_wrong_node_is_repeated_at_once(world: World) -
     with world.connect() as conn:
         match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
         assert match_id is not None
-        assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]
-        assert waking.take(conn, {"validate": 9}) == []
+        assert wake_up_messages.take(conn, {"validate": 9}) == [("validate", match_id)]
+        assert wake_up_messages.take(conn, {"validate": 9}) == []
         assert lease.claim_match(conn, match_id, "worker-of-the-tests") is None
-        assert waking.take(conn, {"validate": 9}) == [("validate", match_id)]
+        assert wake_up_messages.take(conn, {"validate": 9}) == [("validate", match_id)]

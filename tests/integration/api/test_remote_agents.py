@@ -14,7 +14,7 @@ from ladder.leagues.season_creation import REMOTE_KEYS
 from ladder.matches import lease, matches, workers
 from ladder.matches.records import LineupSeat
 from sandbox.box import battlesnake_api
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.world import World, finish
 
 URL = "https://snake.example.org/k3J9"

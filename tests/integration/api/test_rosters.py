@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import World

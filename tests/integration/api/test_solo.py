@@ -11,8 +11,8 @@ import pytest
 from ladder.entries import entries
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues import seasons
-from ladder.ratings import ratings, solo_seasons
-from services.client import ApiError
+from ladder.ratings import live_ratings, solo_seasons
+from services.api_client import ApiError
 from tests.integration.api.test_cli import Peck
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import GOOD, World, finish
@@ -38,7 +38,7 @@ def alone(world: World) -> str:
             match_id = solo_seasons.queue_round_match(conn, season, runner.candidate, number, 0)
             conn.commit()
             finish(conn, world.blobs, match_id)
-        ratings.rate_season(conn, season_id)
+        live_ratings.rate_season(conn, season_id)
     return entry_id
 
 

@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from ladder.people import quotas
-from services.client import ApiError
+from services.api_client import ApiError
 from tests.integration.api.world import GOOD, World
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from ladder.people import quotas
-from services.client import ApiError, Json
+from services.api_client import ApiError, Json
 from tests.integration.api.world import SCOPES, World
 
 

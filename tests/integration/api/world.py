@@ -34,8 +34,8 @@ from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, workers
 from ladder.matches.records import EpisodeResult, LineupSeat, SeatResult
 from ladder.people import tokens, users
-from ladder.ratings import ratings
-from services.client import Client
+from ladder.ratings import live_ratings
+from services.api_client import Client
 
 WORKER = "worker-of-the-tests"
 SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]
@@ -146,7 +146,7 @@ def play_rated(world: World, league: str) -> None:
     with world.connect() as conn:
         finish(conn, world.blobs, match_id)
     with world.connect() as conn:
-        ratings.rate_season(conn, season.id)
+        live_ratings.rate_season(conn, season.id)
     world.matches[f"{league}.rated"] = match_id
 
 

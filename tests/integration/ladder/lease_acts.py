@@ -17,7 +17,7 @@ from ladder.enums import MatchKind
 from ladder.errors import Conflict
 from ladder.ids import EntryId, MatchId
 from ladder.leagues.records import Season
-from ladder.matches import lease, matches, waking
+from ladder.matches import lease, matches, wake_up_messages
 from ladder.matches import workers as matches_workers
 from ladder.matches.records import EpisodeResult, FinishResult, LineupSeat
 from tests.integration.ladder.contest import digest, results
@@ -95,7 +95,9 @@ class LeaseActs:
 
     def wake(self, world: World, most: int) -> None:
         for queue, kind in (("play.cpu", "rated"), ("scrim", "scrim")):
-            woken = [m for _, m in waking.take(self.quick, {queue: most}, wake_seconds=600)]
+            woken = [
+                m for _, m in wake_up_messages.take(self.quick, {queue: most}, wake_seconds=600)
+            ]
             waiting = [
                 (match_id, row)
                 for match_id, row in sorted(world.rows.items())

@@ -15,7 +15,7 @@ from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.moderation import disqualifications
 from ladder.people import audit_log
-from ladder.ratings import fitting, ratings, standing_versions
+from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
@@ -40,7 +40,7 @@ def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> 
 
 
 def rate(contest: Contest) -> None:
-    while ratings.rate_season(contest.conn, contest.season.id):
+    while live_ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 

@@ -15,7 +15,7 @@ from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
-from ladder.matches import history, lease, matches, waking, workers
+from ladder.matches import history, lease, matches, wake_up_messages, workers
 from ladder.matches.records import FinishResult
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 
@@ -270,7 +270,7 @@ def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest)
     place = validations.place_in_queue(contest.conn, late)
     assert place is not None
     assert place.position == 1
-    woken = waking.take(contest.conn, {"validate": 4})
+    woken = wake_up_messages.take(contest.conn, {"validate": 4})
     in_order = [heap[0], late, heap[1], heap[2]]
     assert woken == [("validate", _validation(contest, entry)) for entry in in_order]
 

@@ -14,7 +14,7 @@ from ladder.entries import entries
 from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, TeamId
-from ladder.leagues import extensions, sealed_medals, seasons
+from ladder.leagues import deadline_extensions, sealed_medals, seasons
 from ladder.people import audit_log
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.test_fitting import refit
@@ -25,8 +25,8 @@ def minutes(count: float) -> datetime:
     return datetime.now(UTC) + timedelta(minutes=count)
 
 
-def extend(contest: Contest, team: str, closes_at: datetime) -> extensions.Extension:
-    return extensions.extend_deadline(
+def extend(contest: Contest, team: str, closes_at: datetime) -> deadline_extensions.Extension:
+    return deadline_extensions.extend_deadline(
         contest.conn, contest.season.id, team, closes_at, by=contest.host, reason="ill"
     )
 
@@ -79,7 +79,9 @@ def test_an_extension_applies_only_to_its_team(conn: Connection) -> None:
     extend(contest, team, minutes(-0.5))
     with pytest.raises(Conflict, match="locked"):
         contest.pending(agent)
-    assert [each.team_id for each in extensions.list_extensions(conn, contest.season.id)] == [team]
+    assert [
+        each.team_id for each in deadline_extensions.list_extensions(conn, contest.season.id)
+    ] == [team]
 
 
 def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> None:

@@ -13,7 +13,7 @@ from ladder.leagues.medals import Medal, MedalRules
 from ladder.leagues.medals import MedalRuleKind as RuleKind
 from ladder.people import audit_log
 from ladder.people.records import Viewer
-from ladder.ratings import ratings
+from ladder.ratings import live_ratings
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.reports import feed
 from ladder.reports.feed import FeedItemKind
@@ -25,7 +25,7 @@ MEDALS = {FeedItemKind.SEALED, FeedItemKind.UNSEALED, FeedItemKind.AWARDED}
 
 
 def rate(contest: Contest) -> None:
-    while ratings.rate_season(contest.conn, contest.season.id):
+    while live_ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 

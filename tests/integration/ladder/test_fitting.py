@@ -10,7 +10,7 @@ from ladder.entries import entries
 from ladder.errors import NotFound
 from ladder.ids import EntryId
 from ladder.leagues import seasons
-from ladder.ratings import fitting, ratings, standing_versions
+from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
@@ -32,7 +32,7 @@ def play(contest: Contest, lineup: list[EntryId], games: int, seed: int = 1) -> 
 
 
 def rate(contest: Contest) -> None:
-    while ratings.rate_season(contest.conn, contest.season.id):
+    while live_ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 

@@ -7,7 +7,7 @@ import pytest
 from ladder.entries import entries
 from ladder.ids import EntryId
 from ladder.leagues import seasons
-from ladder.ratings import fitting, ratings
+from ladder.ratings import fitting, live_ratings
 from ladder.reports import insights
 from ladder.reports.entry_analysis import RelativeStrength
 from ladder.reports.insights import Insights
@@ -15,7 +15,7 @@ from tests.integration.ladder.contest import Contest
 
 
 def rate(contest: Contest) -> None:
-    while ratings.rate_season(contest.conn, contest.season.id):
+    while live_ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 

@@ -16,7 +16,7 @@ from ladder.matches import history, matches
 from ladder.people import users
 from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER, Viewer
-from ladder.ratings import ratings
+from ladder.ratings import live_ratings
 from tests.integration.ladder.contest import Contest, digest, raise_contest
 
 
@@ -100,7 +100,7 @@ def test_a_season_finishes_only_after_its_running_matches(
     assert seasons.lock_and_finish_due_seasons(conn) == []
     contest.play(match_id, [1, 2, 3, 4])
     assert seasons.lock_and_finish_due_seasons(conn) == []  # not rated yet
-    ratings.rate_season(conn, contest.season.id)
+    live_ratings.rate_season(conn, contest.season.id)
     assert seasons.lock_and_finish_due_seasons(conn) == [contest.season.id]
     assert seasons.get_season(conn, contest.season.id).state == "finished"
     assert matches.matches_in_flight(conn, contest.season.id) == 0

@@ -13,7 +13,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.enums import MatchState
 from ladder.ids import MatchId
-from ladder.matches import history, lease, waking, workers
+from ladder.matches import history, lease, wake_up_messages, workers
 from ladder.matches.records import EpisodeResult, FinishResult
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest, results
 
@@ -253,12 +253,12 @@ def test_a_rejudge_replaces_the_old_result(contest: Contest, lineup: MatchId) ->
 def test_wake_up_messages_go_to_the_oldest_matches(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     queued = [contest.rated(*entries) for _ in range(3)]
-    first = waking.take(contest.conn, {"play.cpu": 2})
+    first = wake_up_messages.take(contest.conn, {"play.cpu": 2})
     assert first == [("play.cpu", match_id) for match_id in queued[:2]]
-    assert waking.take(contest.conn, {"play.cpu": 2}) == []
-    waking.failed(contest.conn, [queued[0]])
-    assert waking.take(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
-    assert waking.take(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
+    assert wake_up_messages.take(contest.conn, {"play.cpu": 2}) == []
+    wake_up_messages.failed(contest.conn, [queued[0]])
+    assert wake_up_messages.take(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
+    assert wake_up_messages.take(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
 
 
 def test_a_finished_match_notifies_listeners(

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 
 from ladder.database import db
 from ladder.matches import matches
-from ladder.ratings import ratings
+from ladder.ratings import live_ratings
 from tests.integration.ladder.lease_acts import LeaseActs
 from tests.integration.ladder.lease_model import STRIKES, WORKERS, World
 from tests.integration.ladder.lease_stage import Stage
@@ -141,7 +141,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
                     self.void(world, nth)
                 else:
                     with self.quick.transaction():
-                        ratings.rate_season(self.quick, self.season.id)
+                        live_ratings.rate_season(self.quick, self.season.id)
 
     @rule(
         nth=NTH,

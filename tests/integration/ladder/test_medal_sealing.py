@@ -15,11 +15,11 @@ from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches import workers
 from ladder.people import audit_log
-from ladder.ratings import fitting, ratings, standing_versions
+from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
-from ladder.standings.standings import BoardRow
+from ladder.standings.board_ranking import BoardRow
 from services.scheduler.jobs import close_due_seasons
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 from tests.integration.ladder.test_fitting import play, refit
@@ -178,7 +178,7 @@ def test_a_season_ends_once_all_its_medals_are_sealed(
     assert close_due_seasons(conn) == {"seasons_turned": 0}  # a game is still running
     assert [season.id for season in seasons.playing_seasons(conn)] == [patient.season.id]
     contest.play(last, [1, 2, 3, 4])
-    ratings.rate_season(conn, contest.season.id)
+    live_ratings.rate_season(conn, contest.season.id)
     assert close_due_seasons(conn) == {"seasons_turned": 1}
     states = [seasons.get_season(conn, each.season.id).state for each in (contest, patient)]
     assert states == ["finished", "locked"]
@@ -200,7 +200,7 @@ def test_the_final_standing_is_a_cold_fit(contest: Contest, four: list[EntryId])
     assert fitting.seasons_to_fit(conn) == []  # a game is still running
     contest.play(last, [1, 2, 3, 4])
     assert fitting.seasons_to_fit(conn) == []  # and not rated
-    ratings.rate_season(conn, season)
+    live_ratings.rate_season(conn, season)
     assert fitting.seasons_to_fit(conn) == [season]
     refit(contest, fitter)
     final = standing_versions.get_version(conn, season, 2)
@@ -217,7 +217,7 @@ def test_the_final_standing_is_a_cold_fit(contest: Contest, four: list[EntryId])
     assert fitting.seasons_to_fit(conn) == []
     assert leaderboard.read_board(conn, season) == before
     contest.play(contest.rated(*four, rejudges=last), [4, 3, 2, 1])
-    ratings.rate_season(conn, season)
+    live_ratings.rate_season(conn, season)
     assert fitting.seasons_to_fit(conn) == [season]
 
 

@@ -18,8 +18,8 @@ from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, matches
-from ladder.ratings import fitting, online, ratings, rerating, rounds
-from ladder.ratings.online import RatedResult, RatingParameters
+from ladder.ratings import fitting, live_ratings, rating_rounds, rating_updates, rerating
+from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
 from workers import tasks
@@ -32,7 +32,7 @@ def four(contest: Contest) -> list[EntryId]:
 
 def test_a_finished_match_is_rated_once(contest: Contest, four: list[EntryId]) -> None:
     contest.play(contest.rated(*four), [1, 2, 3, 4])
-    assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
+    assert live_ratings.seasons_to_rate(contest.conn) == [contest.season.id]
     before = seasons.get_season(contest.conn, contest.season.id)
     assert _apply(contest) == 1
     assert _apply(contest) == 0
@@ -42,8 +42,8 @@ def test_a_finished_match_is_rated_once(contest: Contest, four: list[EntryId]) -
     assert [e.games for e in made] == [1, 1, 1, 1]
     assert made[0].mu > made[1].mu > made[2].mu > made[3].mu
     assert all(e.last_match_at is not None for e in made)
-    assert ratings.seasons_to_rate(contest.conn) == []
-    point = ratings.rating_curve(contest.conn, four[0])[0]
+    assert live_ratings.seasons_to_rate(contest.conn) == []
+    point = live_ratings.rating_curve(contest.conn, four[0])[0]
     assert (point.no, point.mu_before, point.mu) == (1, 600.0, made[0].mu)
 
 
@@ -63,18 +63,18 @@ def test_an_unratable_season_delays_no_other_season(
     contest.play(contest.rated(*four), [1, 2, 3, 4])
     other = raise_contest(contest.conn)
     other.play(other.rated(*(other.active() for _ in range(4))), [1, 2, 3, 4])
-    assert ratings.seasons_to_rate(contest.conn) == [contest.season.id, other.season.id]
-    apply = ratings.rate_season
+    assert live_ratings.seasons_to_rate(contest.conn) == [contest.season.id, other.season.id]
+    apply = live_ratings.rate_season
 
     def broken(conn: Connection, season: SeasonId, limit: int) -> int:
         if season == contest.season.id:
             raise OverflowError("a season of impossible numbers")
         return apply(conn, season, limit)
 
-    monkeypatch.setattr(ratings, "rate_season", broken)
+    monkeypatch.setattr(live_ratings, "rate_season", broken)
     monkeypatch.setattr(tasks, "database_url", database_url)
     tasks.rate_seasons("a wake-up message")
-    assert ratings.seasons_to_rate(contest.conn) == [contest.season.id]
+    assert live_ratings.seasons_to_rate(contest.conn) == [contest.season.id]
 
 
 def test_the_rater_alternates_between_seasons(
@@ -85,16 +85,18 @@ def test_the_rater_alternates_between_seasons(
         for _ in range(4):
             each.play(each.rated(*field), [1, 2, 3, 4])
     told: list[tuple[str, object]] = []
-    monkeypatch.setattr(rounds, "log_event", lambda event, **fields: told.append((event, fields)))
+    monkeypatch.setattr(
+        rating_rounds, "log_event", lambda event, **fields: told.append((event, fields))
+    )
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(rounds, "FOLD", 2)
+    monkeypatch.setattr(rating_rounds, "FOLD", 2)
     monkeypatch.setattr(tasks, "fitter", fitting.OfficialFitter())
     tasks.rate_seasons("a wake-up message")
     one, two = contest.season.id, other.season.id
     fit = [("fitted", {"season": season, "version": 1}) for season in (one, two)]
     turn = [("rated", {"season": season, "results": 2}) for season in (one, two)]
     assert told[:6] == [*turn, *fit, *turn]
-    assert ratings.seasons_to_rate(contest.conn) == []
+    assert live_ratings.seasons_to_rate(contest.conn) == []
 
 
 def test_a_rater_that_dies_before_its_commit_has_rated_nothing(
@@ -102,7 +104,7 @@ def test_a_rater_that_dies_before_its_commit_has_rated_nothing(
 ) -> None:
     contest.play(contest.rated(*four), [1, 2, 3, 4])
     with db.connect(database_url) as other:
-        assert ratings.rate_season(other, contest.season.id) == 1
+        assert live_ratings.rate_season(other, contest.season.id) == 1
         other.rollback()
     assert entries.get_entry(contest.conn, four[0]).games == 0
     assert _apply(contest) == 1
@@ -140,7 +142,7 @@ def test_a_rejudge_gives_the_ratings_of_the_corrected_log(
     contest.play(contest.rated(*four, rejudges=wrong), [4, 3, 2, 1])
     _apply(contest)
     standing = [(2, 1, 4, 3), (4, 3, 2, 1)]
-    anew = online.rate_all(
+    anew = rating_updates.rate_all(
         RatingParameters(),
         [RatedResult(MatchId(f"m{p}"), tuple(four), p, (False,) * 4) for p in standing],
     )
@@ -160,16 +162,16 @@ def test_one_rerating_covers_several_withdrawn_results(
     for match_id in wrong:
         contest.play(contest.rated(*four, rejudges=match_id), [4, 3, 2, 1])
     counted = list[MatchId]()
-    withdraw = ratings._apply_rerating
+    withdraw = live_ratings._apply_rerating
 
     def counting(*given: Any) -> None:
         counted.append(given[5])
         withdraw(*given)
 
-    monkeypatch.setattr(ratings, "_apply_rerating", counting)
-    assert ratings.rate_season(contest.conn, contest.season.id, limit=1) == 6
+    monkeypatch.setattr(live_ratings, "_apply_rerating", counting)
+    assert live_ratings.rate_season(contest.conn, contest.season.id, limit=1) == 6
     assert counted == wrong[:1]
-    curve = ratings.rating_curve(contest.conn, four[0])
+    curve = live_ratings.rating_curve(contest.conn, four[0])
     assert [point.no for point in curve] == [1, 2, 3, 4, 5, 7, 9]
     assert (curve[3].mu, curve[3].sigma) == (600.0, 200.0)  # all three are disqualified
     _check_against_history(contest, four)
@@ -190,13 +192,15 @@ def test_rerating_a_long_log_delays_no_other_season(
         other.play(other.rated(*field), [1, 2, 3, 4])
     monkeypatch.setattr(rerating, "AT_ONCE", 2)
     with db.connect(database_url) as rater:  # it ends after a part
-        assert ratings.rate_season(rater, contest.season.id) == 2
+        assert live_ratings.rate_season(rater, contest.season.id) == 2
     contest.play(contest.rated(*four, rejudges=played[0]), [4, 3, 2, 1])  # not in this stretch
     assert entries.get_entry(contest.conn, four[0]).mu == before
     told: list[object] = []
-    monkeypatch.setattr(rounds, "log_event", lambda event, **each: told.append(each.get("season")))
+    monkeypatch.setattr(
+        rating_rounds, "log_event", lambda event, **each: told.append(each.get("season"))
+    )
     monkeypatch.setattr(tasks, "database_url", database_url)
-    monkeypatch.setattr(rounds, "FOLD", 1)
+    monkeypatch.setattr(rating_rounds, "FOLD", 1)
     monkeypatch.setattr(fitting.OfficialFitter, "refit", lambda *_: 0)
     monkeypatch.setattr(fitting, "seasons_to_fit", lambda conn: [])
     tasks.rate_seasons("a wake-up message")
@@ -286,7 +290,7 @@ def test_ratings_depend_only_on_the_log(conn: Connection, seed: int) -> None:
         if rng.random() < 0.5:
             rerating.AT_ONCE = rng.randint(1, 4)  # type: ignore[misc]
             with conn.transaction():
-                ratings.rate_season(conn, contest.season.id, limit=rng.randint(1, 4))
+                live_ratings.rate_season(conn, contest.season.id, limit=rng.randint(1, 4))
     while _apply(contest):
         pass
     rerating.AT_ONCE = at_once  # type: ignore[misc]
@@ -302,7 +306,7 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
         (contest.season.id,),
     ).fetchall()
     played = [history.get_match(contest.conn, row[0]) for row in standing]
-    anew = online.rate_all(
+    anew = rating_updates.rate_all(
         RatingParameters(),
         [
             RatedResult(
@@ -326,7 +330,7 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
         assert entry.faults == sum(s.verdict != "DONE" for s in mine)
         live = history.list_matches(contest.conn, entry_id=entry_id, kind="rated")
         assert entry.in_flight == sum(m.state in ("queued", "running") for m in live)
-        curve = ratings.rating_curve(contest.conn, entry_id)
+        curve = live_ratings.rating_curve(contest.conn, entry_id)
         assert all(a.mu == b.mu_before for a, b in pairwise(curve))
         assert not curve or curve[-1].mu == entry.mu
 
@@ -354,4 +358,4 @@ def test_a_season_without_entries_has_an_empty_board(contest: Contest) -> None:
 
 def _apply(contest: Contest) -> int:
     with contest.conn.transaction():
-        return ratings.rate_season(contest.conn, contest.season.id)
+        return live_ratings.rate_season(contest.conn, contest.season.id)

@@ -16,9 +16,9 @@ from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.matches import history, lease, matches
 from ladder.matches.records import FinishResult
 from ladder.moderation import rejudgements as again
-from ladder.moderation.suspects import Predicate
+from ladder.moderation.result_search import Predicate
 from ladder.people import audit_log
-from ladder.ratings import fitting, ratings, standing_versions
+from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
@@ -52,7 +52,7 @@ def placements(games: int, seed: int) -> list[list[int]]:
 
 
 def rate(contest: Contest) -> None:
-    while ratings.rate_season(contest.conn, contest.season.id):
+    while live_ratings.rate_season(contest.conn, contest.season.id):
         pass
 
 

@@ -10,7 +10,7 @@ from ladder.entries import agents, entries
 from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
-from ladder.matches import history, matches, waking, workers
+from ladder.matches import history, matches, wake_up_messages, workers
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
 from tests.integration.ladder.contest import Contest, hello
@@ -55,7 +55,7 @@ def test_teams_take_turns_in_the_scrim_queue(
     user, team = contest.team()
     other = (user, team, contest.submission(contest.agent(team)).id)
     late = _games(contest, _request(contest, other, [other[2]] * 4, games=2))
-    woken = [match_id for _, match_id in waking.take(contest.conn, {"scrim": 7})]
+    woken = [match_id for _, match_id in wake_up_messages.take(contest.conn, {"scrim": 7})]
     assert woken == [heap[0], late[0], heap[1], late[1], *heap[2:]]
 
 

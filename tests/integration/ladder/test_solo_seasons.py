@@ -22,10 +22,10 @@ from ladder.matches.pairing import next_rounds
 from ladder.matches.records import EpisodeResult, FinishResult
 from ladder.moderation import disqualifications
 from ladder.people.records import Viewer
-from ladder.ratings import fitting, ratings, solo_seasons
+from ladder.ratings import fitting, live_ratings, solo_seasons
 from ladder.reports import feed, insights
 from ladder.standings import leaderboard
-from ladder.standings.standings import Board
+from ladder.standings.board_ranking import Board
 from tests.integration.ladder.contest import Contest, digest, raise_contest, results
 
 SNAKE = (
@@ -71,7 +71,7 @@ def play(contest: Contest, match_id: MatchId, won: int, length: int, steps: int 
 
 
 def rate(contest: Contest, limit: int = 200) -> None:
-    while ratings.rate_season(contest.conn, contest.season.id, limit):
+    while live_ratings.rate_season(contest.conn, contest.season.id, limit):
         pass
 
 

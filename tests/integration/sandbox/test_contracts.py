@@ -16,7 +16,7 @@ import pytest
 
 from games import GAMES
 from games.protocol import Verdict
-from sandbox.match import bundle, referee
+from sandbox.match import bundle_packing, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
 from sandbox.match.match_record import PlayedMatch, read_log
@@ -58,7 +58,7 @@ def _agent(folder: Path, name: str) -> Path:
         shutil.copytree(source, copy, dirs_exist_ok=True)
         shutil.copy(shell, copy / "dash")
         source = copy
-    return bundle.prepare_bundle(source, folder)
+    return bundle_packing.prepare_bundle(source, folder)
 
 
 def _bot(folder: Path, manifest: Mapping[str, Any], source: str) -> Path:
@@ -121,7 +121,7 @@ def test_servers_of_every_kind_play(bench: Bench, load: Any) -> None:
 def test_battlesnake_and_golad_are_played_through_their_contracts(bench: Bench) -> None:
     snakes = GAMES["battlesnake"]
     reference = [ROOT / "agents" / "battlesnake" / name for name in ("painter", "safe_step")]
-    bundles = [bundle.prepare_bundle(path, bench.folder) for path in reference]
+    bundles = [bundle_packing.prepare_bundle(path, bench.folder) for path in reference]
     clock = Clock.from_json({**snakes.clock, "act_seconds": 2.0})
     played = _play(bench, snakes, bundles, clock, maxTurns=20)
     assert [report.reason for report in played.seats] == [None, None]

@@ -22,7 +22,7 @@ import pytest
 from games.protocol import Verdict
 from sandbox import profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import degraded, runtimes
+from sandbox.launchers import container_runtimes, degraded_defences
 from sandbox.launchers.docker import describe_engine
 from sandbox.match import loans
 from sandbox.match.clock import Clock
@@ -42,7 +42,7 @@ HELD = (
 """Agents that end here as everywhere, and whose box takes their second match."""
 BOMBS = ("memory_bomb", "memory_creep", "memory_in_files", "fork_bomb")
 """Agents that end their whole box."""
-OPTIONS = ("--runtime", runtimes.GVISOR, "--profile", "python")
+OPTIONS = ("--runtime", container_runtimes.GVISOR, "--profile", "python")
 
 
 def slow(clock: Clock) -> Clock:
@@ -70,8 +70,10 @@ def processes_of_container(container: str) -> list[int]:
 def gvisor(short_folder: Callable[[], Path]) -> Iterator[Bench]:
     require("docker")
     known = describe_engine().get("Runtimes") or {}
-    if runtimes.GVISOR not in known:
-        pytest.skip(f"the engine has no runtime {runtimes.GVISOR!r}: {runtimes.REMEDY}")
+    if container_runtimes.GVISOR not in known:
+        pytest.skip(
+            f"the engine has no runtime {container_runtimes.GVISOR!r}: {container_runtimes.REMEDY}"
+        )
     folder = short_folder()
     node = start_node(folder, "docker", *OPTIONS, "--warm", "1", "--keep", "40")
     yield Bench(node, "docker", folder)
@@ -107,7 +109,7 @@ def agent(obs):
 
 def test_the_node_names_its_missing_protections(gvisor: Bench) -> None:
     hello = loans.node_hello(gvisor.node.socket)
-    assert set(degraded.sentences_for_lack(degraded.GVISOR)) <= set(hello.lacks)
+    assert set(degraded_defences.sentences_for_lack(degraded_defences.GVISOR)) <= set(hello.lacks)
     assert hello.gpus == 0
     with gvisor.borrow(gvisor.bundle("def agent(obs):\n    return 1\n")) as loan:
         assert loan.image_digest == hello.image_digests["python"]

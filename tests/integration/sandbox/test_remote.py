@@ -25,7 +25,7 @@ import pytest
 from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
-from sandbox.match import bundle, loans, referee
+from sandbox.match import bundle_packing, loans, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.match_record import PlayedMatch, read_log
@@ -156,7 +156,9 @@ def test_remote_snakes_of_both_apis_play_a_whole_match(
         else:
             ok(line, b'{"move": "up", "taunt": "old"}')
 
-    painter = bundle.prepare_bundle(ROOT / "agents" / "battlesnake" / "painter", bench.folder)
+    painter = bundle_packing.prepare_bundle(
+        ROOT / "agents" / "battlesnake" / "painter", bench.folder
+    )
     requests = [
         SeatRequest("python", painter, MEMORY_MB),
         servers.seat(servers.listen(honest)),

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import HostFault
-from sandbox.launchers import degraded
+from sandbox.launchers import degraded_defences
 from sandbox.match import loans, steal_monitor
-from sandbox.match.bundle import prepare_bundle
+from sandbox.match.bundle_packing import prepare_bundle
 from tests.integration.counting import Snakes, State
 from tests.integration.sandbox import ordinary
 from tests.integration.sandbox.conftest import require
@@ -100,10 +100,10 @@ def test_the_node_and_the_doctor_report_the_same_missing_protections(
         text=True,
         check=True,
     )
-    unseen = degraded.sentences_for_lack("no thread above all others")
+    unseen = degraded_defences.sentences_for_lack("no thread above all others")
     if not steal_monitor.may_have_hypervisor() or allowed.stdout.strip() == "True":
         unseen = ()
-    expected = (*degraded.sentences_for_lack("bubblewrap without root"), *unseen)
+    expected = (*degraded_defences.sentences_for_lack("bubblewrap without root"), *unseen)
     if os.geteuid() == 0:  # under root, the ordinary user has no delegated groups
         assert tuple(named) == expected
     assert set(named) <= set(expected)

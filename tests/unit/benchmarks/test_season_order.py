@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import season_order
 from benchmarks.rating.worlds import World
 from ladder.ratings.official.fit import Prior, fit
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 
 
 def world(*skills: float) -> World:

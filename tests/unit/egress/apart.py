@@ -26,7 +26,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from egress.address import parse
-from egress.guard import MOST_CONCURRENT_LOOKUPS, Rules, connect
+from egress.guarded_connections import MOST_CONCURRENT_LOOKUPS, Rules, connect
 from sandbox.box import harden, seccomp
 from sandbox.remote import syscall_filter
 

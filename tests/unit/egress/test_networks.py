@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from egress.guard import DEFAULT_PORTS, Forbidden, Rules, check
+from egress.guarded_connections import DEFAULT_PORTS, Forbidden, Rules, check
 from egress.networks import IP, embedded_ipv4
 
 FORBIDDEN = [

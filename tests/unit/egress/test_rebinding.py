@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from egress.guard import REMEDY
+from egress.guarded_connections import REMEDY
 from tests.unit.egress import apart
 from tests.unit.egress.apart import FAR
 from tests.unit.egress.certificates import Authority

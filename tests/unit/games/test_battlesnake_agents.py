@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from games.battlesnake import GAME
-from games.battlesnake.board import MOVES, RULESETS
+from games.battlesnake.rules import MOVES, RULESETS
 from tests.unit.games.snakes import position
 
 AGENTS = Path(__file__).parents[3] / "agents" / "battlesnake"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games.battlesnake import GAME
-from games.battlesnake.board import MAPS, MAX_HEALTH, RULESETS
 from games.battlesnake.positions import State
+from games.battlesnake.rules import MAPS, MAX_HEALTH, RULESETS
 from games.battlesnake.turns import play_turn as turn
 from tests.unit.games.snakes import play
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from games import GAMES
-from games.kaggle import episode_json
+from games.kaggle_formats import episode_json
 from games.protocol import Json, with_clock
 from sandbox.errors import BundleRefused
 from sandbox.match import referee

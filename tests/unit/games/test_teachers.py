@@ -9,8 +9,8 @@ import pytest
 
 from games.hungry_geese import GAME, MOVES
 from tests.unit.games.positions import play as careless_play
-from training import teachers
-from training.teachers import BOTH, NAMES, TEACHERS, Teacher, mirrored
+from training import imitation_limits
+from training.imitation_limits import BOTH, NAMES, TEACHERS, Teacher, mirrored
 
 FIELD = ("survivor", "numpy_heuristic", "greedy", "random_legal")
 
@@ -24,7 +24,7 @@ def test_a_mirrored_position_plays_like_the_original(across: bool, down: bool) -
         if after.food != state.food:
             continue  # new food is placed without mirroring
         turned = {
-            seat: teachers._turned(move, across, down) if move in MOVES else move
+            seat: imitation_limits._turned(move, across, down) if move in MOVES else move
             for seat, move in asked.items()
         }
         then, _ = GAME.step(image, turned, {"food": []})
@@ -36,14 +36,14 @@ def test_a_mirrored_position_plays_like_the_original(across: bool, down: bool) -
 def test_a_teachers_opinion_is_the_played_move(name: str) -> None:
     fresh = Teacher(name, GAME.configure({}), 1)
     number = TEACHERS.index(name)
-    asked = [one for one in teachers.games(1, 5, FIELD) if one.teacher == number]
+    asked = [one for one in imitation_limits.games(1, 5, FIELD) if one.teacher == number]
     assert len(asked) > 10
     for one in asked[::3]:
         assert fresh.opinion(one.state, one.seat) == one.move
 
 
 def test_teacher_games_become_dataset_arrays(tmp_path: Path) -> None:
-    teachers.play(1, 2, FIELD, ["survivor"], tmp_path / "teachers.npz")
+    imitation_limits.play(1, 2, FIELD, ["survivor"], tmp_path / "teachers.npz")
     with np.load(tmp_path / "teachers.npz", allow_pickle=False) as data:
         count = len(data["moves"])
         assert data["planes"].shape == (count, 11, 7, 17)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.doctor import DEGRADED, machine, report
+from sandbox.doctor import DEGRADED, machine_facts, report
 from sandbox.doctor.checks import Check, CheckState
-from sandbox.doctor.machine import Machine
+from sandbox.doctor.machine_facts import Machine
 from sandbox.doctor.probes import MatchGroupProbe, ProbeResults
-from sandbox.launchers import degraded
+from sandbox.launchers import degraded_defences
 
 PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 FIRST = "".join(
@@ -62,7 +62,7 @@ def tree(root: Path, files: Mapping[str, str]) -> Path:
 
 def read(root: Path, uid: int = 0, /, **files: str) -> Machine:
     """Read these files; in a name ``__`` stands for a slash."""
-    return machine.read_machine(
+    return machine_facts.read_machine(
         tree(root, {k.replace("__", "/"): v for k, v in files.items()}), uid
     )
 
@@ -110,7 +110,7 @@ def test_only_offered_controllers_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_system_files_can_be_read(tmp_path: Path) -> None:
-    found = machine.read_machine(tmp_path, 1000)
+    found = machine_facts.read_machine(tmp_path, 1000)
     assert found.cgroup_version == "none"
     assert not found.system_pressure
     assert not found.schedstat
@@ -187,8 +187,8 @@ def test_gvisor_without_open_unix_sockets_is_reported(tmp_path: Path) -> None:
 
 def test_every_lack_has_a_cost_and_a_remedy(tmp_path: Path) -> None:
     machines = (
-        concluded(machine.read_machine(tmp_path / "nothing", 1000), ORDINARY),
-        concluded(machine.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
+        concluded(machine_facts.read_machine(tmp_path / "nothing", 1000), ORDINARY),
+        concluded(machine_facts.read_machine(tmp_path / "nothing", 0), NO_ENGINE, "riscv64"),
         concluded(
             read(
                 tmp_path / "much", 0, dev__nvidia0="", proc__swaps="F T S U P\n/dev/a p 2048 0 -2"
@@ -316,9 +316,9 @@ def test_the_json_report_has_stable_names(tmp_path: Path) -> None:
 
 
 def test_the_list_without_root_contains_the_smaller_lists() -> None:
-    whole = set(degraded.sentences_for_lack("bubblewrap without root"))
+    whole = set(degraded_defences.sentences_for_lack("bubblewrap without root"))
     for part in ("no control groups", "no version 2 tree", "no root"):
-        assert set(degraded.sentences_for_lack(part)) <= whole
+        assert set(degraded_defences.sentences_for_lack(part)) <= whole
     assert len(whole) == len(DEGRADED["bubblewrap without root"])
 
 
@@ -326,16 +326,20 @@ def test_a_node_derives_its_lacks_from_launcher_and_powers() -> None:
     everything = {"cpu_stat", "cpu_pressure", "freeze", "kill"}
 
     def said(launcher: str, root: bool, limits: bool, powers: set[str]) -> tuple[str, ...]:
-        return degraded.missing_protections(launcher, root=root, limits=limits, powers=powers)
+        return degraded_defences.missing_protections(
+            launcher, root=root, limits=limits, powers=powers
+        )
 
     assert said("bubblewrap", True, True, everything) == ()
     assert said("docker", True, False, everything) == ()
-    assert said("docker", True, True, everything - {"cpu_pressure"}) == degraded.sentences_for_lack(
-        "no psi"
+    assert said(
+        "docker", True, True, everything - {"cpu_pressure"}
+    ) == degraded_defences.sentences_for_lack("no psi")
+    assert said("docker", True, True, set()) == degraded_defences.sentences_for_lack(
+        "no version 2 tree"
     )
-    assert said("docker", True, True, set()) == degraded.sentences_for_lack("no version 2 tree")
-    assert said("docker", False, True, set()) == degraded.sentences_for_lack("no root")
-    assert said("bubblewrap", False, False, set()) == degraded.sentences_for_lack(
+    assert said("docker", False, True, set()) == degraded_defences.sentences_for_lack("no root")
+    assert said("bubblewrap", False, False, set()) == degraded_defences.sentences_for_lack(
         "bubblewrap without root"
     )
 

@@ -10,7 +10,7 @@ import pytest
 from sandbox import profiles
 from sandbox.box import missing_modules
 from sandbox.errors import HostFault
-from sandbox.launchers import images
+from sandbox.launchers import profile_cli
 
 
 def test_profile_versions_match_the_lock() -> None:
@@ -81,7 +81,7 @@ def test_a_large_profile_is_installed_only_on_request(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     said: list[str] = []
-    with pytest.raises(HostFault, match="images build --profile torch"):
+    with pytest.raises(HostFault, match="profile_cli build --profile torch"):
         profiles.libraries(profiles.get_profile("torch"), tmp_path, said.append)
     assert said == []
     assert list(tmp_path.iterdir()) == []
@@ -97,10 +97,10 @@ def test_torch_zygotes_have_one_thread() -> None:
 def test_the_image_list_shows_unbuilt_profiles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert images.main(["list", "--json", "--state-dir", str(tmp_path)]) == 0
+    assert profile_cli.main(["list", "--json", "--state-dir", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {(row["profile"], row["launcher"]) for row in rows} == {
-        (name, launcher) for name in profiles.PROFILES for launcher in images.LAUNCHERS
+        (name, launcher) for name in profiles.PROFILES for launcher in profile_cli.LAUNCHERS
     }
     for row in rows:
         assert row["built"] or row["where"]

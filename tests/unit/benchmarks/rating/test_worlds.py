@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.rating import baselines, online, worlds
+from benchmarks.rating import baselines, online_trueskill, worlds
 
 
 def test_beta_sets_how_often_the_better_agent_wins() -> None:
@@ -43,7 +43,9 @@ def test_a_duel_shows_the_full_edge_of_a_pair() -> None:
     edge = 0.5 / 2**0.5 * (0.0 * 0.0 - 2.0 * -2.0)
     ranks, _ = world.play(np.tile(np.array([0, 1], dtype=np.int32), (40_000, 1)), rng)
     won = float((ranks[:, 0] == 1).mean())
-    assert won == pytest.approx(float(online.normal_cdf(np.array(edge / 2**0.5))), abs=0.01)
+    assert won == pytest.approx(
+        float(online_trueskill.normal_cdf(np.array(edge / 2**0.5))), abs=0.01
+    )
 
 
 def test_near_copies_have_the_stated_skill_gaps() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ladder.confidence_intervals import Z95
 from ladder.ids import AgentId, EntryId, MatchId
 from ladder.matches.pairing.information_gain import fisher_information
-from ladder.ratings.online import Rating
+from ladder.ratings.rating_updates import Rating
 from ladder.reports import entry_analysis
 from ladder.reports.entry_analysis import OtherSeat, PlayedMatch, RelativeStrength
 

@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.box.agent_program import ContractBroken
 from sandbox.box.battlesnake_api import BattlesnakeConversation
-from sandbox.box.contract import Contract
+from sandbox.box.bundle_manifest import Contract
 from sandbox.box.harness import _ProgramAgent
 
 START = {"k": "start", "seed": "00" * 16, "load": "own", "clock": {"act_seconds": 0.5}}

@@ -19,7 +19,7 @@ from sandbox.match.match_record import (
     read_log,
 )
 from sandbox.match.move_cost import MoveCost
-from sandbox.match.verdict import invalid_move_fault
+from sandbox.match.seat_faults import invalid_move_fault
 
 
 def _seat(*steps: int) -> SeatRecord:

@@ -11,7 +11,7 @@ from games.episode import Episode
 from games.protocol import Verdict
 from sandbox.match import mirrored_pairs
 from sandbox.match.match_record import PlayedMatch, SeatRecord, SeatReport, read_log
-from sandbox.match.verdict import SeatFault
+from sandbox.match.seat_faults import SeatFault
 
 
 def report(reward: float | None, fault: str | None = None) -> SeatReport:

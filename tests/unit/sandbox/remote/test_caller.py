@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from egress import guard
+from egress import guarded_connections
 from egress.address import parse
 from sandbox.box.agent_program import ContractBroken
 from sandbox.remote.caller import RemoteServer
@@ -17,8 +17,8 @@ def test_a_connection_timeout_counts_as_late(
     def connect(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(guard, "connect", connect)
-    server = RemoteServer(parse("https://snake.example.org/"), guard.Rules())
+    monkeypatch.setattr(guarded_connections, "connect", connect)
+    server = RemoteServer(parse("https://snake.example.org/"), guarded_connections.Rules())
     with pytest.raises(ContractBroken) as broken:
         server.call("POST", "/move", "{}", 0.5)
     assert broken.value.is_late is is_late

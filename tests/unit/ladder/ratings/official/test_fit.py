@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ladder.ratings.official.fit import Fit, Prior, fit
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 from tests.unit.ladder.ratings.official.worlds import Floats, known, play, ranked, table
 
 POINT = 1.0 / 150.0

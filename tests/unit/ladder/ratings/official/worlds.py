@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ratings.official.fit import Prior
-from ladder.ratings.official.games import GameTable
+from ladder.ratings.official.game_table import GameTable
 
 Floats = NDArray[np.float64]
 

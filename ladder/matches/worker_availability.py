@@ -1,0 +1,75 @@
+"""Explains why no live worker can play a match."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from ladder import runtime_profiles
+from ladder.database.db import Connection
+from ladder.matches.matches import queue_of
+from ladder.matches.records import LineupSeat
+from ladder.matches.workers import LIVE_SECONDS, Worker
+
+WAIT_MESSAGE = "it waits until one does"
+GIVEN_UP_SECONDS: Final = 3600.0
+"""After this time without a node for a profile, its entries no longer delay medals."""
+
+
+def why_no_worker_fits(
+    workers: Sequence[Worker],
+    *,
+    queue: str,
+    needed: Collection[str],
+    gpus: int,
+    speed_class: str = "any",
+) -> str | None:
+    """Returns why no live worker can play matches of these profiles; None if one can.
+
+    The conditions are those of ``lease_fits`` in the SQL, each with its own message.
+    """
+    able = [worker for worker in workers if queue in worker.queues]
+    for profile in sorted(needed):
+        if not any(profile in worker.profiles for worker in able):
+            return f"no node serves profile {profile} now; {WAIT_MESSAGE}"
+    able = [worker for worker in able if set(needed) <= set(worker.profiles)]
+    if not able:
+        return (
+            f"no node serves profiles {' and '.join(sorted(needed))} together now; {WAIT_MESSAGE}"
+        )
+    most = max(worker.gpu for worker in able)
+    if gpus > most:
+        has = f"the largest has {most}" if most else "none has any"
+        wanted = "a GPU" if gpus == 1 else f"{gpus} GPUs on one node"
+        return f"its match needs {wanted} and {has} now; it waits for such a node"
+    able = [worker for worker in able if worker.gpu >= gpus]
+    if speed_class != "any" and not any(worker.speed_class == speed_class for worker in able):
+        return f"no node of speed class {speed_class} serves this now; {WAIT_MESSAGE}"
+    return None
+
+
+def why_no_worker_fits_lineup(
+    workers: Sequence[Worker], lineup: Sequence[LineupSeat]
+) -> str | None:
+    """Returns the same for a rated match of this lineup, without its season's speed class."""
+    by_seat = [seat.profile for seat in lineup]
+    gpus = runtime_profiles.gpus_needed(by_seat)
+    return why_no_worker_fits(
+        workers, queue=queue_of("rated", gpus), needed=set(by_seat), gpus=gpus
+    )
+
+
+def long_unserved_profiles(conn: Connection, wanted: Collection[str]) -> set[str]:
+    """Returns the profiles that no worker served in the last GIVEN_UP_SECONDS.
+
+    The result is empty unless a live worker has run that long: else a node may still start.
+    """
+    rows = conn.execute(
+        "select p from unnest(%(wanted)s::text[]) p where exists ("
+        "   select 1 from workers where seen_at > now() - make_interval(secs => %(live)s)"
+        "   and started_at < now() - make_interval(secs => %(patience)s)"
+        "   and queues && '{play.cpu,play.gpu}') and not exists (select 1 from workers"
+        "   where seen_at > now() - make_interval(secs => %(patience)s) and p = any (profiles))",
+        {"wanted": list(wanted), "live": LIVE_SECONDS, "patience": GIVEN_UP_SECONDS},
+    )
+    return {row[0] for row in rows}

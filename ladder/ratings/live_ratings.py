@@ -1,0 +1,275 @@
+"""Adds the season's log to the live ratings, in order, each number exactly once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection, atomic_function
+from ladder.errors import NotFound
+from ladder.ids import EntryId, MatchId, SeasonId
+from ladder.leagues import seasons
+from ladder.ratings import rating_updates, rerating, solo_seasons
+from ladder.ratings.rating_updates import RatedResult, Rating, RatingParameters
+from ladder.ratings.rerating import Rerating
+
+RATER_LOCK: Final = 0x72617465  # "rate": class of the advisory locks, one per season
+WITH_WITHDRAWALS: Final = 25
+"""Factor for the stretch length if results are withdrawn: one replay serves all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatingPoint:
+    """One step of an entry's rating curve."""
+
+    no: int
+    match_id: MatchId
+    at: datetime
+    mu_before: float
+    sigma_before: float
+    mu: float
+    sigma: float
+
+
+@dataclass(slots=True)
+class _RatingUpdate:
+    """Ratings during the processing of a stretch of the log, and the rows to write."""
+
+    ratings: dict[EntryId, Rating]
+    games: Counter[EntryId] = field(default_factory=Counter)
+    last: dict[EntryId, MatchId] = field(default_factory=dict)
+    since: set[MatchId] = field(default_factory=set)
+    """Matches accepted in this stretch, after the last replay if any."""
+    replay: Rerating | None = None
+    """The replay that already removed what this stretch withdraws."""
+    rows: list[tuple[int, EntryId, MatchId, Rating, Rating]] = field(default_factory=list)
+
+    def move(self, no: int, match_id: MatchId, after: dict[EntryId, Rating]) -> None:
+        for entry, new in sorted(after.items()):
+            self.rows.append((no, entry, match_id, self.ratings[entry], new))
+            self.ratings[entry] = new
+
+    def stay(self, no: int, match_id: MatchId, entries: Iterable[EntryId]) -> None:
+        """Records a log number that changes no rating."""
+        self.move(no, match_id, {entry: self.ratings[entry] for entry in entries})
+
+
+@atomic_function
+def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
+    """Adds up to ``limit`` numbers of the season's log to the ratings; returns how many.
+
+    One rater per season runs at a time (advisory lock of the transaction); the caller commits.
+
+    A withdrawal rates the whole remaining log again, so ratings stay a pure function of its prefix.
+    The first withdrawal removes all results that the stretch withdraws; the stretch is then longer
+    than ``limit``. A long log is rated again in pieces, one a call, so other seasons get their
+    turn. Such a call adds no number, saves its progress and returns the number of results rated
+    again.
+
+    In a season of one seat no rating changes; the totals of measures grow. An entry that loses
+    results is summed again once, at the end of the stretch. Disqualifications do not affect live
+    ratings, only the official fit. Raises NotFound.
+    """
+    conn.execute("select pg_advisory_xact_lock(%s, hashtext(%s))", (RATER_LOCK, season_id))
+    season = conn.execute(
+        "select mu0, sigma0, beta, tau, draw_probability, fault_rule, rated_no, measures"
+        " from seasons where id = %s",
+        (season_id,),
+    ).fetchone()
+    if season is None:
+        raise NotFound.of("season")
+    parameters, rated_no = RatingParameters(*season[:6]), season[6]
+    measures = seasons.measures_of(season[7])
+    totals = solo_seasons.MeasureTotals(conn, season_id, measures)
+    replay = rerating.unfinished_rerating(conn, season_id, parameters, rated_no)
+    log = _next_log_entries(
+        conn, season_id, rated_no, limit, None if replay is None else replay.until
+    )
+    if not log:
+        return 0
+    until = log[-1][0]
+    first = next((no for no, _, act in log if act == "withdraw"), None)
+    if first is not None and not measures:
+        replay = replay or Rerating(season_id, parameters, until)
+        rated = replay.go_on(conn, first, rerating.AT_ONCE)
+        if replay.no < first - 1:
+            rerating.save_rerating(conn, replay)
+            return rated
+    results = rerating.select_results(
+        conn, [match_id for _, match_id, _ in log if match_id is not None]
+    )
+    played = {entry for result in results.values() for entry in result.entries}
+    state = _RatingUpdate(_select_ratings(conn, season_id, played))
+    if measures:
+        totals.load(played)
+    lost = set[EntryId]()
+    for no, match_id, act in log:
+        if match_id is None:
+            continue
+        result = results[match_id]
+        if act == "accept":
+            if measures:
+                totals.add(match_id)
+                state.stay(no, match_id, result.entries)
+            else:
+                state.move(
+                    no, match_id, rating_updates.rate_result(parameters, state.ratings, result)
+                )
+            state.since.add(match_id)
+            for entry in set(result.entries):
+                state.games[entry] += 1
+                state.last[entry] = match_id
+        else:
+            if measures:
+                lost.update(result.entries)
+                state.stay(no, match_id, result.entries)
+            elif replay is not None and (state.replay is None or match_id in state.since):
+                replay.go_on(conn, no)
+                own = _lost_results(log, results, no, state)
+                _apply_rerating(conn, season_id, replay, state, no, match_id, own)
+            for entry in set(result.entries):
+                state.games[entry] -= 1
+    overturned = any(act != "accept" for _, _, act in log)
+    _write_ratings(conn, season_id, state, until, overturned=overturned)
+    rerating.delete_rerating(conn, season_id)
+    if measures:
+        totals.add_anew(lost, until)
+        totals.write()
+    return len(log)
+
+
+def seasons_to_rate(conn: Connection) -> list[SeasonId]:
+    """Returns seasons whose log is ahead of their ratings."""
+    rows = conn.execute("select id from seasons where rated_no < accepted_no order by id")
+    return [SeasonId(row[0]) for row in rows]
+
+
+def rating_curve(conn: Connection, entry_id: EntryId, limit: int = 500) -> list[RatingPoint]:
+    """Returns the last ``limit`` steps of an entry's rating, oldest first."""
+    with conn.cursor(row_factory=class_row(RatingPoint)) as cur:
+        points = cur.execute(
+            "select no, match_id, created_at as at, mu_before, sigma_before, mu, sigma"
+            " from ratings where entry_id = %s order by no desc limit %s",
+            (entry_id, limit),
+        ).fetchall()
+    return points[::-1]
+
+
+def _next_log_entries(
+    conn: Connection, season_id: SeasonId, after: int, limit: int, until: int | None
+) -> list[tuple[int, MatchId | None, str]]:
+    """Returns the next ``limit`` numbers of the log.
+
+    More if one withdraws a result; those up to ``until`` if a replay has begun.
+    """
+    sizes = (limit, WITH_WITHDRAWALS * limit) if until is None else (until - after,)
+    for most in sizes:
+        log = conn.execute(
+            "select no, match_id, act from acceptances where season_id = %s and no > %s"
+            " order by no limit %s",
+            (season_id, after, most),
+        ).fetchall()
+        if len(log) < most or all(act != "withdraw" for _, _, act in log):
+            break
+    return log
+
+
+def _lost_results(
+    log: Sequence[tuple[int, MatchId | None, str]],
+    results: Mapping[MatchId, RatedResult],
+    no: int,
+    state: _RatingUpdate,
+) -> dict[EntryId, MatchId]:
+    """Returns the first result that each entry loses by the replay at this number."""
+    own: dict[EntryId, MatchId] = {}
+    later = set[MatchId]()
+    for at, match_id, act in log:
+        if at < no or match_id is None:
+            continue
+        if act == "accept":
+            later.add(match_id)
+        elif match_id in state.since if state.replay else match_id not in later:
+            for entry in results[match_id].entries:
+                own.setdefault(entry, match_id)
+    return own
+
+
+def _apply_rerating(
+    conn: Connection,
+    season_id: SeasonId,
+    replay: Rerating,
+    state: _RatingUpdate,
+    no: int,
+    match_id: MatchId,
+    own: Mapping[EntryId, MatchId],
+) -> None:
+    """Sets all ratings to those of the replay.
+
+    An entry's row names the withdrawn match in ``own``, otherwise this match.
+    """
+    everybody = _select_ratings(conn, season_id, None)
+    state.ratings = {**everybody, **state.ratings}
+    for entry, now in sorted(state.ratings.items()):
+        new = replay.rating(entry)
+        if new != now:
+            state.move(no, own.get(entry, match_id), {entry: new})
+    state.replay, state.since = replay, set()
+
+
+def _select_ratings(
+    conn: Connection, season_id: SeasonId, entries: Iterable[EntryId] | None
+) -> dict[EntryId, Rating]:
+    """Returns current ratings of these entries or, for None, of the whole season."""
+    wanted = None if entries is None else sorted(set(entries))
+    rows = conn.execute(
+        "select id, mu, sigma from entries where season_id = %s"
+        " and (%s::text[] is null or id = any (%s))",
+        (season_id, wanted, wanted),
+    )
+    return {EntryId(entry): Rating(mu, sigma) for entry, mu, sigma in rows}
+
+
+def _write_ratings(
+    conn: Connection, season_id: SeasonId, state: _RatingUpdate, rated_no: int, *, overturned: bool
+) -> None:
+    """Writes the season first, then entries in order: the lock order of ``lease.sql``.
+
+    If a counted result no longer counts, an official fit is due immediately.
+    """
+    conn.execute(
+        "update seasons set rated_no = %s, revision = revision + 1,"
+        " official_is_stale = official_is_stale or %s where id = %s",
+        (rated_no, overturned, season_id),
+    )
+    with conn.cursor() as cur:
+        with cur.copy(
+            "copy ratings (season_id, no, entry_id, match_id, mu_before, sigma_before, mu, sigma)"
+            " from stdin"
+        ) as copy:
+            for no, entry, match_id, old, new in state.rows:
+                copy.write_row(
+                    (season_id, no, entry, match_id, old.mu, old.sigma, new.mu, new.sigma)
+                )
+        touched = sorted({entry for _, entry, *_ in state.rows} | set(state.games))
+        cur.executemany(
+            "update entries e set mu = %s, sigma = %s, games = games + %s,"
+            " last_match_id = coalesce(%s, last_match_id),"
+            " last_match_at = coalesce((select finished_at from matches where id = %s),"
+            " last_match_at) where id = %s",
+            [
+                (
+                    state.ratings[entry].mu,
+                    state.ratings[entry].sigma,
+                    state.games[entry],
+                    state.last.get(entry),
+                    state.last.get(entry),
+                    entry,
+                )
+                for entry in touched
+            ],
+        )

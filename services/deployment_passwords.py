@@ -1,0 +1,42 @@
+"""Creates the passwords of a deployment once: ``python -m services.deployment_passwords FOLDER``.
+
+POSTGRES_PASSWORD and PECK_WORKER_PASSWORD take precedence. Writes ``postgres/password`` for the
+server and ``owner/pgpass`` for the owner role. Writes ``worker/password`` and ``worker/pgpass`` for
+the workers. Each service mounts only its own folder.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from pathlib import Path
+
+from ladder.settings import SetupSettings
+from services.private_files import password_line, write_private
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m services.deployment_passwords FOLDER")
+    write_passwords(Path(sys.argv[1]))
+
+
+def write_passwords(folder: Path) -> None:
+    """Writes all files. Keeps an existing password unless the environment gives one."""
+    given = SetupSettings()
+    owner = given.postgres_password or _read_or_draw(folder / "postgres" / "password")
+    worker = given.worker_password or _read_or_draw(folder / "worker" / "password")
+    write_private(folder / "postgres" / "password", owner)
+    # The server's image reads it with its own uid; no other service mounts this folder.
+    (folder / "postgres" / "password").chmod(0o444)
+    write_private(folder / "owner" / "pgpass", password_line("peck", owner))
+    write_private(folder / "worker" / "password", worker)
+    write_private(folder / "worker" / "pgpass", password_line("peck_worker", worker))
+
+
+def _read_or_draw(path: Path) -> str:
+    return path.read_text() if path.exists() else secrets.token_urlsafe(24)
+
+
+if __name__ == "__main__":
+    main()
