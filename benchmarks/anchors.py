@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from benchmarks import node_harness
-from benchmarks.report_tables import aligned, machine
+from benchmarks.report_tables import aligned, describe_machine
 from games import GAMES
 from games.protocol import Json
 from sandbox.match import mirrored_pairs, referee
@@ -223,7 +223,7 @@ def rows(arena: Arena, wanted: Sequence[Series], most: int, jobs: int) -> Iterat
                 yield cells
 
 
-def prepared(wanted: Sequence[Series], folder: Path) -> dict[tuple[str, str], Path]:
+def pack_bundles(wanted: Sequence[Series], folder: Path) -> dict[tuple[str, str], Path]:
     """The bundles for these series, packed as for an upload."""
     found = {}
     for game, name in {(series.game, name) for series in wanted for name in series.agents}:
@@ -256,9 +256,9 @@ def main() -> int:
         if isinstance(node, str):
             print(node, file=sys.stderr)
             return 1
-        arena = Arena(node, prepared(wanted, Path(scratch)))
+        arena = Arena(node, pack_bundles(wanted, Path(scratch)))
         lines += rows(arena, wanted, most, options.jobs)
-    print(f"Reference agents and known figures, by {options.launcher}; {machine()}\n")
+    print(f"Reference agents and known figures, by {options.launcher}; {describe_machine()}\n")
     print(aligned(lines))
     return any(line[-1] == "NO" for line in lines) and not options.quick
 

@@ -60,7 +60,7 @@ class Row:
     status: int = 200
 
 
-def bare() -> FastAPI:
+def create_bare_app() -> FastAPI:
     """The peer: an application that only sends these bytes."""
     app = FastAPI()
     content = Path(os.environ["BENCH_BYTES"]).read_bytes()
@@ -72,7 +72,7 @@ def bare() -> FastAPI:
     return app
 
 
-def seed(url: str, agents: int) -> str:
+def create_rated_season(url: str, agents: int) -> str:
     """Write a season with this many rated agents, each of its own team; returns the season's id."""
     with db.connect(url) as conn:
         host = users.create_user(conn, "host").id
@@ -184,7 +184,7 @@ def fetch(row: Row) -> http.client.HTTPResponse:
     return response
 
 
-def read_on(row: Row, until: float, counts: list[int]) -> None:
+def read_until(row: Row, until: float, counts: list[int]) -> None:
     """Run one keep-alive client: read until the given time and append the number of reads."""
     connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=10)
     count = 0
@@ -198,10 +198,12 @@ def read_on(row: Row, until: float, counts: list[int]) -> None:
     connection.close()
 
 
-def load(row: Row, seconds: float) -> int:
+def count_reads(row: Row, seconds: float) -> int:
     """The number of reads by all clients in that time."""
     until, counts = time.monotonic() + seconds, list[int]()
-    threads = [threading.Thread(target=read_on, args=(row, until, counts)) for _ in range(THREADS)]
+    threads = [
+        threading.Thread(target=read_until, args=(row, until, counts)) for _ in range(THREADS)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -220,7 +222,7 @@ def main() -> None:
     state.chmod(0o711)
     try:
         with postgres(state) as url:
-            season = seed(url, options.agents)
+            season = create_rated_season(url, options.agents)
             blobs = (state / "blobs").as_uri()
             with serving(
                 "services.app:create_app",
@@ -249,8 +251,12 @@ def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> 
         (state / f"{limit}.json").write_bytes(sizes[limit])
     tag = first.headers["ETag"]
     with (
-        serving("benchmarks.api:bare", 8102, state, BENCH_BYTES=str(state / "100.json")) as few,
-        serving("benchmarks.api:bare", 8103, state, BENCH_BYTES=str(state / "1000.json")) as many,
+        serving(
+            "benchmarks.api:create_bare_app", 8102, state, BENCH_BYTES=str(state / "100.json")
+        ) as few,
+        serving(
+            "benchmarks.api:create_bare_app", 8103, state, BENCH_BYTES=str(state / "1000.json")
+        ) as many,
         multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
     ):
         rows = [
@@ -268,9 +274,9 @@ def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> 
         for _ in range(options.rounds):
             peer = 0.0
             for row in rows:
-                pool.starmap(load, [(row, WARM_SECONDS)] * PROCESSES)
+                pool.starmap(count_reads, [(row, WARM_SECONDS)] * PROCESSES)
                 used = cpu_seconds(pids[row.port])
-                counts = pool.starmap(load, [(row, options.seconds)] * PROCESSES)
+                counts = pool.starmap(count_reads, [(row, options.seconds)] * PROCESSES)
                 used = cpu_seconds(pids[row.port]) - used
                 rate = sum(counts) / options.seconds
                 busy[row.name].append(1e6 * used / sum(counts))

@@ -38,18 +38,18 @@ COLD_TORCH = 2500
 def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
     """Starts and ends on a bound, warm box."""
     bundle = write_agents(folder, source_for(node.profile), 1)[0]
-    once(node, bundle)
-    resource_usage.settle(node)
+    time_one_start(node, bundle)
+    resource_usage.wait_until_idle(node)
     rested, lent, ends = [], [], []
     for _ in range(count):
         time.sleep(SPARE_SECONDS)
-        borrowing, start, end = once(node, bundle)
+        borrowing, start, end = time_one_start(node, bundle)
         lent.append(1e3 * borrowing)
         rested.append(1e3 * (borrowing + start))
         ends.append(1e3 * end)
     hurried = []
     for _ in range(count):
-        borrowing, start, _ = once(node, bundle)
+        borrowing, start, _ = time_one_start(node, bundle)
         hurried.append(1e3 * (borrowing + start))
     median, p99 = START[node.profile]
     name = node.profile
@@ -73,13 +73,13 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
     )
 
 
-def unseen(node: Node, folder: Path, count: int) -> Target:
+def measure_unseen_starts(node: Node, folder: Path, count: int) -> Target:
     """Starts of new submissions on generic warm boxes, with pauses to refill the pool."""
     times = []
     for number in range(count):
         bundle = _archive(folder / f"unseen{number}.tar.gz", source_for(node.profile))
-        resource_usage.settle(node)
-        borrowing, start, _ = once(node, bundle)
+        resource_usage.wait_until_idle(node)
+        borrowing, start, _ = time_one_start(node, bundle)
         times.append(1e3 * (borrowing + start))
     return Target(
         f"unseen submission of {UNSEEN_MIB} MiB on a generic warm box, {node.profile}",
@@ -91,7 +91,9 @@ def unseen(node: Node, folder: Path, count: int) -> Target:
     )
 
 
-def cold(launcher: str, profile: str, state: Path, folder: Path, count: int) -> Target:
+def measure_cold_starts(
+    launcher: str, profile: str, state: Path, folder: Path, count: int
+) -> Target:
     """Starts that must first start a box."""
     what = f"start on a cold box, {profile}"
     aim = COLD_TORCH if profile == "torch" else COLD[launcher]
@@ -101,7 +103,7 @@ def cold(launcher: str, profile: str, state: Path, folder: Path, count: int) -> 
         bundle = write_agents(folder, source_for(profile), 1)[0]
         times = []
         for _ in range(count):
-            borrowing, start, _ = once(node, bundle)
+            borrowing, start, _ = time_one_start(node, bundle)
             times.append(1e3 * (borrowing + start))
             time.sleep(0.5)  # lets the removed box end
     return Target(what, times, "ms", aim, None, "start of container and imports")
@@ -125,7 +127,7 @@ def agent(observation, configuration):
 """
 
 
-def once(node: Node, bundle: Path) -> tuple[float, float, float]:
+def time_one_start(node: Node, bundle: Path) -> tuple[float, float, float]:
     """Seconds to the loan, from the loan to ready, and for the end after one move."""
     began = time.perf_counter()
     with borrow_seats(node.socket, [node.request(bundle)], BORROW_SECONDS) as (loan,):

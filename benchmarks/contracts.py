@@ -38,12 +38,12 @@ from benchmarks.node_harness import (
     TRIVIAL,
     Node,
     Table,
-    comes_up,
     observation,
     running,
     seated,
+    wait_for_node,
 )
-from benchmarks.report_tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from egress.address import parse
 from games import GAMES
 from sandbox.match import bundle_packing, referee
@@ -131,7 +131,7 @@ def main() -> None:
     options = parser.parse_args()
     asked = options.launcher or [*LAUNCHERS, "remote"]
     for launcher in [one for one in asked if one != "remote"]:
-        print(f"\n{launcher}: {machine()}", flush=True)
+        print(f"\n{launcher}: {describe_machine()}", flush=True)
         with (
             tempfile.TemporaryDirectory(prefix="peck-bench-") as made,
             running(launcher, options.profile, "--warm", "1", state=options.state_dir) as node,
@@ -145,15 +145,15 @@ def main() -> None:
                 for target in _rows(node, sample, path, options.moves, options.matches):
                     lines.append(target.cells())
             print(aligned(lines))
-            print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
+            print(f"medians / 99th percentiles; at the end: {describe_machine()}", flush=True)
     if "remote" not in asked:
         return
-    print(f"\nremote: {machine()}", flush=True)
+    print(f"\nremote: {describe_machine()}", flush=True)
     with _remote_daemon() as (node, path):
-        sample = ContractSample("http, remote", "http", "", _seen("battlesnake", 4))
+        sample = ContractSample("http, remote", "http", "", _first_observation("battlesnake", 4))
         rows = _rows(node, sample, path, options.moves, options.matches)
         print(aligned([HEAD, *(target.cells() for target in rows)]))
-    print(f"medians / 99th percentiles; at the end: {machine()}", flush=True)
+    print(f"medians / 99th percentiles; at the end: {describe_machine()}", flush=True)
 
 
 @contextlib.contextmanager
@@ -181,7 +181,7 @@ def _remote_daemon() -> Iterator[tuple[Node, Path]]:
         )
         stack.callback(daemon.wait, 30)
         stack.callback(daemon.terminate)
-        if not comes_up(socket, daemon):
+        if not wait_for_node(socket, daemon):
             raise SystemExit("the remote daemon did not come up")
         path = folder / "remote.json"
         path.write_bytes(write_manifest(parse(f"http://127.0.0.1:{port}"), "1"))
@@ -189,7 +189,11 @@ def _remote_daemon() -> Iterator[tuple[Node, Path]]:
 
 
 def _contract_samples() -> tuple[ContractSample, ...]:
-    geese, cells, snakes = observation(), _seen("golad", 2), _seen("battlesnake", 4)
+    geese, cells, snakes = (
+        observation(),
+        _first_observation("golad", 2),
+        _first_observation("battlesnake", 4),
+    )
     return (
         ContractSample("callable", "callable", TRIVIAL, geese),
         ContractSample("lines", "lines", _LINES, geese),
@@ -199,7 +203,7 @@ def _contract_samples() -> tuple[ContractSample, ...]:
     )
 
 
-def _seen(game: str, seats: int) -> Mapping[str, Any]:
+def _first_observation(game: str, seats: int) -> Mapping[str, Any]:
     rules = GAMES[game]
     state, _ = rules.reset(rules.configure({}), seats, referee.game_random(SEED))
     return rules.observe(state, 0)

@@ -20,7 +20,7 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from benchmarks.report_tables import aligned, machine
+from benchmarks.report_tables import aligned, describe_machine
 from games import GAMES
 from games.protocol import Game
 
@@ -86,7 +86,7 @@ ENGINES = (
 )
 
 
-def timed(engine: Engine, games: int) -> tuple[str, ...]:
+def measure_engine(engine: Engine, games: int) -> tuple[str, ...]:
     """The columns: label, steps in a game, steps/s in replays, steps/s in whole games."""
     game: Game[Any] = GAMES[engine.game]
     configuration = game.configure(engine.overrides)
@@ -124,14 +124,14 @@ def timed(engine: Engine, games: int) -> tuple[str, ...]:
 
 def report(games: int) -> str:
     head = ("engine", "steps a game", "rules steps/s", "games steps/s")
-    return aligned([head, *(timed(engine, games) for engine in ENGINES)])
+    return aligned([head, *(measure_engine(engine, games) for engine in ENGINES)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="steps a second of the engines")
     parser.add_argument("--games", type=int, default=60)
     options = parser.parse_args()
-    print(f"One core, processor time; {machine()}\n")
+    print(f"One core, processor time; {describe_machine()}\n")
     print(report(options.games))
 
 

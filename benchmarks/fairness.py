@@ -43,7 +43,7 @@ from benchmarks.node_harness import (
     running,
     write_agents,
 )
-from benchmarks.report_tables import aligned, machine, quantile
+from benchmarks.report_tables import aligned, describe_machine, quantile
 from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import HostFault
@@ -120,7 +120,7 @@ def main() -> None:
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
         with tempfile.TemporaryDirectory(prefix="peck-bench-") as made:
-            print(f"\n{launcher}: {machine()}", flush=True)
+            print(f"\n{launcher}: {describe_machine()}", flush=True)
             folder = Path(made)
             with running(launcher, "numpy", "--warm", "4", state=options.state_dir) as node:
                 if isinstance(node, str):
@@ -138,7 +138,7 @@ def _charges(node: Node, bundles: Sequence[Path], count: int) -> str:
     quiet: dict[str, float] = {}
     for number in BUSY_PROCESSES:
         with busy_processes(number):
-            moves = played(node, bundles, UNHURRIED, count)
+            moves = play_moves(node, bundles, UNHURRIED, count)
         title = "quiet" if not number else f"{number} busy processes"
         for name in ("wall", "cpu", "pressure", "charged"):
             values = moves.column(f"{name}_seconds")
@@ -153,7 +153,7 @@ def _charges(node: Node, bundles: Sequence[Path], count: int) -> str:
 def _false_time_outs(node: Node, bundles: Sequence[Path], count: int) -> str:
     began = time.monotonic()
     with busy_processes(max(BUSY_PROCESSES)):
-        moves = played(node, bundles, STRICT, count)
+        moves = play_moves(node, bundles, STRICT, count)
     charged, wall = moves.column("charged_seconds"), moves.column("wall_seconds")
     over = sum(1 for one in wall if one > 1e3 * LIMIT_SECONDS)
     head = (
@@ -188,7 +188,7 @@ def _most_expensive_moves(moves: Moves) -> str:
     return aligned([head, *lines])
 
 
-def played(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Moves:
+def play_moves(node: Node, bundles: Sequence[Path], clock: Clock, count: int) -> Moves:
     """At least ``count`` moves of these agents, in matches one after another."""
     moves = Moves([])
     while len(moves.records) < count:
@@ -238,7 +238,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> str:
     """Charges of the first move, with its import, for cold and for warm files."""
-    before_kib = _reported_kib()
+    before_kib = _returned_memory_kib()
     bundles = [_large_bundle(folder / f"heavy{number}.tar.gz") for number in range(options.loads)]
     cold, warm, other = list[float](), list[float](), list[float]()
     for bundle in bundles:
@@ -252,7 +252,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
             cold.append(_first_move(node, bundle))
             again = [_first_move(node, bundle) for _ in range(3)]
             warm.append(statistics.median(again))
-            resource_usage.settle(node)
+            resource_usage.wait_until_idle(node)
             other.append(_first_move(node, _large_bundle(folder / "other.tar.gz")))
     head = (f"first move, {WEIGHTS_MIB} MiB read", "charged ms", "least", "most", "of warm", "met?")
     lines: list[tuple[str, ...]] = [head]
@@ -271,7 +271,7 @@ def _first_moves(launcher: str, folder: Path, options: argparse.Namespace) -> st
     return f"\n{aligned(lines)}{_memory_returned(before_kib)}"
 
 
-def _reported_kib() -> int:
+def _returned_memory_kib() -> int:
     try:
         return int(_REPORTED.read_text())
     except OSError:
@@ -280,7 +280,7 @@ def _reported_kib() -> int:
 
 def _memory_returned(before_kib: int) -> str:
     """A note on memory that went back to the hypervisor; touching it again costs time."""
-    given_mib = (_reported_kib() - before_kib) >> 10
+    given_mib = (_returned_memory_kib() - before_kib) >> 10
     return (
         f"\nfree memory returned to the hypervisor meanwhile: {given_mib} MiB" if given_mib else ""
     )

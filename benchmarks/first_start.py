@@ -30,7 +30,7 @@ MATCHES = 3
 MOST_SECONDS = 900.0
 
 
-def copied(folder: Path) -> None:
+def copy_checkout(folder: Path) -> None:
     """Copy the files of this checkout's HEAD to another folder."""
     packed = subprocess.run(
         ["git", "archive", "HEAD"], cwd=CHECKOUT, check=True, stdout=subprocess.PIPE
@@ -38,7 +38,7 @@ def copied(folder: Path) -> None:
     subprocess.run(["tar", "x", "-C", str(folder)], input=packed.stdout, check=True)
 
 
-def played(address: str, token: str) -> dict[str, int]:
+def count_rated_matches(address: str, token: str) -> dict[str, int]:
     """The number of rated matches of each demo agent on a board."""
     site = Client(address, token)
     return {
@@ -58,15 +58,15 @@ class Clock:
         """Seconds since the start."""
         return time.monotonic() - self._began
 
-    def say(self, line: str) -> None:
+    def print_timed(self, line: str) -> None:
         """Print a line with its time and the load."""
         print(f"{self.seconds():7.1f} s  load {os.getloadavg()[0]:4.1f}  {line}", flush=True)
 
-    def repeat(self, process: subprocess.Popen[str]) -> None:
+    def echo_output(self, process: subprocess.Popen[str]) -> None:
         """Print every line that the process writes."""
         assert process.stderr is not None
         for line in process.stderr:
-            self.say(line.rstrip())
+            self.print_timed(line.rstrip())
 
 
 def main() -> None:
@@ -75,7 +75,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="peck-first-", dir="/var/tmp"))
     folder.chmod(0o755)
-    copied(folder)
+    copy_checkout(folder)
     if options.keep_environment:
         (folder / ".venv").symlink_to(Path(sys.prefix))
         command = [sys.executable, "-P", "-m", "services.cli"]
@@ -92,7 +92,7 @@ def main() -> None:
         text=True,
     )
     try:
-        threading.Thread(target=clock.repeat, args=(process,), daemon=True).start()
+        threading.Thread(target=clock.echo_output, args=(process,), daemon=True).start()
         watch(process, clock)
     finally:
         process.send_signal(signal.SIGINT)
@@ -109,24 +109,24 @@ def watch(process: subprocess.Popen[str], clock: Clock) -> None:
         token = line.strip() if line.strip().startswith("peck_") else token
         if "Ctrl-C" in line:
             break
-    clock.say(f"the address is printed: {address}")
+    clock.print_timed(f"the address is printed: {address}")
     wanted = sum(len(league.entrants) for league in LEAGUES)
     told = 0
     while clock.seconds() < MOST_SECONDS:
-        counts = played(address, token)
+        counts = count_rated_matches(address, token)
         done = sum(count >= MATCHES for count in counts.values())
         if done > told:
             told = done
             least = min(counts, key=lambda name: counts[name])
-            clock.say(
+            clock.print_timed(
                 f"{len(counts)} of {wanted} on a board, {done} with {MATCHES} matches;"
                 f" least: {least}"
             )
         if done == wanted:
-            clock.say(f"every demo agent had {MATCHES} matches")
+            clock.print_timed(f"every demo agent had {MATCHES} matches")
             return
         time.sleep(0.5)
-    clock.say("gave up waiting")
+    clock.print_timed("gave up waiting")
 
 
 if __name__ == "__main__":

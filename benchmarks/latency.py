@@ -23,7 +23,7 @@ SCOPES = ["read", "agents:write", "leagues:write"]
 RESIDENTS = 3
 
 
-def until(ready: Callable[[], bool]) -> None:
+def wait_until(ready: Callable[[], bool]) -> None:
     """Wait, at most two minutes."""
     deadline = time.monotonic() + 120
     while not ready():
@@ -38,11 +38,11 @@ def submit(ladder: Client, name: str) -> Json:
     return entry
 
 
-def rest(ladder: Client, *, resting: bool) -> None:
+def set_league_paused(ladder: Client, *, resting: bool) -> None:
     """Pause or resume the league; a pause waits until all matches have ended."""
     ladder.patch("/v1/leagues/idle", {"state": "paused" if resting else "open"})
     if resting:
-        until(lambda: not any(running_now(ladder)))
+        wait_until(lambda: not any(running_now(ladder)))
 
 
 def running_now(ladder: Client) -> list[Json]:
@@ -67,18 +67,18 @@ def main() -> None:
         host.create_season("idle", seats=4)
         for number in range(RESIDENTS):
             entry = submit(people[number], f"resident {number}")
-            until(lambda: host.entry(entry["id"])["state"] == "active")  # noqa: B023
+            wait_until(lambda: host.entry(entry["id"])["state"] == "active")  # noqa: B023
         validated, rated = [], []
         for number in range(options.uploads):
             ladder = people[RESIDENTS + number]
-            rest(host, resting=True)
+            set_league_paused(host, resting=True)
             time.sleep(3)
-            rest(host, resting=False)
+            set_league_paused(host, resting=False)
             began = time.perf_counter()
             entry = submit(ladder, f"newcomer {number}")
-            until(lambda: ladder.entry(entry["id"])["state"] == "active")  # noqa: B023
+            wait_until(lambda: ladder.entry(entry["id"])["state"] == "active")  # noqa: B023
             validated.append(time.perf_counter() - began)
-            until(lambda: ladder.entry(entry["id"])["games"] > 0)  # noqa: B023
+            wait_until(lambda: ladder.entry(entry["id"])["games"] > 0)  # noqa: B023
             rated.append(time.perf_counter() - began)
     print(f"{'seconds from upload to':28}{'median':>8}{'worst':>8}{'aim':>6}")
     for name, times, aim in (("validated", validated, 3), ("first rated match", rated, 10)):

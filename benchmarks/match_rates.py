@@ -57,7 +57,7 @@ def measure(node: Node, bundles: Sequence[Path], seconds: float, group: Path | N
     """Play matches one after another."""
     for _ in range(WARM_UP):
         play(node, bundles)
-    resource_usage.settle(node)  # waits for the replacement of used boxes
+    resource_usage.wait_until_idle(node)  # waits for the replacement of used boxes
     before = None if group is None else resource_usage.spent(group, node)
     walls, steps = list[float](), list[float]()
     began = time.perf_counter()
@@ -72,7 +72,7 @@ def measure(node: Node, bundles: Sequence[Path], seconds: float, group: Path | N
     return Rate(len(walls), elapsed, walls, steps, used)
 
 
-def side_by_side(node: Node, folder: Path, seconds: float, workers: int) -> tuple[int, float]:
+def play_in_parallel(node: Node, folder: Path, seconds: float, workers: int) -> tuple[int, float]:
     """Play in several processes at once, each with its own four agents; matches and seconds."""
     lineups = []
     for worker in range(workers):
@@ -80,14 +80,14 @@ def side_by_side(node: Node, folder: Path, seconds: float, workers: int) -> tupl
         lineup.mkdir(exist_ok=True)
         lineups.append(write_agents(lineup, source_for(node.profile) + f"# {worker} "))
     with multiprocessing.get_context("fork").Pool(workers) as pool:
-        pool.starmap(_some, [(node, lineup, 0.3) for lineup in lineups])
-        resource_usage.settle(node)
+        pool.starmap(_play_for_seconds, [(node, lineup, 0.3) for lineup in lineups])
+        resource_usage.wait_until_idle(node)
         began = time.perf_counter()
-        counts = pool.starmap(_some, [(node, lineup, seconds) for lineup in lineups])
+        counts = pool.starmap(_play_for_seconds, [(node, lineup, seconds) for lineup in lineups])
         return sum(counts), time.perf_counter() - began
 
 
-def _some(node: Node, bundles: Sequence[Path], seconds: float) -> int:
+def _play_for_seconds(node: Node, bundles: Sequence[Path], seconds: float) -> int:
     began, count = time.perf_counter(), 0
     while time.perf_counter() - began < seconds and count < MOST_MATCHES // 2:
         play(node, bundles)
@@ -125,15 +125,15 @@ def rows(
         yield Target("  a joint step in it, rules included", [1e6 * s for s in one.steps], "us")
         rate = one.matches / one.elapsed
         yield Target("  matches/s in wall time, 1 at a time", [rate], "/s", better="more")
-        count, elapsed = side_by_side(node, folder, seconds, 2)
+        count, elapsed = play_in_parallel(node, folder, seconds, 2)
         yield Target(
             "  matches/s in wall time, 2 at a time", [count / elapsed], "/s", better="more"
         )
     if profile != "torch":
-        yield from _fresh(launcher, profile, state, bundles, (seconds, one, group))
+        yield from _measure_fresh_boxes(launcher, profile, state, bundles, (seconds, one, group))
 
 
-def _fresh(
+def _measure_fresh_boxes(
     launcher: str,
     profile: str,
     state: Path,

@@ -31,7 +31,7 @@ WARM_UP = 200
 
 
 @contextlib.contextmanager
-def awake() -> Iterator[None]:
+def keep_cores_awake() -> Iterator[None]:
     """Keeps every core busy with idle-priority work, so that no core sleeps.
 
     On a virtual machine the wake-up of a core costs tens of microseconds.
@@ -52,7 +52,7 @@ def awake() -> Iterator[None]:
             os.waitpid(pid, 0)
 
 
-def in_process(count: int) -> list[float]:
+def time_moves_in_process(count: int) -> list[float]:
     """The peer: writes and reads the same packets and calls the same agent in one process."""
     seen = observation()
     times = []
@@ -71,13 +71,13 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
     (bundle, *_), seen = write_agents(folder, _SOURCE), observation()
     clock = Clock(load="own")
     with seated(node, [bundle], clock) as table:
-        resource_usage.settle(node)
+        resource_usage.wait_until_idle(node)
         for _ in range(WARM_UP):
             table.step(seen)
         # Alternates with the peer, so that both have the same neighbours.
         alone, boxed = [], []
         for _ in range(10):
-            alone += in_process(count // 10)
+            alone += time_moves_in_process(count // 10)
             boxed += [sum(table.step(seen)) for _ in range(count // 10)]
         base = statistics.median(alone)
         ratio = statistics.median(boxed) / base
@@ -90,7 +90,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
             300,
             f"30 us: 2 switches, 4 JSON passes; x{ratio:.1f} of the time in process",
         )
-        with awake():
+        with keep_cores_awake():
             for _ in range(WARM_UP):
                 table.step(seen)
             times = [1e6 * (sum(table.step(seen)) - base) for _ in range(count)]
@@ -102,7 +102,7 @@ def rows(node: Node, folder: Path, count: int) -> Iterator[Target]:
                 times.append(1e6 * (sum(table.step(seen)) - base))
             yield Target(f"the same after {gap_ms} ms of rest", times, "us")
     with seated(node, write_agents(folder, _SOURCE), clock) as table:
-        resource_usage.settle(node)
+        resource_usage.wait_until_idle(node)
         for _ in range(WARM_UP):
             table.step(seen)
         steps = [sum(table.step(seen)) for _ in range(count)]

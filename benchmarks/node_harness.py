@@ -83,7 +83,7 @@ def running(
         with log.open("wb") as sink:
             process = subprocess.Popen(command, stdout=sink, stderr=sink, cwd=CHECKOUT)
         try:
-            if comes_up(socket, process):
+            if wait_for_node(socket, process):
                 name = node_hello(socket).node
                 yield Node(socket, _listener(socket), name, launcher, profile, memory_mb)
             else:
@@ -96,7 +96,7 @@ def running(
             process.wait(60)
 
 
-def comes_up(socket: Path, process: subprocess.Popen[bytes]) -> bool:
+def wait_for_node(socket: Path, process: subprocess.Popen[bytes]) -> bool:
     """Whether the daemon answers on the socket; False after its end."""
     give_up_at = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < give_up_at:
@@ -184,10 +184,10 @@ class Table:
 
     def start(self) -> None:
         """Load every agent; each then waits for its first move."""
-        questions = [seat.starting(CONFIGURATION, SEED) for seat in self.seats]
+        questions = [seat.build_start_question(CONFIGURATION, SEED) for seat in self.seats]
         ask_all(questions, self.own, time.monotonic() + 60)
         for seat, question in zip(self.seats, questions, strict=True):
-            seat.started(question)
+            seat.accept_start_answer(question)
             if seat.fault is not None:
                 raise SystemExit(f"an agent did not load: {seat.fault.reason}")
 
@@ -201,13 +201,13 @@ class Table:
         """
         self._steps += 1
         at = time.perf_counter()
-        questions = [seat.asking(self._steps, observation) for seat in self.seats]
+        questions = [seat.build_move_question(self._steps, observation) for seat in self.seats]
         asked = [question for question in questions if not isinstance(question, Verdict)]
         asked_at = time.perf_counter()
         ask_all(asked, self.own, time.monotonic() + 60)
         answered_at = time.perf_counter()
         for seat, question in zip(self.seats, asked, strict=True):
-            seat.moved(self._steps, question, parse or _parse)
+            seat.judge_answer(self._steps, question, parse or _parse)
             if seat.fault is not None:
                 raise SystemExit(f"an agent failed: {seat.fault.reason}")
         return asked_at - at, answered_at - asked_at, time.perf_counter() - answered_at

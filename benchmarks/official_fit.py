@@ -21,7 +21,7 @@ import numpy as np
 import trueskill
 from numpy.typing import NDArray
 
-from benchmarks.report_tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder.ratings.official.fit import Fit, Prior, fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.ranks import draw_ranks, rank_outlook, remaining_uncertainty
@@ -39,7 +39,7 @@ WARM_SECONDS = {100_000: 0.25, 1_000_000: 3.0}
 Result = TypeVar("Result")
 
 
-def league(seed: int, n: int, games: int) -> GameTable:
+def simulate_season(seed: int, n: int, games: int) -> GameTable:
     """A simulated season."""
     rng = np.random.default_rng(seed)
     skills = np.sort(rng.normal(0.0, 1.0, n))
@@ -61,7 +61,7 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
     return time.perf_counter() - began, result
 
 
-def peer(games: GameTable, n: int) -> float:
+def time_trueskill_package(games: GameTable, n: int) -> float:
     """Seconds a game of the trueskill package, rating games in order."""
     environment = trueskill.TrueSkill(0.0, 1.0, 1.0, 0.0, 0.05)
     ratings = [environment.create_rating() for _ in range(n)]
@@ -77,10 +77,10 @@ def peer(games: GameTable, n: int) -> float:
 
 def rows(n: int, count: int, rounds: int) -> Iterator[Target]:
     """The figures of one league."""
-    games = league(1, n, count)
+    games = simulate_season(1, n, count)
     prior = Prior.unknown(n)
     size = f"{n:,} x {count:,}"
-    package = peer(games, n)
+    package = time_trueskill_package(games, n)
     early = fit(games.take(slice(0, int(len(games) * (1 - GROWTH)))), prior).messages
     colds, warms = list[float](), list[float]()
     cold = warm = None
@@ -109,22 +109,29 @@ def rows(n: int, count: int, rounds: int) -> Iterator[Target]:
         floor="refit at every 5 % of growth",
         better="more",
     )
-    yield Target("  warm against cold, largest difference", [_apart(warm, cold)], "points", 0.5)
+    yield Target(
+        "  warm against cold, largest difference",
+        [_largest_score_difference(warm, cold)],
+        "points",
+        0.5,
+    )
     order = np.random.default_rng(2).permutation(len(games))
     other = fit(games.take(order), prior)
-    yield Target("  the log in another order", [_apart(other, cold)], "points", 0.5)
-    yield from _draws(size, cold, rounds)
+    yield Target(
+        "  the log in another order", [_largest_score_difference(other, cold)], "points", 0.5
+    )
+    yield from _measure_rank_draws(size, cold, rounds)
 
 
 def _sweeps(result: Fit) -> str:
     return f"{result.sweeps} rounds of messages"
 
 
-def _apart(one: Fit, two: Fit) -> float:
+def _largest_score_difference(one: Fit, two: Fit) -> float:
     return POINTS * float(np.abs(one.mu - two.mu).max())
 
 
-def _draws(size: str, result: Fit, rounds: int) -> Iterator[Target]:
+def _measure_rank_draws(size: str, result: Fit, rounds: int) -> Iterator[Target]:
     cuts = (12, 50, 100)
 
     def posterior() -> NDArray[np.float64]:
@@ -141,7 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The official fit at full size")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    print(f"{machine()}, numpy {np.__version__}, one thread; {SEATS} seats\n", flush=True)
+    print(f"{describe_machine()}, numpy {np.__version__}, one thread; {SEATS} seats\n", flush=True)
     lines: list[tuple[str, ...]] = [HEAD]
     for n, count in ((1_000, 100_000), (10_000, 1_000_000)):
         lines += [target.cells() for target in rows(n, count, options.rounds)]

@@ -14,7 +14,7 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.report_tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.matches.pairing import Candidate, EncounterCounts, propose_lineups
 from ladder.matches.pairing.candidates import may_share_lineup
@@ -53,7 +53,7 @@ def league(agents: int) -> list[Candidate]:
     ]
 
 
-def crowd() -> list[Candidate]:
+def one_team_league() -> list[Candidate]:
     """A league of one large team without opponents: the few others share one bundle."""
     field = league(CROWD + SEATS)
     team, bundle = field[0].team_id, field[-1].digest
@@ -122,16 +122,16 @@ def rows(agents: int, matches: int, seconds: float) -> Iterator[Target]:
     among = f"{agents:,} agents, {matches:,} past matches"
     random = timed(peer, seconds / 4)
     batch = timed(ours, seconds)
-    yield Target(f"at random: a lineup, {agents:,} agents", _each(random), "us")
-    yield Target(f"a lineup in {BATCH}, {among}", _each(batch), "us", 200)
+    yield Target(f"at random: a lineup, {agents:,} agents", _lineup_microseconds(random), "us")
+    yield Target(f"a lineup in {BATCH}, {among}", _lineup_microseconds(batch), "us", 200)
     yield Target(f"a decision of {BATCH}, {among}", [1e3 * t for t in batch], "ms", 10)
     single = timed(lambda number: ours(number, 1), seconds / 2)
     yield Target(f"a decision of one, {among}", [1e3 * t for t in single], "ms", 10)
 
 
-def unseatable(seconds: float) -> Iterator[Target]:
+def measure_impossible_lineups(seconds: float) -> Iterator[Target]:
     """The time to find that no lineup is possible."""
-    field = crowd()
+    field = one_team_league()
 
     def ours(number: int) -> None:
         rng = Random(number)
@@ -142,7 +142,7 @@ def unseatable(seconds: float) -> Iterator[Target]:
     yield Target(what, [1e3 * t for t in times], "ms", 10)
 
 
-def _each(times: Sequence[float]) -> list[float]:
+def _lineup_microseconds(times: Sequence[float]) -> list[float]:
     return [1e6 * t / BATCH for t in times]
 
 
@@ -151,12 +151,12 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=4.0, help="of measurement in each field")
     options.add_argument("--matches", type=int, default=10_000_000, help="of the largest league")
     chosen = options.parse_args()
-    print(f"Pairing, {SEATS} seats: {machine()}\n", flush=True)
+    print(f"Pairing, {SEATS} seats: {describe_machine()}\n", flush=True)
     lines: list[Sequence[str]] = [HEAD]
     for agents in AGENTS:
         matches = chosen.matches * agents // max(AGENTS)
         lines += [row.cells() for row in rows(agents, matches, chosen.seconds)]
-    lines += [row.cells() for row in unseatable(chosen.seconds)]
+    lines += [row.cells() for row in measure_impossible_lineups(chosen.seconds)]
     print(aligned(lines))
 
 

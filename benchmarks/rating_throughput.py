@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import trueskill
 
-from benchmarks.api import postgres, seed
-from benchmarks.official_fit import league
-from benchmarks.report_tables import HEAD, Target, aligned, machine
+from benchmarks.api import create_rated_season, postgres
+from benchmarks.official_fit import simulate_season
+from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder import ids
 from ladder.database import db
 from ladder.database.db import Connection
@@ -36,10 +36,10 @@ LIVE = 10_000
 PEER_GAMES = 1000
 
 
-def log_of(conn: Connection, season_id: SeasonId, matches: int) -> list[RatedResult]:
+def write_match_log(conn: Connection, season_id: SeasonId, matches: int) -> list[RatedResult]:
     """Write this many accepted matches of the season's entries; returns their results."""
     entries = [row[0] for row in conn.execute("select id from entries order by id")]
-    games = league(1, len(entries), matches)
+    games = simulate_season(1, len(entries), matches)
     names = [MatchId(ids.new_id("mat")) for _ in range(len(games))]
     submissions = dict(conn.execute("select id, submission_id from entries").fetchall())
     results = [
@@ -78,7 +78,7 @@ def log_of(conn: Connection, season_id: SeasonId, matches: int) -> list[RatedRes
     return results
 
 
-def bare(results: Sequence[RatedResult]) -> float:
+def measure_trueskill_package(results: Sequence[RatedResult]) -> float:
     """Matches a second of the package alone."""
     environment = trueskill.TrueSkill(600.0, 200.0, 150.0, 0.0, 0.05)
     known: dict[EntryId, trueskill.Rating] = {}
@@ -90,7 +90,7 @@ def bare(results: Sequence[RatedResult]) -> float:
     return min(PEER_GAMES, len(results)) / (time.perf_counter() - began)
 
 
-def live(conn: Connection, season_id: SeasonId) -> float:
+def measure_live_rating(conn: Connection, season_id: SeasonId) -> float:
     """Matches a second of the fold into ratings."""
     folded, began = 0, time.perf_counter()
     while folded < LIVE and (count := live_ratings.rate_season(conn, season_id, FOLD)):
@@ -99,7 +99,9 @@ def live(conn: Connection, season_id: SeasonId) -> float:
     return folded / (time.perf_counter() - began)
 
 
-def fits(conn: Connection, season_id: SeasonId, matches: int) -> tuple[float, list[float]]:
+def measure_growing_fits(
+    conn: Connection, season_id: SeasonId, matches: int
+) -> tuple[float, list[float]]:
     """Matches a second of repeated fits of a growing log, and the seconds of each version."""
     fitter, seconds = fitting.OfficialFitter(), list[float]()
     number = START * matches
@@ -140,15 +142,15 @@ def main() -> None:
 
 def _measure(state: Path, options: argparse.Namespace) -> None:
     with postgres(state) as url:
-        season_id = SeasonId(seed(url, options.agents))
+        season_id = SeasonId(create_rated_season(url, options.agents))
         with db.connect(url) as conn:
-            results = log_of(conn, season_id, options.matches)
-            peer = bare(results)
-            folded = live(conn, season_id)
-            grown, seconds = fits(conn, season_id, len(results))
+            results = write_match_log(conn, season_id, options.matches)
+            peer = measure_trueskill_package(results)
+            folded = measure_live_rating(conn, season_id)
+            grown, seconds = measure_growing_fits(conn, season_id, len(results))
             same = is_replayed(conn, season_id, results)
     few = f"{len(results):,} matches of 4 seats, {options.agents:,} agents"
-    print(f"\none rater, {few}: {machine()}, numpy {np.__version__}")
+    print(f"\none rater, {few}: {describe_machine()}, numpy {np.__version__}")
     figures = [
         Target("the trueskill package alone", [peer], "/s"),
         Target("live: folded, written, committed", [folded], "/s", 0.6 * peer, better="more"),

@@ -74,7 +74,7 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """The machine and its other load, for a table's heading."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{os.cpu_count()} cores, Linux {platform.release()}, load average {load}"

@@ -24,7 +24,7 @@ _UNIFIED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 
 
 @contextlib.contextmanager
-def own_group() -> Iterator[Path | None]:
+def enter_own_cgroup() -> Iterator[Path | None]:
     """Puts this process and all its children inside the block into their own group.
 
     Yields None if that is not permitted.
@@ -100,18 +100,18 @@ def spent(group: Path, node: Node) -> Spent:
     containers = containers_of(node)
     total = group_seconds(group)
     for container in containers:
-        folder = cgroups.container_folder(container)
+        folder = cgroups.find_container_group(container)
         if folder is not None:
             total += group_seconds(folder)
     kinds = _kinds(processes_of(node, containers))
-    shims = sum(_ran(pid) for pid in kinds["shim"])
+    shims = sum(_thread_seconds(pid) for pid in kinds["shim"])
     own = os.times()
     return Spent(
         total=total + shims,
         referee=own.user + own.system + own.children_user + own.children_system,
         node=_process_seconds(node.pid),
-        supervisors=sum(_ran(pid) for pid in kinds["supervisor"]),
-        zygotes=sum(_ran(pid) for pid in kinds["zygote"]),
+        supervisors=sum(_thread_seconds(pid) for pid in kinds["supervisor"]),
+        zygotes=sum(_thread_seconds(pid) for pid in kinds["zygote"]),
         shims=shims,
     )
 
@@ -132,7 +132,7 @@ def containers_of(node: Node) -> list[str]:
 
 def processes_of(node: Node, containers: list[str]) -> list[int]:
     """Every process of this node's boxes on this host, and their shims."""
-    parents, lines = _parents()
+    parents, lines = _process_table()
     if node.launcher == "docker":
         roots = {pid for pid, line in lines.items() if _is_shim(line, containers)}
     else:
@@ -144,13 +144,13 @@ def processes_of(node: Node, containers: list[str]) -> list[int]:
     return sorted(found)
 
 
-def settle(node: Node) -> None:
+def wait_until_idle(node: Node) -> None:
     """Wait until no box of the node starts or forks its next child."""
     give_up_at = time.monotonic() + SETTLE_SECONDS
     containers, used = containers_of(node), -1.0
     while time.monotonic() < give_up_at:
         pids = processes_of(node, containers)
-        now = sum(map(_ran, pids))
+        now = sum(map(_thread_seconds, pids))
         again = containers_of(node)
         if used >= 0 and abs(now - used) < RESTING_SECONDS and again == containers:
             return
@@ -170,7 +170,7 @@ def anonymous_by_kind(node: Node) -> Mapping[str, float]:
 
 
 def _kinds(pids: list[int]) -> dict[str, list[int]]:
-    parents, lines = _parents()
+    parents, lines = _process_table()
     kinds: dict[str, list[int]] = {
         kind: [] for kind in ("supervisor", "zygote", "child", "shim", "init")
     }
@@ -192,7 +192,7 @@ def _is_shim(line: str, containers: list[str]) -> bool:
     return "containerd-shim" in line and any(one in line for one in containers)
 
 
-def _parents() -> tuple[dict[int, int], dict[int, str]]:
+def _process_table() -> tuple[dict[int, int], dict[int, str]]:
     parents, lines = {}, {}
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):
@@ -210,7 +210,7 @@ def group_seconds(folder: Path) -> float:
     return 0.0
 
 
-def _ran(pid: int) -> float:
+def _thread_seconds(pid: int) -> float:
     """Processor seconds of the current threads of a process."""
     total = 0
     with contextlib.suppress(OSError):

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.node_harness import TRIVIAL, Node, running
-from benchmarks.report_tables import machine, quantile
+from benchmarks.report_tables import describe_machine, quantile
 from sandbox.launchers import container_runtimes, docker
 from sandbox.match import loans
 
@@ -141,7 +141,7 @@ def main() -> None:
                     print(f"{runtime}, {profile}: {row}", file=sys.stderr)
                 else:
                     rows.append(row)
-    print(machine())
+    print(describe_machine())
     print(table(rows))
 
 

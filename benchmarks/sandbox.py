@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks import box_starts, match_rates, move_overhead, resource_usage, time_profile
 from benchmarks.node_harness import LAUNCHERS, STATE, running, write_agents
-from benchmarks.report_tables import HEAD, Target, aligned, machine
+from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 
 IDLE_MIB = {"python": 15, "numpy": 26, "torch": 165}
 
@@ -37,11 +37,11 @@ def main() -> None:
     options = parser.parse_args()
     for launcher in options.launcher or LAUNCHERS:
         with (
-            resource_usage.own_group() as group,
+            resource_usage.enter_own_cgroup() as group,
             tempfile.TemporaryDirectory(prefix="peck-bench-") as made,
         ):
             lines: list[tuple[str, ...]] = [HEAD]
-            print(f"\n{launcher}: {machine()}", flush=True)
+            print(f"\n{launcher}: {describe_machine()}", flush=True)
             with running(launcher, "python", state=options.state_dir) as node:
                 if isinstance(node, str):
                     print(node)
@@ -49,7 +49,7 @@ def main() -> None:
             for target in _rows(launcher, Path(made), options, group):
                 lines.append(target.cells())
             print(aligned(lines))
-            print(f"medians / 99th percentiles; at the end: {machine()}")
+            print(f"medians / 99th percentiles; at the end: {describe_machine()}")
             if options.profile:
                 print(time_profile.report(launcher, Path(made), options.state_dir, group))
 
@@ -67,22 +67,24 @@ def _rows(
                 yield Target(f"start on a warm bound box, {profile}", node, "ms", 4, 20)
             else:
                 yield from box_starts.rows(node, folder, options.starts)
-                yield box_starts.unseen(node, folder, max(3, options.starts // 10))
-        yield box_starts.cold(launcher, profile, state, folder, max(2, options.starts // 20))
+                yield box_starts.measure_unseen_starts(node, folder, max(3, options.starts // 10))
+        yield box_starts.measure_cold_starts(
+            launcher, profile, state, folder, max(2, options.starts // 20)
+        )
         yield from match_rates.rows(launcher, profile, state, folder, options.seconds, group)
     for profile in IDLE_MIB:
-        yield _idle(launcher, profile, state, folder)
+        yield _measure_idle_memory(launcher, profile, state, folder)
 
 
-def _idle(launcher: str, profile: str, state: Path, folder: Path) -> Target:
+def _measure_idle_memory(launcher: str, profile: str, state: Path, folder: Path) -> Target:
     """Memory of a bound box between two matches: supervisor, zygote, child, init, shim."""
     what, aim = f"idle box, {profile}: anonymous memory", IDLE_MIB[profile]
     with running(launcher, profile, "--warm", "0", state=state) as node:
         if isinstance(node, str):
             return Target(what, node, "MiB", aim)
         bundle = write_agents(folder, box_starts.source_for(profile), 1)[0]
-        box_starts.once(node, bundle)
-        resource_usage.settle(node)
+        box_starts.time_one_start(node, bundle)
+        resource_usage.wait_until_idle(node)
         parts = resource_usage.anonymous_by_kind(node)
         shown = ", ".join(f"{kind} {mib:.1f}" for kind, mib in parts.items())
         return Target(what, [resource_usage.anonymous_mib(node)], "MiB", aim, floor=shown)

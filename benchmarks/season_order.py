@@ -122,7 +122,7 @@ def clear_pairs(known: Fit) -> list[tuple[int, int]]:
     ]
 
 
-def season(
+def matches_until_ordered(
     count: int, seats: int, matches: int, play: Play, pairs: Sequence[tuple[int, int]], seed: int
 ) -> int | None:
     """The match after which the board always has all pairs in their order; None: never."""
@@ -190,7 +190,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
     lineups = round_robin(count, seats, options.rounds)
     ranks, faults = arena.play(lineups, rng)
     known = fit(GameTable(lineups, ranks, faults), Prior.unknown(count))
-    print(report_tables.machine())
+    print(report_tables.describe_machine())
     print(
         f"{arena.game.title}, {arena.node.launcher}: round robin of {len(lineups)} matches, "
         f"{time.monotonic() - started:.0f} s"
@@ -213,7 +213,7 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
     print(f"clearly ordered: {len(pairs)} of {of} pairs; kappa {known.kappa:.2f}\n")
     world = world_of(known, seats)
     drawn = [
-        season(count, seats, options.matches, world.play, pairs, FIRST_SEED + number)
+        matches_until_ordered(count, seats, options.matches, world.play, pairs, FIRST_SEED + number)
         for number in range(DRAWN_SEASONS)
     ]
     late = sorted(found if found is not None else options.matches + 1 for found in drawn)
@@ -223,7 +223,9 @@ def report(arena: Arena, names: Sequence[str], seats: int, options: argparse.Nam
         f"{sum(found is None for found in drawn)} of {len(drawn)} not within {options.matches})"
     )
     for number in range(options.seasons):
-        found = season(count, seats, options.matches, arena.play, pairs, FIRST_SEED + number)
+        found = matches_until_ordered(
+            count, seats, options.matches, arena.play, pairs, FIRST_SEED + number
+        )
         told = f"from match {found} on" if found is not None else f"not within {options.matches}"
         print(f"real season {number + 1}: {told}", flush=True)
     print(f"{arena.played} matches in {time.monotonic() - started:.0f} s")

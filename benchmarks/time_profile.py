@@ -26,12 +26,16 @@ def report(launcher: str, folder: Path, state: Path, group: Path | None) -> str:
     with running(launcher, "numpy", "--warm", "4", state=state) as node:
         assert not isinstance(node, str), node
         bundles = write_agents(folder, box_starts.source_for(node.profile))
-        parts = [("part", "median us"), *_move(node, bundles[:1]), *_start(node, bundles[0])]
-        parts += _cpu(node, bundles, group)
+        parts = [
+            ("part", "median us"),
+            *_move_parts(node, bundles[:1]),
+            *_start_parts(node, bundles[0]),
+        ]
+        parts += _cpu_parts(node, bundles, group)
         return f"{aligned(parts)}\n\n{_functions(node, bundles)}"
 
 
-def _move(node: Node, bundles: Sequence[Path]) -> list[tuple[str, str]]:
+def _move_parts(node: Node, bundles: Sequence[Path]) -> list[tuple[str, str]]:
     seen = observation()
     with seated(node, bundles, Clock(load="own")) as table:
         times = [table.step(seen) for _ in range(MOVES)]
@@ -46,13 +50,13 @@ def _move(node: Node, bundles: Sequence[Path]) -> list[tuple[str, str]]:
     ]
 
 
-def _start(node: Node, bundle: Path) -> list[tuple[str, str]]:
-    box_starts.once(node, bundle)
-    resource_usage.settle(node)
+def _start_parts(node: Node, bundle: Path) -> list[tuple[str, str]]:
+    box_starts.time_one_start(node, bundle)
+    resource_usage.wait_until_idle(node)
     times = []
     for _ in range(MATCHES):
         time.sleep(box_starts.SPARE_SECONDS)
-        times.append(box_starts.once(node, bundle))
+        times.append(box_starts.time_one_start(node, bundle))
     names = (
         "start: loan (digest, box, descriptors)",
         "start: start message, seeds, main.py, ready",
@@ -64,7 +68,7 @@ def _start(node: Node, bundle: Path) -> list[tuple[str, str]]:
     ]
 
 
-def _cpu(node: Node, bundles: Sequence[Path], group: Path | None) -> list[tuple[str, str]]:
+def _cpu_parts(node: Node, bundles: Sequence[Path], group: Path | None) -> list[tuple[str, str]]:
     rate = match_rates.measure(node, bundles, 3.0, group)
     if rate.spent is None:
         return []

@@ -4,8 +4,8 @@ Programs read unusual URLs differently, and attackers use such differences to pa
 module accepts one spelling. For any other spelling the error says what to write instead. The
 result, ``Address``, is stored and called; no other code parses the person's text.
 
-``guard`` judges at each connection where the address leads. This module uses the standard library
-only, no network and no clock.
+``guarded_connections`` judges at each connection where the address leads. This module uses the
+standard library only, no network and no clock.
 """
 
 from __future__ import annotations

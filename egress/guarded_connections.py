@@ -73,7 +73,7 @@ class Rules:
         )
 
 
-def check(ip: IP, rules: Rules) -> None:
+def refuse_forbidden_ip(ip: IP, rules: Rules) -> None:
     """Raises Forbidden unless a connection to this address is permitted."""
     if reason := _reason_to_refuse(ip, rules):
         raise Forbidden(f"{ip} {reason}")
@@ -93,7 +93,7 @@ def connect(
     """
     if context and not (context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED):
         raise ValueError("context: must verify certificates and names")
-    _reparse_address(address)
+    _refuse_unparsed_address(address)
     if not any(first <= address.port <= last for first, last in rules.ports):
         shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
         raise Forbidden(f"port {address.port} is not permitted; use one of {shown}")
@@ -110,7 +110,7 @@ def connect(
     return sock
 
 
-def _reparse_address(address: Address) -> None:
+def _refuse_unparsed_address(address: Address) -> None:
     """Refuses an Address that the parser did not make; the class itself checks nothing."""
     try:
         if parse(str(address)) == address:
@@ -141,7 +141,7 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
     except ValueError:
         pass
     else:
-        check(literal, rules)
+        refuse_forbidden_ip(literal, rules)
         return [literal]
     found = _resolve(address, until)
     refusals = [_reason_to_refuse(ip, rules) for ip in found]

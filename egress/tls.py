@@ -42,7 +42,7 @@ class TlsSocket(socket.socket):
         self.settimeout(timeout_seconds)
         self._silent_bytes = 0
         try:
-            self._done(self._tls.do_handshake)
+            self._run_tls_step(self._tls.do_handshake)
         except BaseException:
             self.close()
             raise
@@ -55,7 +55,7 @@ class TlsSocket(socket.socket):
     def recv(self, size: int, flags: int = 0) -> bytes:
         """Returns some content, or nothing after the other side has closed."""
         try:
-            content = self._done(lambda: self._tls.read(size))
+            content = self._run_tls_step(lambda: self._tls.read(size))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b""
         self._silent_bytes = 0
@@ -65,9 +65,9 @@ class TlsSocket(socket.socket):
         """Sends all the data."""
         left = memoryview(data)
         while left:
-            left = left[self._done(functools.partial(self._tls.write, left)) :]
+            left = left[self._run_tls_step(functools.partial(self._tls.write, left)) :]
 
-    def _done(self, step: Callable[[], T]) -> T:
+    def _run_tls_step(self, step: Callable[[], T]) -> T:
         """Runs an OpenSSL step, and moves the bytes that the step needs and produces."""
         timeout_seconds = self.gettimeout()
         until = time.monotonic() + (timeout_seconds or 0.0)
@@ -83,25 +83,25 @@ class TlsSocket(socket.socket):
             while True:
                 with contextlib.suppress(ssl.SSLWantReadError):
                     made = step()
-                    self._give(timeout_seconds, wait)
+                    self._send_pending_bytes(timeout_seconds, wait)
                     return made
-                self._give(timeout_seconds, wait)
+                self._send_pending_bytes(timeout_seconds, wait)
                 wait()
-                self._take(super().recv(_PIECE_BYTES))
+                self._feed_received_bytes(super().recv(_PIECE_BYTES))
         except ssl.SSLError:
             with contextlib.suppress(OSError):  # sends the alert to the other side if possible
-                self._give(timeout_seconds, wait)
+                self._send_pending_bytes(timeout_seconds, wait)
             raise
         finally:
             self.settimeout(timeout_seconds)
 
-    def _give(self, timeout_seconds: float | None, wait: Callable[[], None]) -> None:
+    def _send_pending_bytes(self, timeout_seconds: float | None, wait: Callable[[], None]) -> None:
         """Sends the bytes that OpenSSL has ready; a non-blocking read sends nothing."""
         if self._going.pending and timeout_seconds != 0:
             wait()
             super().sendall(self._going.read())
 
-    def _take(self, piece: bytes) -> None:
+    def _feed_received_bytes(self, piece: bytes) -> None:
         if not piece:
             self._coming.write_eof()
             return
@@ -110,9 +110,9 @@ class TlsSocket(socket.socket):
             raise OSError(f"the server sent {MOST_SILENT_BYTES} bytes of TLS without any content")
         self._coming.write(piece)
 
-    def _not_here(self, *_: Any) -> NoReturn:
+    def _refuse_tls_bypass(self, *_: Any) -> NoReturn:
         """Refuses a method that would bypass TLS."""
         raise NotImplementedError
 
-    send = sendto = sendmsg = sendfile = _not_here  # type: ignore[assignment]
-    recv_into = recvfrom = recvfrom_into = recvmsg = recvmsg_into = _not_here  # type: ignore[assignment]
+    send = sendto = sendmsg = sendfile = _refuse_tls_bypass  # type: ignore[assignment]
+    recv_into = recvfrom = recvfrom_into = recvmsg = recvmsg_into = _refuse_tls_bypass  # type: ignore[assignment]

@@ -194,12 +194,12 @@ def _check_configuration(
     game: Game[Any], found: Findings, overrides: Mapping[str, Json]
 ) -> dict[str, Json]:
     """The configuration to play. Raises GameUnplayable if there is none."""
-    with found.calling("configure()", "configuration"):
+    with found.failing_on_exception("configure()", "configuration"):
         configuration = game.configure(overrides)
         again = game.configure(configuration)
     flaw = json_flaw(configuration)
     if flaw is not None or not isinstance(configuration, dict):
-        found.tell("configuration", f"configure() should give a JSON object: {flaw}")
+        found.add_failure("configuration", f"configure() should give a JSON object: {flaw}")
         raise GameUnplayable
     found.expect(
         again == configuration, "configuration", "configure() of its own result changes it"
@@ -233,7 +233,9 @@ def _check_refusal(
             f"{told} should blame {name!r}, it blames {error.field!r:.100}",
         )
     except Exception as error:
-        found.tell("configuration", f"{told} should raise ConfigurationError, not {error!r:.200}")
+        found.add_failure(
+            "configuration", f"{told} should raise ConfigurationError, not {error!r:.200}"
+        )
     else:
         found.expect(may_take, "configuration", f"{told} should be refused")
         flaw = json_flaw(taken)

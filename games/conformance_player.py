@@ -39,7 +39,7 @@ class Findings:
     where: str = ""
     broken: dict[str, list[str]] = field(default_factory=dict)
 
-    def tell(self, check: str, message: str) -> None:
+    def add_failure(self, check: str, message: str) -> None:
         places = self.broken.setdefault(check, [])
         told = f"{self.where}: {message}" if self.where else message
         if len(places) < MOST_PLACES and told not in places:
@@ -47,14 +47,14 @@ class Findings:
 
     def expect(self, holds: bool, check: str, message: str) -> None:
         if not holds:
-            self.tell(check, message)
+            self.add_failure(check, message)
 
     @contextmanager
-    def calling(self, what: str, check: str = "plays") -> Iterator[None]:
+    def failing_on_exception(self, what: str, check: str = "plays") -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            self.tell(check, f"{what} raised {error!r:.300}")
+            self.add_failure(check, f"{what} raised {error!r:.300}")
             raise GameUnplayable from error
 
 
@@ -94,9 +94,9 @@ class ConformancePlayer:
         self._found.where = where
         before = global_random.getstate()
         try:
-            seen = self._through(configuration, seats, faults, where)
-            self._again(configuration, seats, seen, where)
-            self._replayed(configuration, seats, seen)
+            seen = self._play_to_end(configuration, seats, faults, where)
+            self._check_determinism(configuration, seats, seen, where)
+            self._check_replay(configuration, seats, seen)
         except GameUnplayable:
             pass
         self._found.expect(
@@ -109,7 +109,7 @@ class ConformancePlayer:
         if self._on_game is not None:
             self._on_game(self.games)
 
-    def _through(
+    def _play_to_end(
         self,
         configuration: Mapping[str, Json],
         seats: int,
@@ -119,21 +119,23 @@ class ConformancePlayer:
         """Play the game from reset to end. Each step is done twice from the same state."""
         game, found = self._game, self._found
         chance, answers = random_generators(self._seed, where)
-        with found.calling("longest()"):
+        with found.failing_on_exception("longest()"):
             longest = game.longest(configuration)
-        with found.calling("reset()"):
+        with found.failing_on_exception("reset()"):
             state, event = game.reset(configuration, seats, chance)
-        self._is_json(event, "chance of reset()")
+        self._check_json(event, "chance of reset()")
         seen = _GameRecord(event)
         told: dict[int, Verdict] = {}
         for number in count(1):
             found.where = f"{where}, step {number}"
-            to_move = self._turns(state, seats)
+            to_move = self._check_turns(state, seats)
             seen.add_view(self._view(state, to_move))
             if not to_move:
                 break
             if number > longest:
-                found.tell("ends", f"longest() says {longest} steps, but the game is not over")
+                found.add_failure(
+                    "ends", f"longest() says {longest} steps, but the game is not over"
+                )
                 raise GameUnplayable
             moves: dict[int, Json | Verdict] = {}
             for seat in to_move:
@@ -144,37 +146,39 @@ class ConformancePlayer:
                     told[seat] = fault.verdict
                     moves[seat] = fault.verdict
                 else:
-                    moves[seat] = self._answer(state, seat, answers)
+                    moves[seat] = self._sample_checked_move(state, seat, answers)
             position = chance.getstate()
-            with found.calling("step()"):
+            with found.failing_on_exception("step()"):
                 after, event = game.step(state, moves, chance)
-            self._is_json(event, "chance of step()")
-            self._is_pure(state, to_move, moves, position, seen.views[-1], after, event)
+            self._check_json(event, "chance of step()")
+            self._check_purity(state, to_move, moves, position, seen.views[-1], after, event)
             seen.moves.append(moves)
             seen.events.append(event)
             state = after
             self.steps += 1
         self.longest_game = max(self.longest_game, len(seen.moves))
         found.where = where
-        self._outcome(state, seats, told)
-        with found.calling("outcome()"):
+        self._check_outcome(state, seats, told)
+        with found.failing_on_exception("outcome()"):
             seen.result = repr(game.outcome(state))
         return seen
 
-    def _answer(self, state: Any, seat: int, answers: Random) -> Json:
+    def _sample_checked_move(self, state: Any, seat: int, answers: Random) -> Json:
         game, found = self._game, self._found
-        with found.calling("sample()"):
+        with found.failing_on_exception("sample()"):
             raw = game.sample(state, seat, answers)
-        self._is_json(raw, "what sample() gives")
-        with found.calling(f"parse() of {raw!r:.100}, which sample() gave,", "answers"):
+        self._check_json(raw, "what sample() gives")
+        with found.failing_on_exception(
+            f"parse() of {raw!r:.100}, which sample() gave,", "answers"
+        ):
             move = game.parse(state, seat, raw)
-        self._is_json(move, "a move")
+        self._check_json(move, "a move")
         found.expect(
             move is not None and not (isinstance(move, Mapping) and "fault" in move),
             "answers",
             f"a move should be neither null nor an object with 'fault': {move!r:.100}",
         )
-        with found.calling(f"parse() of its own move {move!r:.100}", "answers"):
+        with found.failing_on_exception(f"parse() of its own move {move!r:.100}", "answers"):
             again = game.parse(state, seat, move)
         found.expect(again == move, "answers", f"parse({move!r:.80}) gives {again!r:.80}")
         if answers.random() < 0.2:
@@ -184,18 +188,18 @@ class ConformancePlayer:
             except InvalidMove:
                 pass
             except Exception as error:
-                found.tell(
+                found.add_failure(
                     "answers", f"parse({odd!r:.80}) should raise InvalidMove: {error!r:.200}"
                 )
             else:
-                self._is_json(taken, f"parse({odd!r:.80})")
+                self._check_json(taken, f"parse({odd!r:.80})")
         return move
 
-    def _turns(self, state: Any, seats: int) -> tuple[int, ...]:
+    def _check_turns(self, state: Any, seats: int) -> tuple[int, ...]:
         game, found = self._game, self._found
-        with found.calling("to_move()"):
+        with found.failing_on_exception("to_move()"):
             to_move = tuple(game.to_move(state))
-        with found.calling("outcome()"):
+        with found.failing_on_exception("outcome()"):
             outcome = game.outcome(state)
         found.expect(
             len(set(to_move)) == len(to_move) and set(to_move) <= set(range(seats)),
@@ -212,27 +216,27 @@ class ConformancePlayer:
     def _view(self, state: Any, to_move: Sequence[int]) -> _StateView:
         """What anybody sees of a state, as text."""
         game, found = self._game, self._found
-        with found.calling("frame()"):
+        with found.failing_on_exception("frame()"):
             frame = game.frame(state)
-        self._is_json(frame, "frame()")
+        self._check_json(frame, "frame()")
         views = {}
         for seat in to_move:
-            with found.calling("observe()"):
+            with found.failing_on_exception("observe()"):
                 observation = game.observe(state, seat)
-            self._is_json(observation, "observe()")
+            self._check_json(observation, "observe()")
             found.expect(
                 isinstance(observation, Mapping), "json", "observe() should give an object"
             )
             views[seat] = canonical_json(observation)
         return _StateView(canonical_json(frame), views)
 
-    def _is_json(self, value: Json, what: str) -> None:
+    def _check_json(self, value: Json, what: str) -> None:
         flaw = json_flaw(value)
         if flaw is not None:
-            self._found.tell("json", f"{what} is not plain JSON: {flaw}")
+            self._found.add_failure("json", f"{what} is not plain JSON: {flaw}")
             raise GameUnplayable
 
-    def _is_pure(
+    def _check_purity(
         self,
         state: Any,
         to_move: Sequence[int],
@@ -250,20 +254,20 @@ class ConformancePlayer:
         )
         chance = Random()  # noqa: S311
         chance.setstate(position)
-        with found.calling("step() a second time", "pure"):
+        with found.failing_on_exception("step() a second time", "pure"):
             second, second_event = game.step(state, moves, chance)
             same = game.frame(second) == game.frame(after) and second_event == event
         found.expect(same, "pure", "step() a second time, from the same state, gives another one")
 
-    def _outcome(self, state: Any, seats: int, told: Mapping[int, Verdict]) -> None:
+    def _check_outcome(self, state: Any, seats: int, told: Mapping[int, Verdict]) -> None:
         game, found = self._game, self._found
-        with found.calling("outcome()"):
+        with found.failing_on_exception("outcome()"):
             outcome = game.outcome(state)
         if outcome is None:
             return
         for name in ("placements", "rewards", "verdicts"):
             if len(getattr(outcome, name)) != seats:
-                found.tell("outcome", f"{name} should have one for each of {seats} seats")
+                found.add_failure("outcome", f"{name} should have one for each of {seats} seats")
                 return
         ranks = placements_from_scores([-place for place in outcome.placements])
         found.expect(
@@ -308,7 +312,7 @@ class ConformancePlayer:
             f"statistics should be empty or numbers for each seat: {statistics!r:.100}",
         )
 
-    def _again(
+    def _check_determinism(
         self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord, where: str
     ) -> None:
         """Play the same seed and moves again with the global generator in another state."""
@@ -317,7 +321,7 @@ class ConformancePlayer:
         kept = global_random.getstate()
         global_random.seed(where)
         try:
-            with found.calling("a second game of the same seed", "determinism"):
+            with found.failing_on_exception("a second game of the same seed", "determinism"):
                 state, event = game.reset(configuration, seats, chance)
                 events, last = [event], game.frame(state)
                 for moves in seen.moves:
@@ -332,7 +336,9 @@ class ConformancePlayer:
             "a second game of the same seed and moves ended differently",
         )
 
-    def _replayed(self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord) -> None:
+    def _check_replay(
+        self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord
+    ) -> None:
         """Replay the game from the bytes of its record, as the replay page does."""
         game, found = self._game, self._found
         steps = tuple(
@@ -363,12 +369,12 @@ class ConformancePlayer:
                 view = self._view(state, game.to_move(state))
                 same = number < len(seen.views) and view == seen.views[number]
                 if not same:
-                    found.tell("replay", f"step {number}: the replayed game differs")
+                    found.add_failure("replay", f"step {number}: the replayed game differs")
                     return
         except EpisodeError as error:
-            found.tell("replay", f"the record cannot be replayed: {error}")
+            found.add_failure("replay", f"the record cannot be replayed: {error}")
             return
-        with found.calling("outcome()", "replay"):
+        with found.failing_on_exception("outcome()", "replay"):
             result = repr(game.outcome(state))
         found.expect(result == seen.result, "replay", "the replayed game has another result")
 

@@ -96,7 +96,7 @@ class PettingZooGame:
     ) -> tuple[State, Json]:
         """The environment reset with a seed. Chance is ``{"seed": number}``."""
         seed = chance.getrandbits(SEED_BITS) if isinstance(chance, Random) else chance["seed"]
-        place = self._begin(configuration, seed)
+        place = self._reset_environment(configuration, seed)
         environment = place.environment
         if len(environment.possible_agents) != seats:
             raise GameError(
@@ -109,7 +109,7 @@ class PettingZooGame:
     def to_move(self, state: State) -> tuple[int, ...]:
         if state.over:
             return ()
-        environment = self._place(state).environment
+        environment = self._environment_position(state).environment
         moving = environment.agents
         if _takes_turns(environment):
             moving = [environment.agent_selection]
@@ -117,7 +117,7 @@ class PettingZooGame:
 
     def observe(self, state: State, seat: int) -> dict[str, Json]:
         """The environment's observation, arrays as lists, and ``action_mask`` if it has one."""
-        observation, mask = self._seen(state, seat)
+        observation, mask = self._observation_and_mask(state, seat)
         told = {"seat": seat, "step": len(state.actions), "observation": _to_json(observation)}
         return told if mask is None else {**told, "action_mask": _to_json(mask)}
 
@@ -127,7 +127,7 @@ class PettingZooGame:
         action = _parse_action(space, raw)
         if action is None:
             raise InvalidMove(f"expected one of {space}, got {raw!r:.100}")
-        _, mask = self._seen(state, seat)
+        _, mask = self._observation_and_mask(state, seat)
         if mask is not None and _is_discrete(space) and not mask[int(action) - int(space.start)]:
             raise InvalidMove(f"{action} is not allowed now; see action_mask")
         return _to_json(space.to_jsonable([action])[0])
@@ -135,7 +135,7 @@ class PettingZooGame:
     def sample(self, state: State, seat: int, random: Random) -> Json:
         space = deepcopy(self._space(state, seat))
         space.seed(random.getrandbits(SEED_BITS))
-        _, mask = self._seen(state, seat)
+        _, mask = self._observation_and_mask(state, seat)
         masked = mask is not None and _is_discrete(space)
         action = space.sample(mask) if masked else space.sample()
         return _to_json(space.to_jsonable([action])[0])
@@ -151,7 +151,7 @@ class PettingZooGame:
             )
             actions = (*state.actions, {})
             return replace(state, actions=actions, over=True, verdicts=verdicts), {}
-        environment = self._place(state).environment
+        environment = self._environment_position(state).environment
         state.place.environment = None  # also if it raises now: nobody steps it from here again
         rewards, place = _apply_moves(environment, moves)
         environment = place.environment
@@ -176,9 +176,11 @@ class PettingZooGame:
 
     def frame(self, state: State) -> dict[str, Json]:
         """What all seats see together, because an environment does not show its own state."""
-        environment = self._place(state).environment
+        environment = self._environment_position(state).environment
         observations = [
-            _to_json(self._seen(state, seat)[0]) if agent in environment.agents else None
+            _to_json(self._observation_and_mask(state, seat)[0])
+            if agent in environment.agents
+            else None
             for seat, agent in enumerate(environment.possible_agents)
         ]
         return {
@@ -188,25 +190,27 @@ class PettingZooGame:
             "observations": observations,
         }
 
-    def _begin(self, configuration: Mapping[str, Json], seed: int) -> EnvironmentPosition:
+    def _reset_environment(
+        self, configuration: Mapping[str, Json], seed: int
+    ) -> EnvironmentPosition:
         environment = self._make(**configuration)
         told = environment.reset(seed=seed)
         return EnvironmentPosition(
             environment, {} if _takes_turns(environment) else _observations_with_masks(*told)
         )
 
-    def _place(self, state: State) -> EnvironmentPosition:
+    def _environment_position(self, state: State) -> EnvironmentPosition:
         """The state's own environment. If a step took it, a new one is made."""
         if state.place.environment is None:
-            place = self._begin(state.configuration, state.seed)
+            place = self._reset_environment(state.configuration, state.seed)
             for moves in filter(None, state.actions):
                 _, place = _apply_moves(place.environment, moves)
             state.place.environment, state.place.seen = place.environment, place.seen
         return state.place
 
-    def _seen(self, state: State, seat: int) -> tuple[Any, Any]:
+    def _observation_and_mask(self, state: State, seat: int) -> tuple[Any, Any]:
         """The observation of a seat in play, and its mask or None."""
-        place = self._place(state)
+        place = self._environment_position(state)
         agent = place.environment.possible_agents[seat]
         if not _takes_turns(place.environment):
             observation, mask = place.seen.get(agent, (None, None))
@@ -215,7 +219,7 @@ class PettingZooGame:
         return seen, _action_mask(seen, place.environment.infos.get(agent, {}))
 
     def _space(self, state: State, seat: int) -> Any:
-        environment = self._place(state).environment
+        environment = self._environment_position(state).environment
         return environment.action_space(environment.possible_agents[seat])
 
 

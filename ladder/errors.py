@@ -75,15 +75,15 @@ class LimitReached(LadderError):
         self.allowed = allowed
         self.left = max(0, allowed - used)
         self.resets_at = resets_at
-        super().__init__(self._told())
+        super().__init__(self._message_text())
 
-    def _told(self) -> str:
+    def _message_text(self) -> str:
         return (
             f"{self.limit}: {self.used} of {self.allowed} used, {self.left} left;"
-            f" resets at {self._moment()}"
+            f" resets at {self._reset_time_text()}"
         )
 
-    def _moment(self) -> str:
+    def _reset_time_text(self) -> str:
         whole = self.resets_at.astimezone(UTC) + timedelta(
             microseconds=999_999
         )  # round up, never too early

@@ -45,7 +45,7 @@ class Settings(BaseSettings):
 
     @field_validator("remote_socket", mode="before")
     @classmethod
-    def _unless_empty(cls, value: object) -> object:
+    def _empty_to_none(cls, value: object) -> object:
         return value or None
 
 

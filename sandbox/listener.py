@@ -53,7 +53,7 @@ class Listener:
         """Change fields of the hello that later connections get."""
         self._hello = {**self._hello, **changes}
 
-    def open(self, listener: socket.socket) -> None:
+    def start_accepting(self, listener: socket.socket) -> None:
         """Accept connections until the listener is shut down.
 
         The accepting thread also serves its connection while other threads accept. So a match does
@@ -80,12 +80,12 @@ class Listener:
                 _refuse_stranger(connection, uid)
                 continue
             try:
-                if not self._leaves_accepting(listener):
+                if not self._ensure_another_accepts(listener):
                     connection.close()
                     continue
                 with self._lock:
                     self._connections.add(connection)
-                self._talk(connection, uid)
+                self._serve_connection(connection, uid)
             finally:
                 if not is_known:
                     self._strangers.release()
@@ -94,7 +94,7 @@ class Listener:
                     return
                 self._accepting += 1
 
-    def _leaves_accepting(self, listener: socket.socket) -> bool:
+    def _ensure_another_accepts(self, listener: socket.socket) -> bool:
         """Whether another thread accepts now; False if no thread can start."""
         with self._lock:
             if self._accepting > 1:
@@ -113,7 +113,7 @@ class Listener:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
-    def _talk(self, connection: socket.socket, uid: int) -> None:
+    def _serve_connection(self, connection: socket.socket, uid: int) -> None:
         try:
             with connection:
                 self._answer(connection, uid)

@@ -210,7 +210,7 @@ def installed_libraries(profile: Profile, state_dir: Path) -> Path | None:
     return next((folder for folder in found if folder.is_dir()), None)
 
 
-def libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
+def ensure_libraries(profile: Profile, state_dir: Path, say: Say) -> Path | None:
     """Return the folder with the profile's libraries for this interpreter; None if it has none.
 
     Installs missing libraries unless the profile is built by command only. Raises HostFault if that

@@ -62,7 +62,7 @@ def words(text: str) -> int:
     return len(WORD.findall(text))
 
 
-def blocks(kind: str, file: Path, line: int, text: str) -> Iterator[Paragraph]:
+def split_paragraphs(kind: str, file: Path, line: int, text: str) -> Iterator[Paragraph]:
     """Splits a text into paragraphs at blank lines, list items, headings and table cells."""
     at = 0
     for part in BLOCK.split(text):
@@ -74,22 +74,22 @@ def blocks(kind: str, file: Path, line: int, text: str) -> Iterator[Paragraph]:
             yield Paragraph(kind, file, line + offset, clean)
 
 
-def blank(match: re.Match[str]) -> str:
+def keep_line_ends(match: re.Match[str]) -> str:
     """As many line ends as the match has, so that line numbers stay right."""
     return "\n" * match[0].count("\n")
 
 
 def markdown(file: Path) -> Iterator[Paragraph]:
     """The prose of a Markdown page, without code blocks."""
-    text = MARKUP.sub(blank, FENCE.sub(blank, file.read_text()))
-    yield from blocks("documentation", file, 1, LINK.sub(r"\1", text))
+    text = MARKUP.sub(keep_line_ends, FENCE.sub(keep_line_ends, file.read_text()))
+    yield from split_paragraphs("documentation", file, 1, LINK.sub(r"\1", text))
 
 
 def template(file: Path) -> Iterator[Paragraph]:
     """The texts of an HTML template. Each tag ends a paragraph."""
     text = re.sub(r"{{.*?}}", "x", file.read_text(), flags=re.DOTALL)
-    text = TEMPLATE.sub(lambda match: "\f" + blank(match), text)
-    yield from blocks("messages", file, 1, text)
+    text = TEMPLATE.sub(lambda match: "\f" + keep_line_ends(match), text)
+    yield from split_paragraphs("messages", file, 1, text)
 
 
 def literal(node: ast.expr) -> str:
@@ -111,7 +111,7 @@ def python(file: Path) -> Iterator[Paragraph]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and literal(node.value):
             documented.add(id(node.value))
-            yield from blocks("docstrings", file, node.lineno, literal(node.value))
+            yield from split_paragraphs("docstrings", file, node.lineno, literal(node.value))
         elif isinstance(node, ast.JoinedStr):
             inner.update(id(part) for part in node.values)
         elif "tests" in file.parts:
@@ -119,7 +119,7 @@ def python(file: Path) -> Iterator[Paragraph]:
         if isinstance(node, ast.expr) and id(node) not in (documented | inner):
             text = literal(node)
             if words(text) > 4 and " " in text and not CODE_LINE.search(text):
-                yield from blocks("messages", file, node.lineno, text)
+                yield from split_paragraphs("messages", file, node.lineno, text)
     yield from comments(file, source)
 
 
@@ -135,17 +135,17 @@ def comments(file: Path, source: str) -> Iterator[Paragraph]:
         ):
             continue
         if token.start[0] != last + 1 and run:
-            yield from blocks("docstrings", file, last - len(run) + 1, "\n".join(run))
+            yield from split_paragraphs("docstrings", file, last - len(run) + 1, "\n".join(run))
             run = []
         run.append(token.string.lstrip("#!").strip())
         last = token.start[0]
-    yield from blocks("docstrings", file, last - len(run) + 1, "\n".join(run))
+    yield from split_paragraphs("docstrings", file, last - len(run) + 1, "\n".join(run))
 
 
 READERS: Final = {".md": markdown, ".html": template, ".py": python}
 
 
-def replaced(file: Path, words_of: dict[str, str]) -> Iterator[str]:
+def find_replaced_words(file: Path, words_of: dict[str, str]) -> Iterator[str]:
     """A line for each use of a replaced word, with the word to use instead."""
     for number, line in enumerate(file.read_text().splitlines(), start=1):
         parts = " ".join(PART.findall(line)).lower()
@@ -154,7 +154,7 @@ def replaced(file: Path, words_of: dict[str, str]) -> Iterator[str]:
                 yield f"{file.relative_to(ROOT)}:{number}: {old!r} was replaced; use {new}"
 
 
-def faults(paragraphs: list[Paragraph], name: str, longest: int) -> Iterator[str]:
+def find_broken_limits(paragraphs: list[Paragraph], name: str, longest: int) -> Iterator[str]:
     """Prints the measures of these paragraphs and yields a line for each broken limit."""
     found = [(words(text), part, text) for part in paragraphs for text in part.sentences()]
     if not found:
@@ -207,9 +207,9 @@ def main() -> int:
             file.suffix in (*READERS, ".sql", ".toml", ".yml", ".sh", ".js", ".css")
             and file != REPLACED
         ):
-            found += replaced(file, old)
+            found += find_replaced_words(file, old)
     for name, paragraphs in sorted(groups.items()):
-        found += faults(paragraphs, name, options.longest)
+        found += find_broken_limits(paragraphs, name, options.longest)
     print("\n".join(found) or f"language: {len(files)} files read, nothing found")
     return 1 if found else 0
 

@@ -110,7 +110,7 @@ class Client:
 
     def get(self, path: str, **params: Any) -> Json:
         """Sends a GET, and repeats it once if the connection broke after a quiet time."""
-        found: Json = self.again(lambda: self.send("GET", path, params=params)).json()
+        found: Json = self.retry_once(lambda: self.send("GET", path, params=params)).json()
         return found
 
     def post(self, path: str, body: Json | None = None) -> Json:
@@ -118,7 +118,7 @@ class Client:
         options: dict[str, Any] = {"headers": {"Idempotency-Key": str(uuid.uuid4())}}
         if body is not None:
             options["json"] = {key: value for key, value in body.items() if value is not None}
-        made: Json = self.again(lambda: self.send("POST", path, **options)).json()
+        made: Json = self.retry_once(lambda: self.send("POST", path, **options)).json()
         return made
 
     def patch(self, path: str, body: Json) -> Json:
@@ -126,13 +126,13 @@ class Client:
         return changed
 
     @staticmethod
-    def again(ask: Callable[[], httpx.Response]) -> httpx.Response:
+    def retry_once(ask: Callable[[], httpx.Response]) -> httpx.Response:
         try:
             return ask()
         except Unreachable:
             return ask()
 
-    def pages(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
+    def list_items(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
         """The items of a list over all its pages, at most ``most``."""
         page = self.get(path, **params)
         count = 0
@@ -153,9 +153,9 @@ class Client:
 
     def feed(self, *, most: int | None = None) -> Iterator[Json]:
         """The feed of the caller's teams, newest first."""
-        return self.pages("/v1/me/feed", most=most, limit=min(most or 50, 200))
+        return self.list_items("/v1/me/feed", most=most, limit=min(most or 50, 200))
 
-    def follow(self, after: str | None = None) -> Iterator[Json]:
+    def follow_feed(self, after: str | None = None) -> Iterator[Json]:
         """Yields new items of the feed, or the items after this key, without end. Reconnects after
         the stream ends or breaks, without losing items."""
         while True:
@@ -170,7 +170,7 @@ class Client:
                             continue
                         if after is None or "begin_at" not in refused:
                             raise ApiError(refused, answer.status_code)
-                        yield from self._between(after, refused["begin_at"])
+                        yield from self._feed_between(after, refused["begin_at"])
                         after = refused["begin_at"]
                         continue
                     for line in answer.iter_lines():
@@ -183,7 +183,7 @@ class Client:
                 pass
             time.sleep(AGAIN_SECONDS)
 
-    def _between(self, after: str, until: str) -> list[Json]:
+    def _feed_between(self, after: str, until: str) -> list[Json]:
         """Items of the feed after ``after`` up to ``until``, oldest first."""
         found = []
         for item in self.feed():
@@ -208,7 +208,7 @@ class Client:
     # -- leagues ------------------------------------------------------------------------------
 
     def leagues(self) -> Iterator[Json]:
-        return self.pages("/v1/leagues", limit=200)
+        return self.list_items("/v1/leagues", limit=200)
 
     def league(self, key: str) -> Json:
         return self.get(f"/v1/leagues/{key}")
@@ -230,14 +230,14 @@ class Client:
         return self.post(f"/v1/leagues/{league}/invitations", terms)
 
     def invitations(self, league: str) -> Iterator[Json]:
-        return self.pages(f"/v1/leagues/{league}/invitations", limit=200)
+        return self.list_items(f"/v1/leagues/{league}/invitations", limit=200)
 
     def revoke_invitation(self, league: str, invitation: str) -> Json:
         path = f"/v1/leagues/{league}/invitations/{invitation}"
         revoked: Json = self.send("DELETE", path).json()
         return revoked
 
-    def invited(self, code: str) -> Json:
+    def invitation_terms(self, code: str) -> Json:
         return self.post("/v1/join/terms", {"code": code})
 
     def join(self, code: str, terms: str) -> Json:
@@ -276,7 +276,7 @@ class Client:
 
     def leaderboard(self, season: str, *, most: int | None = None) -> Iterator[Json]:
         limit = min(most or 1000, 1000)
-        return self.pages(f"/v1/seasons/{season}/leaderboard", most=most, limit=limit)
+        return self.list_items(f"/v1/seasons/{season}/leaderboard", most=most, limit=limit)
 
     def seals(self, season: str) -> list[Json]:
         found: list[Json] = self.get(f"/v1/seasons/{season}/seals")["items"]
@@ -320,12 +320,14 @@ class Client:
         return self.post(f"/v1/rejudgements/{key}/cancellations", {"reason": reason})
 
     def audits(self, league: str, *, most: int | None = None) -> Iterator[Json]:
-        return self.pages(f"/v1/leagues/{league}/audits", most=most, limit=min(most or 50, 200))
+        return self.list_items(
+            f"/v1/leagues/{league}/audits", most=most, limit=min(most or 50, 200)
+        )
 
     # -- agents and uploads -------------------------------------------------------------------
 
     def agents(self, team: str | None = None) -> Iterator[Json]:
-        return self.pages("/v1/agents", team=team, limit=200)
+        return self.list_items("/v1/agents", team=team, limit=200)
 
     def create_agent(self, name: str, *, slug: str | None = None, team: str | None = None) -> Json:
         return self.post("/v1/agents", {"name": name, "slug": slug, "team": team})
@@ -394,11 +396,11 @@ class Client:
                 content=body,
             )
 
-        made: Json = self.again(ask).json()
+        made: Json = self.retry_once(ask).json()
         return made
 
     def submissions(self, agent: str) -> Iterator[Json]:
-        return self.pages(f"/v1/agents/{agent}/submissions")
+        return self.list_items(f"/v1/agents/{agent}/submissions")
 
     def submission(self, key: str) -> Json:
         return self.get(f"/v1/submissions/{key}")
@@ -415,7 +417,7 @@ class Client:
         return self.get(f"/v1/entries/{key}")
 
     def entries(self, *, season: str | None = None, agent: str | None = None) -> Iterator[Json]:
-        return self.pages("/v1/entries", season=season, agent=agent)
+        return self.list_items("/v1/entries", season=season, agent=agent)
 
     def insights(self, key: str, *, within: float | None = None) -> Json:
         return self.get(f"/v1/entries/{key}/insights", within=within)
@@ -432,7 +434,7 @@ class Client:
     def matches(self, *, most: int | None = None, **which: Any) -> Iterator[Json]:
         """Matches of a ``season``, ``agent``, ``entry`` or ``scrim``, optionally of one ``kind``,
         newest first."""
-        return self.pages("/v1/matches", most=most, limit=min(most or 50, 200), **which)
+        return self.list_items("/v1/matches", most=most, limit=min(most or 50, 200), **which)
 
     def match(self, key: str) -> Json:
         return self.get(f"/v1/matches/{key}")

@@ -41,7 +41,7 @@ class Reloader:
         self._instance = instance
         self._seen = source_versions()
 
-    def look(self) -> None:
+    def restart_if_changed(self) -> None:
         """Restarts the parts if a file changed since the last check."""
         now = source_versions()
         changed = sorted(dict(now.items() ^ self._seen.items()))

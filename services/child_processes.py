@@ -101,7 +101,7 @@ class Follower:
         self._log = log
         self._at = log.stat().st_size if log.exists() else 0
 
-    def lines(self) -> list[str]:
+    def new_lines(self) -> list[str]:
         """Complete lines since the last call."""
         try:
             with self._log.open("rb") as file:

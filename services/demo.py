@@ -16,7 +16,7 @@ from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries, reference_agents
-from ladder.entries.league_setup import open_league
+from ladder.entries.league_setup import set_up_league
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SeasonId, UserId
 from ladder.leagues import leagues
@@ -136,7 +136,7 @@ def player_token(conn: Connection, known_token: str | None) -> str:
     return tokens.mint_token(conn, user_id, "peck up", SCOPES)[1]
 
 
-def chosen(slugs: str) -> list[DemoLeague]:
+def select_demo_leagues(slugs: str) -> list[DemoLeague]:
     """The demo leagues with these comma-separated slugs; all if there is none.
 
     Raises Invalid for an unknown slug.
@@ -154,7 +154,7 @@ def chosen(slugs: str) -> list[DemoLeague]:
 
 def fill_demo_leagues(conn: Connection, blobs: Blobs, slugs: str = "") -> list[SeasonId]:
     """Creates the missing demo leagues with their reference agents."""
-    made = [_create_demo_league(conn, blobs, each) for each in chosen(slugs)]
+    made = [_create_demo_league(conn, blobs, each) for each in select_demo_leagues(slugs)]
     return [season_id for season_id in made if season_id is not None]
 
 
@@ -178,7 +178,7 @@ def _create_demo_league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> Sea
         fill=False,  # agents of ordinary teams play instead
     )
     try:
-        opened = open_league(conn, blobs, asked, GAMES[demo.game], Viewer(host, HOST))
+        opened = set_up_league(conn, blobs, asked, GAMES[demo.game], Viewer(host, HOST))
     except Conflict:
         return None  # another machine created it first
     assert opened.season is not None

@@ -24,8 +24,8 @@ def main() -> None:
 def write_passwords(folder: Path) -> None:
     """Writes all files. Keeps an existing password unless the environment gives one."""
     given = SetupSettings()
-    owner = given.postgres_password or _read_or_draw(folder / "postgres" / "password")
-    worker = given.worker_password or _read_or_draw(folder / "worker" / "password")
+    owner = given.postgres_password or _read_or_generate(folder / "postgres" / "password")
+    worker = given.worker_password or _read_or_generate(folder / "worker" / "password")
     write_private(folder / "postgres" / "password", owner)
     # The server's image reads it with its own uid; no other service mounts this folder.
     (folder / "postgres" / "password").chmod(0o444)
@@ -34,7 +34,7 @@ def write_passwords(folder: Path) -> None:
     write_private(folder / "worker" / "pgpass", password_line("peck_worker", worker))
 
 
-def _read_or_draw(path: Path) -> str:
+def _read_or_generate(path: Path) -> str:
     return path.read_text() if path.exists() else secrets.token_urlsafe(24)
 
 

@@ -16,7 +16,7 @@ import sys
 PR_SET_PDEATHSIG = 1
 
 
-def tie_to_parent(signal_number: int, parent: int) -> None:
+def set_parent_death_signal(signal_number: int, parent: int) -> None:
     """Asks the kernel for ``signal_number`` at the parent's death. Exits if the parent is already
     dead."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -35,7 +35,7 @@ def main() -> None:
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
-    tie_to_parent(signal_number, parent)
+    set_parent_death_signal(signal_number, parent)
     os.execvp(command[0], command)  # noqa: S606 - a list, no shell
 
 

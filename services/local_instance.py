@@ -89,7 +89,7 @@ class LocalInstance:
     def start(self) -> None:
         """Starts all parts, in the order of their dependencies. Raises StartError."""
         try:
-            demo.chosen(SetupSettings().demo_leagues)
+            demo.select_demo_leagues(SetupSettings().demo_leagues)
             external.register_games(Environment.read().games)
         except Invalid as error:
             raise StartError(str(error)) from None
@@ -106,7 +106,7 @@ class LocalInstance:
             self._start_servers(self._listener)
         except embedded_servers.EmbeddedError as error:
             raise StartError(str(error)) from None
-        self._fill()
+        self._prepare_database()
         if os.geteuid() == 0:
             self.say(
                 "you are root, so the workers run as root too; for agents of strangers "
@@ -115,23 +115,25 @@ class LocalInstance:
         self.say("starting the site, the scheduler and the rater")
         self._begin_api()
         self._begin_remote()
-        self._python("scheduler", ["services.scheduler"], grace_seconds=5.0)
+        self._start_python_module("scheduler", ["services.scheduler"], grace_seconds=5.0)
         rater = ["workers.main", "--queues", "rate", "--slots", "1"]
-        self._python("rater", rater, grace_seconds=5.0)
+        self._start_python_module("rater", rater, grace_seconds=5.0)
         self._await_api()
         self._await_remote()
         node = self._await_node()
         gpu = node.gpus and "play.gpu" not in self.settings.queues
         queues = self.settings.queues + (",play.gpu" if gpu else "")
         worker = ["workers.main", "--queues", queues, "--slots", str(self._slots())]
-        self._python("worker", worker, grace_seconds=5.0)  # then the match is queued again
+        self._start_python_module(
+            "worker", worker, grace_seconds=5.0
+        )  # then the match is queued again
         for folder in self._address_folders():
             with contextlib.suppress(OSError):
                 folder.mkdir(mode=0o700, exist_ok=True)
                 (folder / "address").write_text(self.address + "\n")
                 if folder != self.state:
                     write_private(folder / "token", self.token + "\n")
-        self._remember()
+        self._write_address()
 
     def watch(self, look: Callable[[], None] = lambda: None) -> None:
         """Restarts parts that died, and calls ``look``. Ends only by KeyboardInterrupt."""
@@ -140,7 +142,7 @@ class LocalInstance:
             look()
             now = time.monotonic()
             for part in self.parts:
-                self._look_after(part, now)
+                self._restart_if_dead(part, now)
 
     def stop(self) -> None:
         """Stops all parts, dependent parts first. A second Ctrl-C kills them at once."""
@@ -169,7 +171,7 @@ class LocalInstance:
             if self._lock is not None:
                 self._lock.close()
 
-    def _look_after(self, part: SupervisedProcess, now: float) -> None:
+    def _restart_if_dead(self, part: SupervisedProcess, now: float) -> None:
         if part.child is None or part.child.alive():
             if now - part.started_at > STEADY_SECONDS:
                 part.pause_seconds = 0.5
@@ -195,7 +197,7 @@ class LocalInstance:
     def _embedded(self) -> bool:
         return not Settings().database_url
 
-    def _fill(self) -> None:
+    def _prepare_database(self) -> None:
         """Updates the database and creates the demo leagues if wanted.
 
         Applies all migrations to an embedded database: no process of the previous version uses it.
@@ -221,12 +223,16 @@ class LocalInstance:
             self.say(
                 "starting Postgres" + ("" if self._has_data() else " (creating its files once)")
             )
-            server = self._server("postgres", lambda: embedded_servers.start_postgres(self.state))
+            server = self._start_supervised_server(
+                "postgres", lambda: embedded_servers.start_postgres(self.state)
+            )
             database_url = server.url
             worker_url = embedded_servers.postgres_url(self.state, "peck", db.WORKER_ROLE)
         if not redis_url:
             self.say("starting Redis")
-            redis_url = self._server("redis", lambda: embedded_servers.start_redis(self.state)).url
+            redis_url = self._start_supervised_server(
+                "redis", lambda: embedded_servers.start_redis(self.state)
+            ).url
         blobs = self.state / "blobs"
         blobs.mkdir(mode=0o700, exist_ok=True)
         self.settings = Settings(
@@ -243,7 +249,7 @@ class LocalInstance:
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 
-    def _server(
+    def _start_supervised_server(
         self, name: str, start: Callable[[], embedded_servers.EmbeddedServer]
     ) -> embedded_servers.EmbeddedServer:
         first = start()
@@ -256,7 +262,7 @@ class LocalInstance:
         self.say("preparing sandboxes for agents (the first time takes a while)")
         self._run_dir.mkdir(mode=0o711, exist_ok=True)
         self._node_says = Follower(rotate_log(self._log("node")))
-        self._python(
+        self._start_python_module(
             "node",
             [
                 *("sandbox.node", "--socket", str(self._node_socket)),
@@ -275,7 +281,7 @@ class LocalInstance:
         """The node's hello. Until then, prints the node's lines of progress."""
 
         def answer(pid: int) -> NodeHello | None:
-            for line in self._node_says.lines():
+            for line in self._node_says.new_lines():
                 if "ready:" not in line and "lacks:" not in line:
                     self.say(line.removeprefix("node: "))
             with contextlib.suppress(HostFault):
@@ -290,7 +296,7 @@ class LocalInstance:
 
     def _begin_remote(self) -> None:
         """Starts the daemon that calls remote agents. Only seasons with remote agents use it."""
-        self._python(
+        self._start_python_module(
             "remote",
             [
                 *("sandbox.remote", "--socket", str(self.settings.remote_socket)),
@@ -312,7 +318,7 @@ class LocalInstance:
     def _begin_api(self) -> None:
         assert self._listener is not None
         listener = self._listener.fileno()
-        self._python(
+        self._start_python_module(
             "api",
             [
                 "services.preloaded_server" if self.options.reload else "uvicorn",
@@ -345,7 +351,7 @@ class LocalInstance:
             time.sleep(0.05)
         raise StartError(f"{trouble} within {seconds:g} s; read {self._log(name)}")
 
-    def _python(
+    def _start_python_module(
         self,
         name: str,
         module: Sequence[str],
@@ -428,7 +434,7 @@ class LocalInstance:
         lock.truncate(0)
         self._lock = lock
 
-    def _remember(self) -> None:
+    def _write_address(self) -> None:
         assert self._lock is not None
         self._lock.write(json.dumps({"address": self.address, "pid": os.getpid()}))
         self._lock.flush()

@@ -30,9 +30,9 @@ def main() -> None:
     while True:
         parent, child = os.getpid(), os.fork()
         if child == 0:
-            from services.die_with_parent import tie_to_parent
+            from services.die_with_parent import set_parent_death_signal
 
-            tie_to_parent(signal.SIGKILL, parent)
+            set_parent_death_signal(signal.SIGKILL, parent)
             uvicorn.main()
         _, status = os.waitpid(child, 0)
         if os.waitstatus_to_exitcode(status) != -signal.SIGKILL:

@@ -40,7 +40,7 @@ class PackageManager:
         """The packages to install for a program with this manager."""
         return (package, *ALONGSIDE.get((self.command[0], package), ())[:1])
 
-    def line(self, package: str) -> str:
+    def install_command(self, package: str) -> str:
         words = " ".join((*self.command, *self.packages(package)))
         return words if os.geteuid() == 0 else f"sudo {words}"
 
@@ -72,7 +72,7 @@ def install_package(package: str, *, allowed: bool, say: Callable[[str], None]) 
     found = package_manager()
     if found is None:
         raise PackageError(f"install {package} with your package manager: it is missing")
-    line = found.line(package)
+    line = found.install_command(package)
     if not allowed or os.geteuid() != 0:
         raise PackageError(f"type: {line} ({package} is missing)")
     say(f"running: {line}")

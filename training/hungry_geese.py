@@ -80,7 +80,7 @@ def mirrored(planes: Any, moves: Any, generator: Any) -> tuple[Any, Any]:
     return planes, moves
 
 
-def accuracy(
+def loss_and_accuracy(
     model: Any, planes: Any, moves: Any, device: str, at_head: bool
 ) -> tuple[float, float]:
     """Mean loss, and the share of moves that are the first choice."""
@@ -96,7 +96,7 @@ def accuracy(
     return loss / len(moves), right / len(moves)
 
 
-def folded(model: Any) -> dict[str, NDArray[np.float16]]:
+def folded_weights(model: Any) -> dict[str, NDArray[np.float16]]:
     """The weights in the bundle's format: (taps * inputs, outputs) and a bias for each layer."""
     model.eval()
     arrays: dict[str, NDArray[np.float16]] = {}
@@ -163,7 +163,7 @@ def main() -> int:
             loss.backward()
             optimiser.step()
             total += float(loss) * len(batch)
-        held_loss, share = accuracy(
+        held_loss, share = loss_and_accuracy(
             model, planes[held], moves[held], options.device, options.at_head
         )
         rate = optimiser.param_groups[0]["lr"]
@@ -179,7 +179,7 @@ def main() -> int:
     model.load_state_dict(kept)
     options.out.mkdir(parents=True, exist_ok=True)
     with (options.out / "weights.npz").open("wb") as file:
-        arrays = folded(model)
+        arrays = folded_weights(model)
         if options.at_head:
             arrays["at_head"] = np.ones(1, dtype=np.float16)
         np.savez_compressed(file, allow_pickle=False, **arrays)

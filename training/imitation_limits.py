@@ -69,7 +69,7 @@ class Teacher:
         observation = {**GAME.observe(state, seat), "remainingOverageTime": 60}
         return str(self._globals["agent"](_Seen(observation), _Seen(self._configuration)))
 
-    def opinion(self, state: State, seat: int) -> str:
+    def move_at_position(self, state: State, seat: int) -> str:
         """The teacher's move in this position, after any earlier moves."""
         last = state.last_moves[seat]
         if self.name == "searcher":
@@ -101,7 +101,7 @@ def planes_of(one: Asked) -> Any:
     return goose_planes(GAME.observe(one.state, one.seat), past, 7, 11)
 
 
-def games(count: int, seed: int, names: Sequence[str]) -> Iterator[Asked]:
+def play_games(count: int, seed: int, names: Sequence[str]) -> Iterator[Asked]:
     """The teachers' moves of that many games with random seats."""
     configuration = GAME.configure({})
     for number in range(count):
@@ -120,13 +120,15 @@ def games(count: int, seed: int, names: Sequence[str]) -> Iterator[Asked]:
             state, _ = GAME.step(state, moves, random)
 
 
-def play(count: int, seed: int, names: Sequence[str], of: Sequence[str], target: Path) -> None:
+def write_teacher_moves(
+    count: int, seed: int, names: Sequence[str], of: Sequence[str], target: Path
+) -> None:
     """Write these teachers' moves of that many games."""
     arrays: dict[str, list[Any]] = {
         name: [] for name in ("planes", "moves", "episode", "seat", "step", "teacher")
     }
     started = time.monotonic()
-    for one in games(count, seed, names):
+    for one in play_games(count, seed, names):
         if TEACHERS[one.teacher] not in of:
             continue
         values = (
@@ -154,7 +156,9 @@ def play(count: int, seed: int, names: Sequence[str], of: Sequence[str], target:
     )
 
 
-def ceiling(positions: int, seed: int, names: Sequence[str], weights: Sequence[float]) -> None:
+def print_agreement(
+    positions: int, seed: int, names: Sequence[str], weights: Sequence[float]
+) -> None:
     """Print how often the teachers agree with themselves, each other and the shipped network."""
     configuration = GAME.configure({})
     asked = [Teacher(name, configuration, seed) for name in TEACHERS]
@@ -164,13 +168,13 @@ def ceiling(positions: int, seed: int, names: Sequence[str], weights: Sequence[f
     """By position and teacher: its answers."""
     first: list[int] = []
     """By position: the network's first choice."""
-    for one in games(10**6, seed, names):
+    for one in play_games(10**6, seed, names):
         if random.random() > SHARE:
             continue
         told.append(
             [
                 [
-                    NAMES.index(teacher.opinion(one.state, one.seat))
+                    NAMES.index(teacher.move_at_position(one.state, one.seat))
                     for _ in range(REPEATS if teacher.name == "searcher" else 2)
                 ]
                 for teacher in asked
@@ -213,7 +217,9 @@ def ceiling(positions: int, seed: int, names: Sequence[str], weights: Sequence[f
     )
 
 
-def mirrors(positions: int, seed: int, names: Sequence[str], weights: Sequence[float]) -> None:
+def print_mirror_agreement(
+    positions: int, seed: int, names: Sequence[str], weights: Sequence[float]
+) -> None:
     """Print how often the teachers without search make the same choice in a mirror.
 
     A teacher that takes the first of equal moves often does not. A network with randomly mirrored
@@ -224,14 +230,14 @@ def mirrors(positions: int, seed: int, names: Sequence[str], weights: Sequence[f
     random = Random(seed)
     told: list[list[list[int]]] = []
     """By position and teacher: its choice in each mirror, mirrored back."""
-    for one in games(10**6, seed, names):
+    for one in play_games(10**6, seed, names):
         if random.random() > SHARE:
             continue
         seen = [(mirrored(one.state, across, down), across, down) for across, down in BOTH]
         told.append(
             [
                 [
-                    NAMES.index(_turned(teacher.opinion(state, one.seat), across, down))
+                    NAMES.index(_turned(teacher.move_at_position(state, one.seat), across, down))
                     for state, across, down in seen
                 ]
                 for teacher in asked
@@ -293,9 +299,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.what == "play":
-        play(options.games, options.seed, options.agents, options.of, options.out)
+        write_teacher_moves(options.games, options.seed, options.agents, options.of, options.out)
     else:
-        measure = ceiling if options.what == "ceiling" else mirrors
+        measure = print_agreement if options.what == "ceiling" else print_mirror_agreement
         measure(options.positions, options.seed, options.agents, options.weights)
     return 0
 

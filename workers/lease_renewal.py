@@ -117,14 +117,14 @@ class LeaseRenewal(threading.Thread):
         self._run_dir.mkdir(parents=True, exist_ok=True)
         while not self._stopping.is_set():
             # Leases first: a silent node must not cost a running match.
-            well = self._tried("renewal_failed", self._renew_when_due)
-            well = self._tried("greeting_failed", self._greet_when_due) and well
+            well = self._run_logged("renewal_failed", self._renew_when_due)
+            well = self._run_logged("greeting_failed", self._send_heartbeat_when_due) and well
             self._stopping.wait(TICK_SECONDS if well else 3 * TICK_SECONDS)
         if self._lock is not None:
             os.close(self._lock)
 
     def _renew_when_due(self) -> None:
-        leases = held_leases(self._run_dir) if self._leads() else []
+        leases = held_leases(self._run_dir) if self._holds_renewal_lock() else []
         pace = min((lease.lease_seconds / 3 for lease in leases), default=0.0)
         if not leases or time.monotonic() - self._renewed_at < min(pace, LONGEST_PAUSE_SECONDS):
             return
@@ -134,13 +134,13 @@ class LeaseRenewal(threading.Thread):
             if (lost.match_id, lost.attempt) not in still:
                 log_event("lease_lost", level="warning", match=lost.match_id, attempt=lost.attempt)
 
-    def _greet_when_due(self) -> None:
+    def _send_heartbeat_when_due(self) -> None:
         if time.monotonic() - self._greeted_at >= LONGEST_PAUSE_SECONDS:
             self._greet()
             self._greeted_at = time.monotonic()
             (self._run_dir / "greeted").touch()  # health checks read it
 
-    def _tried(self, event: str, what: Callable[[], None]) -> bool:
+    def _run_logged(self, event: str, what: Callable[[], None]) -> bool:
         """Runs a function. Logs a failure once, and again if it changes."""
         try:
             what()
@@ -153,7 +153,7 @@ class LeaseRenewal(threading.Thread):
         self._told.pop(event, None)
         return True
 
-    def _leads(self) -> bool:
+    def _holds_renewal_lock(self) -> bool:
         if self._lock is None:
             descriptor = os.open(
                 self._run_dir / "renewal.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600

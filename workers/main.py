@@ -41,7 +41,7 @@ REMOTE_SECONDS = 1.0
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serves until SIGTERM, which lets running matches end first."""
     settings = Settings()
-    options = _celery_options(settings).parse_args(arguments)
+    options = _make_argument_parser(settings).parse_args(arguments)
     queues = [name.strip() for name in options.queues.split(",") if name.strip()]
     unknown = sorted(set(queues) - set(QUEUES))
     if unknown or not queues:
@@ -97,7 +97,7 @@ def _start_stall_monitor(redis_url: str, settings: Settings, queues: list[str], 
     worker_shutting_down.connect(stop, weak=False)
 
 
-def _celery_options(settings: Settings) -> argparse.ArgumentParser:
+def _make_argument_parser(settings: Settings) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m workers.main", description=__doc__)
     parser.add_argument("--queues", default=settings.queues, help="comma-separated queues")
     parser.add_argument("--slots", type=int, default=settings.worker_slots, help="matches at once")
@@ -128,7 +128,7 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
         counts as live."""
         nonlocal told
         node = loans.node_hello(settings.node_socket)
-        remote = _remote_profile(settings)
+        remote = _request_remote_hello(settings)
         said = WorkerHello(
             id=worker,
             host=host,
@@ -164,7 +164,7 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
     return LeaseRenewal(settings.run_dir, renew, greet)
 
 
-def _remote_profile(settings: Settings) -> loans.NodeHello | None:
+def _request_remote_hello(settings: Settings) -> loans.NodeHello | None:
     """The remote daemon's hello. None without a daemon, or while it does not answer."""
     if settings.remote_socket is None:
         return None

@@ -67,7 +67,9 @@ def rate_seasons(reason: str) -> None:
     record_answer()
     try:
         with db.connect(database_url) as conn, recording_answers():
-            rating_rounds.rate(conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer)
+            rating_rounds.rate_all_seasons(
+                conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer
+            )
     except psycopg.OperationalError as error:
         log_event(
             "rate_failed", level="warning", error=str(error)

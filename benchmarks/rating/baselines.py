@@ -77,7 +77,7 @@ class Online:
 
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
         """Learn results in this order; a fault counts as a last place."""
-        for wave in online_trueskill.waves(lineups, len(self._mu)):
+        for wave in online_trueskill.split_into_batches(lineups, len(self._mu)):
             who = lineups[wave]
             sigma = np.sqrt(self._sigma[who] ** 2 + self._tau**2)
             mu, sigma = online_trueskill.update(self._mu[who], sigma, ranks[wave])
@@ -87,7 +87,7 @@ class Online:
     def close_uploads(self) -> None:
         """Do nothing: the finals change nothing here."""
 
-    def settle(self) -> None:
+    def finish_season(self) -> None:
         """Do nothing: the ratings are already final."""
 
     def view(self, active: Ints) -> View:

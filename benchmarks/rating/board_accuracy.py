@@ -52,7 +52,7 @@ def spearman(ours: NDArray[np.int64], true: NDArray[np.int64]) -> float:
     return float(1 - 6 * np.sum((ours - true) ** 2.0) / (agents * (agents**2 - 1)))
 
 
-def classes(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+def medal_classes(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """0 gold, 1 silver, 2 bronze, 3 none, by the ladder's own table."""
     return np.searchsorted(np.array(MedalRules().cuts(len(ranks))), ranks).astype(np.int64)
 
@@ -73,10 +73,10 @@ def snapshot(
     """
     shown, true = places(view.order), places(truth)
     cuts = MedalRules().cuts(len(truth))
-    own, right = classes(shown), classes(true)
+    own, right = medal_classes(shown), medal_classes(true)
     everybody = np.arange(len(truth))
     ahead = rank_outlook(draw_ranks(view.mu, view.sigma, everybody, everybody, DRAWS, seed), cuts)
-    best, worst = _span(truth, equal_within)
+    best, worst = _possible_rank_range(truth, equal_within)
     awarded = own < 3
     odds = np.diff(ahead.chances, axis=1, prepend=0.0)[np.arange(len(own)), np.minimum(own, 2)]
     sealed = awarded & (odds >= SEAL)
@@ -114,7 +114,9 @@ def games_until(games: Sequence[float], values: Sequence[float], aim: float) -> 
     return None
 
 
-def _span(truth: Floats, equal_within: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _possible_rank_range(
+    truth: Floats, equal_within: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The best and the worst possible rank of each agent if agents this near count as equal."""
     ordered = np.sort(truth)
     above = len(truth) - np.searchsorted(ordered, truth + equal_within, side="right")

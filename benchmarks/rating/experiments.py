@@ -173,11 +173,11 @@ def season(name: str, plan: Plan, ladder_name: str, seed: int) -> Record:
     ladder = plan.ladders[ladder_name](world)
     record = Record(name, ladder_name, seed)
     if plan.life is not None:
-        story = seasons.living(ladder, world, plan.life, seed)
+        story = seasons.play_living_season(ladder, world, plan.life, seed)
         record.story = asdict(story)
     else:
         last: list[tuple[View, Floats]] = []
-        found = seasons.static(
+        found = seasons.play_static_season(
             ladder,
             world,
             plan.games,

@@ -47,7 +47,7 @@ class Official:
         self._bundle = bundle
         self._parent = np.zeros(0, dtype=np.int32)
         self._games = np.zeros(0, dtype=np.int64)
-        self._log = GameTable.none(seats)
+        self._log = GameTable.empty(seats)
         self._fit: Fit | None = None
         self._stale = True
 
@@ -67,7 +67,7 @@ class Official:
         if self._matchmaker is not None:
             known = Known(board.mu[who], board.sigma[who], games)
             return active[self._matchmaker(known, self._seats, count, rng)]
-        losses = self._losses(board, who, int(rng.integers(2**31)))
+        losses = self._remaining_uncertainties(board, who, int(rng.integers(2**31)))
         candidates = [
             Candidate(
                 entry_id=EntryId(f"ent_{entry:026d}"),
@@ -112,7 +112,7 @@ class Official:
         """Spend the following games on the medal boundaries."""
         self._weight = self._finals_weight
 
-    def settle(self) -> None:
+    def finish_season(self) -> None:
         """Make the final standing: a cold fit."""
         self._fit = self.refitted(self._log, np.arange(len(self._parent), dtype=np.int32))
         self._stale = False
@@ -153,7 +153,7 @@ class Official:
     def _contender(self, entries: Ints) -> Ints:
         return entries if self._bundle is None else self._bundle[entries]
 
-    def _losses(self, board: Fit, who: Ints, seed: int) -> Floats:
+    def _remaining_uncertainties(self, board: Fit, who: Ints, seed: int) -> Floats:
         everybody = np.arange(len(who))
         mu, sigma = board.mu[who], board.shown_sigma[who]
         ranks = draw_ranks(mu, sigma, everybody, everybody, DRAWS, seed)

@@ -88,7 +88,7 @@ def update(
     return new_mu, new_sigma
 
 
-def waves(lineups: NDArray[np.int32], contenders: int) -> list[NDArray[np.intp]]:
+def split_into_batches(lineups: NDArray[np.int32], contenders: int) -> list[NDArray[np.intp]]:
     """Split games into few groups, in which no player is twice and each player's order stays."""
     last = [0] * contenders
     group = np.empty(len(lineups), dtype=np.intp)

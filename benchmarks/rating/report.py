@@ -55,10 +55,10 @@ def tables(name: str, plan: Plan, records: Sequence[Record]) -> str:
     seeds = sorted({each.seed for each in records})
     head = f"== {name}: {plan.title}; seeds {seeds[0]}-{seeds[-1]}"
     if plan.life is not None:
-        return "\n".join([head, _living(by_ladder), "", _placing(by_ladder)])
-    parts = [head, _reached(plan, by_ladder), "", _curves(plan, by_ladder)]
+        return "\n".join([head, _living_league_table(by_ladder), "", _newcomer_table(by_ladder)])
+    parts = [head, _convergence_table(plan, by_ladder), "", _curves(plan, by_ladder)]
     if plan.bundles:
-        parts = [head, _luck(by_ladder)]
+        parts = [head, _luck_table(by_ladder)]
     return "\n".join(parts)
 
 
@@ -88,14 +88,16 @@ def pooled(records: Sequence[Record], share: Callable[[Sequence[Record]], float 
     return Figure(value, sqrt((count - 1) * float(np.var(known))))
 
 
-def until(records: Sequence[Record], loss: str, aim: float) -> Figure:
+def games_until_aim(records: Sequence[Record], loss: str, aim: float) -> Figure:
     """Games per agent until the mean curve falls to ``aim``; ``loss`` is 1 - rho or medals."""
 
     def crossing(some: Sequence[Record]) -> float | None:
         if not some:
             return None
         games = [each["games"] for each in some[0].snapshots]
-        curve = np.mean([[_lost(each, loss) for each in one.snapshots] for one in some], axis=0)
+        curve = np.mean(
+            [[_loss_value(each, loss) for each in one.snapshots] for one in some], axis=0
+        )
         return games_until(games, curve.tolist(), aim)
 
     return pooled(records, crossing)
@@ -105,19 +107,21 @@ def ratio(records: Sequence[Record], above: str, below: str, at: int | None = -1
     """The quotient of two counts, at one moment or (None) at all of them."""
 
     def quotient(some: Sequence[Record]) -> float | None:
-        chosen = [s for one in some for s in (_shots(one) if at is None else [_shots(one)[at]])]
+        chosen = [
+            s for one in some for s in (_snapshots(one) if at is None else [_snapshots(one)[at]])
+        ]
         total = sum(each[below] for each in chosen)
         return sum(each[above] for each in chosen) / total if total else None
 
     return pooled(records, quotient)
 
 
-def cover(records: Sequence[Record], which: str) -> Figure:
+def interval_coverage(records: Sequence[Record], which: str) -> Figure:
     """The share of true values inside 95 % intervals, over all measured moments."""
-    return mean(records, lambda one: float(np.mean([shot[which] for shot in _shots(one)])))
+    return mean(records, lambda one: float(np.mean([shot[which] for shot in _snapshots(one)])))
 
 
-def placed(records: Sequence[Record], parent: bool | None) -> Figure:
+def games_until_placed(records: Sequence[Record], parent: bool | None) -> Figure:
     """Games until newcomers are on average as near to their true places as the aim asks."""
 
     def crossing(some: Sequence[Record]) -> float | None:
@@ -134,13 +138,15 @@ def placed(records: Sequence[Record], parent: bool | None) -> Figure:
         step = np.floor(np.log(found[:, 0]) / np.log(BIN))
         bins = [found[step == one] for one in np.unique(step)]
         games = [float(np.exp(np.log(each[:, 0]).mean())) for each in bins]
-        means = falling([float(each[:, 1].mean()) for each in bins], [len(each) for each in bins])
+        means = fit_falling_curve(
+            [float(each[:, 1].mean()) for each in bins], [len(each) for each in bins]
+        )
         return games_until(games, means, NEAR)
 
     return pooled(records, crossing)
 
 
-def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+def fit_falling_curve(values: Sequence[float], weights: Sequence[float]) -> list[float]:
     """The nearest curve that never rises; neighbours that rise share their mean."""
     blocks = list[tuple[float, float, int]]()
     for value, weight in zip(values, weights, strict=True):
@@ -152,17 +158,17 @@ def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
     return [total / heavy for total, heavy, count in blocks for _ in range(count)]
 
 
-def _shots(record: Record) -> Sequence[dict[str, float]]:
+def _snapshots(record: Record) -> Sequence[dict[str, float]]:
     if record.story is None:
         return record.snapshots
     return [record.story["opened"], record.story["final"]]
 
 
-def _lost(shot: dict[str, float], loss: str) -> float:
+def _loss_value(shot: dict[str, float], loss: str) -> float:
     return 1 - shot["rho"] if loss == "rho" else shot[loss]
 
 
-def _reached(plan: Plan, by_ladder: dict[str, list[Record]]) -> str:
+def _convergence_table(plan: Plan, by_ladder: dict[str, list[Record]]) -> str:
     last = plan.games[-1]
     head = (
         *("ladder", "g to rho .95", "g to .99", "g to medals 10 %", "5 %"),
@@ -175,9 +181,15 @@ def _reached(plan: Plan, by_ladder: dict[str, list[Record]]) -> str:
         lines.append(
             (
                 ladder,
-                *(until(records, "rho", aim).text(0, beyond) for aim in (0.05, 0.01)),
-                *(until(records, "medal_error", aim).text(0, beyond) for aim in (0.1, 0.05)),
-                *(cover(records, which).text() for which in ("rank_cover", "score_cover")),
+                *(games_until_aim(records, "rho", aim).text(0, beyond) for aim in (0.05, 0.01)),
+                *(
+                    games_until_aim(records, "medal_error", aim).text(0, beyond)
+                    for aim in (0.1, 0.05)
+                ),
+                *(
+                    interval_coverage(records, which).text()
+                    for which in ("rank_cover", "score_cover")
+                ),
                 ratio(records, "sealed", "awarded").text(2),
                 ratio(records, "sealed_wrong", "sealed", None).text(3, "-"),
                 ratio(records, "expected_wrong", "wrong", None).text(2, "-"),
@@ -197,14 +209,16 @@ def _curves(plan: Plan, by_ladder: dict[str, list[Record]]) -> str:
     for ladder, records in by_ladder.items():
         cells = []
         for at in range(len(plan.games)):
-            rho, medals = (mean(records, _read(at, what)) for what in ("rho", "medal_error"))
-            cells.append(f"{_bare(rho, 3)} / {_bare(medals, 2)}")
+            rho, medals = (
+                mean(records, _snapshot_reader(at, what)) for what in ("rho", "medal_error")
+            )
+            cells.append(f"{_number_text(rho, 3)} / {_number_text(medals, 2)}")
         lines.append((ladder, *cells))
         errors = [f"{each.error:.4f}" for each in (rho, medals) if each.error is not None]
     return aligned(lines) + f"\nstandard errors at the last: {' / '.join(errors) or 'one seed'}"
 
 
-def _living(by_ladder: dict[str, list[Record]]) -> str:
+def _living_league_table(by_ladder: dict[str, list[Record]]) -> str:
     lines: list[tuple[str, ...]] = [
         (
             *("ladder", "rho open", "final", "medal error open", "final", "top 10"),
@@ -216,11 +230,17 @@ def _living(by_ladder: dict[str, list[Record]]) -> str:
         lines.append(
             (
                 ladder,
-                *(mean(records, _read(at, "rho")).text(4) for at in (0, 1)),
-                *(mean(records, _read(at, "medal_error")).text() for at in (0, 1)),
-                mean(records, _read(1, "top_ten")).text(2),
-                *(cover(records, which).text() for which in ("rank_cover", "score_cover")),
-                *(mean(records, _told(what)).text(4) for what in ("moved", "jumped", "flipped")),
+                *(mean(records, _snapshot_reader(at, "rho")).text(4) for at in (0, 1)),
+                *(mean(records, _snapshot_reader(at, "medal_error")).text() for at in (0, 1)),
+                mean(records, _snapshot_reader(1, "top_ten")).text(2),
+                *(
+                    interval_coverage(records, which).text()
+                    for which in ("rank_cover", "score_cover")
+                ),
+                *(
+                    mean(records, _story_reader(what)).text(4)
+                    for what in ("moved", "jumped", "flipped")
+                ),
                 ratio(records, "sealed", "awarded").text(2),
                 ratio(records, "sealed_wrong", "sealed", None).text(3, "-"),
                 ratio(records, "expected_wrong", "wrong", None).text(2, "-"),
@@ -230,17 +250,17 @@ def _living(by_ladder: dict[str, list[Record]]) -> str:
     return aligned(lines) + "\nscore intervals: of agents that do not crash"
 
 
-def _placing(by_ladder: dict[str, list[Record]]) -> str:
+def _newcomer_table(by_ladder: dict[str, list[Record]]) -> str:
     lines: list[tuple[str, ...]] = [
         (f"own games until within {NEAR:.0%} on average", "all", "with a parent", "without")
     ]
     for ladder, records in by_ladder.items():
-        cells = (placed(records, parent).text(1) for parent in (None, True, False))
+        cells = (games_until_placed(records, parent).text(1) for parent in (None, True, False))
         lines.append((ladder, *cells))
     return aligned(lines)
 
 
-def _luck(by_ladder: dict[str, list[Record]]) -> str:
+def _luck_table(by_ladder: dict[str, list[Record]]) -> str:
     lines: list[tuple[str, ...]] = [
         (
             *("ladder", "best to worst, points", "best above truth", "what sigma allows (1.54)"),
@@ -249,8 +269,8 @@ def _luck(by_ladder: dict[str, list[Record]]) -> str:
     ]
     names = ("from_best_to_worst", "best_above_truth", "gain_by_sigma", "sigma")
     for ladder, records in by_ladder.items():
-        points = (mean(records, _lucky(name, POINTS)).text(1) for name in names)
-        lines.append((ladder, *points, mean(records, _lucky("within", 1.0)).text(3)))
+        points = (mean(records, _luck_reader(name, POINTS)).text(1) for name in names)
+        lines.append((ladder, *points, mean(records, _luck_reader("within", 1.0)).text(3)))
     return aligned(lines)
 
 
@@ -269,11 +289,11 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
         ):
             if not of(big, ladder):
                 continue
-            ours, theirs = (until(of(big, one), loss, aim) for one in (ladder, KAGGLE))
+            ours, theirs = (games_until_aim(of(big, one), loss, aim) for one in (ladder, KAGGLE))
             yield _row(f"{big}: {what}", ours, theirs, most, limit, digits=0)
     if "geese" in results:
         ours, theirs = (
-            mean(of("geese", one), _read(-1, "medal_error")) for one in (LADDER, KAGGLE)
+            mean(of("geese", one), _snapshot_reader(-1, "medal_error")) for one in (LADDER, KAGGLE)
         )
         yield _row("geese: wrong medals at 240 g", ours, theirs, 0.08)
         ours, theirs = (ratio(of("geese", one), "sealed", "awarded") for one in (LADDER, KAGGLE))
@@ -281,19 +301,19 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
     if "living" in results:
         league, rivals = (of("living", one) for one in (LADDER, KAGGLE))
         for what, read, aim, more in (
-            ("living: Spearman at the end", _read(1, "rho"), 0.992, True),
-            ("living: wrong medals at the end", _read(1, "medal_error"), 0.11, False),
-            ("living: top 10 at the end", _read(1, "top_ten"), 0.9, True),
-            ("living: settled agents' move a day", _told("moved"), 0.007, False),
-            ("living: 1 % of moves are larger", _told("jumped"), 0.04, False),
-            ("living: medals that flip a day", _told("flipped"), 0.04, False),
+            ("living: Spearman at the end", _snapshot_reader(1, "rho"), 0.992, True),
+            ("living: wrong medals at the end", _snapshot_reader(1, "medal_error"), 0.11, False),
+            ("living: top 10 at the end", _snapshot_reader(1, "top_ten"), 0.9, True),
+            ("living: settled agents' move a day", _story_reader("moved"), 0.007, False),
+            ("living: 1 % of moves are larger", _story_reader("jumped"), 0.04, False),
+            ("living: medals that flip a day", _story_reader("flipped"), 0.04, False),
         ):
             yield _row(what, mean(league, read), mean(rivals, read), aim, more=more, digits=4)
         placing = "living: newcomer placed, own games"
         without = of("living", ORPHANS)
-        both = placed(league, True), placed(rivals, True)
+        both = games_until_placed(league, True), games_until_placed(rivals, True)
         yield _row(f"{placing}, with a parent", *both, PARENTED, digits=1)
-        both = placed(without, None), placed(rivals, None)
+        both = games_until_placed(without, None), games_until_placed(rivals, None)
         yield _row(f"{placing}, parents unknown", *both, ORPHANED, "13", digits=1)
     if "bundles" in results:
         ours, theirs = (
@@ -302,24 +322,28 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
         yield _row(
             "bundles: best of ten above the truth, in its sigmas", ours, theirs, 1.96, "1.54"
         )
-        ours, theirs = (mean(of("bundles", one), _lucky("within", 1)) for one in (LADDER, KAGGLE))
+        ours, theirs = (
+            mean(of("bundles", one), _luck_reader("within", 1)) for one in (LADDER, KAGGLE)
+        )
         what = "bundles: inside the interval around their mean"
         yield _row(what, ours, theirs, 0.93, "0.95", more=True)
     if "equal-bundles" in results:
-        ours = mean(of("equal-bundles", LADDER), _lucky("from_best_to_worst", POINTS))
+        ours = mean(of("equal-bundles", LADDER), _luck_reader("from_best_to_worst", POINTS))
         yield _row("equal-bundles: best to worst, points", ours, Figure(None, None), 0.0, "0")
     for world, records in results.items():
-        yield from _honest(world, [each for each in records if each.spread is not None])
+        yield from _calibration_rows(world, [each for each in records if each.spread is not None])
 
 
-def _honest(world: str, ours: Sequence[Record]) -> Iterable[tuple[str, ...]]:
+def _calibration_rows(world: str, ours: Sequence[Record]) -> Iterable[tuple[str, ...]]:
     """Our ladders' intervals, seals and predictions in one world, and the effect of the log's
     order."""
     if not ours or PLANS[world].bundles:
         return
     names = sorted({each.ladder for each in ours})
     for which in ("rank_cover", "score_cover"):
-        found = [cover([one for one in ours if one.ladder == name], which) for name in names]
+        found = [
+            interval_coverage([one for one in ours if one.ladder == name], which) for name in names
+        ]
         shares = [each.value for each in found if each.value is not None]
         met = "yes" if COVER[0] <= min(shares) and max(shares) <= COVER[1] else "NO"
         shown = f"{min(shares):.3f} to {max(shares):.3f}"
@@ -354,20 +378,20 @@ def _row(
     return (what, ours.text(digits), f"{sign} {aim:g}", other, limit, "yes" if met else "NO")
 
 
-def _read(at: int, what: str) -> Callable[[Record], float]:
-    return lambda one: _shots(one)[at][what]
+def _snapshot_reader(at: int, what: str) -> Callable[[Record], float]:
+    return lambda one: _snapshots(one)[at][what]
 
 
-def _told(what: str) -> Callable[[Record], float]:
+def _story_reader(what: str) -> Callable[[Record], float]:
     return lambda one: float((one.story or {})[what])
 
 
-def _lucky(what: str, unit: float) -> Callable[[Record], float]:
+def _luck_reader(what: str, unit: float) -> Callable[[Record], float]:
     return lambda one: unit * (one.bundles or {})[what]
 
 
 def _in_sigmas(what: str) -> Callable[[Record], float]:
-    return lambda one: _lucky(what, 1.0)(one) / _lucky("sigma", 1.0)(one)
+    return lambda one: _luck_reader(what, 1.0)(one) / _luck_reader("sigma", 1.0)(one)
 
 
 def _spread(records: Sequence[Record]) -> str:
@@ -375,5 +399,5 @@ def _spread(records: Sequence[Record]) -> str:
     return f"{POINTS * max(spreads):.1e}" if spreads else "-"
 
 
-def _bare(figure: Figure, digits: int) -> str:
+def _number_text(figure: Figure, digits: int) -> str:
     return "-" if figure.value is None else f"{figure.value:.{digits}f}".removeprefix("0")

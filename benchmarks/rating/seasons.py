@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import View
-from benchmarks.rating.board_accuracy import Snapshot, classes, places, snapshot
+from benchmarks.rating.board_accuracy import Snapshot, medal_classes, places, snapshot
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 
 GROWTH = 0.05
@@ -32,14 +32,14 @@ class Ladder(Protocol):
     def close_uploads(self) -> None:
         """Begin the finals."""
 
-    def settle(self) -> None:
+    def finish_season(self) -> None:
         """Finish after the last game."""
 
     def view(self, active: Ints) -> View:
         """The board of the active agents."""
 
 
-def static(
+def play_static_season(
     ladder: Ladder,
     world: World,
     checkpoints: Sequence[float],
@@ -70,7 +70,7 @@ def static(
             ladder.learn(lineups, *world.play(lineups, rng))
             log += len(lineups)
         if checkpoint == checkpoints[-1]:
-            ladder.settle()
+            ladder.finish_season()
         view = ladder.view(active)
         found.append(snapshot(checkpoint, view, truth, seed, equal_within=world.equal_within))
     if seen is not None:
@@ -118,7 +118,7 @@ class Story:
     """For each newcomer: has a parent, own games, distance from the true rank as a share."""
 
 
-def living(ladder: Ladder, world: World, life: Life, seed: int) -> Story:
+def play_living_season(ladder: Ladder, world: World, life: Life, seed: int) -> Story:
     """Play a league in which agents arrive, improve and crash, and then close uploads."""
     league = _League(ladder, world, life, np.random.default_rng([seed, 2]))
     moves, flips, newcomers = list[float](), list[float](), list[tuple[bool, int, float]]()
@@ -131,17 +131,17 @@ def living(ladder: Ladder, world: World, life: Life, seed: int) -> Story:
         for turn in range(life.rounds):
             if day < life.open_days:
                 league.admit(
-                    _coming(life, turn, league.active, league.rng), day + turn / life.rounds
+                    _draw_arrivals(life, turn, league.active, league.rng), day + turn / life.rounds
                 )
             league.play()
             if day >= FIRST_DAY:
-                newcomers += league.newcomers()
+                newcomers += league.newcomer_distances()
         board = league.board()
         if before is not None and day >= max(SETTLED_DAYS, life.open_days // 2):
             settled = league.active[league.born[league.active] <= day - SETTLED_DAYS]
             _compare(before, board, settled, moves, flips)
         before = board
-    ladder.settle()
+    ladder.finish_season()
     assert opened is not None
     return Story(
         opened,
@@ -193,7 +193,7 @@ class _League:
     def board(self) -> _Board:
         return self.active, places(self.ladder.view(self.active).order)
 
-    def newcomers(self) -> list[tuple[bool, int, float]]:
+    def newcomer_distances(self) -> list[tuple[bool, int, float]]:
         """The distance of recent newcomers from their true places."""
         off = np.abs(self.board()[1] - places(self.world.truth(self.active))) / len(self.active)
         young = (self.born[self.active] >= FIRST_DAY) & (self.games[self.active] <= MOST_GAMES)
@@ -208,7 +208,7 @@ class _League:
         return snapshot(games, view, truth, seed, steady=self.world.crash[self.active] == 0)
 
 
-def _coming(life: Life, turn: int, active: Ints, rng: np.random.Generator) -> list[int]:
+def _draw_arrivals(life: Life, turn: int, active: Ints, rng: np.random.Generator) -> list[int]:
     """The arrivals in this part of the day: the agents they replace, -1 for new ones."""
     day = life.arrivals + life.resubmissions
     numbers = range(turn * day // life.rounds, (turn + 1) * day // life.rounds)
@@ -234,5 +234,5 @@ def _compare(
     moved = np.abs(second - first) / len(both)
     stayed = np.isin(both, settled)
     moves += moved[stayed].tolist()
-    held = stayed & (classes(first) < 3)
-    flips.append(float((classes(first) != classes(second))[held].mean()))
+    held = stayed & (medal_classes(first) < 3)
+    flips.append(float((medal_classes(first) != medal_classes(second))[held].mean()))

@@ -86,7 +86,7 @@ def main() -> None:
             prependdir="/",
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
-    _make_plain(out)
+    _reset_permissions(out)
 
 
 def _copy_system_libraries(executable: Path, out: Path) -> None:
@@ -103,7 +103,11 @@ def _copy_system_libraries(executable: Path, out: Path) -> None:
         _copy_file(SHELL.resolve(), out / "usr/bin/sh")
         needed |= _linked(loader, [SHELL.resolve()])
     home = Path(os.path.realpath(needed["libc.so.6"])).parent
-    modules = [path for folder in (out / HOME, out / "peck/libraries") for path in _shared(folder)]
+    modules = [
+        path
+        for folder in (out / HOME, out / "peck/libraries")
+        for path in _find_shared_libraries(folder)
+    ]
     usual = [home / name for name in USUAL if (home / name).exists()]
     needed |= _linked(loader, [*modules, *usual]) | {path.name: str(path) for path in usual}
     for name, source in needed.items():
@@ -123,7 +127,7 @@ def _below_usr(folder: Path) -> str:
     return path if path.startswith("usr/") else f"usr/{path}"
 
 
-def _shared(folder: Path) -> Iterable[Path]:
+def _find_shared_libraries(folder: Path) -> Iterable[Path]:
     return (path for path in folder.rglob("*.so*") if path.is_file() and not path.is_symlink())
 
 
@@ -144,7 +148,7 @@ def _copy_file(source: Path, target: Path) -> None:
     target.chmod(0o755)
 
 
-def _make_plain(out: Path) -> None:
+def _reset_permissions(out: Path) -> None:
     """Gives all files to root: readable for all, writable for root, without set-uid bits."""
     for path in (out, *out.rglob("*")):
         mode = path.lstat().st_mode

@@ -1,6 +1,6 @@
 """Battlesnake by the official rules, with the usual maps.
 
-``board`` has the configuration, ``spawning`` the start cells and food, ``turns`` the turn,
+``rules`` has the configuration, ``spawning`` the start cells and food, ``turns`` the turn,
 ``requests`` what a snake sees. Source of the rules: BattlesnakeOfficial/rules 87e094e.
 """
 

@@ -86,7 +86,7 @@ def play_turn(
     if eaten:
         food = tuple(cell for cell in food if cell not in eaten)
     if rules.constrictor:
-        bodies, health, food = constrict(bodies), [MAX_HEALTH] * len(bodies), ()
+        bodies, health, food = double_tails(bodies), [MAX_HEALTH] * len(bodies), ()
 
     drawn: list[int] = []
     if rules.spawns:
@@ -116,7 +116,7 @@ def play_turn(
     return after, {"food": [list(rules.xy[cell]) for cell in drawn], "shrink": shrink}
 
 
-def constrict(bodies: Sequence[Body]) -> list[Body]:
+def double_tails(bodies: Sequence[Body]) -> list[Body]:
     """Double the tail of every snake, dead or alive, so that it grows next turn."""
     return [body if body[-1:] == body[-2:-1] else body + body[-1:] for body in bodies]
 

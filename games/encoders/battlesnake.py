@@ -16,7 +16,7 @@ from games.encoders.samples import (
     Planes,
     Sample,
     body_planes,
-    direction_moves,
+    direction_move_functions,
     recorded_moves,
 )
 from games.episode import Episode
@@ -58,7 +58,7 @@ def _samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
         yield Sample(seat, number, planes, mask, MOVES.index(move))
 
 
-_moves, _answer = direction_moves(MOVES)
+_moves, _answer = direction_move_functions(MOVES)
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=_moves,

@@ -10,7 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from games.encoders.samples import Encoder, Legal, Planes, Sample, direction_moves, recorded_moves
+from games.encoders.samples import (
+    Encoder,
+    Legal,
+    Planes,
+    Sample,
+    direction_move_functions,
+    recorded_moves,
+)
 from games.episode import Episode
 from games.hungry_geese import GAME, MOVES, OPPOSITE, State
 
@@ -63,7 +70,7 @@ def _samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
         before[seat] = seen
 
 
-_moves, _answer = direction_moves(NAMES)
+_moves, _answer = direction_move_functions(NAMES)
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=_moves,

@@ -53,7 +53,7 @@ class Encoder:
     rest: tuple[str, ...] = ()
 
 
-def direction_moves(moves: tuple[str, ...]) -> tuple[Any, Any]:
+def direction_move_functions(moves: tuple[str, ...]) -> tuple[Any, Any]:
     """``moves`` and ``answer`` of a game whose moves are only these words."""
     return lambda configuration: moves, lambda configuration, seat, move, rest: moves[move]
 

@@ -13,7 +13,7 @@ from games.encoders.samples import (
     Planes,
     Sample,
     body_planes,
-    direction_moves,
+    direction_move_functions,
     recorded_moves,
 )
 from games.episode import Episode
@@ -43,7 +43,7 @@ def _samples(episode: Episode, seats: Collection[int]) -> Iterator[Sample]:
         yield Sample(seat, number, snake_planes(state), legal_moves(state), NAMES.index(move))
 
 
-_moves, _answer = direction_moves(NAMES)
+_moves, _answer = direction_move_functions(NAMES)
 ENCODER: Final = Encoder(
     game=GAME.name,
     moves=_moves,

@@ -24,7 +24,7 @@ from typing import Final
 import psycopg
 from psycopg import errors, sql
 
-from ladder.database.migration_phases import FIRST, Phase, drops_function, phase_of
+from ladder.database.migration_phases import FIRST, Phase, dropped_functions, phase_of
 from ladder.errors import LadderError
 from ladder.ids import time_part
 
@@ -211,7 +211,7 @@ def _refuse_undefined_functions(
         " group by proname order by proname",
         (sorted(earlier | defined.keys()),),
     )
-    dropped = {name for file, text in migrations for name in drops_function(file, text)}
+    dropped = {name for file, text in migrations for name in dropped_functions(file, text)}
     for name, forms in rows:
         if len(forms) > defined[name] and name not in dropped:
             raise FunctionChanged(

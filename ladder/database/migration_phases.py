@@ -73,7 +73,7 @@ def phase_of(name: str) -> Phase:
     return Phase(found.group(1))
 
 
-def drops_function(name: str, text: str) -> list[str]:
+def dropped_functions(name: str, text: str) -> list[str]:
     """Returns the names of the functions that an ``after`` file drops."""
     return (
         DROPPED.findall(_without_comments_and_strings(text))

@@ -28,7 +28,7 @@ class OpenedLeague:
 
 
 @atomic_function
-def open_league(
+def set_up_league(
     conn: Connection, blobs: Blobs, asked: NewLeague, game: Game[Any], by: Viewer
 ) -> OpenedLeague:
     """Creates everything that the request asks for, or nothing; ``by`` becomes host.

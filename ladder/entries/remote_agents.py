@@ -36,7 +36,7 @@ class RetriedTooSoon(LimitReached):
     """The paused entry was tried less than a minute ago."""
 
     def _told(self) -> str:
-        return f"it was tried less than a minute ago; try again from {self._moment()} on"
+        return f"it was tried less than a minute ago; try again from {self._reset_time_text()} on"
 
 
 def void_for_unreachable_agents(
@@ -123,7 +123,7 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
             continue  # the entry changed meanwhile
         touched.append(EntryId(entry_id))
         if is_tried or not _season_is_playing(conn, season):
-            _wait_until_next_try(conn, entry_id, season)
+            _schedule_next_try(conn, entry_id, season)
         elif _unreachable_too_long(conn, entry, season):
             entries.take_off_board(conn, entry, GIVEN_UP)
         else:
@@ -159,7 +159,7 @@ def _unreachable_too_long(conn: Connection, entry: Entry, season: Season) -> boo
     return row is not None and bool(row[0]) and not stays
 
 
-def _wait_until_next_try(conn: Connection, entry_id: EntryId, season: Season) -> None:
+def _schedule_next_try(conn: Connection, entry_id: EntryId, season: Season) -> None:
     """Sets the time of the next try; none after the season is finished."""
     conn.execute(
         "update entries set deadline_at = null,"

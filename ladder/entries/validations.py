@@ -58,7 +58,7 @@ def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -
     return match_id
 
 
-def place_in_queue(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
+def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     """Returns the place of an entry in the validation queue; None if it does not wait.
 
     The estimate uses the mean duration of the season's last validations, else of all last

@@ -262,7 +262,7 @@ def record_consent(conn: Connection, league: League, user_id: UserId, terms_dige
 
 
 @atomic_function
-def refuse_widening(
+def refuse_unagreed_settings(
     conn: Connection,
     league_id: LeagueId,
     visibility: Visibility | None = None,

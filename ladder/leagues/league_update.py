@@ -14,7 +14,7 @@ def change_league(conn: Connection, league: League, asked: LeagueChange) -> Leag
 
     Raises Conflict if more people would see the league than its competitors agreed to.
     """
-    invitations.refuse_widening(
+    invitations.refuse_unagreed_settings(
         conn,
         league.id,
         asked.visibility or league.visibility,

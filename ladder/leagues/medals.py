@@ -145,7 +145,7 @@ class MedalRules:
         return {"kind": "table"} if self.kind is MedalRuleKind.TABLE else asdict(self)
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> MedalRules:
+    def from_json(cls, stored: Mapping[str, Any]) -> MedalRules:
         """Reads the JSON that ``to_json`` wrote."""
         return cls(**{**stored, "kind": MedalRuleKind(stored["kind"])})
 

@@ -53,7 +53,7 @@ def make_season(conn: Connection, league: League, asked: NewSeason, game: Game[A
     """
     columns = season_columns(asked, game)
     if asked.remote_agents:
-        invitations.refuse_widening(conn, league.id, remote=True)
+        invitations.refuse_unagreed_settings(conn, league.id, remote=True)
     season = seasons.create_season(conn, league.id, columns)
     quotas.check_season_quota(conn, league.id)
     return season
@@ -140,7 +140,7 @@ def longest_match_hours(steps: int, clock: Clock, seats: int, episodes: int = 1)
 def medal_rules_of(asked: NewSeason, seats: int) -> MedalRules:
     """Returns the rules that award medals. Raises Invalid."""
     try:
-        medals = MedalRules.of(asked.medals.model_dump())
+        medals = MedalRules.from_json(asked.medals.model_dump())
     except Invalid as error:
         raise error.within("medals") from None
     if seats == 1 and medals.lines is not None:

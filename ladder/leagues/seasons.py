@@ -251,11 +251,11 @@ def lock_and_finish_due_seasons(conn: Connection) -> list[SeasonId]:
 def _select_seasons(conn: Connection, tail: str, arguments: tuple[object, ...]) -> list[Season]:
     with conn.cursor(row_factory=dict_row) as cur:
         return [
-            Season(**{**row, "measures": measures_of(row["measures"])})
+            Season(**{**row, "measures": measures_from_json(row["measures"])})
             for row in cur.execute(f"{SEASON} {tail}", arguments)
         ]
 
 
-def measures_of(stored: Sequence[Json] | None) -> tuple[Measure, ...]:
+def measures_from_json(stored: Sequence[Json] | None) -> tuple[Measure, ...]:
     """Returns the measures in a season's row; empty if the season is rated."""
     return tuple(Measure.of_json(each) for each in stored or ())

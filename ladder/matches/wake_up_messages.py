@@ -22,7 +22,7 @@ WAKES_PER_SLOT: Final = 2
 """Unanswered messages per live slot. Redis holds work for seconds, Postgres the rest."""
 
 
-def take_due(conn: Connection) -> list[tuple[str, MatchId]]:
+def mark_due_matches_woken(conn: Connection) -> list[tuple[str, MatchId]]:
     """Marks matches as woken; returns (queue, match). Commit, then send a message for each.
 
     Each queue has at most WAKES_PER_SLOT unanswered messages per slot of its live workers.
@@ -33,14 +33,14 @@ def take_due(conn: Connection) -> list[tuple[str, MatchId]]:
         slots.update(dict.fromkeys(worker.queues, worker.slots))
     playing = sum(queue.running for queue in queue_counts(conn))
     is_busy = playing >= sum(worker.slots for worker in workers)
-    return take(
+    return mark_matches_woken(
         conn,
         {queue: WAKES_PER_SLOT * n for queue, n in slots.items()},
         wake_seconds=BUSY_WAKE_SECONDS if is_busy else WAKE_SECONDS,
     )
 
 
-def take(
+def mark_matches_woken(
     conn: Connection, per_queue: Mapping[str, int], *, wake_seconds: float = WAKE_SECONDS
 ) -> list[tuple[str, MatchId]]:
     """Marks matches as woken; returns (queue, match). Commit, then send a message for each.
@@ -56,7 +56,7 @@ def take(
     return due
 
 
-def failed(conn: Connection, match_ids: Sequence[MatchId]) -> None:
+def mark_matches_due_again(conn: Connection, match_ids: Sequence[MatchId]) -> None:
     """Marks matches due again, because their wake-up messages could not be sent."""
     conn.execute(
         "update matches set woken_at = null where id in ("

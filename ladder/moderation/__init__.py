@@ -1,4 +1,4 @@
 """Lets hosts repair a season: ``disqualifications`` and ``rejudgements``.
 
-``suspects`` finds the results that match a host's predicate.
+``result_search`` finds the results that match a host's predicate.
 """

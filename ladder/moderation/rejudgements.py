@@ -394,12 +394,12 @@ def _rows_differ(one: BoardRow | None, two: BoardRow | None) -> bool:
     if one.estimates != two.estimates:
         return True
     return (one.entry_id, one.rank, one.medal) != (two.entry_id, two.rank, two.medal) or abs(
-        one.shown[0] - two.shown[0]
+        one.score_and_sigma[0] - two.score_and_sigma[0]
     ) >= LEAST_SCORE_CHANGE
 
 
 def _board_row(row: BoardRow | None) -> ComparedRow | None:
     if row is None:
         return None
-    score = None if row.estimates else row.shown[0]
+    score = None if row.estimates else row.score_and_sigma[0]
     return ComparedRow(row.entry_id, row.agent_name, score, row.rank, row.medal, row.estimates)

@@ -52,7 +52,7 @@ class Predicate(BaseModel):
         ),
     ] = None
 
-    def meant(self) -> result_search.Predicate:
+    def to_domain_predicate(self) -> result_search.Predicate:
         given = self.model_dump()
         return result_search.Predicate(
             **{**given, "agent": None if self.agent is None else AgentId(self.agent)}

@@ -94,7 +94,7 @@ def mint_token(
 
 
 @atomic_function
-def mint_token_with(
+def mint_requested_token(
     conn: Connection, by: Viewer, owner: User, asked: NewToken, held: str | None
 ) -> tuple[Token, str]:
     """Creates a token of ``owner``; ``held`` is the text of the token that ``by`` used.

@@ -195,7 +195,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     seed = _season_seed(season_id)
     teams = season["medal_teams"]
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)
-    rules = MedalRules.of(season["medals"])
+    rules = MedalRules.from_json(season["medals"])
     content = _content_json(entrants, standing)
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
@@ -260,7 +260,7 @@ def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None
     readings = log.readings
     while log.no < until:
         log.read(conn, until)
-    n = log.contenders
+    n = log.contender_count
     parents = resubmission_inheritance.parents_to_keep(log.games, log.parents)
     prior = Prior(np.full(n, np.nan), np.full(n, np.nan), parents, PARENT_SD)
     return fit(log.games, prior, warm=warm if log.readings == readings else None)
@@ -281,7 +281,7 @@ def _draw_up_standing(
         beta=season["beta"],
         seed=seed,
         boundary_weight=weight,
-        rules=MedalRules.of(season["medals"]),
+        rules=MedalRules.from_json(season["medals"]),
         teams=teams,
     )
 

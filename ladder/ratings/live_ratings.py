@@ -49,14 +49,16 @@ class _RatingUpdate:
     """The replay that already removed what this stretch withdraws."""
     rows: list[tuple[int, EntryId, MatchId, Rating, Rating]] = field(default_factory=list)
 
-    def move(self, no: int, match_id: MatchId, after: dict[EntryId, Rating]) -> None:
+    def record_ratings(self, no: int, match_id: MatchId, after: dict[EntryId, Rating]) -> None:
         for entry, new in sorted(after.items()):
             self.rows.append((no, entry, match_id, self.ratings[entry], new))
             self.ratings[entry] = new
 
-    def stay(self, no: int, match_id: MatchId, entries: Iterable[EntryId]) -> None:
+    def record_unchanged_ratings(
+        self, no: int, match_id: MatchId, entries: Iterable[EntryId]
+    ) -> None:
         """Records a log number that changes no rating."""
-        self.move(no, match_id, {entry: self.ratings[entry] for entry in entries})
+        self.record_ratings(no, match_id, {entry: self.ratings[entry] for entry in entries})
 
 
 @atomic_function
@@ -84,7 +86,7 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     if season is None:
         raise NotFound.of("season")
     parameters, rated_no = RatingParameters(*season[:6]), season[6]
-    measures = seasons.measures_of(season[7])
+    measures = seasons.measures_from_json(season[7])
     totals = solo_seasons.MeasureTotals(conn, season_id, measures)
     replay = rerating.unfinished_rerating(conn, season_id, parameters, rated_no)
     log = _next_log_entries(
@@ -96,7 +98,7 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
     first = next((no for no, _, act in log if act == "withdraw"), None)
     if first is not None and not measures:
         replay = replay or Rerating(season_id, parameters, until)
-        rated = replay.go_on(conn, first, rerating.AT_ONCE)
+        rated = replay.rate_next_results(conn, first, rerating.AT_ONCE)
         if replay.no < first - 1:
             rerating.save_rerating(conn, replay)
             return rated
@@ -115,9 +117,9 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
         if act == "accept":
             if measures:
                 totals.add(match_id)
-                state.stay(no, match_id, result.entries)
+                state.record_unchanged_ratings(no, match_id, result.entries)
             else:
-                state.move(
+                state.record_ratings(
                     no, match_id, rating_updates.rate_result(parameters, state.ratings, result)
                 )
             state.since.add(match_id)
@@ -127,9 +129,9 @@ def rate_season(conn: Connection, season_id: SeasonId, limit: int = 200) -> int:
         else:
             if measures:
                 lost.update(result.entries)
-                state.stay(no, match_id, result.entries)
+                state.record_unchanged_ratings(no, match_id, result.entries)
             elif replay is not None and (state.replay is None or match_id in state.since):
-                replay.go_on(conn, no)
+                replay.rate_next_results(conn, no)
                 own = _lost_results(log, results, no, state)
                 _apply_rerating(conn, season_id, replay, state, no, match_id, own)
             for entry in set(result.entries):
@@ -217,7 +219,7 @@ def _apply_rerating(
     for entry, now in sorted(state.ratings.items()):
         new = replay.rating(entry)
         if new != now:
-            state.move(no, own.get(entry, match_id), {entry: new})
+            state.record_ratings(no, own.get(entry, match_id), {entry: new})
     state.replay, state.since = replay, set()
 
 

@@ -17,7 +17,7 @@ FOLD: Final = 200
 """Results of a season's log in one round and transaction."""
 
 
-def rate(
+def rate_all_seasons(
     conn: Connection, fitter: fitting.OfficialFitter, ends_at: float, progressed: Callable[[], None]
 ) -> None:
     """Rates all seasons in turn until nothing is left, or until ``ends_at`` (monotonic clock).
@@ -43,15 +43,15 @@ def rate(
     while True:
         seasons = [one for one in live_ratings.seasons_to_rate(conn) if one not in unrated]
         conn.commit()
-        unrated |= _each(conn, seasons, fold)
+        unrated |= _run_for_seasons(conn, seasons, fold)
         due = [one for one in fitting.seasons_to_fit(conn) if one not in unfitted]
         conn.commit()
-        unfitted |= _each(conn, due, fit)
+        unfitted |= _run_for_seasons(conn, due, fit)
         if not seasons or time.monotonic() > ends_at:
             return
 
 
-def _each(
+def _run_for_seasons(
     conn: Connection, seasons: Sequence[SeasonId], act: Callable[[SeasonId], None]
 ) -> set[SeasonId]:
     """Acts on each season; returns those that failed."""

@@ -30,7 +30,7 @@ class RatingParameters:
     fault_rule: str = OWN_SEAT
 
     @property
-    def start(self) -> Rating:
+    def initial_rating(self) -> Rating:
         """Returns the initial rating."""
         return Rating(self.mu0, self.sigma0)
 
@@ -90,7 +90,7 @@ def rate_result(
             best[entry] = seat
     after = update_ratings(
         parameters,
-        [ratings.get(entry, parameters.start) for entry in best],
+        [ratings.get(entry, parameters.initial_rating) for entry in best],
         [result.placements[seat] for seat in best.values()],
         [result.faults[seat] for seat in best.values()],
     )

@@ -29,7 +29,7 @@ class Rerating:
         self.ratings: dict[EntryId, Rating] = {}
         self._parameters = parameters
 
-    def go_on(self, conn: Connection, before: int, most: int | None = None) -> int:
+    def rate_next_results(self, conn: Connection, before: int, most: int | None = None) -> int:
         """Rates the log before this number, or the next ``most`` results; returns how many."""
         rows = conn.execute(
             "select a.no, a.match_id from acceptances a where a.season_id = %s"
@@ -48,7 +48,7 @@ class Rerating:
 
     def rating(self, entry_id: EntryId) -> Rating:
         """Returns the entry's rating; the initial one without a valid result."""
-        return self.ratings.get(entry_id, self._parameters.start)
+        return self.ratings.get(entry_id, self._parameters.initial_rating)
 
 
 def unfinished_rerating(

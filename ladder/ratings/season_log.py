@@ -42,7 +42,7 @@ class SeasonLog:
         return self._numbers
 
     @property
-    def contenders(self) -> int:
+    def contender_count(self) -> int:
         """Number of contenders."""
         return len(self._bundles)
 
@@ -96,7 +96,7 @@ class SeasonLog:
         self._numbers: dict[EntryId, int] = {}
         self._bundles: dict[tuple[str, str], int] = {}
         self._parents: list[int] = []
-        games = GameTable.none()
+        games = GameTable.empty()
         self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
 
     def _disqualified(self, conn: Connection) -> set[EntryId]:
@@ -110,7 +110,7 @@ class SeasonLog:
         return {EntryId(entry) for entry, act in rows if act == "disqualify"}
 
     def _read(self, conn: Connection, end: int) -> int:
-        standing = self._standing(conn, end)
+        standing = self._valid_results(conn, end)
         if not standing:
             return 0
         # Ids sort by time: their range limits the seats that the database reads.
@@ -124,7 +124,7 @@ class SeasonLog:
         rows = found if len(standing) == end - self.no else [r for r in found if r[0] in standing]
         nos, entries, placements, lost = zip(*rows, strict=True)
         out = self._disqualified(conn)
-        self._number(conn, (entry for entry in dict.fromkeys(entries) if entry not in out))
+        self._number_entries(conn, (entry for entry in dict.fromkeys(entries) if entry not in out))
         first, game = np.unique(nos, return_index=True, return_inverse=True)[1:]
         seat = np.arange(len(rows)) - first[game]
         shape = (len(first), max(self._contenders.shape[1], int(seat.max()) + 1))
@@ -134,7 +134,7 @@ class SeasonLog:
         number = self._numbers
         contenders[game, seat] = [-1 if e in out else number[e] for e in entries]
         ranks[game, seat] = placements
-        faults[game, seat] = lost if self._tells_faults(conn) else False
+        faults[game, seat] = lost if self._rates_faults_separately(conn) else False
         _keep_best_seat(contenders, ranks)
         ranks[contenders < 0], faults[contenders < 0] = 0, False
         self._contenders = _concatenate(self._contenders, contenders, -1)
@@ -142,7 +142,7 @@ class SeasonLog:
         self._faults = _concatenate(self._faults, faults, False)
         return len(first)
 
-    def _standing(self, conn: Connection, end: int) -> dict[int, MatchId]:
+    def _valid_results(self, conn: Connection, end: int) -> dict[int, MatchId]:
         """Results from here to this number that were not withdrawn, by number."""
         withdrawn = conn.execute(
             "select match_id from acceptances where season_id = %s and no > %s and no <= %s"
@@ -157,14 +157,14 @@ class SeasonLog:
         ).fetchall()
         return {no: MatchId(match_id) for no, match_id in rows if match_id not in gone}
 
-    def _tells_faults(self, conn: Connection) -> bool:
+    def _rates_faults_separately(self, conn: Connection) -> bool:
         """Whether a fault is more than a last place in this season."""
         row = conn.execute(
             "select fault_rule <> %s from seasons where id = %s", (KAGGLE, self.season_id)
         ).fetchone()
         return row is not None and bool(row[0])
 
-    def _number(self, conn: Connection, entries: Iterable[EntryId]) -> None:
+    def _number_entries(self, conn: Connection, entries: Iterable[EntryId]) -> None:
         """Numbers new entries in order of first appearance."""
         new = list(dict.fromkeys(entry for entry in entries if entry not in self._numbers))
         if not new:

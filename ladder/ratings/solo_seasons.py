@@ -214,7 +214,7 @@ def totals_without_matches(
     sat = conn.execute(
         "select distinct entry_id from seats where match_id = any (%s)", (sorted(void),)
     )
-    totals = MeasureTotals(conn, season_id, seasons.measures_of(row[1]))
+    totals = MeasureTotals(conn, season_id, seasons.measures_from_json(row[1]))
     totals.add_anew([EntryId(entry) for (entry,) in sat], row[0], void)
     return totals.totals
 

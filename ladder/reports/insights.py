@@ -198,7 +198,7 @@ def first_match_seconds(
         return None
     validation = 0.0
     if entry.state is EntryState.PENDING:
-        place = validations.place_in_queue(conn, entry.id)
+        place = validations.queue_place_of(conn, entry.id)
         if place is None or place.eta_seconds is None:
             return None
         validation = place.eta_seconds

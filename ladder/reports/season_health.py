@@ -45,7 +45,7 @@ class AlarmCause(StrEnum):
     """A part of the service does not work."""
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Returns the sentence for competitors."""
         return CAUSE_SENTENCES[self]
 

@@ -21,14 +21,14 @@ class FairTurns:
         self._front = 0
         self._next: dict[str, int] = {}
 
-    def look(self, front: int | None) -> None:
+    def set_least_turn(self, front: int | None) -> None:
         """Sets the least waiting turn; an empty queue resets all makers."""
         if front is None:
             self._front, self._next = 0, {}
         else:
             self._front = max(self._front, front)
 
-    def take(self, maker: str) -> int:
+    def next_turn(self, maker: str) -> int:
         """Returns the turn of this maker's next match."""
         turn = max(self._front, self._next.get(maker, 0))
         self._next[maker] = turn + 1

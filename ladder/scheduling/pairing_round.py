@@ -48,7 +48,7 @@ def make_rated_matches(
     front = matches.first_turn_of_queue(conn, "play.cpu")
     under_way = {season.id: matches.matches_in_flight(conn, season.id) for season in seasons}
     seconds = {season.id: fields.usual.of(conn, season.id) for season in seasons}
-    fields.turns.look(front)
+    fields.turns.set_least_turn(front)
     before = sum(under_way.values())
     load = Counter[str]()  # by league maker, so more leagues do not give a larger share
     for season in seasons:
@@ -59,7 +59,7 @@ def make_rated_matches(
         load[maker] += 1
         if runtime_profiles.gpus_needed(seat.profile for seat in lineup):
             return load[maker] - 1
-        return fields.turns.take(maker)
+        return fields.turns.next_turn(maker)
 
     while seasons:
         # A season may not use its share, for example without entries. Then other seasons get it in
@@ -111,7 +111,7 @@ def _pair_season(
         beta=season.beta,
         same_team_lineups=league.same_team_lineups,
         admissible=served,
-        met=fields.met(conn, season),
+        met=fields.encounter_counts(conn, season),
     )
     made = 0
     for lineup in proposal.lineups:

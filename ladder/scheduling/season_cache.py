@@ -49,18 +49,19 @@ class SeasonCache:
 
     def candidates(self, conn: db.Connection, season: Season) -> list[Candidate]:
         """Returns the season's active entries, with official ratings where available."""
-        seen = self._of(season.id)
+        seen = self._cached_season(season.id)
         if seen.version != season.official_version:
             found = standing_versions.latest_version(conn, season.id)
             if found is not None:
                 seen.version, seen.places = found[0].version, found[1]
         return [
-            self._known(each, seen, season) for each in entries.pairing_candidates(conn, season.id)
+            self._with_official_rating(each, seen, season)
+            for each in entries.pairing_candidates(conn, season.id)
         ]
 
-    def met(self, conn: db.Connection, season: Season) -> EncounterCounts:
+    def encounter_counts(self, conn: db.Connection, season: Season) -> EncounterCounts:
         """Returns the meetings, as far as the log has been read."""
-        seen = self._of(season.id)
+        seen = self._cached_season(season.id)
         seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
         if seen.readings != seen.log.readings:
             self._seen[season.id] = seen = _CachedSeason(seen.log, readings=seen.log.readings)
@@ -68,14 +69,16 @@ class SeasonCache:
         if len(games) > seen.counted:
             new = games[seen.counted :]
             seen.met = seen.met.plus(dict(seen.log.numbers), new)
-            seen.sat = _add_seat_counts(seen.sat, seen.log.contenders, new)
+            seen.sat = _add_seat_counts(seen.sat, seen.log.contender_count, new)
             seen.counted = len(games)
         return seen.met
 
-    def _of(self, season_id: SeasonId) -> _CachedSeason:
+    def _cached_season(self, season_id: SeasonId) -> _CachedSeason:
         return self._seen.setdefault(season_id, _CachedSeason(SeasonLog(season_id)))
 
-    def _known(self, each: Candidate, seen: _CachedSeason, season: Season) -> Candidate:
+    def _with_official_rating(
+        self, each: Candidate, seen: _CachedSeason, season: Season
+    ) -> Candidate:
         """Returns the candidate on the official scale; before its first fit, by its live rating."""
         place = seen.places.get(each.entry_id)
         number = seen.log.numbers.get(each.entry_id, -1)

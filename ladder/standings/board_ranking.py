@@ -78,7 +78,7 @@ class BoardRow:
     """Whether the entry is paused: it keeps its rank and is not paired."""
 
     @property
-    def shown(self) -> tuple[float, float]:
+    def score_and_sigma(self) -> tuple[float, float]:
         """Returns score and sigma for the rank: official, or live before the first fit."""
         place = self.official
         return (self.score, self.sigma) if place is None else (place.score, place.sigma)
@@ -200,7 +200,9 @@ def build_board(
 
 def _award_medals(rows: list[BoardRow], terms: MedalTerms) -> tuple[BoardRow, ...]:
     """Returns the rows with the medals of ranked teams."""
-    ranked = [(row.rank, row.shown[0], row.team_id) for row in rows if row.rank is not None]
+    ranked = [
+        (row.rank, row.score_and_sigma[0], row.team_id) for row in rows if row.rank is not None
+    ]
     sealed = [terms.sealed.get(team) for _, _, team in ranked]
     teams = len({rank for rank, _, _ in ranked}) if terms.teams is None else terms.teams
     given = iter(terms.rules.award([(rank, score) for rank, score, _ in ranked], teams, sealed))

@@ -55,8 +55,8 @@ def read_board(
     revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
     sealed = sealed_medals.sealed_medals_of_season(conn, season_id)
     sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
-    terms = MedalTerms(MedalRules.of(medals), confidence, teams, sealed, is_final)
-    measures = seasons.measures_of(rows[0][-1])
+    terms = MedalTerms(MedalRules.from_json(medals), confidence, teams, sealed, is_final)
+    measures = seasons.measures_from_json(rows[0][-1])
     fitted, places = None, dict[EntryId, OfficialPlace]()
     found = standing_versions.latest_version(conn, season_id)
     if found is not None:

@@ -86,7 +86,7 @@ class AgentProgram:
             self._saying = select.poll()
             self._saying.register(self._from, select.POLLIN)
 
-    def say(self, text: str) -> None:
+    def write_stdin(self, text: str) -> None:
         """Write this to its standard input, as fast as it reads."""
         data = memoryview(text.encode("utf-8", "replace"))
         while data:
@@ -95,14 +95,14 @@ class AgentProgram:
             except BlockingIOError:
                 for fd, _ in self._both.poll():
                     if fd == self._from:
-                        self._hear()
+                        self._read_output()
             except BrokenPipeError:
-                raise self.gone("closed its standard input") from None
+                raise self.gone_error("closed its standard input") from None
 
     def unasked(self) -> bytes:
         """What it wrote between questions, up to a limit."""
         while self._saying.poll(0) and len(self._heard) <= MOST_LINE_BYTES:
-            self._hear()
+            self._read_output()
         said = bytes(self._heard)
         self._heard.clear()
         self._unasked_bytes += len(said)
@@ -129,11 +129,11 @@ class AgentProgram:
                     "one line for each question, and what is for the log to standard error"
                 )
             if self._saying.poll(_LOOK_MS):
-                self._hear()
-            elif self.ending() is not None and not self._saying.poll(0):
-                raise self.gone("")  # processes it left behind may keep its output open
+                self._read_output()
+            elif self.describe_exit() is not None and not self._saying.poll(0):
+                raise self.gone_error("")  # processes it left behind may keep its output open
 
-    def ending(self, seconds: float = 0.0) -> str | None:
+    def describe_exit(self, seconds: float = 0.0) -> str | None:
         """How it ended, in words; None while it runs."""
         until = time.monotonic() + seconds
         while self._status is None:
@@ -168,22 +168,22 @@ class AgentProgram:
                 families += children
         return waited
 
-    def gone(self, otherwise: str) -> ContractBroken:
+    def gone_error(self, otherwise: str) -> ContractBroken:
         """The error that nothing will answer any more: how the program ended, or ``otherwise``."""
-        how = self.ending(_ENDING_SECONDS) or otherwise
+        how = self.describe_exit(_ENDING_SECONDS) or otherwise
         return ContractBroken(
             f"{self._name} {how}; it must run, and answer, until it is ended (what it wrote to "
             "standard error is in the log)",
             is_gone=True,
         )
 
-    def _hear(self) -> None:
+    def _read_output(self) -> None:
         try:
             said = os.read(self._from, _CHUNK)
         except BlockingIOError:
             return
         if not said:
-            raise self.gone("closed its standard output")
+            raise self.gone_error("closed its standard output")
         self._heard += said
         if len(self._heard) > MOST_HEARD_BYTES:
             raise ContractBroken(

@@ -45,7 +45,7 @@ class BattlesnakeConversation:
         """Each snake as last seen on the board, by id."""
         self._alive: set[str] = set()
 
-    def open(self, told: dict[str, Any]) -> None:
+    def start(self, told: dict[str, Any]) -> None:
         """Take the clock from the referee's start message."""
         self._act_seconds = told["clock"]["act_seconds"]
 
@@ -57,7 +57,7 @@ class BattlesnakeConversation:
                 is_gone=True,
             )
         bank_seconds = observation.pop("remainingOverageTime")
-        self._look_at(observation)
+        self._record_latency_and_snakes(observation)
         # The referee's deadline comes first; this limit ends a request that nobody needs any more.
         # It uses the season's clock, because the game's own timeout may be shorter.
         seconds = self._act_seconds + bank_seconds + _LATER_SECONDS - self._behind_seconds
@@ -88,7 +88,7 @@ class BattlesnakeConversation:
             )
         return answer
 
-    def _look_at(self, observation: dict[str, Any]) -> None:
+    def _record_latency_and_snakes(self, observation: dict[str, Any]) -> None:
         """Write the last answer's latency into the server's own snake. Remembers all snakes."""
         own, snakes = observation["you"], observation["board"].get("snakes", ())
         own["latency"] = str(self._latency_ms)

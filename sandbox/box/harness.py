@@ -208,7 +208,7 @@ class _ProgramAgent:
         seed_generators(int(message["seed"], 16))
         self._told = message
         if message.get("load") == "own":
-            answer = self._asked(None, self._open)
+            answer = self._call_for_reply(None, self._open)
             if answer["k"] != "reply":
                 return answer
         return {"k": "ready", "contract": self._contract}
@@ -219,24 +219,24 @@ class _ProgramAgent:
                 self._open()
             return self._speaker.move(message["observation"])
 
-        return self._asked(message["n"], move)
+        return self._call_for_reply(message["n"], move)
 
     def end(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send the end message, if the contract has one."""
-        self._asked(None, lambda: self._speaker.end(message["observation"]))
+        self._call_for_reply(None, lambda: self._speaker.end(message["observation"]))
         return {"k": "ready"}
 
     def _open(self) -> None:
         """Start the program once. After a failure it is not started again."""
         try:
-            self._speaker.open(self._told)
+            self._speaker.start(self._told)
         except ContractBroken as broken:
             raise ContractBroken(broken.why, is_gone=True) from None
         except OSError as error:
             raise ContractBroken(f"the program cannot be started: {error}", is_gone=True) from None
         self._is_open = True
 
-    def _asked(self, number: int | None, act: Callable[[], Any]) -> dict[str, Any]:
+    def _call_for_reply(self, number: int | None, act: Callable[[], Any]) -> dict[str, Any]:
         try:
             return {"k": "reply", "n": number, "action": act()}
         except ContractBroken as broken:

@@ -96,7 +96,7 @@ class HttpClient:
         self.fields: dict[bytes, bytes] = {}
         """The headers of the last answer, names in lower case."""
 
-    def listens(self) -> bool:
+    def try_connect(self) -> bool:
         """Whether the server accepts a connection now. The first call uses it."""
         try:
             self._kept = self._connect(None)
@@ -122,7 +122,7 @@ class HttpClient:
             f"Content-Length: {len(data)}\r\nContent-Type: application/json\r\n" if data else ""
         )
         head = f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n"
-        is_used, line = self._is_used, self._line(until)
+        is_used, line = self._is_used, self._get_connection(until)
         reading = _AnswerReader(line, until, self._waited)
         try:
             with reading:
@@ -150,7 +150,7 @@ class HttpClient:
             line.close()
         return status, answer
 
-    def _line(self, until: float | None) -> socket.socket:
+    def _get_connection(self, until: float | None) -> socket.socket:
         line, self._kept = self._kept, None
         if line is not None:
             line.settimeout(0.0)
@@ -188,7 +188,7 @@ class _AnswerReader:
         self.fields: dict[bytes, bytes] = {}
 
     def __enter__(self) -> _AnswerReader:
-        self._wait()
+        self._set_remaining_timeout()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -296,7 +296,7 @@ class _AnswerReader:
 
     def _more(self) -> None:
         while True:
-            self._wait()
+            self._set_remaining_timeout()
             try:
                 data = self._line.recv(1 << 16)
                 break
@@ -307,7 +307,7 @@ class _AnswerReader:
         self.has_heard = True
         self._data += data
 
-    def _wait(self) -> None:
+    def _set_remaining_timeout(self) -> None:
         if self._until is None:
             return
         left = self._until - time.monotonic()

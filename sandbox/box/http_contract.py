@@ -41,14 +41,14 @@ class HttpAgent:
         self._caller = HttpClient(connect, self._waited_seconds)
         self._conversation = BattlesnakeConversation(manifest.api, self._call)
 
-    def open(self, told: dict[str, Any]) -> None:
+    def start(self, told: dict[str, Any]) -> None:
         """Start the program and wait until it listens and answers."""
         program = AgentProgram(self._manifest, self._agent_dir, self._environment, talks=False)
         self._program = program
-        self._conversation.open(told)
-        while not self._caller.listens():
-            if program.ending() is not None:
-                raise program.gone("")
+        self._conversation.start(told)
+        while not self._caller.try_connect():
+            if program.describe_exit() is not None:
+                raise program.gone_error("")
             time.sleep(_STEP_SECONDS)
         if self._manifest.api == "1":
             self._call("GET", "/", "", None)
@@ -70,8 +70,8 @@ class HttpAgent:
             return self._caller.call(method, path, body, seconds)
         except OSError:
             assert self._program is not None
-            if self._program.ending(0.05) is not None:
-                raise self._program.gone("") from None
+            if self._program.describe_exit(0.05) is not None:
+                raise self._program.gone_error("") from None
             raise ContractBroken(
                 f"{method} {path}: the server closed the connection or stopped listening; "
                 "answer each request"

@@ -22,13 +22,13 @@ class LinesAgent:
         self._manifest, self._agent_dir = manifest, agent_dir
         self._program: AgentProgram | None = None
 
-    def open(self, told: dict[str, Any]) -> None:
+    def start(self, told: dict[str, Any]) -> None:
         """Start the program and send it the start message."""
         self._program = AgentProgram(
             self._manifest, self._agent_dir, program_environment(), talks=True
         )
         start = {"type": "start", "configuration": told["configuration"], "seed": told["seed"]}
-        self._program.say(json_line(start) + "\n")
+        self._program.write_stdin(json_line(start) + "\n")
 
     def move(self, observation: dict[str, Any]) -> Any:
         """Return the program's answer."""
@@ -40,7 +40,7 @@ class LinesAgent:
                 f"it wrote {printable(said)} before it was asked; write one line for each line of "
                 'type "move", and nothing after type "start"'
             )
-        program.say(json_line({"type": "move", "observation": observation}) + "\n")
+        program.write_stdin(json_line({"type": "move", "observation": observation}) + "\n")
         line = program.line()
         said = program.unasked()
         if said:

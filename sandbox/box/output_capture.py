@@ -44,7 +44,7 @@ class OutputCapture:
                 return True
             if not chunk:
                 return False
-            self._take(chunk)
+            self._split_by_marks(chunk)
         return True
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class OutputCapture:
 
     def texts(self) -> dict[int, str]:
         """The text of each step that printed anything."""
-        self._keep(self._tail)
+        self._append_text(self._tail)
         self._tail = b""
         return {
             step: bytes(text).decode("utf-8", "replace")[:MOVE_CHARACTERS]
@@ -61,7 +61,7 @@ class OutputCapture:
             if text
         }
 
-    def _take(self, chunk: bytes) -> None:
+    def _split_by_marks(self, chunk: bytes) -> None:
         data = self._tail + chunk
         while True:
             at = data.find(self._mark)
@@ -70,21 +70,21 @@ class OutputCapture:
             end = data.find(b"\0", at + len(self._mark))
             if end < 0:
                 if len(data) - at <= len(self._mark) + _MAX_MARK_DIGITS:
-                    self._keep(data[:at])
+                    self._append_text(data[:at])
                     self._tail = data[at:]
                     return
                 end = at + len(self._mark)
-            self._keep(data[:at])
+            self._append_text(data[:at])
             number = data[at + len(self._mark) : end]
             if number.isdigit() and len(number) <= _MAX_MARK_DIGITS:
                 self._step = min(int(number), _MAX_STEPS)
             data = data[end + 1 :]
         # The chunk's end may cut a mark, so keep back what could be its beginning.
         held = _overlap(data, self._mark)
-        self._keep(data[: len(data) - held])
+        self._append_text(data[: len(data) - held])
         self._tail = data[len(data) - held :]
 
-    def _keep(self, data: bytes) -> None:
+    def _append_text(self, data: bytes) -> None:
         if not data or self._budget[0] <= 0:
             return
         text = self._texts.setdefault(self._step, bytearray())

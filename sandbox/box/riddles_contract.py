@@ -26,7 +26,7 @@ class RiddlesAgent:
         self._clock: dict[str, float] = {}
         self._has_settings = False
 
-    def open(self, told: dict[str, Any]) -> None:
+    def start(self, told: dict[str, Any]) -> None:
         """Start the program. It gets no message before the first question."""
         self._clock = told["clock"]
         self._program = AgentProgram(
@@ -47,8 +47,8 @@ class RiddlesAgent:
         bank_ms = round(1000 * (free + observation["remainingOverageTime"]))
         words = [] if self._has_settings else self._settings(observation)
         self._has_settings = True
-        words += update_lines(observation)
-        program.say("\n".join([*words, f"action move {bank_ms}", ""]))
+        words += build_update_lines(observation)
+        program.write_stdin("\n".join([*words, f"action move {bank_ms}", ""]))
         lines = [program.line(), *program.unasked().split(b"\n")[:-1]]
         line = lines[-1].decode("utf-8", "replace").strip()
         return "pass" if line == "no_moves" else line
@@ -71,7 +71,7 @@ class RiddlesAgent:
         ]
 
 
-def update_lines(seen: dict[str, Any]) -> list[str]:
+def build_update_lines(seen: dict[str, Any]) -> list[str]:
     """The lines that the program gets before each move."""
     lines = [f"update game round {seen['round']}", f"update game field {seen['field']}"]
     for player, count in enumerate(seen["living"]):

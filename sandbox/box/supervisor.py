@@ -125,7 +125,7 @@ class Supervisor:
         harden.forbid_tracing()
         if setup["mode"] == "uids":
             self._setup["uid_base"] = usable_uids(int(setup["uid_base"]))
-            close_terminals()
+            forbid_terminals()
             self._touchable = [*setup["scratch"], *cleanup.world_writable("/dev")]
         self._prepare_own_folder()
         if setup["warms_page_cache"]:
@@ -142,7 +142,7 @@ class Supervisor:
         if own is None:
             return
         if self._setup["mode"] == "single":
-            user_and_openmp.name_user(own, os.getuid(), self._setup["environment"]["HOME"])
+            user_and_openmp.write_passwd_file(own, os.getuid(), self._setup["environment"]["HOME"])
         found = user_and_openmp.link_openmp(own, self._setup["library_paths"])
         if found is not None:
             environment = self._setup["environment"]
@@ -180,7 +180,7 @@ class Supervisor:
         code = unpacker.end()
         # Most agents leave nothing; then the check is enough.
         if uid is not None and cleanup.leftover_processes(self._base, 0.0):
-            cleanup.kill_and_wipe(uid, self._sweeper(), [])
+            cleanup.kill_and_wipe(uid, self._sweeper_uid(), [])
             if cleanup.leftover_processes(self._base, 2.0):
                 return {"op": "fault", "reason": "the unpacker left a process behind"}
         if report:
@@ -207,7 +207,7 @@ class Supervisor:
         """Fork and harden the next match's child, which gets the connection of the request."""
         stat: list[int] = []
         try:
-            told, stat = self._preforked_answer(line[0])
+            told, stat = self._fork_next_child(line[0])
         except wire.WireError as error:
             told = _zygote_failure(error)
         except OSError as error:
@@ -215,13 +215,13 @@ class Supervisor:
         wire.send_frame(self._control, told, tuple(stat))
         wire.close_all(stat)
 
-    def _preforked_answer(self, line: int) -> tuple[dict[str, Any], list[int]]:
+    def _fork_next_child(self, line: int) -> tuple[dict[str, Any], list[int]]:
         self._matches += 1
         cleanup.reset_times(self._touchable)
         uid = self._uid(1 + self._matches)
         if self._working is not None and uid is not None:
-            self._working.give(uid)
-            user_and_openmp.name_user(
+            self._working.restore_files(uid)
+            user_and_openmp.write_passwd_file(
                 self._setup["own_dir"], uid, self._setup["environment"]["HOME"]
             )
         match = _RunningMatch(uid)
@@ -247,7 +247,7 @@ class Supervisor:
             # Look before the child is waited for: other processes could delay its end by using the
             # CPU.
             status = self._ask_zygote({"op": "look", "pid": match.pid, "seconds": seconds})
-            cleanup.kill_and_wipe(match.uid, self._sweeper(), [])
+            cleanup.kill_and_wipe(match.uid, self._sweeper_uid(), [])
             self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": 0.0})
         else:
             status = self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": seconds})
@@ -262,7 +262,7 @@ class Supervisor:
             "exit_code": code if code is not None and code >= 0 else None,
             "signal": -code if code is not None and code < 0 else None,
             "out_of_memory": oom_kills() > match.oom_kills,
-            "log": match.log(),
+            "log": match.collect_log(),
             "clean": clean,
             "left": left[:50],
         }
@@ -284,14 +284,14 @@ class Supervisor:
         if not cleanup.leftover_processes(self._base, 0.0) and is_clean():
             return True, []
         folders = [*scratch, self._setup["agent_dir"]]
-        complete = cleanup.kill_and_wipe(uid, self._sweeper(), folders, working.paths)
+        complete = cleanup.kill_and_wipe(uid, self._sweeper_uid(), folders, working.paths)
         left = cleanup.leftover_processes(self._base, 2.0)
         return complete and not left and is_clean(), left
 
     def _uid(self, number: int) -> int | None:
         return int(self._setup["uid_base"]) + number if self._setup["mode"] == "uids" else None
 
-    def _sweeper(self) -> int:
+    def _sweeper_uid(self) -> int:
         return int(self._setup["uid_base"]) + 999
 
 
@@ -318,7 +318,7 @@ class _RunningMatch:
         self._out.drain()
         self._err.drain()
 
-    def log(self) -> list[list[Any]]:
+    def collect_log(self) -> list[list[Any]]:
         """[step, stdout, stderr] of each step that printed. Closes the pipes."""
         out, err = self._out.texts(), self._err.texts()
         self._out.close()
@@ -343,7 +343,7 @@ def _zygote_failure(error: wire.WireError) -> dict[str, Any]:
     return {"op": "fault", "reason": f"the zygote failed: {error}"}
 
 
-def close_terminals() -> None:
+def forbid_terminals() -> None:
     """Keep agents from opening terminals: all boxes of a host share a small number of them."""
     try:
         os.chmod("/dev/pts/ptmx", 0)

@@ -74,7 +74,7 @@ def unpack(file: IO[bytes], folder: str, most_bytes: int) -> dict[str, Any]:
     except Exception as error:
         # Every error here comes from the archive: a wrong offset is an OSError of seek.
         raise ArchiveRefused(f"the archive cannot be read: {type(error).__name__}") from None
-    manifest = tree.settle()
+    manifest = tree.check_manifest()
     network = loopback.needs_loopback(manifest)
     return {"files": tree.files, "bytes": tree.occupied, "network": network}
 
@@ -92,7 +92,7 @@ def _untar(file: IO[bytes], tree: _UnpackedTree, mode: Literal["r:", "r:gz"]) ->
     with tarfile.open(fileobj=file, mode=mode) as archive:
         for member in archive:
             archive.members = []  # type: ignore[attr-defined]  # it would keep every header
-            name = tree.admit(member.name)
+            name = tree.check_member_name(member.name)
             if member.isdir():
                 tree.add_folder(name)
             elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and member.sparse is None:
@@ -121,7 +121,7 @@ def _member_type(member: tarfile.TarInfo) -> str:
 def _unzip(file: IO[bytes], tree: _UnpackedTree) -> None:
     with zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
-            name = tree.admit(member.orig_filename)
+            name = tree.check_member_name(member.orig_filename)
             mode = member.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 what = "a symbolic link" if stat.S_ISLNK(mode) else "of an unusual type"
@@ -167,7 +167,7 @@ class _UnpackedTree:
         self.bytes = 0
         self.occupied = 0
 
-    def admit(self, name: str) -> str:
+    def check_member_name(self, name: str) -> str:
         """The member's path below the folder. Raises ArchiveRefused for a forbidden name."""
         self._admitted += 1
         if self._admitted > MOST_ENTRIES:
@@ -266,7 +266,7 @@ class _UnpackedTree:
         self.bytes += written
         self.occupied += _INODE_BYTES - (-written // _PAGE_BYTES) * _PAGE_BYTES
 
-    def settle(self) -> bundle_manifest.Manifest:
+    def check_manifest(self) -> bundle_manifest.Manifest:
         """Return the bundle's manifest. Makes the agent's program executable, whatever its mode.
 
         Raises ArchiveRefused if the file that starts the agent is missing.

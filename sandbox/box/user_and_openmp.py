@@ -11,7 +11,7 @@ _BUNDLED = ("scikit_learn.libs", "torch/lib")
 """Where wheels keep their own OpenMP, under a name that no other wheel asks for."""
 
 
-def name_user(folder: str, uid: int, home: str) -> None:
+def write_passwd_file(folder: str, uid: int, home: str) -> None:
     """Write the file that ``/etc/passwd`` links to, with this uid as the box's only user."""
     with open(os.path.join(folder, "passwd"), "w", encoding="ascii") as file:
         file.write(_USERS.format(user=USER, uid=uid, home=home))

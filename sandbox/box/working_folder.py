@@ -63,7 +63,7 @@ class WorkingFolder:
                 self._copies.append(_read_bundle_file(path))
                 left -= size
 
-    def give(self, uid: int) -> None:
+    def restore_files(self, uid: int) -> None:
         """Write the files again for the next match, which has this uid. Needs a clean folder."""
         for copy in self._copies:
             try:

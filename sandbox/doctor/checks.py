@@ -215,10 +215,10 @@ def _check_limits(machine: Machine, tried: ProbeResults) -> Check:
 
 def _check_match_groups(machine: Machine, tried: ProbeResults) -> Check:
     group = tried.match_group
-    if group.whole and group.kills:
+    if group.can_hold_match and group.kills:
         place = f"tree at {machine.unified}; one was made: it freezes, kills and counts"
         return Check("match groups", CheckState.OK, place)
-    if group.whole:
+    if group.can_hold_match:
         return Check(
             "match groups",
             CheckState.DEGRADED,

@@ -41,7 +41,7 @@ class MatchGroupProbe:
     pressure: bool = False
 
     @property
-    def whole(self) -> bool:
+    def can_hold_match(self) -> bool:
         """Whether it can hold a match: freeze and count. The node can kill without it."""
         return self.freezes and self.counts
 

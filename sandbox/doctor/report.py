@@ -66,7 +66,7 @@ def build_report(
             name,
             root=read.uid == 0,
             limits=tried.limited_groups,
-            match_groups=tried.match_group.whole,
+            match_groups=tried.match_group.can_hold_match,
             pressure=tried.match_group.pressure,
             steal_monitor=tried.above_all or not read.virtual,
         )

@@ -90,7 +90,7 @@ class BubblewrapLauncher:
         """
         if profile.gpu and not self.gpus():
             raise gpu.no_gpu_fault(profile.name)
-        self._libraries[profile.name] = profiles.libraries(profile, self._state_dir, say)
+        self._libraries[profile.name] = profiles.ensure_libraries(profile, self._state_dir, say)
         self._program_folder = profiles.compiled_program(self._state_dir)
         self._system = system_libraries.copy_libraries(
             self._state_dir, _interpreter_path(), _stdlib_of_host()
@@ -258,9 +258,9 @@ class BubblewrapLauncher:
             for folder in (base.SCRATCH, base.AGENT, base.OWN):
                 command += ["--dir", folder]
         else:
-            command += self._sized(base.SCRATCH_MB, base.SCRATCH)
-            command += self._sized(base.unpacked_limit_mb(spec.memory_mb), base.AGENT)
-            command += self._sized(1, base.OWN)
+            command += self._tmpfs_options(base.SCRATCH_MB, base.SCRATCH)
+            command += self._tmpfs_options(base.unpacked_limit_mb(spec.memory_mb), base.AGENT)
+            command += self._tmpfs_options(1, base.OWN)
         return [*command, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
 
     def _files(self, spec: BoxSpec) -> list[str]:
@@ -313,7 +313,7 @@ class BubblewrapLauncher:
             files += ["--symlink", target, path]
         return files
 
-    def _sized(self, size_mb: int, path: str) -> list[str]:
+    def _tmpfs_options(self, size_mb: int, path: str) -> list[str]:
         size = ["--size", str(size_mb << 20)] if "--size" in self._options else []
         return [*size, "--tmpfs", path]
 

@@ -147,7 +147,7 @@ class BoxGroups:
         """Make a group with these limits and no swap."""
         group = BoxGroup({c: parent / name for c, parent in self._parents.items()}, self._version)
         try:
-            self._open()
+            self._prepare_parents()
             for folder in dict.fromkeys(group.folders.values()):
                 folder.mkdir()
             for controller, file, value, needed in _limits(
@@ -168,7 +168,7 @@ class BoxGroups:
         for root in self._roots:
             _remove_groups_of_run_dir(root, name)
 
-    def _open(self) -> None:
+    def _prepare_parents(self) -> None:
         for parent in dict.fromkeys(self._parents.values()):
             parent.mkdir(exist_ok=True)
             if self._version == 2:
@@ -236,7 +236,7 @@ def find_match_groups(name: str) -> MatchGroups | None:
     return None
 
 
-def container_folder(container: str, parent: str | None = None) -> Path | None:
+def find_container_group(container: str, parent: str | None = None) -> Path | None:
     """The version 2 group of a container: at the engines' default place, or below ``parent``.
 
     None if there is none.

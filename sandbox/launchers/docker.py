@@ -81,7 +81,7 @@ class DockerLauncher:
         self._lock = threading.Lock()
         self._ours: set[str] = set()
         """Names of the containers that run or start."""
-        self._events = EngineEvents(self._listen, self._remove_strays, _TROUBLE)
+        self._events = EngineEvents(self._open_event_stream, self._remove_strays, _TROUBLE)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
@@ -187,7 +187,7 @@ class DockerLauncher:
         handle: _DockerHandle = box.handle
         if base.has_hung_up(box):
             heard = self._events.wait_until_dead(handle.container, handle.epoch, _LOST_SECONDS)
-            if not heard and not self._answers(handle.container):
+            if not heard and not self._engine_answers(handle.container):
                 return "the engine does not answer"
         if not self._events.is_current_epoch(handle.epoch):
             return "the engine was restarted"
@@ -246,7 +246,7 @@ class DockerLauncher:
         if self._runtime.is_gvisor:
             return None
         if self._info.get("CgroupVersion") == "2":
-            folder = cgroups.container_folder(container, self._parent)
+            folder = cgroups.find_container_group(container, self._parent)
             return None if folder is None else cgroups.MatchGroup(folder / "match")
         return None if self._match_groups is None else self._match_groups.create(spec.name)
 
@@ -346,7 +346,7 @@ class DockerLauncher:
         with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
             self._engine.api.remove_container(container, force=True, v=True)
 
-    def _listen(self) -> Iterable[Mapping[str, Any]]:
+    def _open_event_stream(self) -> Iterable[Mapping[str, Any]]:
         label = f"{RUN_LABEL}={self._key}"
         filters = {"type": "container", "event": list(EVENTS), "label": label}
         events: Iterable[Mapping[str, Any]] = self._engine.api.events(decode=True, filters=filters)
@@ -364,7 +364,7 @@ class DockerLauncher:
             if not is_ours:
                 self._force_off(entry["Id"])
 
-    def _answers(self, container: str) -> bool:
+    def _engine_answers(self, container: str) -> bool:
         """Whether the engine can still inspect a container. Used only in a match's worst case."""
         try:
             with contextlib.closing(docker.from_env(timeout=_ANSWER_SECONDS)) as engine:

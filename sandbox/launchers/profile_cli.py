@@ -124,7 +124,7 @@ def _install_libraries(profile: Profile, options: argparse.Namespace) -> Profile
 
 def _find_profile(profile: Profile, launcher: str, state_dir: Path) -> ProfileRow:
     if launcher == "bubblewrap":
-        return _library_folder(profile, state_dir)
+        return _library_row(profile, state_dir)
     found = _engine_or_none()
     if found is None:
         return ProfileRow(profile.name, launcher, False, "no Docker engine answers")
@@ -137,7 +137,7 @@ def _find_profile(profile: Profile, launcher: str, state_dir: Path) -> ProfileRo
     return ProfileRow(profile.name, launcher, False, _build_remedy(profile))
 
 
-def _library_folder(profile: Profile, state_dir: Path) -> ProfileRow:
+def _library_row(profile: Profile, state_dir: Path) -> ProfileRow:
     if shutil.which("bwrap") is None:
         return ProfileRow(profile.name, "bubblewrap", False, "bubblewrap is not installed")
     if profile.lock is None:

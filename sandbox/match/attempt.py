@@ -74,7 +74,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
             # Only before the first episode: an owner who has seen it must not undo the pair by
             # leaving. In the second episode an unreachable agent loses.
             if attempt.needs_everybody and not loans:
-                _refuse_away(seated, lent)
+                _check_agents_reachable(seated, lent)
             loans.extend(loan for loan in lent if isinstance(loan, Loan))
             return referee.play_episode(
                 game,
@@ -91,7 +91,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
     return mirrored_pairs.play_match(game, seats, episode), loans
 
 
-def _refuse_away(seated: Sequence[int], lent: Sequence[Loan | SeatRefused]) -> None:
+def _check_agents_reachable(seated: Sequence[int], lent: Sequence[Loan | SeatRefused]) -> None:
     """Raise SeatsAway if a remote agent does not answer."""
     away = {
         member: one.reason

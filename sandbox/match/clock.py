@@ -145,13 +145,13 @@ class TimeBank:
             self.left_seconds = min(self._most_seconds, self.left_seconds + self._increment_seconds)
         return TimeCharge(seconds, before, self.left_seconds, timed_out)
 
-    def draw(self, seconds: float) -> TimeCharge:
+    def charge_off_turn(self, seconds: float) -> TimeCharge:
         """Deduct time used between two answers. None of it is free."""
         before = self.left_seconds
         self.left_seconds = before - seconds
         return TimeCharge(seconds, before, self.left_seconds, timed_out=seconds > before)
 
-    def forgive(self) -> None:
+    def clear_debt(self) -> None:
         """Clear the debt of a time-out that costs only the answer."""
         self.left_seconds = max(0.0, self.left_seconds)
 
@@ -162,7 +162,7 @@ class TimeBank:
         """
         return started + self._act_seconds + max(0.0, self.left_seconds)
 
-    def shown(self) -> float | int:
+    def visible_seconds(self) -> float | int:
         """The bank as the agent sees it. Whole seconds are an integer, as on Kaggle."""
         left = self.left_seconds
         return int(left) if left == int(left) else left

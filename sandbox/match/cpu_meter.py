@@ -192,12 +192,12 @@ class OwnRunQueue:
         except OSError:
             self._descriptor = -1
 
-    def asks(self) -> None:
+    def mark_asking(self) -> None:
         """Call before a group of questions is sent."""
         self._asked_at = monotonic()
         self._asked_seconds = self._total()
 
-    def blocks(self) -> None:
+    def mark_blocking(self) -> None:
         """Call before each sleep until something arrives."""
         self._blocked_seconds = self._total()
         self._blocked_at = monotonic()

@@ -119,7 +119,7 @@ class SeatRecord:
     def add(self, answer: SeatAnswer) -> None:
         self.answers.append(answer)
 
-    def pardon(self, fault: SeatFault) -> None:
+    def count_pardoned_fault(self, fault: SeatFault) -> None:
         """Count a fault after which the seat plays on."""
         known = self.pardoned.setdefault(fault.verdict, Pardons(fault))
         known.times += 1

@@ -204,7 +204,7 @@ class MoveCosts:
             self._others_cpu = sum(map(CpuMeter.cpu_seconds, self._others))
         return off_turn
 
-    def watch(self) -> None:
+    def freeze_if_computing(self) -> None:
         """Freeze a seat that computes while others are asked. Its next question thaws it.
 
         Without this a seat that is out of the game could take the others' cores.
@@ -238,7 +238,7 @@ class MoveCosts:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = compute_move_cost(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
             cost = MoveCost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
-            return self._spared(cost, most_lost_seconds(self._losses, meter.losses()))
+            return self._subtract_lost_time(cost, most_lost_seconds(self._losses, meter.losses()))
         others_cpu = 0.0
         pressure = meter.pressure_seconds() - self._pressure
         contended = meter.contended_seconds - self._contended
@@ -257,9 +257,11 @@ class MoveCosts:
         if cost.charged_seconds <= self._free_seconds:
             return cost
         stolen = min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
-        return self._spared(cost, max(stolen, most_lost_seconds(self._losses, meter.losses())))
+        return self._subtract_lost_time(
+            cost, max(stolen, most_lost_seconds(self._losses, meter.losses()))
+        )
 
-    def _spared(self, cost: MoveCost, lost: float) -> MoveCost:
+    def _subtract_lost_time(self, cost: MoveCost, lost: float) -> MoveCost:
         """Subtract the lost time from the part of the cost above the free time."""
         spared = min(lost, self._spare_limit_seconds, cost.charged_seconds - self._free_seconds)
         if spared <= 0:
@@ -269,13 +271,13 @@ class MoveCosts:
         charged = cost.charged_seconds - spared
         return MoveCost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
 
-    def more_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
+    def remaining_wait_seconds(self, started_at: float, now: float, limit_seconds: float) -> float:
         """How long to wait for an answer before the next look; 0 if it is late."""
         rest = limit_seconds - self.cost_so_far(started_at, now).charged_seconds
         if self._waits_for_host:
             rest += self.unforgiven_before_seconds
         if rest > 0:
-            self._doubts_no_more(now)
+            self._end_doubt(now)
             return max(rest, LEAST_MORE_SECONDS)
         return DOUBT_STEP_SECONDS if self._may_be_waiting(now) else 0.0
 
@@ -295,7 +297,7 @@ class MoveCosts:
         grows = pressure - before > (now - since) / 2
         return grows and now - self._doubted_at < self._doubt_seconds
 
-    def _doubts_no_more(self, now: float) -> None:
+    def _end_doubt(self, now: float) -> None:
         """End a doubt. All doubts of a match share a limit, because some games forgive late
         answers.
         """
@@ -306,7 +308,7 @@ class MoveCosts:
     def close(self, started_at: float, now: float) -> MoveCost:
         """Close the move that ended at ``now`` and return its cost. Freezes a seat that ponders."""
         meter, wall = self._meter, now - started_at
-        self._doubts_no_more(now)
+        self._end_doubt(now)
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
             cpu = self._used_cpu() if meter.has_cpu else None

@@ -136,20 +136,20 @@ class Question:
             self.answer = packet
             self.cost = self._move_costs.close(self.started_at, now)
 
-    def look(self, now: float) -> None:
-        """After ``look_at``: wait longer, or settle the question as late.
+    def check_lateness(self, now: float) -> None:
+        """After ``next_check_at``: wait longer, or settle the question as late.
 
         An agent that waited for a core gets the rest of its time. This repeats while its waiting is
         forgiven.
         """
-        more = self._move_costs.more_seconds(self.started_at, now, self.limit_seconds)
+        more = self._move_costs.remaining_wait_seconds(self.started_at, now, self.limit_seconds)
         if more > 0:
             self._look_after_seconds = now - self.started_at + more
         else:
             self._settle(NoAnswerCause.LATE)
 
     @property
-    def look_at(self) -> float:
+    def next_check_at(self) -> float:
         """The next time to ``look``, on the clock of ``time.monotonic``."""
         return self.started_at + self._look_after_seconds
 
@@ -178,17 +178,17 @@ def ask_all(questions: Sequence[Question], own: OwnRunQueue, stop_at: float) -> 
     """
     waiting: dict[int, Question] = {}
     poll = select.poll()
-    own.asks()
+    own.mark_asking()
     for question in questions:
         question.begin()
         if question.trouble is None:
             descriptor = question.connection.fileno()
             waiting[descriptor] = question
             poll.register(descriptor, select.POLLIN)
-    look_at = min((question.look_at for question in waiting.values()), default=0.0)
+    look_at = min((question.next_check_at for question in waiting.values()), default=0.0)
     while waiting:
         until = min(stop_at, look_at)
-        own.blocks()
+        own.mark_blocking()
         ready = poll.poll(max(0, math.ceil((until - monotonic()) * 1000)))
         for descriptor, _ in ready:
             question = waiting[descriptor]
@@ -202,10 +202,10 @@ def ask_all(questions: Sequence[Question], own: OwnRunQueue, stop_at: float) -> 
         if now > look_at:
             look_at = math.inf
             for descriptor, question in tuple(waiting.items()):
-                if now > question.look_at:
-                    question.look(now)
+                if now > question.next_check_at:
+                    question.check_lateness(now)
                 if question.trouble is None:
-                    look_at = min(look_at, question.look_at)
+                    look_at = min(look_at, question.next_check_at)
                 else:
                     del waiting[descriptor]
                     poll.unregister(descriptor)

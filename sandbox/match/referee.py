@@ -148,12 +148,12 @@ class _RunningEpisode:
         size = self._max_parallel_seats if self._clock.load == "own" else len(able)
         for group in _chunks(able, size):
             questions = [
-                seat.starting(self._configuration, seat_seed(self._seed, seat.index))
+                seat.build_start_question(self._configuration, seat_seed(self._seed, seat.index))
                 for seat in group
             ]
             ask_all(questions, self._own, self._stop_at)
             for seat, question in zip(group, questions, strict=True):
-                seat.started(question)
+                seat.accept_start_answer(question)
 
     def step(self) -> bool:
         """Play one step. Returns False if the game is over."""
@@ -175,12 +175,12 @@ class _RunningEpisode:
         if len(to_move) < len(self._seats):
             for seat in self._seats:
                 if seat.index not in to_move:
-                    seat.watch()
+                    seat.freeze_if_computing()
         for group in self._groups(able):
             # Seats that are not asked, or have answered, must not compute meanwhile.
             for seat in able:
                 if seat not in group:
-                    seat.watch()
+                    seat.freeze_if_computing()
             moves.update(self._ask(group))
         answers = {seat.index: seat.record.answers[-1] for seat in able}
         with _game_faults("step"):
@@ -205,7 +205,7 @@ class _RunningEpisode:
             seen = [self._game.observe(self._state, seat.index) for seat in group]
         questions = {}
         for seat, observation in zip(group, seen, strict=True):
-            question = seat.asking(self.steps, observation)
+            question = seat.build_move_question(self.steps, observation)
             if isinstance(question, Verdict):
                 yield seat.index, question
             else:
@@ -214,7 +214,7 @@ class _RunningEpisode:
         for seat in group:
             if seat.index in questions:
                 parse = self._parser(seat.index)
-                yield seat.index, seat.moved(self.steps, questions[seat.index], parse)
+                yield seat.index, seat.judge_answer(self.steps, questions[seat.index], parse)
 
     def _tell_end(self) -> None:
         """Send the end message to agents whose contract has one. The answers do not count."""
@@ -224,7 +224,7 @@ class _RunningEpisode:
                 Exception
             ):  # a game need not have an observation for a seat that is out
                 seen = self._game.observe(self._state, seat.index)
-                questions.append(seat.telling_end(seen))
+                questions.append(seat.build_end_question(seen))
         if questions:
             # An agent that computes now may seem to wait for a core. The match is over all the
             # same.
@@ -291,7 +291,7 @@ def _seat_report(seat: Seat, outcome: Outcome) -> SeatReport:
 
 def _end_seats(seats: Sequence[Seat]) -> None:
     """End all processes in parallel. Raises the first HostFault."""
-    end_all([loan for seat in seats for loan in seat.giving_back()])
+    end_all([loan for seat in seats for loan in seat.unended_loans()])
     for seat in seats:
         seat.end()
 

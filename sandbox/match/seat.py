@@ -1,8 +1,8 @@
 """One seat of a running match: its loan, bank, record and failure.
 
-Everything from the child is hostile. ``questions`` bounds it, ``replies`` decodes it strictly and
-the game's ``parse`` checks it. So a child can harm only its own verdict. ``MoveCosts`` measures the
-seat's time and ``TimeBank`` pays for it.
+Everything from the child is hostile. ``questions`` bounds it, ``reply_decoder`` decodes it strictly
+and the game's ``parse`` checks it. So a child can harm only its own verdict. ``MoveCosts`` measures
+the seat's time and ``TimeBank`` pays for it.
 
 A *pardoned* fault costs an answer and not the seat; ``Game.lenient`` lists such faults. A fault
 ends the seat all the same while it loads, when its process has gone and when it broke the protocol.
@@ -123,7 +123,7 @@ class Seat:
             return True
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
 
-    def starting(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
+    def build_start_question(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
         """The start message. Its answer is due within the load allowance."""
         self._move_costs.open(monotonic(), self._clock.load_seconds)
         return self._question(
@@ -138,7 +138,7 @@ class Seat:
             self._clock.load_seconds,
         )
 
-    def asking(self, step: int, observation: dict[str, Json]) -> Question | Verdict:
+    def build_move_question(self, step: int, observation: dict[str, Json]) -> Question | Verdict:
         """The question for a move, or the verdict on a seat that used up its bank off turn.
 
         Its number ensures that only its own answer counts.
@@ -149,24 +149,24 @@ class Seat:
             monotonic(), self._clock.act_seconds, owes=owes
         )
         if self._off_turn_seconds:
-            charge = self.bank.draw(self._off_turn_seconds)
+            charge = self.bank.charge_off_turn(self._off_turn_seconds)
             if charge.timed_out:
                 if Verdict.TIMEOUT in self._lenient:
                     self._debt_seconds = -self.bank.left_seconds
-                    self.bank.forgive()
+                    self.bank.clear_debt()
                 if not 0 < self._debt_seconds < self._clock.act_seconds:
                     self._record(step, MoveCost(0.0, 0.0, 0.0, 0.0), is_put=False)
-                    return self._faulted(seat_faults.off_turn_fault(step, charge))
+                    return self._pardon_or_fail(seat_faults.off_turn_fault(step, charge))
         self._nonce = secrets.randbits(48)
-        seen = {**observation, "remainingOverageTime": self.bank.shown()}
+        seen = {**observation, "remainingOverageTime": self.bank.visible_seconds()}
         message = {"k": "act", "n": self._nonce, "observation": seen}
         limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
         return self._question(message, limit_seconds, self._is_owed if owes else None)
 
-    def watch(self) -> None:
+    def freeze_if_computing(self) -> None:
         """Stop the seat from computing in a step in which it is not asked."""
         if self.fault is None:
-            self._move_costs.watch()
+            self._move_costs.freeze_if_computing()
 
     @property
     def hears_end(self) -> bool:
@@ -174,12 +174,12 @@ class Seat:
         is_there = self.fault is None and self._owed is None
         return is_there and self.contract is Contract.HTTP
 
-    def telling_end(self, observation: dict[str, Json]) -> Question:
+    def build_end_question(self, observation: dict[str, Json]) -> Question:
         """The end message. The answer does not count."""
         self._move_costs.open(monotonic())
         return self._question({"k": "end", "observation": observation}, END_SECONDS)
 
-    def started(self, question: Question) -> None:
+    def accept_start_answer(self, question: Question) -> None:
         """Take the answer to the start message.
 
         Raises HostFault if the child was lost before it ran any of the agent's code.
@@ -189,7 +189,9 @@ class Seat:
         if self.fault is not None:
             self.end()
 
-    def moved(self, step: int, question: Question, parse: Callable[[Json], Json]) -> Json | Verdict:
+    def judge_answer(
+        self, step: int, question: Question, parse: Callable[[Json], Json]
+    ) -> Json | Verdict:
         """Charge the answer. Returns the canonical move, or the verdict on the answer.
 
         ``fault`` is set if the verdict ended the seat. Raises HostFault if the node may have caused
@@ -205,7 +207,7 @@ class Seat:
         if question.is_put:
             self._owed = self._nonce if question.answer is None else None
         if question.trouble is NoAnswerCause.LATE:
-            return self._late(step, question, charge)
+            return self._judge_late_answer(step, question, charge)
         if question.answer is None:
             return self._fail(self._trouble_fault(step, question))
         try:
@@ -221,19 +223,19 @@ class Seat:
         if isinstance(frame, reply_decoder.ProgramFault) and frame.is_gone:
             return self._fail(self._program_fault(step, frame))
         if isinstance(frame, reply_decoder.Failed):
-            return self._faulted(seat_faults.raised_fault(step, frame.trace))
+            return self._pardon_or_fail(seat_faults.raised_fault(step, frame.trace))
         if charge.timed_out:
-            return self._late(step, question, charge)
+            return self._judge_late_answer(step, question, charge)
         if isinstance(frame, reply_decoder.ProgramFault):
-            return self._faulted(self._program_fault(step, frame))
+            return self._pardon_or_fail(self._program_fault(step, frame))
         try:
             move = parse(reply_decoder.read_action(frame.action))
             self.record.moved = True
             return move
         except InvalidMove as error:
-            return self._faulted(seat_faults.invalid_move_fault(step, str(error)))
+            return self._pardon_or_fail(seat_faults.invalid_move_fault(step, str(error)))
         except Exception:  # whatever parse raises, the agent caused it
-            return self._faulted(
+            return self._pardon_or_fail(
                 seat_faults.invalid_move_fault(step, "it cannot be read as a move of this game")
             )
 
@@ -242,10 +244,10 @@ class Seat:
 
         Raises HostFault if the node is gone; then the agent is not to blame.
         """
-        for loan in self.giving_back():
+        for loan in self.unended_loans():
             self._ending = loan.end()
 
-    def giving_back(self) -> Sequence[Loan]:
+    def unended_loans(self) -> Sequence[Loan]:
         """The loan, if it has not ended yet. The node thaws a frozen child to kill it."""
         return () if self._loan is None or self._ending is not None else (self._loan,)
 
@@ -286,7 +288,7 @@ class Seat:
             return False
         return not isinstance(frame, reply_decoder.Ready) and frame.n == self._owed
 
-    def _excuse(self, question: Question) -> None:
+    def _raise_if_node_late(self, question: Question) -> None:
         """Raise HostFault if the node may have caused this time-out and nobody can tell.
 
         A pardoned time-out is not excused: it costs only an answer. Otherwise an agent that is
@@ -305,15 +307,15 @@ class Seat:
                 "without pressure readings nobody can tell them apart"
             )
 
-    def _late(self, step: int, question: Question, charge: TimeCharge) -> Verdict:
+    def _judge_late_answer(self, step: int, question: Question, charge: TimeCharge) -> Verdict:
         """Record the time-out. It ends the seat unless the game pardons it.
 
         Raises HostTooSlow if the host caused it, HostFault if the host may have caused it and
         nobody can tell.
         """
-        self._excuse(question)
+        self._raise_if_node_late(question)
         over = charge.seconds - self._clock.act_seconds - max(0.0, charge.bank_before_seconds)
-        fault = self._unless_host(step, over, question)
+        fault = self._raise_if_host_slow(step, over, question)
         if fault is not None:
             return self._fail(fault)
         self._move_costs.unforgiven_before_seconds = 0.0  # a pardon clears the debt of the bank
@@ -324,9 +326,11 @@ class Seat:
             else None
         )
         fault = seat_faults.late_fault(step, charge, question.cost, self._clock, hint=hint)
-        return self._faulted(fault)
+        return self._pardon_or_fail(fault)
 
-    def _unless_host(self, step: int, over_seconds: float, question: Question) -> SeatFault | None:
+    def _raise_if_host_slow(
+        self, step: int, over_seconds: float, question: Question
+    ) -> SeatFault | None:
         """Raise HostTooSlow if the seat would be in time with all its waiting forgiven.
 
         Nobody knows whether a missing answer would have been in time. Then the seat must have
@@ -353,11 +357,11 @@ class Seat:
     def _start_fault(self, question: Question) -> SeatFault | None:
         unbegun = self._clock.load == "first_move"
         if question.trouble is NoAnswerCause.LATE:
-            self._excuse(question)
+            self._raise_if_node_late(question)
             if unbegun:
                 raise BoxLate(f"seat {self.index}: the box was not ready in time")
             over = question.cost.charged_seconds - question.limit_seconds
-            return self._unless_host(0, over, question) or seat_faults.late_load_fault(
+            return self._raise_if_host_slow(0, over, question) or seat_faults.late_load_fault(
                 self._clock, question.cost, is_importing=self._is_importing
             )
         if question.trouble is NoAnswerCause.CLOSED and unbegun:
@@ -402,12 +406,12 @@ class Seat:
             return seat_faults.exited_fault(step, self._ending.exit_code)
         return seat_faults.vanished_fault(step)
 
-    def _faulted(self, fault: SeatFault) -> Verdict:
+    def _pardon_or_fail(self, fault: SeatFault) -> Verdict:
         """Pardon the fault if the game does. Otherwise end the seat."""
         if fault.verdict not in self._lenient:
             return self._fail(fault)
-        self.record.pardon(seat_faults.with_game_step(fault, self._observation))
-        self.bank.forgive()
+        self.record.count_pardoned_fault(seat_faults.with_game_step(fault, self._observation))
+        self.bank.clear_debt()
         if self._owed is not None or self._move_costs.ponders:
             self._meter.freeze()
         return fault.verdict

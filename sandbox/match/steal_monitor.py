@@ -82,7 +82,7 @@ class StealMonitor:
         """Whether the threads watch."""
         return _read_word(self._memory, _AWAKE) > 0
 
-    def begins(self) -> None:
+    def add_match(self) -> None:
         """Note that a match's boxes are lent."""
         with self._lock:
             self._matches += 1
@@ -93,7 +93,7 @@ class StealMonitor:
                 with contextlib.suppress(OSError):
                     self._process.stdin.write(b".")
 
-    def ends(self) -> None:
+    def remove_match(self) -> None:
         """Note that a match's boxes are back."""
         with self._lock:
             self._matches -= 1
@@ -234,15 +234,15 @@ class _CoreWatchers:
             now = time.monotonic()
             if _read_word(self._memory, _MATCHES) > 0:
                 asleep_at = now + REST_SECONDS
-                self._say(True)
+                self._set_awake(True)
             elif now >= asleep_at:
-                self._say(False)
+                self._set_awake(False)
                 if (
                     _read_word(self._memory, _MATCHES) > 0
                 ):  # a loan began just now and nobody woke us
-                    self._say(True)
+                    self._set_awake(True)
 
-    def _say(self, awake: bool) -> None:
+    def _set_awake(self, awake: bool) -> None:
         _WORD.pack_into(self._memory, _AWAKE, awake)
         (self._awake.set if awake else self._awake.clear)()
 

@@ -82,7 +82,7 @@ def _prepare_other_profiles(
         except HostFault as fault:
             _print_line(f"profile {name} is not served: {fault}")
             continue
-        pool.serve(name, _warm_boxes_of(name, warm))
+        pool.add_profile(name, _warm_boxes_of(name, warm))
         connections.update_hello(profiles=sorted(digests), image_digests=dict(digests))
         _print_line(f"lends {name} too")
 
@@ -184,7 +184,7 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     connections = Listener(BoxLender(name, kind, pool, digests, cores).serve, hello, allowed)
-    connections.open(listener)
+    connections.start_accepting(listener)
     _print_line(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     if not options.profile:
         more = (kind, digests, pool, connections, options.warm)

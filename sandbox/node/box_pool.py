@@ -100,9 +100,9 @@ class BoxPool:
         with self._changed:
             for name in warm:
                 self._refill((name, memory_mb))
-        threading.Thread(target=self._tend, name="tend", daemon=True).start()
+        threading.Thread(target=self._maintain_boxes, name="tend", daemon=True).start()
 
-    def serve(self, profile: str, warm: int) -> None:
+    def add_profile(self, profile: str, warm: int) -> None:
         """Lend boxes of one more profile, and keep ``warm`` of them ready."""
         with self._changed:
             self._warm = {**self._warm, profile: warm}
@@ -162,11 +162,11 @@ class BoxPool:
         with self._changed:
             self._takers[key] += 1
             try:
-                return self._taken(key, digest, deadline)
+                return self._wait_for_box(key, digest, deadline)
             finally:
                 self._takers[key] -= 1
 
-    def _taken(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
+    def _wait_for_box(self, key: BoxKey, digest: str, deadline: float) -> PooledBox:
         asked: Future[None] | None = None
         while True:
             if self._closed:
@@ -188,7 +188,7 @@ class BoxPool:
             if asked is None and self._starting[key] >= self._takers[key]:
                 self._starts.hasten(key[0])  # enough boxes are starting already
             elif asked is None and self._may_start(key):
-                asked = self._start(key, is_asked=True)
+                asked = self._queue_start(key, is_asked=True)
             if now >= deadline:
                 coming = self._starting[key]
                 raise BoxLate(f"no box of {key[0]} was ready in time; {coming} are being started")
@@ -238,12 +238,12 @@ class BoxPool:
             self._changed.wait_for(lambda: not self._busy, CLOSE_SECONDS / 2)
             for place in self._busy:
                 self._discard(place)
-        has_ended = self._starts.ended(max(0.0, deadline - time.monotonic()))
+        has_ended = self._starts.wait_until_ended(max(0.0, deadline - time.monotonic()))
         self._threads.shutdown(wait=False)
         removals = wait_for(tuple(self._removals), max(0.0, deadline - time.monotonic()))
         return has_ended and not removals.not_done
 
-    def _tend(self) -> None:
+    def _maintain_boxes(self) -> None:
         """Remove boxes of a lost engine and start missing boxes, from time to time."""
         while not self._closed:
             time.sleep(TEND_SECONDS)
@@ -288,12 +288,12 @@ class BoxPool:
         for _ in range(self._warm.get(key[0], 0) - waiting - self._starting[key]):
             if self._count() >= self._most:
                 return
-            self._start(key)
+            self._queue_start(key)
 
     def _count(self) -> int:
         return len(self._idle) + len(self._busy) + self._starting.total()
 
-    def _start(self, key: BoxKey, *, is_asked: bool = False) -> Future[None] | None:
+    def _queue_start(self, key: BoxKey, *, is_asked: bool = False) -> Future[None] | None:
         """Begin a box of this key. Returns None if the node is full and nothing can make room."""
         if self._count() >= self._most:
             others = [p for p in self._idle if p.digest is not None or p.key != key]
@@ -313,7 +313,7 @@ class BoxPool:
             slot = (slot + 1) % SLOTS
         self._slots.add(slot)
         self._starting[key] += 1
-        work = partial(self._started, key, slot, gpu)
+        work = partial(self._start_box, key, slot, gpu)
         future = self._starts.add(key[0], work, is_asked=is_asked)
         future.add_done_callback(self._wake)
         return future
@@ -330,7 +330,7 @@ class BoxPool:
             self._idle.remove(old)
             self._discard(old)
 
-    def _started(self, key: BoxKey, slot: int, gpu: Gpu | None) -> None:
+    def _start_box(self, key: BoxKey, slot: int, gpu: Gpu | None) -> None:
         profile, memory_mb = key
         name = f"{self._node}-{slot:06d}-{time.monotonic_ns() & 0xFFFFFF:06x}"
         box: Box | None = None

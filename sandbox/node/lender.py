@@ -87,19 +87,19 @@ class BoxLender:
         seats = [seat for seat in wanted if isinstance(seat, _RequestedSeat)]
         deadline = min((seat.deadline for seat in seats), default=0.0)
         with self._pool.room_for([seat.key for seat in seats], deadline), self._watched():
-            self._converse(connection, self._lend(wanted))
+            self._serve_until_ended(connection, self._lend(wanted))
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
         if self._steal_monitor is not None:
-            self._steal_monitor.begins()
+            self._steal_monitor.add_match()
         try:
             yield
         finally:
             if self._steal_monitor is not None:
-                self._steal_monitor.ends()
+                self._steal_monitor.remove_match()
 
-    def _converse(
+    def _serve_until_ended(
         self, connection: socket.socket, lent: Sequence[_LentBox | BundleRefused]
     ) -> None:
         open_seats = {n: one.place for n, one in enumerate(lent) if isinstance(one, _LentBox)}
@@ -158,7 +158,7 @@ class BoxLender:
         found: dict[int, _LentBox | BundleRefused | HostFault] = {}
         slow: dict[int, _RequestedSeat] = {}
         for number, seat in enumerate(wanted):
-            ready = self._ready(seat) if isinstance(seat, _RequestedSeat) else seat
+            ready = self._take_waiting_child(seat) if isinstance(seat, _RequestedSeat) else seat
             if ready is not None:
                 found[number] = ready
             elif isinstance(seat, _RequestedSeat):
@@ -166,7 +166,9 @@ class BoxLender:
         if slow:
             # In parallel: a cold box takes most of a second.
             with ThreadPoolExecutor(len(slow)) as threads:
-                found.update(zip(slow, threads.map(self._opened, slow.values()), strict=True))
+                found.update(
+                    zip(slow, threads.map(self._bind_with_retry, slow.values()), strict=True)
+                )
         faults = [one for one in found.values() if isinstance(one, HostFault)]
         if faults:
             for one in found.values():
@@ -175,7 +177,7 @@ class BoxLender:
             raise faults[0]
         return [one for _, one in sorted(found.items()) if not isinstance(one, HostFault)]
 
-    def _ready(self, seat: _RequestedSeat) -> _LentBox | None:
+    def _take_waiting_child(self, seat: _RequestedSeat) -> _LentBox | None:
         """A child that waits in a box of this bundle. None if there is none."""
         place = self._pool.take_bound(seat.key, seat.digest)
         if place is None:
@@ -193,17 +195,17 @@ class BoxLender:
             self._drop(lent)
             return None
         try:
-            return self._played(lent)
+            return self._announce_match(lent)
         except HostFault as fault:  # it died in between; earlier ones stay lent
             _print_line(f"box {place.box.spec.name} is replaced: {fault}")
             return None
 
-    def _opened(self, seat: _RequestedSeat) -> _LentBox | BundleRefused | HostFault:
+    def _bind_with_retry(self, seat: _RequestedSeat) -> _LentBox | BundleRefused | HostFault:
         """Bind a generic box to this bundle. Replaces a failed box once."""
         fault = HostFault("unreachable")
         for _ in range(2):
             try:
-                return self._bound(seat)
+                return self._bind_box(seat)
             except BundleRefused as refused:
                 return refused
             except HostFault as error:
@@ -212,7 +214,7 @@ class BoxLender:
                 fault = HostFault(f"a seat cannot be lent: {error}")
         return fault
 
-    def _bound(self, seat: _RequestedSeat) -> _LentBox:
+    def _bind_box(self, seat: _RequestedSeat) -> _LentBox:
         place = self._pool.take(seat.key, seat.digest, seat.deadline)
         try:
             if place.digest is None:
@@ -229,9 +231,9 @@ class BoxLender:
         except BaseException:
             self._pool.discard(place)
             raise
-        return self._played(_LentBox(place, preforked))
+        return self._announce_match(_LentBox(place, preforked))
 
-    def _played(self, lent: _LentBox) -> _LentBox:
+    def _announce_match(self, lent: _LentBox) -> _LentBox:
         try:
             supervisor_client.announce_match(lent.place.box, time.monotonic() + SEND_SECONDS)
         except BaseException:
@@ -299,15 +301,17 @@ class BoxLender:
                 asked[number] = fault
         # One deadline for all: each box could delay us, and the worker does not wait for the sum.
         until = time.monotonic() + END_SECONDS
-        found = {n: self._ended(place, asked[n], until) for n, place in places.items()}
+        found = {n: self._receive_end_report(place, asked[n], until) for n, place in places.items()}
         lost = {n: fault for n, fault in found.items() if isinstance(fault, HostFault)}
         if lost:
             with ThreadPoolExecutor(len(lost)) as threads:
-                reports = threads.map(self._lost, map(places.__getitem__, lost), lost.values())
+                reports = threads.map(
+                    self._report_lost_box, map(places.__getitem__, lost), lost.values()
+                )
                 found.update(zip(lost, reports, strict=True))
         return [(n, report) for n, report in found.items() if not isinstance(report, HostFault)]
 
-    def _ended(
+    def _receive_end_report(
         self, place: PooledBox, trouble: HostFault | None, until: float
     ) -> dict[str, Any] | HostFault:
         """The report of a seat whose box answers in time, or the reason why there is none."""
@@ -330,7 +334,7 @@ class BoxLender:
             self._pool.discard(place)
         return _end_report(ended, out_of_memory, clean=ended.clean)
 
-    def _lost(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
+    def _report_lost_box(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
         """The report of a seat whose box no longer answers."""
         hosts = self._launcher.lost_by_host(place.box)
         out_of_memory = self._out_of_memory(place)

@@ -86,7 +86,7 @@ class StartQueue:
             start.future.cancel()
         self._threads.shutdown(wait=False)
 
-    def ended(self, seconds: float) -> bool:
+    def wait_until_ended(self, seconds: float) -> bool:
         """Whether all starts that had begun end within this time."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._running.total(), seconds)

@@ -41,7 +41,7 @@ def run_caller(address: Address, api: str, rules: guarded_connections.Rules, mar
     server = RemoteServer(address, rules)
     away = None
     try:
-        server.greet(api)
+        server.check_health(api)
     except ContractBroken as broken:
         away = broken.why
     word = {"away": away, "reached": server.is_reached}
@@ -80,7 +80,7 @@ class RemoteServer:
             given_up=(ConnectionError, ssl.SSLError),
         )
 
-    def greet(self, api: str) -> None:
+    def check_health(self, api: str) -> None:
         """Raise ContractBroken with the remedy unless the agent answers. The match uses the same
         connection.
 

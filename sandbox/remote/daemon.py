@@ -86,7 +86,7 @@ class RemoteLender:
                     n: one for n, one in enumerate(wanted) if isinstance(one, BundleRefused)
                 }
                 self._answer(connection, len(wanted), begun, {**refused, **away})
-                self._converse(connection, begun)
+                self._serve_until_ended(connection, begun)
             finally:
                 for one in begun.values():
                     with contextlib.suppress(HostFault):
@@ -145,7 +145,9 @@ class RemoteLender:
         for caller in begun.values():
             caller.agent.close()
 
-    def _converse(self, connection: socket.socket, begun: dict[int, CallerProcess]) -> None:
+    def _serve_until_ended(
+        self, connection: socket.socket, begun: dict[int, CallerProcess]
+    ) -> None:
         """Serve until each seat has ended. The caller of this method ends what the worker leaves
         open.
         """
@@ -158,10 +160,10 @@ class RemoteLender:
                 if type(number) is not int or number not in begun:
                     raise wire.WireError("the ended seat is not open")
                 is_ending = isinstance(closed, list) and number in closed
-                report = self._ended(begun.pop(number), is_ending)
+                report = self._end_caller(begun.pop(number), is_ending)
                 wire.send_frame(connection, {"seat": number, **report})
 
-    def _ended(self, one: CallerProcess, is_ending: bool) -> dict[str, Any]:
+    def _end_caller(self, one: CallerProcess, is_ending: bool) -> dict[str, Any]:
         try:
             code, log = self._callers.end(one, is_ending=is_ending)
         except HostFault as fault:
@@ -284,7 +286,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Not the uid that we changed to: callers have it too.
     connections = Listener(lender.serve, told, allowed)
     process_guard.set_on_stop_signal(stop)
-    connections.open(listener)
+    connections.start_accepting(listener)
     _print_line(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
     stop.wait()
     is_lost = lost.is_set()

@@ -122,7 +122,7 @@ def entry_out(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     if not permissions.may_see_private(who, entry.team_id):
         out.reason = out.validation_match_id = out.strikes = out.next_try_at = None
     elif entry.state in entries.VALIDATED:
-        place = validations.place_in_queue(conn, entry.id)
+        place = validations.queue_place_of(conn, entry.id)
         if place is not None:
             out.queue = QueueOut.model_validate(place)
             out.reason = place.reason or out.reason

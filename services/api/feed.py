@@ -124,9 +124,10 @@ def stream_feed(
             begin_at=start,
         )
     user_id, token = who.user_id, credentials.credentials
-    until = app_state.streams.enter(user_id)
+    until = app_state.streams.register_stream(user_id)
     return EventStream(
-        feed_events(app_state, token, after, until), lambda: app_state.streams.leave(user_id, until)
+        feed_events(app_state, token, after, until),
+        lambda: app_state.streams.unregister_stream(user_id, until),
     )
 
 

@@ -213,7 +213,7 @@ def read_leaderboard(
                 app_state.reads, lambda conn: leaderboard.read_board(conn, found.season_id)
             ),
         )
-        content = app_state.boards.keep(
+        content = app_state.boards.store_page(
             found.season_id,
             board.revision,
             part,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
-from ladder.entries.league_setup import open_league
+from ladder.entries.league_setup import set_up_league
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Invalid
 from ladder.field_types import KEY
@@ -142,7 +142,7 @@ def create_league(
         raise Invalid("game", f"choose a game from GET /v1/games; {body.game!r} is not one.")
 
     def create() -> CreatedLeagueOut:
-        made = open_league(conn, app_state.blobs, body, game, who)
+        made = set_up_league(conn, app_state.blobs, body, game, who)
         out = CreatedLeagueOut(**league_out(conn, who, made.league).model_dump())
         if made.season is not None:
             out.season = SeasonOut.model_validate(made.season)

@@ -39,7 +39,7 @@ class MetricsResponse(PlainTextResponse):
 def read_metrics(conn: Db, who: Anyone, app_state: AppState) -> MetricsResponse:
     """In Prometheus' text format. An administrator's token includes private leagues."""
     shown = visible_playing_seasons(conn, who)
-    app_state.measures.read(conn, shown)
+    app_state.measures.observe_new_matches(conn, shown)
     families = [*queue_metrics(conn), *worker_metrics(conn), *season_metrics(conn, shown)]
     labels = {(league.slug, str(season.number)) for season, league in shown}
     families += [

@@ -182,7 +182,7 @@ def preview_rejudgement(
     """Hosts and administrators only. Lists the results that the predicate matches. Shows how
     official scores, ranks and medals would differ without them. Changes nothing."""
     found = permissions.hosted_season(conn, who, season)[0]
-    seen = rejudgements.preview_rejudgement(conn, found.id, body.predicate.meant())
+    seen = rejudgements.preview_rejudgement(conn, found.id, body.predicate.to_domain_predicate())
     return RejudgementPreviewOut(
         total=len(seen.suspects),
         matches=[SuspectResultOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],
@@ -209,7 +209,7 @@ def create_rejudgement(
 
     def create() -> RejudgementOut:
         made = rejudgements.create_rejudgement(
-            conn, found.id, body.predicate.meant(), by=who.user_id, reason=body.reason
+            conn, found.id, body.predicate.to_domain_predicate(), by=who.user_id, reason=body.reason
         )
         return RejudgementOut.model_validate(made)
 

@@ -202,7 +202,7 @@ def export_standings(
 
 def final_standing(row: BoardRow, known: Mapping[TeamId, list[str]] | None) -> FinalStandingOut:
     """A row of the leaderboard. ``known`` holds external ids by team, for hosts."""
-    score, sigma = row.shown
+    score, sigma = row.score_and_sigma
     values = {
         "rank": row.rank,
         "team": row.team_name,

@@ -56,11 +56,11 @@ def season_health_out(
     alarm, lacking = None, pulse.lacking
     runs = may_manage(who, records.league_resource(league))
     if lacking is not None and not runs:  # it counts entries that wait for validation
-        lacking = AlarmCause.NOTHING_TO_PAIR.told
+        lacking = AlarmCause.NOTHING_TO_PAIR.sentence
     if pulse.alarm is not None:
         cause = pulse.alarm.cause
         alarm = SeasonAlarmOut(
-            cause=cause, reason=cause.told, detail=pulse.alarm.reason if runs else None
+            cause=cause, reason=cause.sentence, detail=pulse.alarm.reason if runs else None
         )
     return SeasonHealthOut(
         season_id=pulse.season_id,

@@ -126,7 +126,7 @@ def mint_token(
 
     def mint() -> MintedToken:
         held = credentials.credentials if credentials is not None else None
-        token, text = tokens.mint_token_with(conn, who, owner, body, held)
+        token, text = tokens.mint_requested_token(conn, who, owner, body, held)
         shown = TokenOut.model_validate(token)
         return MintedToken(**shown.model_dump(), token=text)
 

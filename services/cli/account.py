@@ -76,7 +76,7 @@ def mint_token(
 def list_tokens(as_json: AsJson = False) -> None:
     """List your tokens."""
     with connect() as ladder:
-        rows = list(ladder.pages("/v1/users/me/tokens"))
+        rows = list(ladder.list_items("/v1/users/me/tokens"))
     if as_json:
         print_json(rows)
         return

@@ -21,7 +21,7 @@ from games.protocol import GameError
 from sandbox.match.mirrored_pairs import seat_order
 from services.api_client import ApiError, Client, Json
 from services.cli.display import AsJson, print_json, stdout
-from services.cli.name_lookup import season_key
+from services.cli.name_lookup import find_season_id
 from services.cli.saved_login import MissingInput, connect
 
 FORMAT: Final = "peck-dataset/1"
@@ -93,7 +93,9 @@ def dataset(
     with connect(needs_token=False) as ladder:
         wanted: Sequence[str | None] = seasons or (None,)
         keys = list(
-            dict.fromkeys(season_key(ladder, given, "(peck dataset LEAGUE)") for given in wanted)
+            dict.fromkeys(
+                find_season_id(ladder, given, "(peck dataset LEAGUE)") for given in wanted
+            )
         )
         told = [ladder.season(key) for key in keys]
         encoder = _encoder(told)

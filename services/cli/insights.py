@@ -10,7 +10,7 @@ import typer
 from services.api_client import Client, Json
 from services.cli.display import AsJson, duration_text, print_json, stdout, table, timestamp_text
 from services.cli.leaderboards import estimate_text
-from services.cli.name_lookup import own_agent, own_agents, season_key
+from services.cli.name_lookup import find_season_id, own_agent, own_agents
 from services.cli.saved_login import MissingInput, connect
 
 
@@ -23,7 +23,7 @@ def watch(
     Exits with 1 during an alarm, or if too few agents take part to fill a match.
     """
     with connect(needs_token=False) as ladder:
-        pulse = ladder.season_health(season_key(ladder, league, "(peck watch LEAGUE)"))
+        pulse = ladder.season_health(find_season_id(ladder, league, "(peck watch LEAGUE)"))
     alarm, lacking = pulse["alarm"], pulse["lacking"]
     if as_json:
         print_json(pulse)
@@ -206,7 +206,7 @@ def feed(
             stdout.print("(nothing)")
         if follow:
             try:
-                for item in ladder.follow(items[-1]["key"] if items else None):
+                for item in ladder.follow_feed(items[-1]["key"] if items else None):
                     _print_item(item, as_json)
             except KeyboardInterrupt:
                 pass

@@ -9,7 +9,7 @@ import typer
 
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
-from services.cli.name_lookup import season_key
+from services.cli.name_lookup import find_season_id
 from services.cli.saved_login import MissingInput, connect
 
 MEDALS_HELP: Final = (
@@ -32,7 +32,7 @@ def leaderboard(
     and medal; each has its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
-        rows = list(ladder.leaderboard(_season_key(ladder, league, "leaderboard"), most=show))
+        rows = list(ladder.leaderboard(_find_season_id(ladder, league, "leaderboard"), most=show))
     if as_json:
         print_json(rows)
         return
@@ -59,8 +59,8 @@ def leaderboard(
     )
 
 
-def _season_key(ladder: Client, league: str | None, verb: str) -> str:
-    return season_key(ladder, league, f"(peck {verb} LEAGUE)")
+def _find_season_id(ladder: Client, league: str | None, verb: str) -> str:
+    return find_season_id(ladder, league, f"(peck {verb} LEAGUE)")
 
 
 def _agent_text(row: Mapping[str, Any]) -> str:
@@ -95,7 +95,7 @@ def seals(
 ) -> None:
     """List the sealed medals of a league's current season, newest first."""
     with connect(needs_token=False) as ladder:
-        rows = ladder.seals(_season_key(ladder, league, "seals"))
+        rows = ladder.seals(_find_season_id(ladder, league, "seals"))
     if as_json:
         print_json(rows)
         return
@@ -139,7 +139,7 @@ def declare(
             found = ladder.entry(entry)
             season, whose = found["season_id"], found["team_id"]
         else:
-            season, whose = season_key(ladder, league), team or _own_team(ladder)
+            season, whose = find_season_id(ladder, league), team or _own_team(ladder)
         said = ladder.declare(season, whose, entry)
     if as_json:
         print_json(said)

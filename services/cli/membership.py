@@ -23,7 +23,7 @@ def join(
 ) -> None:
     """Join a league with its invitation code, after reading the terms."""
     with connect() as ladder:
-        invited = ladder.invited(code)
+        invited = ladder.invitation_terms(code)
         if not as_json:
             stdout.print(f"{invited['title']} ({invited['slug']}), as {invited['role']}")
         ask_for_agreement(invited["terms"], yes, quiet=as_json)

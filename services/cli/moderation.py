@@ -10,7 +10,7 @@ import typer
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leaderboards import estimate_text
-from services.cli.name_lookup import season_key, slug_of
+from services.cli.name_lookup import find_season_id, slug_of
 from services.cli.saved_login import MissingInput, connect
 
 ENDS: Final = {
@@ -33,9 +33,9 @@ def disqualify(
     A disqualified agent or team can enter nothing more in the season.
     """
     with connect() as ladder:
-        season = season_key(ladder, league)
+        season = find_season_id(ladder, league)
         done = ladder.disqualify(season, subject_id(ladder, season, subject), reason)
-    print_done(done, "disqualified", as_json)
+    print_disqualification(done, "disqualified", as_json)
 
 
 def reinstate(
@@ -46,9 +46,9 @@ def reinstate(
     Entries under another disqualification of the entry, its agent or its team stay out.
     """
     with connect() as ladder:
-        season = season_key(ladder, league)
+        season = find_season_id(ladder, league)
         done = ladder.reinstate(season, subject_id(ladder, season, subject), reason)
-    print_done(done, "reinstated", as_json)
+    print_disqualification(done, "reinstated", as_json)
 
 
 def rejudge(
@@ -79,7 +79,7 @@ def rejudge(
     if apply and reason is None:
         raise MissingInput("give a --reason for the audit log")
     with connect() as ladder:
-        season = season_key(ladder, league)
+        season = find_season_id(ladder, league)
         predicate = {
             "worker": worker,
             "node": node,
@@ -191,12 +191,12 @@ def print_preview(seen: Json) -> None:
     compared = [name for title in titles or ["score"] for name in (title, "without")]
     table(
         ["team", "agent", "rank", "without", *compared, "medal", "without"],
-        [change_line(row, len(titles)) for row in seen["changes"]],
+        [comparison_row(row, len(titles)) for row in seen["changes"]],
     )
     stdout.print("Nothing was changed. Add --apply and --reason to judge the matches again.")
 
 
-def change_line(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
+def comparison_row(row: Mapping[str, Any], measures: int) -> tuple[object, ...]:
     """One line of the comparison."""
     sides = row["before"] or {}, row["after"] or {}
     name = (row["after"] or row["before"])["agent_name"]
@@ -226,7 +226,7 @@ def print_progress(found: Json) -> None:
     stdout.print(f"{found['id']}: {found['done']} of {found['total']} judged again{rest}{end}")
 
 
-def print_done(done: Json, what: str, as_json: bool) -> None:
+def print_disqualification(done: Json, what: str, as_json: bool) -> None:
     if as_json:
         print_json(done)
         return

@@ -37,7 +37,7 @@ def own_agent(ladder: Client, name: str) -> Json:
     return found
 
 
-def season_key(ladder: Client, given: str | None, how: str = "with --league") -> str:
+def find_season_id(ladder: Client, given: str | None, how: str = "with --league") -> str:
     """The id of the given season, or of the current season of the given or only league.
 
     Raises MissingInput, with ``how`` to name a season.

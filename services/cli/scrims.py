@@ -10,7 +10,7 @@ import typer
 
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stderr, stdout, table
-from services.cli.name_lookup import opponent_id, own_agents, season_key
+from services.cli.name_lookup import find_season_id, opponent_id, own_agents
 from services.cli.saved_login import connect
 
 POLL_SECONDS = 1.0
@@ -40,7 +40,7 @@ def scrim(
 ) -> None:
     """Play unrated matches in private and show the win rates."""
     with connect() as ladder:
-        season = ladder.season(season_key(ladder, league))
+        season = ladder.season(find_season_id(ladder, league))
         mine = own_agents(ladder)
         keys = [opponent_id(ladder, season["id"], mine, name) for name in (agent, *opponents)]
         rest = [keys[1 + place % (len(keys) - 1)] for place in range(season["seats"] - 1)]

@@ -21,7 +21,7 @@ from services.cli.display import (
     table,
     timestamp_text,
 )
-from services.cli.name_lookup import find_agent, own_agent, own_agents, season_key
+from services.cli.name_lookup import find_agent, find_season_id, own_agent, own_agents
 from services.cli.saved_login import MissingInput, connect
 
 POLL_SECONDS = 0.5
@@ -62,7 +62,7 @@ def submit(
         # Checks the bundle before the first request.
         upload = stack.enter_context(pack(bundle)) if bundle is not None else None
         ladder = stack.enter_context(connect())
-        season = season_key(ladder, league)
+        season = find_season_id(ladder, league)
         chosen, is_new = choose_agent(ladder, agent, team, bundle)
         try:
             if upload is not None:

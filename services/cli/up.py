@@ -64,7 +64,7 @@ def up(
         try:
             instance.start()
             print_welcome(instance)
-            instance.watch(*([Reloader(instance).look] if reload else []))
+            instance.watch(*([Reloader(instance).restart_if_changed] if reload else []))
         finally:
             if instance.parts:
                 print_line("stopping; running matches get a moment to end")
@@ -86,7 +86,7 @@ WITHOUT_DEMO = """  1. Make a league:          ./peck league create first
 
 def print_welcome(instance: LocalInstance) -> None:
     """Prints the address, the token, and what to try next."""
-    made = demo.chosen(SetupSettings().demo_leagues) if instance.options.demo else []
+    made = demo.select_demo_leagues(SetupSettings().demo_leagues) if instance.options.demo else []
     things = WITH_DEMO if demo.LEAGUES[0] in made else WITHOUT_DEMO
     print(
         f"""

@@ -51,9 +51,9 @@ class BodyLimit:
         if scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None:
             await self.app(scope, receive, marked)
         else:
-            await self.hold(scope, receive, marked)
+            await self.enforce_limits(scope, receive, marked)
 
-    async def hold(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def enforce_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request other than an upload."""
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"0")

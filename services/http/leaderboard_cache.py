@@ -35,7 +35,7 @@ class LeaderboardCache:
         with self._lock:
             return self._pages.get((season_id, revision, part, packed))
 
-    def keep(
+    def store_page(
         self, season_id: SeasonId, revision: int, part: str, packed: bool, plain: bytes
     ) -> bytes:
         """Stores a page, gzipped if ``packed``, and returns the bytes to send."""

@@ -55,7 +55,9 @@ class ApiMetrics:
         self._read_to: dict[SeasonId, int] = {}
         self._reading = threading.Lock()
 
-    def read(self, conn: Connection, seasons: Sequence[tuple[Season, League]]) -> None:
+    def observe_new_matches(
+        self, conn: Connection, seasons: Sequence[tuple[Season, League]]
+    ) -> None:
         """Observes the matches that these seasons accepted since the last call."""
         labels = {season.id: (league.slug, str(season.number)) for season, league in seasons}
         with self._reading:

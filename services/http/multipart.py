@@ -46,7 +46,7 @@ class MultipartForm:
             },
         )
 
-    def take(self, chunk: bytes) -> bytes:
+    def parse_chunk(self, chunk: bytes) -> bytes:
         """Returns the file's bytes in this piece of the body. Raises ProblemError if the form is
         broken or holds something else."""
         self._pieces.clear()

@@ -28,7 +28,7 @@ class ReplayCache:
         self._making = threading.Lock()
         self._kept: LRUCache[Hashable, bytes] = LRUCache(most_bytes, len)
 
-    def packed(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+    def get_or_compress(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """The document of this key, gzipped. Makes one document at a time, because each takes a
         core. Threads that wait for the same key share the result. Passes on what ``make``
         raises."""

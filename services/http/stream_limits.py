@@ -26,7 +26,7 @@ class StreamLimits:
         self._lock = threading.Lock()
         self._open: list[tuple[UserId, float]] = []
 
-    def enter(self, user_id: UserId) -> float:
+    def register_stream(self, user_id: UserId) -> float:
         """Counts one more stream and returns when it must end, by the monotonic clock. A stream
         that never leaves stops counting at that time. Raises ProblemError if there are too many."""
         now = time.monotonic()
@@ -47,7 +47,7 @@ class StreamLimits:
             self._open.append((user_id, now + LONGEST_SECONDS))
         return now + LONGEST_SECONDS
 
-    def leave(self, user_id: UserId, until: float) -> None:
+    def unregister_stream(self, user_id: UserId, until: float) -> None:
         """Stops counting this stream."""
         with self._lock:
             if (user_id, until) in self._open:

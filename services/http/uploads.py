@@ -53,7 +53,7 @@ class UploadSlots:
         self.senders: Counter[UserId] = Counter()
 
     @contextmanager
-    def sending(self, user_id: UserId) -> Iterator[None]:
+    def hold_upload_slot(self, user_id: UserId) -> Iterator[None]:
         """Counts a sender until the upload is over. Raises ProblemError, 429 or 503."""
         used = self.senders[user_id]
         if used >= MOST_UPLOADS_PER_USER:
@@ -123,7 +123,7 @@ async def receive_bundle(
                 received += len(chunk)
                 if sent is not hashing:
                     sent.update(chunk)
-                content = chunk if form is None else form.take(chunk)
+                content = chunk if form is None else form.parse_chunk(chunk)
                 size += len(content)
                 if received > most_bytes or size > limit_bytes:
                     raise too_large_problem(limit_bytes)

@@ -47,10 +47,10 @@ def all_jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
         Job("expire", 1.0, expire_overdue),
         Job("rejudge", 1.0, queue_rejudged_matches),
         Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
-        Job("wake", 0.0, wakes.play),
-        Job("rate", 0.0, wakes.rate),
+        Job("wake", 0.0, wakes.send_play_messages),
+        Job("rate", 0.0, wakes.send_rate_messages),
         Job("close", 5.0, close_due_seasons),
-        Job("watch", 5.0, AlarmLog().look),
+        Job("watch", 5.0, AlarmLog().log_alarm_changes),
         Job("partitions", 3600.0, create_partitions),
         Job("forget", 3600.0, delete_old_rows),
     ]
@@ -93,24 +93,24 @@ class WakeMessages:
         self._quiet_until = 0.0
         self._rated_at: dict[SeasonId, float] = {}
 
-    def play(self, conn: db.Connection) -> dict[str, int]:
+    def send_play_messages(self, conn: db.Connection) -> dict[str, int]:
         """Sends a message for each match that is due for one."""
         if time.monotonic() < self._quiet_until:
             return {}
         with conn.transaction():
-            due = wake_up_messages.take_due(conn)
+            due = wake_up_messages.mark_due_matches_woken(conn)
         for position, (queue, match_id) in enumerate(due):
             try:
                 self._wake(queue, "play", match_id)
             except WakeError as error:
-                self._fall_quiet(error)
+                self._pause_sending(error)
                 not_woken = [match for _, match in due[position:]]
                 with conn.transaction():
-                    wake_up_messages.failed(conn, not_woken)
+                    wake_up_messages.mark_matches_due_again(conn, not_woken)
                 return {"woken": position, "wake_ups_failed": len(not_woken)}
         return {"woken": len(due)}
 
-    def rate(self, conn: db.Connection) -> dict[str, int]:
+    def send_rate_messages(self, conn: db.Connection) -> dict[str, int]:
         """Sends the rater a message if results wait or a fit is due. Repeats it only after the
         rater had time to answer."""
         now = time.monotonic()
@@ -124,13 +124,13 @@ class WakeMessages:
             try:
                 self._wake("rate", "rate", season)
             except WakeError as error:
-                self._fall_quiet(error)
+                self._pause_sending(error)
                 return {"raters_woken": woken, "wake_ups_failed": 1}
             self._rated_at[season] = now
             woken += 1
         return {"raters_woken": woken}
 
-    def _fall_quiet(self, error: WakeError) -> None:
+    def _pause_sending(self, error: WakeError) -> None:
         log_event("wake_ups_failed", level="warning", error=str(error))
         self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
 
@@ -179,7 +179,7 @@ class AlarmLog:
     def __init__(self) -> None:
         self._told: dict[SeasonId, str] = {}
 
-    def look(self, conn: db.Connection) -> dict[str, int]:
+    def log_alarm_changes(self, conn: db.Connection) -> dict[str, int]:
         """Counts the present alarms. Logs each new, changed or ended alarm."""
         alarms = {alarm.season_id: alarm for alarm in season_health.season_alarms(conn)}
         for season, alarm in alarms.items():

@@ -52,8 +52,8 @@ def show_sign_in(
 ) -> Response:
     """Shows the form. A visitor who is signed in is redirected."""
     if who.user_id:
-        return redirect(local_address(onward))
-    return render(request, "sign_in.html", next=local_address(onward), wrong=None)
+        return redirect(safe_redirect_path(onward))
+    return render(request, "sign_in.html", next=safe_redirect_path(onward), wrong=None)
 
 
 @router.post("/sign-in")
@@ -72,10 +72,10 @@ def sign_in(
             request,
             "sign_in.html",
             status=422,
-            next=local_address(onward),
+            next=safe_redirect_path(onward),
             wrong=formatting.LOGIN_FAILED,
         )
-    response = redirect(local_address(onward))
+    response = redirect(safe_redirect_path(onward))
     session.set_cookie(
         request, response, session.SESSION, session.seal_token(request, text), session.LIFE_SECONDS
     )
@@ -138,7 +138,7 @@ def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:
     return rows
 
 
-def local_address(address: str) -> str:
+def safe_redirect_path(address: str) -> str:
     """The address if it is a path of this site, else the visitor's own page."""
     plain = address.startswith("/") and not address.startswith(("//", "/\\"))
     return address if plain and address.isprintable() else "/me"

@@ -110,7 +110,7 @@ def declare(
         with conn.transaction():
             declared_entry.declare_entry(conn, playing.id, team.id, chosen, who.user_id)
     except (ValidationError, LadderError) as error:
-        form.refuse(error)
+        form.add_errors(error)
         return agent_page(request, conn, app_state, who, found, form=form)
     return redirect(f"/agents/{found.id}")
 
@@ -267,7 +267,7 @@ def submission_rows(
                 score=None if season.measures else entry.mu + season.score_offset,
                 message=sent.message if sent else "",
                 url=sent.url if sent and entry.team_id in who.team_ids else None,
-                place=validations.place_in_queue(conn, entry.id) if waits else None,
+                place=validations.queue_place_of(conn, entry.id) if waits else None,
                 first_match_seconds=insights.first_match_seconds(conn, entry, season)
                 if waits
                 else None,

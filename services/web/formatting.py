@@ -137,7 +137,7 @@ def date_text(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%d %b %Y, %H:%M} UTC".lstrip("0")
 
 
-def as_sentence(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """The text with a capital letter at its start."""
     return text[:1].upper() + text[1:]
 
@@ -198,14 +198,14 @@ def percent_text(chance: float) -> str:
 def medal_rules_text(rules: MedalRules) -> str:
     """The medal rules of a season, and the rule for equal scores."""
     if rules.kind is not MedalRuleKind.LINES:
-        return f"{_rank_range(rules)} Equal scores share a place and count as one team."
+        return f"{_medal_lines_text(rules)} Equal scores share a place and count as one team."
     gold, silver, bronze = (
         score_text(number) for number in (rules.gold, rules.silver, rules.bronze)
     )
     return f"Medals by official score: gold from {gold}, silver {silver}, bronze {bronze}."
 
 
-def _rank_range(rules: MedalRules) -> str:
+def _medal_lines_text(rules: MedalRules) -> str:
     numbers = (rules.gold, rules.silver, rules.bronze)
     if rules.kind is MedalRuleKind.TABLE:
         return "Medals by Kaggle's rank table."
@@ -300,7 +300,7 @@ def prose_html(text: str) -> Markup:
     return Markup("").join(paragraphs)
 
 
-def address(text: str) -> str:
+def path_segment(text: str) -> str:
     """The text as a segment of a path."""
     return quote(text, safe="")
 
@@ -316,7 +316,7 @@ def field_word(name: str) -> str:
     return FIELDS.get(word, word.replace("_", " "))
 
 
-def word_pairs(words: Iterable[str]) -> list[tuple[str, str]]:
+def options_of_words(words: Iterable[str]) -> list[tuple[str, str]]:
     """Options whose label equals their value."""
     return [(word, word) for word in words]
 
@@ -328,7 +328,7 @@ FILTERS: Final = {
     "size": size_text,
     "since": since_text,
     "absolute": date_text,
-    "sentence": as_sentence,
+    "sentence": capitalize_first,
     "day": day_text,
     "chip": state_chip,
     "medal_rules": medal_rules_text,
@@ -339,10 +339,10 @@ FILTERS: Final = {
     "estimate": estimate_text,
     "within": interval_text,
     "seat_mark": seat_mark,
-    "address": address,
+    "address": path_segment,
     "prose": prose_html,
     "game": game_title,
     "field_id": field_id,
     "field_word": field_word,
-    "pairs": word_pairs,
+    "pairs": options_of_words,
 }

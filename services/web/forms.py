@@ -64,7 +64,9 @@ class Form:
         made.key = str(given.get("key", ""))[:40] or made.key
         return made
 
-    def once(self, request: Request, conn: Connection, who: Viewer) -> IdempotentRequest:
+    def make_idempotent_request(
+        self, request: Request, conn: Connection, who: Viewer
+    ) -> IdempotentRequest:
         """The request that acts once for this page and these values. Other values are another
         request."""
         told = json.dumps([self.values, self.lists], sort_keys=True)
@@ -72,7 +74,7 @@ class Form:
         key = hashlib.sha256(f"{self.key} {digest}".encode()).hexdigest()
         return IdempotentRequest(conn, who, key, request, digest)
 
-    def act(
+    def run_once(
         self, request: Request, conn: Connection, who: Viewer, act: Callable[[], object]
     ) -> None:
         """Acts once for this page and these values, in a transaction of its own."""
@@ -82,9 +84,9 @@ class Form:
             return DoneAct()
 
         with conn.transaction():
-            self.once(request, conn, who).run(create)
+            self.make_idempotent_request(request, conn, who).run(create)
 
-    def refuse(self, error: ValidationError | ProblemError | LadderError) -> None:
+    def add_errors(self, error: ValidationError | ProblemError | LadderError) -> None:
         """Stores each error beside its field."""
         if isinstance(error, ValidationError):
             for item in error.errors():
@@ -97,12 +99,12 @@ class Form:
         self._add(error.field or "", error.message)
 
     def _add(self, place: str, message: str) -> None:
-        name = self._name(place)
+        name = self._field_of_place(place)
         if place and not name and not any(one.startswith(f"{place}.") for one in self.values):
             message = f"{place}: {message}"
         self.wrong.setdefault(name, message[:1].upper() + message[1:])
 
-    def _name(self, place: str) -> str:
+    def _field_of_place(self, place: str) -> str:
         """The field of this place. A union's tag may be part of the place
         (``medals.lines.gold``)."""
         known = [*self.values, *self.lists]

@@ -52,7 +52,7 @@ def cut_page(board: Board, page: int) -> BoardPage:
     start = (number - 1) * PAGE_ROWS
     rows = board.rows[start : start + PAGE_ROWS]
     played = [row for row in rows if row.games > 0] or list(rows)
-    spans = [row.shown for row in played]
+    spans = [row.score_and_sigma for row in played]
     counted = Counter(row.medal for row in board.rows if row.medal is not None)
     return BoardPage(
         rows=rows,

@@ -125,7 +125,7 @@ def send_episode(
         )
         return json.dumps(content, separators=(",", ":")).encode()
 
-    content = app_state.replays.packed((tag, names), made)
+    content = app_state.replays.get_or_compress((tag, names), made)
     headers = {**HEADERS, "ETag": tag, "Vary": f"{HEADERS['Vary']}, Accept-Encoding"}
     if "gzip" in accept_encoding:
         headers["Content-Encoding"] = "gzip"

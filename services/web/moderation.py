@@ -124,14 +124,14 @@ def change_disqualification(
         body = DisqualificationRequest.model_validate(
             {name: form.values[name] for name in ("subject", "reason")}
         )
-        form.act(
+        form.run_once(
             request,
             conn,
             who,
             lambda: do_it(conn, season.id, body.subject, by=who.user_id, reason=body.reason),
         )
     except REFUSED as error:
-        form.refuse(error)
+        form.add_errors(error)
     return not form.wrong
 
 
@@ -142,9 +142,11 @@ def preview_rejudgement(
     error."""
     try:
         body = PreviewRequest.model_validate({"predicate": predicate_of_form(form)})
-        return rejudgements.preview_rejudgement(conn, season.id, body.predicate.meant())
+        return rejudgements.preview_rejudgement(
+            conn, season.id, body.predicate.to_domain_predicate()
+        )
     except REFUSED as error:
-        form.refuse(error)
+        form.add_errors(error)
     return None
 
 
@@ -154,8 +156,8 @@ def start_rejudgement(request: Request, conn: Db, who: Viewer, season: Season, f
         body = NewRejudgement.model_validate(
             {"predicate": predicate_of_form(form), "reason": form.values["reason"]}
         )
-        meant = body.predicate.meant()
-        form.act(
+        meant = body.predicate.to_domain_predicate()
+        form.run_once(
             request,
             conn,
             who,
@@ -164,7 +166,7 @@ def start_rejudgement(request: Request, conn: Db, who: Viewer, season: Season, f
             ),
         )
     except REFUSED as error:
-        form.refuse(error)
+        form.add_errors(error)
     return not form.wrong
 
 

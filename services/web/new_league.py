@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from games import GAMES
 from games.protocol import Game, clock_fields
 from ladder.entries import reference_agents
-from ladder.entries.league_setup import open_league
+from ladder.entries.league_setup import set_up_league
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.errors import LadderError
 from ladder.leagues.request_models import Clock, NewLeague, NewSeason
@@ -60,9 +60,11 @@ def create_league(
     form = Form.of(given, default_values(game), ["anchors"])
     try:
         body = NewLeague.model_validate(request_of_form(form, game))
-        form.act(request, conn, who, lambda: open_league(conn, app_state.blobs, body, game, who))
+        form.run_once(
+            request, conn, who, lambda: set_up_league(conn, app_state.blobs, body, game, who)
+        )
     except (ValidationError, ProblemError, LadderError) as error:
-        form.refuse(error)
+        form.add_errors(error)
     if form.wrong:
         return render_form(request, who, game, form, status=422)
     return redirect(f"/leagues/{body.slug}")

@@ -66,7 +66,7 @@ def render(
     if etag:
         headers["ETag"] = etag
     response = HTMLResponse(content, status_code=status, headers=headers)
-    session.ensure_visit(request, response)
+    session.set_visit_cookie(request, response)
     return response
 
 

@@ -45,14 +45,14 @@ def submit_remote_agent(
         agent_id, into = remote_agents.agent_and_season(
             conn, who, found.id, season, seconds_since_arrival(request)
         )
-        form.act(
+        form.run_once(
             request,
             conn,
             who,
             lambda: remote_agents.submit_remote_agent(conn, app_state, who, body, agent_id, into),
         )
     except (ValidationError, LadderError, ProblemError) as error:
-        form.refuse(error)
+        form.add_errors(error)
         return agents.agent_page(request, conn, app_state, who, found, remote=form)
     return redirect(f"/agents/{found.id}#submissions")
 

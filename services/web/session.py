@@ -61,7 +61,7 @@ Visitor = Annotated[Viewer, Depends(visitor_of_request)]
 
 
 def form_token(request: Request) -> str:
-    """The hidden value of a form on this page. Needs the cookie that ``ensure_visit`` sets."""
+    """The hidden value of a form on this page. Needs the cookie that ``set_visit_cookie`` sets."""
     bound = request.cookies.get(SESSION) or visit_of_request(request)
     return sign_text(request, "form", bound)
 
@@ -73,7 +73,7 @@ def visit_of_request(request: Request) -> str:
     return str(request.state.visit)
 
 
-def ensure_visit(request: Request, response: Response) -> None:
+def set_visit_cookie(request: Request, response: Response) -> None:
     """Sets the cookie of a browser without a session, if the page has a form."""
     drawn = getattr(request.state, "visit", None)
     if drawn and request.cookies.get(VISIT) != drawn:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.node_harness import BORROW_SECONDS, LAUNCHERS, SEED, Node, running
-from benchmarks.report_tables import aligned, machine
+from benchmarks.report_tables import aligned, describe_machine
 from games import GAMES
 from games.protocol import Verdict
 from sandbox.errors import HostFault
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 name: _play(node, [bundles[name], bundles["honest"]], honest_from=1)
                 for name in LATE
             }
-    print(f"{options.launcher}, {options.busy} busy processes, {machine()}")
+    print(f"{options.launcher}, {options.busy} busy processes, {describe_machine()}")
     print(_table(honest, late))
     failed = honest.finished < options.least or honest.faults
     for name, tried in late.items():

@@ -77,11 +77,12 @@ class Table:
         self.lost_seconds = 0.0
         """The core time that the hypervisor took in the last move, which is forgiven."""
         questions = [
-            seat.starting(configuration, seat_seed(seed, seat.index)) for seat in self.seats
+            seat.build_start_question(configuration, seat_seed(seed, seat.index))
+            for seat in self.seats
         ]
         ask_all(questions, self.own, time.monotonic() + 60)
         for seat, question in zip(self.seats, questions, strict=True):
-            seat.started(question)
+            seat.accept_start_answer(question)
             assert seat.fault is None, seat.fault
 
     def move(self, index: int = 0, **observation: Any) -> Any:
@@ -89,11 +90,11 @@ class Table:
         self.step += 1
         seat = self.seats[index]
         before = self.meters[index].losses()
-        question = seat.asking(self.step, observation)
+        question = seat.build_move_question(self.step, observation)
         if isinstance(question, Verdict):
             return question
         ask_all([question], self.own, time.monotonic() + 60)
-        answer = seat.moved(self.step, question, lambda raw: raw)
+        answer = seat.judge_answer(self.step, question, lambda raw: raw)
         self.lost_seconds = most_lost_seconds(before, self.meters[index].losses())
         return answer
 
@@ -177,7 +178,7 @@ def _watched() -> Iterator[int]:
         yield -1
         return
     steal_monitor = StealMonitor()
-    steal_monitor.begins()
+    steal_monitor.add_match()
     give_up_at = time.monotonic() + 10
     while not steal_monitor.is_awake:
         assert time.monotonic() < give_up_at

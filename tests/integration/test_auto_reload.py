@@ -60,10 +60,10 @@ def test_a_source_change_restarts_the_reloadable_parts(
 ) -> None:
     reloader = auto_reload.Reloader(instance)
     before = pids(instance)
-    reloader.look()
+    reloader.restart_if_changed()
     assert pids(instance) == before
     (tmp_path / "games" / "rules.py").write_text("RATE = 400\n")
-    reloader.look()
+    reloader.restart_if_changed()
     after = pids(instance)
     assert {name for name in before if before[name] != after[name]} == set(
         auto_reload.RELOADED_PROCESSES
@@ -75,7 +75,7 @@ def test_a_new_source_file_restarts_the_site(instance: LocalInstance, tmp_path: 
     reloader = auto_reload.Reloader(instance)
     before = pids(instance)
     (tmp_path / "games" / "more.py").touch()
-    reloader.look()
+    reloader.restart_if_changed()
     assert pids(instance)["api"] != before["api"]
 
 

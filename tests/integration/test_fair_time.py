@@ -253,14 +253,14 @@ def test_without_pressure_data_a_late_node_voids_the_match(
             canary._due_at = time.monotonic() + 3600
         own = OwnRunQueue()
         seat = Seat(0, blind, MatchTiming(clock, own, 1e9, canary), (), frozenset(lenient))
-        question = seat.asking(1, {})
+        question = seat.build_move_question(1, {})
         assert isinstance(question, Question)
         ask_all([question], own, time.monotonic() + 60)
         if late_node and not lenient:
             with pytest.raises(HostFault, match="the node itself was late"):
-                seat.moved(1, question, lambda raw: raw)
+                seat.judge_answer(1, question, lambda raw: raw)
         else:
-            assert seat.moved(1, question, lambda raw: raw) is Verdict.TIMEOUT
+            assert seat.judge_answer(1, question, lambda raw: raw) is Verdict.TIMEOUT
         own.close()
 
 

@@ -49,7 +49,7 @@ def node(folder: Path) -> Iterator[Path]:
         _lend_nothing, {**told, "image_digests": digests}, frozenset({os.getuid()})
     )
     with open_listening_socket(folder / "node.sock") as listener:
-        connections.open(listener)
+        connections.start_accepting(listener)
         yield folder / "node.sock"
         listener.shutdown(socket.SHUT_RDWR)
     connections.hang_up()

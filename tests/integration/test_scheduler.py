@@ -212,7 +212,7 @@ def test_extra_seasons_give_a_league_maker_no_more_matches(contest: Contest) -> 
     silence_workers(conn)
     workers.register_worker(conn, hello("w1", slots=2))
     assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 3 + 6}
-    woken = [match_id for _, match_id in wake_up_messages.take(conn, {"play.cpu": 6})]
+    woken = [match_id for _, match_id in wake_up_messages.mark_matches_woken(conn, {"play.cpu": 6})]
     ours = [history.get_match(conn, each).season_id == contest.season.id for each in woken]
     assert sum(ours) == 3
 
@@ -250,7 +250,7 @@ def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")
     passed: list[MatchId] = []
     while len(passed) < 20:
-        ((_, first),) = wake_up_messages.take(conn, {"play.cpu": 1}, wake_seconds=0.0)
+        ((_, first),) = wake_up_messages.mark_matches_woken(conn, {"play.cpu": 1}, wake_seconds=0.0)
         passed.append(first)
         if first == last:
             break
@@ -282,8 +282,8 @@ def test_wake_up_messages_are_limited_by_the_slots(
     silence_workers(conn)
     workers.register_worker(conn, hello("w2", slots=3))
     wakes = jobs.WakeMessages(sender)
-    assert wakes.play(conn) == {"woken": 3 * wake_up_messages.WAKES_PER_SLOT}
-    assert wakes.play(conn) == {"woken": 0}
+    assert wakes.send_play_messages(conn) == {"woken": 3 * wake_up_messages.WAKES_PER_SLOT}
+    assert wakes.send_play_messages(conn) == {"woken": 0}
     assert {(queue, kind) for queue, kind, _ in sender.woken} == {("play.cpu", "play")}
 
 
@@ -295,12 +295,12 @@ def test_failed_wake_up_messages_are_repeated_after_a_pause(
     contest.rated(*contest.entries[:4])
     sender.away = True
     wakes = jobs.WakeMessages(sender)
-    assert wakes.play(conn) == {"woken": 0, "wake_ups_failed": 2}
+    assert wakes.send_play_messages(conn) == {"woken": 0, "wake_ups_failed": 2}
     assert one(conn, "select count(*) from matches where woken_at is not null") == 0
     sender.away = False
-    assert wakes.play(conn) == {}, "Redis gets a moment before the next try"
+    assert wakes.send_play_messages(conn) == {}, "Redis gets a moment before the next try"
     monkeypatch.setattr(wakes, "_quiet_until", 0.0)
-    assert wakes.play(conn) == {"woken": 2}
+    assert wakes.send_play_messages(conn) == {"woken": 2}
 
 
 def test_a_lapsed_lease_is_queued_again(contest: Contest) -> None:
@@ -327,8 +327,8 @@ def test_the_rater_is_woken_once_for_waiting_results(contest: Contest) -> None:
     conn, sender = contest.conn, Sender()
     contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
     wakes = jobs.WakeMessages(sender)
-    assert wakes.rate(conn) == {"raters_woken": 1}
-    assert wakes.rate(conn) == {"raters_woken": 0}
+    assert wakes.send_rate_messages(conn) == {"raters_woken": 1}
+    assert wakes.send_rate_messages(conn) == {"raters_woken": 0}
     assert sender.woken == [("rate", "rate", contest.season.id)]
 
 
@@ -481,19 +481,19 @@ def test_a_host_too_slow_for_a_season_raises_an_alarm(
     assert alarm.cause == "slow_host"
     assert "too slow for this season: w1 (1 attempts)" in alarm.reason
     looking = jobs.AlarmLog()
-    looking.look(conn)
-    looking.look(conn)
+    looking.log_alarm_changes(conn)
+    looking.log_alarm_changes(conn)
     assert capsys.readouterr().err.count("host_too_slow") == 1
 
 
 def test_an_alarm_is_logged_once(contest: Contest, capsys: pytest.CaptureFixture[str]) -> None:
     conn, looking = contest.conn, jobs.AlarmLog()
     conn.execute("update seasons set opens_at = now() - interval '1 hour'")
-    looking.look(conn)
-    looking.look(conn)
+    looking.log_alarm_changes(conn)
+    looking.log_alarm_changes(conn)
     assert capsys.readouterr().err.count("season_silent") == 1
     conn.execute("update seasons set opens_at = now()")
-    looking.look(conn)
+    looking.log_alarm_changes(conn)
     assert "season_alarm_cleared" in capsys.readouterr().err
 
 

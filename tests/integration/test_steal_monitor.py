@@ -66,28 +66,28 @@ def _takes_a_core(core: int, seconds: float) -> None:
 def test_the_steal_monitor_measures_a_lost_core() -> None:
     core = min(os.sched_getaffinity(0))
     with watching() as steal_monitor:
-        steal_monitor.begins()
+        steal_monitor.add_match()
         _until_awake(steal_monitor)
         before = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
         assert most_lost_seconds(before, _losses(steal_monitor)) > 0.09
-        steal_monitor.ends()
+        steal_monitor.remove_match()
 
 
 def test_the_steal_monitor_rests_between_matches() -> None:
     core = min(os.sched_getaffinity(0))
     with watching() as steal_monitor:
         for _ in range(2):
-            steal_monitor.begins()
+            steal_monitor.add_match()
             _until_awake(steal_monitor)
-            steal_monitor.ends()
+            steal_monitor.remove_match()
             _until_awake(steal_monitor, False)
             before = _losses(steal_monitor)
             _takes_a_core(core, 0.1)
             time.sleep(0.02)
             assert _losses(steal_monitor) == before
-        steal_monitor.begins()
+        steal_monitor.add_match()
         _until_awake(steal_monitor)
         before = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
@@ -100,7 +100,7 @@ def test_a_killed_steal_monitor_is_replaced_with_the_next_match_and_what_it_had_
 ):
     core = min(os.sched_getaffinity(0))
     with watching() as steal_monitor:
-        steal_monitor.begins()
+        steal_monitor.add_match()
         _until_awake(steal_monitor)
         _takes_a_core(core, 0.1)
         time.sleep(0.02)
@@ -109,7 +109,7 @@ def test_a_killed_steal_monitor_is_replaced_with_the_next_match_and_what_it_had_
         assert steal_monitor._process is not None
         os.kill(steal_monitor._process.pid, signal.SIGKILL)
         steal_monitor._process.wait()
-        steal_monitor.begins()
+        steal_monitor.add_match()
         _until_awake(steal_monitor)
         start = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
@@ -119,7 +119,7 @@ def test_a_killed_steal_monitor_is_replaced_with_the_next_match_and_what_it_had_
 
 def test_the_shared_steal_record_is_read_only() -> None:
     with watching() as steal_monitor:
-        steal_monitor.begins()
+        steal_monitor.add_match()
         before = _losses(steal_monitor)
         anew = os.open(f"/proc/self/fd/{steal_monitor.descriptor}", os.O_RDWR)
         for act in (
@@ -147,10 +147,10 @@ def test_matches_continue_without_a_steal_monitor(
         steal_monitor._process.wait()
         with monkeypatch.context() as crowded:
             crowded.setattr(subprocess, "Popen", full)
-            steal_monitor.begins()
+            steal_monitor.add_match()
             assert not steal_monitor.is_awake
-            steal_monitor.ends()
-        steal_monitor.begins()
+            steal_monitor.remove_match()
+        steal_monitor.add_match()
         _until_awake(steal_monitor)
 
 

@@ -42,14 +42,14 @@ def test_a_forbidden_action_is_a_403() -> None:
 
 def test_a_form_shows_an_error_beside_the_field() -> None:
     form = Form({"season.seats": "9", "slug": "geese"})
-    form.refuse(Invalid("season.seats", "it takes 1 to 8 seats"))
-    form.refuse(Conflict("there is one already", field="slug"))
+    form.add_errors(Invalid("season.seats", "it takes 1 to 8 seats"))
+    form.add_errors(Conflict("there is one already", field="slug"))
     assert form.wrong == {"season.seats": "It takes 1 to 8 seats", "slug": "There is one already"}
 
 
 def test_a_form_takes_no_field_from_an_error_message() -> None:
     form = Form({"slug": "geese"})
-    form.refuse(Conflict("slug: is only a word of this sentence"))
+    form.add_errors(Conflict("slug: is only a word of this sentence"))
     assert form.wrong == {"": "Slug: is only a word of this sentence"}
 
 

@@ -35,7 +35,7 @@ def test_the_documented_remote_server_answers_moves(capfd: pytest.CaptureFixture
         try:
             address = parse(f"http://127.0.0.1:{served.server_port}{defined['SECRET']}")
             server, body = RemoteServer(address, HOME), json.dumps(SEEN)
-            server.greet("1")
+            server.check_health("1")
             assert server.call("POST", "/start", body, None)[0] == 200
             assert server.call("POST", "/move", body, None) == (200, b'{"move": "down"}')
             assert server.call("POST", "/end", body, None)[0] == 200

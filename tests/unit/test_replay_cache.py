@@ -21,7 +21,7 @@ def test_concurrent_requests_build_a_replay_once() -> None:
 
     keys = ["a", "b"] * 20
     with ThreadPoolExecutor(8) as pool:
-        sent = list(pool.map(lambda key: replays.packed(key, lambda: make(key)), keys))
+        sent = list(pool.map(lambda key: replays.get_or_compress(key, lambda: make(key)), keys))
     assert sorted(made) == ["a", "b"]
     assert [gzip.decompress(each)[:1].decode() for each in sent] == keys
 
@@ -34,9 +34,11 @@ def test_the_replay_cache_has_a_size_limit() -> None:
         return random.Random(key).randbytes(2000)
 
     for key in (1, 2, 1, 3, 1, 2):
-        replays.packed(key, partial(make, key))
+        replays.get_or_compress(key, partial(make, key))
     assert made == [1, 2, 3, 2]
     with pytest.raises(ZeroDivisionError):
-        replays.packed(4, lambda: bytes(1 // 0))
-    assert len(gzip.decompress(replays.packed(4, lambda: make(4)))) == 2000
-    assert len(gzip.decompress(replays.packed(5, lambda: bytes(20_000) + make(6)))) == 22_000
+        replays.get_or_compress(4, lambda: bytes(1 // 0))
+    assert len(gzip.decompress(replays.get_or_compress(4, lambda: make(4)))) == 2000
+    assert (
+        len(gzip.decompress(replays.get_or_compress(5, lambda: bytes(20_000) + make(6)))) == 22_000
+    )

@@ -1,6 +1,6 @@
 """Chooses opponents for the next matches. Pure and seeded; reads only maintained columns.
 
-``candidates`` defines the field, and ``shortage`` checks whether the field can fill a match.
+``candidates`` defines the field, and ``lineup_shortage`` checks whether the field can fill a match.
 ``information_gain`` computes the value of a game for each candidate. ``candidate_arrays`` stores
 these values while ``lineups`` makes the lineups. ``seat_assignment`` assigns the seats. In a season
 of one seat, ``solo_rounds`` assigns the rounds.

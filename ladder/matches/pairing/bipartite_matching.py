@@ -30,15 +30,15 @@ class BundleMatching:
         self._places: dict[tuple[Team, Bundle], list[int]] = {}
         self._bundles: dict[Team, list[Bundle]] = {}
         for place, each in enumerate(field):
-            team, bundle = self._held(each)
+            team, bundle = self._team_and_bundle(each)
             if (team, bundle) not in self._places:
                 self._bundles.setdefault(team, []).append(bundle)
             self._places.setdefault((team, bundle), []).append(place)
 
-    def completed(self, lead: int, rng: Random) -> list[int] | None:
+    def complete_lineup(self, lead: int, rng: Random) -> list[int] | None:
         """Returns places of a legal lineup with this lead, or None if none exists."""
-        team, bundle = self._held(self._field[lead])
-        taken = self._matched(self._seats - 1, rng, team, bundle)
+        team, bundle = self._team_and_bundle(self._field[lead])
+        taken = self._find_matching(self._seats - 1, rng, team, bundle)
         if len(taken) < self._seats - 1:
             return None
         return [lead, *(rng.choice(self._places[team, bundle]) for bundle, team in taken.items())]
@@ -51,7 +51,7 @@ class BundleMatching:
         can replace a member of the matching: those in it, and those whose team or bundle is not.
         The function tests the few others one by one.
         """
-        largest = self._matched(self._seats + 1, rng)
+        largest = self._find_matching(self._seats + 1, rng)
         if len(largest) != self._seats:
             return np.full(len(self._field), len(largest) > self._seats)
         teams = set(largest.values())
@@ -61,19 +61,19 @@ class BundleMatching:
                 team not in teams
                 or bundle not in largest
                 or largest[bundle] == team
-                or len(self._matched(self._seats - 1, rng, team, bundle)) == self._seats - 1
+                or len(self._find_matching(self._seats - 1, rng, team, bundle)) == self._seats - 1
             )
         return found
 
-    def most(self) -> int:
+    def max_filled_seats(self) -> int:
         """Returns how many seats of one match can be filled."""
-        return len(self._matched(self._seats, Random(0)))  # noqa: S311 (no order fills more)
+        return len(self._find_matching(self._seats, Random(0)))  # noqa: S311 (no order fills more)
 
-    def _held(self, each: Candidate) -> tuple[Team, Bundle]:
+    def _team_and_bundle(self, each: Candidate) -> tuple[Team, Bundle]:
         team = each.entry_id if each.entry_id in self._free else each.team_id
         return team, (each.digest, each.profile)
 
-    def _matched(
+    def _find_matching(
         self, most: int, rng: Random, without: Team | None = None, but: Bundle | None = None
     ) -> Mapping[Bundle, Team]:
         """Returns a largest matching of at most ``most`` teams, each with its own bundle."""

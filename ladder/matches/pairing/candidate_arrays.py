@@ -74,7 +74,7 @@ class CandidateArrays:
     def __len__(self) -> int:
         return len(self.who)
 
-    def play(self, lineup: Sequence[int]) -> None:
+    def count_as_played(self, lineup: Sequence[int]) -> None:
         """Counts this lineup as played: its members are better known and have met."""
         places = np.array(lineup)
         known = 1 + self._variance[places] * self._told
@@ -85,7 +85,7 @@ class CandidateArrays:
         for place in lineup:
             self._meets[place] += [other for other in lineup if other != place]
 
-    def around(self, lead: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
+    def partner_places(self, lead: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
         """Returns places to draw a partner from, with weights by value and nearness.
 
         They are the whole field, or a sample of a large field, which may repeat a place.
@@ -95,14 +95,14 @@ class CandidateArrays:
             return places, self.value * self._nearness(lead, places)
         low = max(0, min(lead - NEAR, len(self) - 2 * NEAR))
         near = self.value[low : low + 2 * NEAR].cumsum()
-        wide, chance = self._wide(rng)
+        wide, chance = self._sample_field(rng)
         places = np.concatenate((low + _spread_along_sums(near, rng), wide))
         own = self.value[places]
         drawn = np.concatenate((own[:DRAWS] / self._total, chance))
         drawn += ((places >= low) & (places < low + 2 * NEAR)) * (own / near[-1])
         return places, own / drawn * self._nearness(lead, places)
 
-    def likely(self, lead: int, places: Indices) -> Floats:
+    def partner_weights(self, lead: int, places: Indices) -> Floats:
         """Returns the same weights for these places, each given once."""
         return self.value[places] * self._nearness(lead, places)
 
@@ -168,7 +168,7 @@ class CandidateArrays:
         nearness: Floats = np.exp(nearest - away)
         return nearness
 
-    def _wide(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
+    def _sample_field(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
         """Returns a sample of the whole field by value, and its probabilities; cached."""
         if self._looks % FRESH == 0:
             sums = self.value.cumsum()

@@ -51,7 +51,7 @@ def _count_filled_seats(
     if _filled_in_order(field, seats, same_team_lineups) == seats:
         return seats, ""
     bundles = len({(each.digest, each.profile) for each in field})
-    filled = bundles if same_team_lineups else BundleMatching(field, seats).most()
+    filled = bundles if same_team_lineups else BundleMatching(field, seats).max_filled_seats()
     if filled == len(field):
         return filled, "add an agent or an anchor"
     if filled == bundles:

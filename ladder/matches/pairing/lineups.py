@@ -69,7 +69,7 @@ def propose_lineups(
         return Proposal((), "; ".join((reason, *out)), out)
     clock = sum(c.games + c.in_flight for c in candidates) // seats
     field = CandidateArrays(playing, seats, beta, met or EncounterCounts())
-    made = _LineupMaker(field, seats, same_team_lineups, rng).made(clock, lineups)
+    made = _LineupMaker(field, seats, same_team_lineups, rng).make_lineups(clock, lineups)
     return Proposal(tuple(made), None if made or not lineups else NOBODY_LEADS, out)
 
 
@@ -85,33 +85,33 @@ class _LineupMaker:
         self._competes = ~field.is_anchor | (seats == 1)
         """Which candidates may lead: a lineup of anchors alone would rate nobody."""
         # 0: no lineup with this lead exists.
-        self._keen = self._competes * field.value * self._chance(len(field))
+        self._keen = self._competes * field.value * self._random_factors(len(field))
         self._had: dict[int, list[int]] = {}
         self._holdings: BundleMatching | None = None
 
-    def made(self, clock: int, lineups: int) -> list[tuple[LineupSeat, ...]]:
+    def make_lineups(self, clock: int, lineups: int) -> list[tuple[LineupSeat, ...]]:
         """Returns as many lineups as requested, or none; ``clock`` counts earlier lineups."""
         made = []
         for number in range(clock, clock + lineups):
             lineup = self._lineup(number)
             if lineup is None:
                 break
-            self._field.play(lineup)
-            keen = self._field.value[lineup] * self._chance(len(lineup))
+            self._field.count_as_played(lineup)
+            keen = self._field.value[lineup] * self._random_factors(len(lineup))
             self._keen[lineup] = self._competes[lineup] * keen
-            made.append(tuple(self._field.who[place].seat for place in self._seated(lineup)))
+            made.append(tuple(self._field.who[place].seat for place in self._assign_seats(lineup)))
         return made
 
     def _lineup(self, number: int) -> list[int] | None:
-        for lead in self._leads(number):
-            lineup = self._gathered(lead)
+        for lead in self._lead_candidates(number):
+            lineup = self._fill_lineup(lead)
             if lineup is not None:
                 return lineup
             # A failed lead starts a check of the whole field, which finds all impossible leads.
-            self._keen[~self._holding().seatable(self._rng)] = 0.0
+            self._keen[~self._bundle_matching().seatable(self._rng)] = 0.0
         return None
 
-    def _leads(self, number: int) -> Iterator[int]:
+    def _lead_candidates(self, number: int) -> Iterator[int]:
         """Yields possible leads of this lineup, best first."""
         every = max(1, LONGEST_WAIT // self._seats)
         turn = int(self._field.turn[number // every % len(self._field)])
@@ -120,31 +120,31 @@ class _LineupMaker:
         while self._keen[best := int(self._keen.argmax())] > 0.0:
             yield best
 
-    def _chance(self, count: int) -> Floats:
+    def _random_factors(self, count: int) -> Floats:
         return KEEN + (1 - KEEN) * self._noise.random(count)
 
-    def _gathered(self, lead: int) -> list[int] | None:
+    def _fill_lineup(self, lead: int) -> list[int] | None:
         """Returns a full lineup around this lead, or None if none exists."""
         lineup = [lead]
-        places, likely = self._field.around(lead, self._noise)
+        places, likely = self._field.partner_places(lead, self._noise)
         while len(lineup) < self._seats:
             likely *= self._field.novelty(lineup[-1], places)
-            partner = self._anybody(lineup)
+            partner = self._draw_random_partner(lineup)
             if partner is None:
-                partner = self._drawn(lineup, places, likely)
+                partner = self._draw_weighted_partner(lineup, places, likely)
             if partner is None:
-                partner = self._sought(lineup)
+                partner = self._draw_fitting_partner(lineup)
             if partner is None:
-                return self._holding().completed(lead, self._rng)
+                return self._bundle_matching().complete_lineup(lead, self._rng)
             lineup.append(partner)
         return lineup
 
-    def _holding(self) -> BundleMatching:
+    def _bundle_matching(self) -> BundleMatching:
         if self._holdings is None:
             self._holdings = BundleMatching(self._field.who, self._seats)
         return self._holdings
 
-    def _anybody(self, lineup: Sequence[int]) -> int | None:
+    def _draw_random_partner(self, lineup: Sequence[int]) -> int | None:
         """Sometimes returns a random candidate of the whole field that the rules permit."""
         if self._rng.random() >= ANYBODY:
             return None
@@ -154,7 +154,9 @@ class _LineupMaker:
                 return place
         return None
 
-    def _drawn(self, lineup: Sequence[int], places: Indices, likely: Floats) -> int | None:
+    def _draw_weighted_partner(
+        self, lineup: Sequence[int], places: Indices, likely: Floats
+    ) -> int | None:
         """Draws one of these places by weight; None if no draw may join."""
         for _ in range(TRIES):
             sums = likely.cumsum()
@@ -167,13 +169,13 @@ class _LineupMaker:
             likely[places == place] = 0.0
         return None
 
-    def _sought(self, lineup: Sequence[int]) -> int | None:
+    def _draw_fitting_partner(self, lineup: Sequence[int]) -> int | None:
         """Draws among all that may join; candidates of the lineup's teams come last."""
         for same_team in (False, True) if self._same_team else (False,):
             fitting = self._field.fitting(lineup, same_team)
             if len(fitting) == 0:
                 continue
-            likely = self._field.likely(lineup[0], fitting)
+            likely = self._field.partner_weights(lineup[0], fitting)
             for member in lineup:
                 likely *= self._field.novelty(member, fitting)
             sums = likely.cumsum()
@@ -186,14 +188,14 @@ class _LineupMaker:
         others = [who[member] for member in lineup]
         return may_share_lineup(who[place], others, same_team, self._field.free)
 
-    def _seated(self, lineup: list[int]) -> list[int]:
+    def _assign_seats(self, lineup: list[int]) -> list[int]:
         """Returns the lineup by seat and counts the seats."""
-        had = [self._had.get(place) or self._counts(place) for place in lineup]
+        had = [self._had.get(place) or self._seat_counts(place) for place in lineup]
         by_seat = [lineup[n] for n in assign_seats(had, self._rng)]
         for seat, place in enumerate(by_seat):
-            self._had.setdefault(place, self._counts(place))[seat] += 1
+            self._had.setdefault(place, self._seat_counts(place))[seat] += 1
         return by_seat
 
-    def _counts(self, place: int) -> list[int]:
+    def _seat_counts(self, place: int) -> list[int]:
         counts = self._field.who[place].seat_games[: self._seats]
         return [*counts, *[0] * (self._seats - len(counts))]

@@ -41,7 +41,7 @@ class GameTable:
         return int(self.contenders.shape[1])
 
     @classmethod
-    def none(cls, seats: int = 2) -> GameTable:
+    def empty(cls, seats: int = 2) -> GameTable:
         """Returns a table without games."""
         shape = (0, seats)
         return cls(np.zeros(shape, np.int32), np.zeros(shape, np.int16), np.zeros(shape, np.bool_))

@@ -47,7 +47,7 @@ def test_pages_hold_every_item_once(world: World) -> None:
     client = world.client("member")
     whole = [item["key"] for item in client.feed()]
     assert whole == sorted(whole, reverse=True)
-    assert [item["key"] for item in client.pages("/v1/me/feed", limit=2)] == whole
+    assert [item["key"] for item in client.list_items("/v1/me/feed", limit=2)] == whole
     with pytest.raises(ApiError, match="key"):
         client.get("/v1/me/feed", cursor="YWJj")
 
@@ -99,7 +99,7 @@ def test_the_client_follows_beyond_the_end_of_a_stream(
     monkeypatch.setattr("services.api_client.AGAIN_SECONDS", 0.1)
     client = world.client("member")
     newest, before, *_ = client.feed()
-    following = client.follow(before["key"])
+    following = client.follow_feed(before["key"])
     assert next(following) == newest
     play_rated(world, "public")
     assert next(following)["match_id"] == world.matches["public.rated"]
@@ -114,20 +114,20 @@ def test_a_stream_refuses_a_missing_token_or_an_invalid_key(world: World) -> Non
 
 def test_a_person_may_open_a_limited_number_of_streams() -> None:
     known = stream_limits.StreamLimits()
-    held = [known.enter("usr_a") for _ in range(stream_limits.MOST_STREAMS_PER_USER)]  # type: ignore[arg-type]
+    held = [known.register_stream("usr_a") for _ in range(stream_limits.MOST_STREAMS_PER_USER)]  # type: ignore[arg-type]
     with pytest.raises(Exception, match="Close a stream"):
-        known.enter("usr_a")  # type: ignore[arg-type]
-    known.leave("usr_a", held[0])  # type: ignore[arg-type]
-    known.enter("usr_a")  # type: ignore[arg-type]
-    known.enter("usr_b")  # type: ignore[arg-type]
+        known.register_stream("usr_a")  # type: ignore[arg-type]
+    known.unregister_stream("usr_a", held[0])  # type: ignore[arg-type]
+    known.register_stream("usr_a")  # type: ignore[arg-type]
+    known.register_stream("usr_b")  # type: ignore[arg-type]
 
 
 def test_a_full_process_names_the_time_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_limits, "MOST_STREAMS", 1)
     known = stream_limits.StreamLimits()
-    known.enter("usr_a")  # type: ignore[arg-type]
+    known.register_stream("usr_a")  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="Try again in 30 seconds") as full:
-        known.enter("usr_b")  # type: ignore[arg-type]
+        known.register_stream("usr_b")  # type: ignore[arg-type]
     answer = error_response(full.value)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")
 
@@ -144,7 +144,7 @@ def test_an_old_key_is_refused_with_the_remedy(
     time.sleep(SETTLE_SECONDS)
     client = world.client("member")
     whole = list(client.feed())[::-1]
-    following = client.follow(old)
+    following = client.follow_feed(old)
     assert [next(following) for _ in whole] == whole
 
 

@@ -31,7 +31,7 @@ def test_an_unchanged_board_is_not_sent_again(world: World) -> None:
 def test_the_board_is_paged_in_order(world: World) -> None:
     rows = list(world.client("stranger").leaderboard("public"))
     paged = list(
-        world.client("stranger").pages(
+        world.client("stranger").list_items(
             f"/v1/seasons/{world.seasons['public']}/leaderboard", limit=1
         )
     )

@@ -59,7 +59,7 @@ def test_lists_hold_exactly_the_visible_items(world: World, person: str) -> None
         listed_entries |= ids(walked(world, person, "/v1/entries", agent=key))
     assert listed_entries == seen_entries
     assert listed_matches == seen_matches
-    assert ids(list(client.pages("/v1/leagues"))) == ids(walked(world, person, "/v1/leagues"))
+    assert ids(list(client.list_items("/v1/leagues"))) == ids(walked(world, person, "/v1/leagues"))
 
 
 def test_hidden_agents_leave_no_gaps_in_pages(world: World) -> None:

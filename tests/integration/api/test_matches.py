@@ -93,7 +93,7 @@ def test_matches_are_paged_newest_first_without_gaps(world: World) -> None:
     everything = [row["id"] for row in member.matches(agent=world.agents["public.member"])]
     paged = [
         row["id"]
-        for row in member.pages("/v1/matches", agent=world.agents["public.member"], limit=1)
+        for row in member.list_items("/v1/matches", agent=world.agents["public.member"], limit=1)
     ]
     assert paged == everything == sorted(everything, reverse=True)
     assert len(everything) == 4
@@ -101,7 +101,7 @@ def test_matches_are_paged_newest_first_without_gaps(world: World) -> None:
 
 def test_the_rating_curve_has_a_point_for_each_rated_match(world: World) -> None:
     path = f"/v1/entries/{world.entries['public.member']}/ratings"
-    (point,) = world.client("stranger").pages(path)
+    (point,) = world.client("stranger").list_items(path)
     assert point["match_id"] == world.matches["public.rated"]
     assert point["mu"] == world.client("stranger").entry(world.entries["public.member"])["mu"]
 

@@ -26,7 +26,7 @@ def test_a_person_joins_a_league_with_a_code(world: World, club: str) -> None:
         rival.league(club)
     assert hidden.value.status == 404
     made = host.invite(club, max_uses=1, label="the course")
-    invited = rival.invited(made["code"])
+    invited = rival.invitation_terms(made["code"])
     assert (invited["slug"], invited["role"]) == (club, "competitor")
     assert "for the teams that played in them" in invited["terms"]["text"]
     assert not invited["terms"]["agreed"]
@@ -37,7 +37,7 @@ def test_a_person_joins_a_league_with_a_code(world: World, club: str) -> None:
     assert rival.league(club)["role"] == "competitor"
     assert rival.terms(club)["agreed"]
     with pytest.raises(ApiError, match="used up"):
-        world.client("insider").invited(made["code"])
+        world.client("insider").invitation_terms(made["code"])
     (listed,) = host.invitations(club)
     assert (listed["uses"], listed["label"]) == (1, "the course")
     assert "code" not in listed
@@ -54,7 +54,7 @@ def test_a_repeated_request_does_not_show_the_code_again(world: World, club: str
 def test_replays_are_opened_only_with_consent_of_members(world: World, club: str) -> None:
     host, rival = world.client("host"), world.client("rival")
     code = host.invite(club)["code"]
-    rival.join(code, rival.invited(code)["terms"]["digest"])
+    rival.join(code, rival.invitation_terms(code)["terms"]["digest"])
     with pytest.raises(ApiError, match="each must agree first") as refused:
         host.patch(f"/v1/leagues/{club}", {"replay_visibility": "members"})
     assert refused.value.status == 409

@@ -53,7 +53,7 @@ def test_the_audit_log_is_paged_newest_first(world: World) -> None:
     for n in range(2):
         host.disqualify(season, world.entries[entry], f"reason {n}")
         host.reinstate(season, world.entries[entry], f"undone {n}")
-    listed = list(host.pages("/v1/leagues/public/audits", limit=3))
+    listed = list(host.list_items("/v1/leagues/public/audits", limit=3))
     assert [row["reason"] for row in listed] == ["undone 1", "reason 1", "undone 0", "reason 0"]
     assert {(row["by_name"], row["season_id"]) for row in listed} == {("host", season)}
 

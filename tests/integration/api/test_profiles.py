@@ -112,7 +112,11 @@ def test_a_wake_up_message_to_the_wrong_node_is_repeated_at_once(world: World) -
     with world.connect() as conn:
         match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
         assert match_id is not None
-        assert wake_up_messages.take(conn, {"validate": 9}) == [("validate", match_id)]
-        assert wake_up_messages.take(conn, {"validate": 9}) == []
+        assert wake_up_messages.mark_matches_woken(conn, {"validate": 9}) == [
+            ("validate", match_id)
+        ]
+        assert wake_up_messages.mark_matches_woken(conn, {"validate": 9}) == []
         assert lease.claim_match(conn, match_id, "worker-of-the-tests") is None
-        assert wake_up_messages.take(conn, {"validate": 9}) == [("validate", match_id)]
+        assert wake_up_messages.mark_matches_woken(conn, {"validate": 9}) == [
+            ("validate", match_id)
+        ]

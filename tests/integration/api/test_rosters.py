@@ -21,7 +21,7 @@ def enlist(world: World) -> None:
     """Put the member, who has a team in the public league, on the roster; the member joins."""
     made = world.client("host").import_roster("public", ROSTER)
     member, code = world.client("member"), made["items"][0]["code"]
-    member.join(code, member.invited(code)["terms"]["digest"])
+    member.join(code, member.invitation_terms(code)["terms"]["digest"])
 
 
 def test_only_hosts_see_external_ids_in_the_export(world: World) -> None:

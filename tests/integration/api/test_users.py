@@ -54,7 +54,7 @@ def test_a_revoked_token_is_refused(world: World) -> None:
 
 def test_tokens_are_listed_without_their_text(world: World) -> None:
     world.client("member").mint_token("listed", ["read"])
-    rows = list(world.client("member").pages("/v1/users/me/tokens"))
+    rows = list(world.client("member").list_items("/v1/users/me/tokens"))
     assert {"listed", "test"} <= {row["label"] for row in rows}
     assert not any("token" in row for row in rows)
 

@@ -96,7 +96,10 @@ class LeaseActs:
     def wake(self, world: World, most: int) -> None:
         for queue, kind in (("play.cpu", "rated"), ("scrim", "scrim")):
             woken = [
-                m for _, m in wake_up_messages.take(self.quick, {queue: most}, wake_seconds=600)
+                m
+                for _, m in wake_up_messages.mark_matches_woken(
+                    self.quick, {queue: most}, wake_seconds=600
+                )
             ]
             waiting = [
                 (match_id, row)

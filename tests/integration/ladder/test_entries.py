@@ -182,21 +182,21 @@ def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:
 def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> None:
     contest.active()
     first, second, third = (contest.pending() for _ in range(3))
-    place = validations.place_in_queue(contest.conn, third)
+    place = validations.queue_place_of(contest.conn, third)
     assert place is not None
     assert place.position == 2
     assert place.eta_seconds is not None
     contest.claim(_validation(contest, first))
-    moved = validations.place_in_queue(contest.conn, third)
+    moved = validations.queue_place_of(contest.conn, third)
     assert moved is not None
     assert moved.position == 1
     contest.conn.execute("update workers set seen_at = now() - interval '1 hour'")
-    silent = validations.place_in_queue(contest.conn, second)
+    silent = validations.queue_place_of(contest.conn, second)
     assert silent is not None
     assert silent.eta_seconds is None
     workers.register_worker(contest.conn, hello("w2"))
     contest.play(_validation(contest, second), [1, 1, 1, 1])
-    assert validations.place_in_queue(contest.conn, second) is None
+    assert validations.queue_place_of(contest.conn, second) is None
 
 
 def test_the_estimate_of_a_running_validation_grows_with_its_time(
@@ -211,7 +211,7 @@ def test_the_estimate_of_a_running_validation_grows_with_its_time(
             "update matches set claimed_at = now() - make_interval(secs => %s) where id = %s",
             (ran, match_id),
         )
-        place = validations.place_in_queue(contest.conn, entry)
+        place = validations.queue_place_of(contest.conn, entry)
         assert place is not None
         assert place.eta_seconds is not None
         assert place.eta_seconds >= ran / 2
@@ -220,7 +220,7 @@ def test_the_estimate_of_a_running_validation_grows_with_its_time(
 def test_the_first_validation_of_a_season_has_a_default_estimate(contest: Contest) -> None:
     workers.register_worker(contest.conn, hello("w1"))
     entry = contest.pending()
-    place = validations.place_in_queue(contest.conn, entry)
+    place = validations.queue_place_of(contest.conn, entry)
     assert place is not None
     assert place.eta_seconds == validations.FIRST_SECONDS
     match_id = _validation(contest, entry)
@@ -228,7 +228,7 @@ def test_the_first_validation_of_a_season_has_a_default_estimate(contest: Contes
     contest.conn.execute(
         "update matches set claimed_at = now() - interval '59 s' where id = %s", (match_id,)
     )
-    place = validations.place_in_queue(contest.conn, entry)
+    place = validations.queue_place_of(contest.conn, entry)
     assert place is not None
     assert place.eta_seconds is not None
     assert place.eta_seconds >= 29.5
@@ -243,7 +243,7 @@ def test_the_first_validation_estimate_uses_other_seasons(
         "update matches set claimed_at = now() - interval '100 s' where id = %s", (first,)
     )
     contest.finish(first, order.attempt, [1, 1, 1, 1])
-    place = validations.place_in_queue(contest.conn, raise_contest(contest.conn).pending())
+    place = validations.queue_place_of(contest.conn, raise_contest(contest.conn).pending())
     assert place is not None
     assert place.eta_seconds is not None
     assert place.eta_seconds >= 100.0
@@ -255,7 +255,7 @@ def test_owner_sees_why_a_validation_is_tried_again(contest: Contest) -> None:
     order = contest.claim(match_id)
     late = "BoxLate: no box of torch was ready in time; 2 are being started at /secret"
     assert lease.fail_attempt(contest.conn, match_id, order.attempt, "w1", "host", late)
-    place = validations.place_in_queue(contest.conn, entry)
+    place = validations.queue_place_of(contest.conn, entry)
     assert place is not None
     assert place.reason is not None
     assert "no box was ready in time" in place.reason
@@ -267,10 +267,10 @@ def test_a_team_with_many_uploads_does_not_keep_others_waiting(contest: Contest)
     crowd = contest.agent()
     heap = [contest.pending(crowd) for _ in range(3)]
     late = contest.pending()
-    place = validations.place_in_queue(contest.conn, late)
+    place = validations.queue_place_of(contest.conn, late)
     assert place is not None
     assert place.position == 1
-    woken = wake_up_messages.take(contest.conn, {"validate": 4})
+    woken = wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4})
     in_order = [heap[0], late, heap[1], heap[2]]
     assert woken == [("validate", _validation(contest, entry)) for entry in in_order]
 

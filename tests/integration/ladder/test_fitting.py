@@ -118,7 +118,7 @@ def test_the_board_ranks_by_the_official_score(contest: Contest, four: list[Entr
     assert board.revision == before.revision + 1
     assert board.fitted is not None
     assert (board.fitted.version, board.fitted.log_no, board.accepted_no) == (1, 20, 20)
-    shown = [row.shown[0] for row in board.rows]
+    shown = [row.score_and_sigma[0] for row in board.rows]
     assert shown == sorted(shown, reverse=True)
     assert [row.rank for row in board.rows] == [1, 2, 3, 4]
     assert {row.entry_id: row.score for row in board.rows} == {
@@ -136,7 +136,7 @@ def test_reference_agents_stand_at_the_start_value_in_both_layers(contest: Conte
     refit(contest)
     board = leaderboard.read_board(contest.conn, contest.season.id)
     pinned = [row for row in board.rows if row.is_anchor]
-    assert sum(row.shown[0] for row in pinned) / 2 == pytest.approx(600)
+    assert sum(row.score_and_sigma[0] for row in pinned) / 2 == pytest.approx(600)
     assert sum(row.score for row in pinned) / 2 == pytest.approx(600)
     assert all(row.rank is None and row.medal is None for row in pinned)
 

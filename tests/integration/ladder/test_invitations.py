@@ -122,15 +122,15 @@ def test_settings_are_widened_only_with_consent_of_competitors(club: Contest) ->
     ada = person(club, "ada")
     _, code = invite(club)
     widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
-    invitations.refuse_widening(*widen)  # only the host is in the league
+    invitations.refuse_unagreed_settings(*widen)  # only the host is in the league
     join(club, ada, code)
     with pytest.raises(Conflict, match=r"1 members and 0 teams.*--replays public"):
-        invitations.refuse_widening(*widen)
-    invitations.refuse_widening(club.conn, club.league.id, Visibility.PRIVATE, OWN)
+        invitations.refuse_unagreed_settings(*widen)
+    invitations.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PRIVATE, OWN)
     invitations.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, PUBLIC))
-    invitations.refuse_widening(*widen)
+    invitations.refuse_unagreed_settings(*widen)
     with pytest.raises(Conflict, match="1 members"):
-        invitations.refuse_widening(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
+        invitations.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
 
 
 def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
@@ -138,7 +138,7 @@ def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
     join(club, ada, invite(club)[1])
     leagues.set_member_role(club.conn, club.league.id, ada, "viewer")
     with pytest.raises(Conflict, match="1 members"):
-        invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
+        invitations.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
 def test_a_used_code_restores_no_role(club: Contest) -> None:
@@ -163,7 +163,7 @@ def test_a_member_added_by_a_host_must_consent_to_wider_settings(club: Contest) 
     ada = person(club, "ada")
     leagues.set_member_role(club.conn, club.league.id, ada, "competitor")
     with pytest.raises(Conflict, match="1 members"):
-        invitations.refuse_widening(club.conn, club.league.id, BY_CODE, PUBLIC)
+        invitations.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
 def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
@@ -173,11 +173,11 @@ def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
     contest.pending(contest.agent(team))
     widen = (conn, contest.league.id, Visibility.PUBLIC, PUBLIC)
     with pytest.raises(Conflict, match="0 members and 1 teams"):
-        invitations.refuse_widening(*widen)
+        invitations.refuse_unagreed_settings(*widen)
     invitations.record_consent(
         conn, contest.league, user, terms.terms_digest(Visibility.PUBLIC, PUBLIC)
     )
-    invitations.refuse_widening(*widen)
+    invitations.refuse_unagreed_settings(*widen)
     roles = {member: role for member, _, role in leagues.list_members(conn, contest.league.id)}
     assert roles[user] is LeagueRole.COMPETITOR
 

@@ -253,12 +253,16 @@ def test_a_rejudge_replaces_the_old_result(contest: Contest, lineup: MatchId) ->
 def test_wake_up_messages_go_to_the_oldest_matches(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     queued = [contest.rated(*entries) for _ in range(3)]
-    first = wake_up_messages.take(contest.conn, {"play.cpu": 2})
+    first = wake_up_messages.mark_matches_woken(contest.conn, {"play.cpu": 2})
     assert first == [("play.cpu", match_id) for match_id in queued[:2]]
-    assert wake_up_messages.take(contest.conn, {"play.cpu": 2}) == []
-    wake_up_messages.failed(contest.conn, [queued[0]])
-    assert wake_up_messages.take(contest.conn, {"play.cpu": 2}) == [("play.cpu", queued[0])]
-    assert wake_up_messages.take(contest.conn, {"play.cpu": 3}) == [("play.cpu", queued[2])]
+    assert wake_up_messages.mark_matches_woken(contest.conn, {"play.cpu": 2}) == []
+    wake_up_messages.mark_matches_due_again(contest.conn, [queued[0]])
+    assert wake_up_messages.mark_matches_woken(contest.conn, {"play.cpu": 2}) == [
+        ("play.cpu", queued[0])
+    ]
+    assert wake_up_messages.mark_matches_woken(contest.conn, {"play.cpu": 3}) == [
+        ("play.cpu", queued[2])
+    ]
 
 
 def test_a_finished_match_notifies_listeners(

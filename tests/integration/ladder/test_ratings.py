@@ -321,7 +321,7 @@ def _check_against_history(contest: Contest, field: list[EntryId]) -> None:
     for entry_id in field:
         entry = entries.get_entry(contest.conn, entry_id)
         mine = [s for m in played for s in m.seats if s.entry_id == entry_id]
-        start = RatingParameters().start
+        start = RatingParameters().initial_rating
         assert (entry.mu, entry.sigma) == (
             anew.get(entry_id, start).mu,
             anew.get(entry_id, start).sigma,

@@ -133,7 +133,8 @@ def test_a_preview_shows_the_board_without_the_results(
     play(straight, same, 12)
     OfficialFitter().refit(conn, straight.season.id)
     alone = {
-        row.entry_id: row.shown[0] for row in leaderboard.read_board(conn, straight.season.id).rows
+        row.entry_id: row.score_and_sigma[0]
+        for row in leaderboard.read_board(conn, straight.season.id).rows
     }
     after = {change.after.entry_id: change.after.score for change in seen.changes if change.after}
     for one, two in zip(four, same, strict=True):

@@ -323,7 +323,7 @@ def test_a_paused_entry_is_tried_at_growing_intervals(contest: Contest) -> None:
         contest.conn.execute("update entries set next_try_at = now() where id = %s", (entry,))
         assert remote_agents.retry_due_entries(contest.conn) == [entry]
         assert remote_agents.retry_due_entries(contest.conn) == []  # one try at a time
-        assert validations.place_in_queue(contest.conn, entry) is not None
+        assert validations.queue_place_of(contest.conn, entry) is not None
         judge(contest, entry, "ERROR")
         found = entries.get_entry(contest.conn, entry)
         assert (found.state, found.reason) == (EntryState.PAUSED, "ERROR at step 7: it broke")

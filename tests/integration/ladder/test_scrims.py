@@ -55,7 +55,9 @@ def test_teams_take_turns_in_the_scrim_queue(
     user, team = contest.team()
     other = (user, team, contest.submission(contest.agent(team)).id)
     late = _games(contest, _request(contest, other, [other[2]] * 4, games=2))
-    woken = [match_id for _, match_id in wake_up_messages.take(contest.conn, {"scrim": 7})]
+    woken = [
+        match_id for _, match_id in wake_up_messages.mark_matches_woken(contest.conn, {"scrim": 7})
+    ]
     assert woken == [heap[0], late[0], heap[1], late[1], *heap[2:]]
 
 

@@ -85,7 +85,7 @@ def lending_node(short_folder: Callable[[], Path]) -> Iterator[LendingNode]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "node.sock"))
         listener.listen()
-        connections.open(listener)
+        connections.start_accepting(listener)
         yield LendingNode(pool, folder / "node.sock")
         listener.shutdown(socket.SHUT_RDWR)
     connections.hang_up()

@@ -23,7 +23,7 @@ def test_a_round_robin_rotates_the_seats_of_every_lineup() -> None:
 
 
 def test_clear_pairs_have_distant_ratings() -> None:
-    known = fit(GameTable.none(), Prior.unknown(3))
+    known = fit(GameTable.empty(), Prior.unknown(3))
     apart = replace(known, mu=np.array([0.0, 2.0, 1.9]), sigma=np.full(3, 0.2))
     assert season_order.clear_pairs(apart) == [(1, 0), (2, 0)]
 
@@ -31,8 +31,8 @@ def test_clear_pairs_have_distant_ratings() -> None:
 def test_a_season_finds_when_the_order_becomes_stable() -> None:
     clear = world(3.0, 0.0, -3.0)
     pairs = [(0, 1), (0, 2), (1, 2)]
-    found = season_order.season(3, 2, 30, clear.play, pairs, seed=1)
+    found = season_order.matches_until_ordered(3, 2, 30, clear.play, pairs, seed=1)
     assert found is not None
     assert found <= 30
     upside_down = [(worse, better) for better, worse in pairs]
-    assert season_order.season(3, 2, 30, clear.play, upside_down, seed=1) is None
+    assert season_order.matches_until_ordered(3, 2, 30, clear.play, upside_down, seed=1) is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from egress.guarded_connections import DEFAULT_PORTS, Forbidden, Rules, check
+from egress.guarded_connections import DEFAULT_PORTS, Forbidden, Rules, refuse_forbidden_ip
 from egress.networks import IP, embedded_ipv4
 
 FORBIDDEN = [
@@ -90,12 +90,12 @@ PUBLIC += ["223.255.255.254", "2001:4860:4860::8888", "2606:4700:4700::1111", "2
 @pytest.mark.parametrize(("address", "why"), FORBIDDEN)
 def test_addresses_outside_the_public_internet_are_refused(address: str, why: str) -> None:
     with pytest.raises(Forbidden, match=why):
-        check(ip_address(address), Rules())
+        refuse_forbidden_ip(ip_address(address), Rules())
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_internet_addresses_pass(address: str) -> None:
-    check(ip_address(address), Rules())
+    refuse_forbidden_ip(ip_address(address), Rules())
 
 
 def wrapped(ip: IPv4Address) -> list[IPv6Address]:
@@ -114,7 +114,7 @@ def wrapped(ip: IPv4Address) -> list[IPv6Address]:
 
 def refused(ip: IP) -> bool:
     try:
-        check(ip, Rules())
+        refuse_forbidden_ip(ip, Rules())
     except Forbidden:
         return True
     return False
@@ -152,28 +152,28 @@ def rules(allow: str = "", deny: str = "", ports: str = "") -> Rules:
 
 @pytest.mark.parametrize("address", [address for address, _ in FORBIDDEN if "%" not in address])
 def test_networks_allowed_by_the_operator_pass(address: str) -> None:
-    check(ip_address(address), Rules(allow=(ip_network(address),)))
+    refuse_forbidden_ip(ip_address(address), Rules(allow=(ip_network(address),)))
 
 
 def test_a_denied_network_overrides_an_allowed_network() -> None:
     both = rules(allow="10.0.0.0/8, 8.0.0.0/8", deny="10.1.0.0/16, 8.8.8.8")
-    check(ip_address("10.2.0.1"), both)
+    refuse_forbidden_ip(ip_address("10.2.0.1"), both)
     for address in ("10.1.2.3", "8.8.8.8"):
         with pytest.raises(Forbidden, match="operator of this ladder denies"):
-            check(ip_address(address), both)
+            refuse_forbidden_ip(ip_address(address), both)
 
 
 def test_a_denied_ipv4_network_is_refused_inside_allowed_ipv6() -> None:
     both = rules(allow="::/0", deny="8.8.8.8")
-    check(ip_address("2606:4700::1"), both)
+    refuse_forbidden_ip(ip_address("2606:4700::1"), both)
     for form in wrapped(IPv4Address("8.8.8.8")):
         with pytest.raises(Forbidden, match="denies"):
-            check(form, both)
+            refuse_forbidden_ip(form, both)
 
 
 def test_a_denied_ipv4_mapped_network_covers_plain_ipv4() -> None:
     with pytest.raises(Forbidden, match="denies"):
-        check(ip_address("8.8.8.8"), rules(deny="::ffff:8.8.8.0/120"))
+        refuse_forbidden_ip(ip_address("8.8.8.8"), rules(deny="::ffff:8.8.8.0/120"))
 
 
 def test_empty_variables_mean_the_default_rules() -> None:

@@ -36,14 +36,14 @@ def test_a_mirrored_position_plays_like_the_original(across: bool, down: bool) -
 def test_a_teachers_opinion_is_the_played_move(name: str) -> None:
     fresh = Teacher(name, GAME.configure({}), 1)
     number = TEACHERS.index(name)
-    asked = [one for one in imitation_limits.games(1, 5, FIELD) if one.teacher == number]
+    asked = [one for one in imitation_limits.play_games(1, 5, FIELD) if one.teacher == number]
     assert len(asked) > 10
     for one in asked[::3]:
-        assert fresh.opinion(one.state, one.seat) == one.move
+        assert fresh.move_at_position(one.state, one.seat) == one.move
 
 
 def test_teacher_games_become_dataset_arrays(tmp_path: Path) -> None:
-    imitation_limits.play(1, 2, FIELD, ["survivor"], tmp_path / "teachers.npz")
+    imitation_limits.write_teacher_moves(1, 2, FIELD, ["survivor"], tmp_path / "teachers.npz")
     with np.load(tmp_path / "teachers.npz", allow_pickle=False) as data:
         count = len(data["moves"])
         assert data["planes"].shape == (count, 11, 7, 17)

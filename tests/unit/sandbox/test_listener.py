@@ -62,7 +62,7 @@ def test_silent_connections_use_a_limited_number_of_threads(
     before = threading.active_count()
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))
-        Listener(lambda *_: None, HELLO, frozenset()).open(listener)
+        Listener(lambda *_: None, HELLO, frozenset()).start_accepting(listener)
         crowd = [stack.enter_context(_knock(path)) for _ in range(CROWD)]
         for line in crowd[STRANGERS:]:
             answer, _ = wire.receive_frame(line)
@@ -108,7 +108,7 @@ def test_a_worker_distinguishes_a_late_box_from_other_faults(path: Path, fault: 
         raise fault
 
     with listening(path) as listener:
-        Listener(lend, HELLO, frozenset([os.geteuid()])).open(listener)
+        Listener(lend, HELLO, frozenset([os.geteuid()])).start_accepting(listener)
         with pytest.raises(HostFault, match=str(fault)) as caught:
             loans.borrow_all(path, [], 5.0)
     assert type(caught.value) is type(fault)

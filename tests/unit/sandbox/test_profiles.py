@@ -82,7 +82,7 @@ def test_a_large_profile_is_installed_only_on_request(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     said: list[str] = []
     with pytest.raises(HostFault, match="profile_cli build --profile torch"):
-        profiles.libraries(profiles.get_profile("torch"), tmp_path, said.append)
+        profiles.ensure_libraries(profiles.get_profile("torch"), tmp_path, said.append)
     assert said == []
     assert list(tmp_path.iterdir()) == []
 

@@ -35,7 +35,7 @@ def test_a_tie_moves_two_means_together() -> None:
 def test_a_wave_has_each_player_at_most_once() -> None:
     rng = np.random.default_rng(3)
     lineups = np.array([rng.choice(12, 3, replace=False) for _ in range(200)], dtype=np.int32)
-    waves = online_trueskill.waves(lineups, 12)
+    waves = online_trueskill.split_into_batches(lineups, 12)
     assert sorted(game for wave in waves for game in wave.tolist()) == list(range(200))
     for wave in waves:
         seen = lineups[wave].ravel()

@@ -19,20 +19,22 @@ def record(seed: int, rho: list[float]) -> Record:
 
 
 def test_a_curve_never_rises_after_smoothing() -> None:
-    assert report.falling([5, 3, 4, 1], [1, 1, 1, 1]) == [5, 3.5, 3.5, 1]
-    assert report.falling([1, 3], [3, 1]) == [1.5, 1.5]
-    assert report.falling([3, 2, 1], [1, 1, 1]) == [3, 2, 1]
+    assert report.fit_falling_curve([5, 3, 4, 1], [1, 1, 1, 1]) == [5, 3.5, 3.5, 1]
+    assert report.fit_falling_curve([1, 3], [3, 1]) == [1.5, 1.5]
+    assert report.fit_falling_curve([3, 2, 1], [1, 1, 1]) == [3, 2, 1]
 
 
 def test_games_needed_have_a_jackknife_error() -> None:
-    figure = report.until([record(1, [0.9, 0.95, 0.99])], "rho", 0.05)
+    figure = report.games_until_aim([record(1, [0.9, 0.95, 0.99])], "rho", 0.05)
     assert figure.value == pytest.approx(20)
     assert figure.error is None
-    figure = report.until([record(1, [0.9, 0.95, 0.99]), record(2, [0.95, 1, 1])], "rho", 0.05)
+    figure = report.games_until_aim(
+        [record(1, [0.9, 0.95, 0.99]), record(2, [0.95, 1, 1])], "rho", 0.05
+    )
     assert figure.value is not None
     assert 10 < figure.value < 20
     assert figure.error == pytest.approx(5)
-    assert report.until([record(1, [0.9, 0.91, 0.92])], "rho", 0.05).text(0) == "never"
+    assert report.games_until_aim([record(1, [0.9, 0.91, 0.92])], "rho", 0.05).text(0) == "never"
 
 
 def test_shares_pool_all_seasons() -> None:

@@ -164,7 +164,7 @@ def test_invalid_medal_rules_name_the_class_and_the_reason(
 
 @given(RULES)
 def test_medal_rules_survive_a_json_round_trip(rules: MedalRules) -> None:
-    assert MedalRules.of(rules.to_json()) == rules
+    assert MedalRules.from_json(rules.to_json()) == rules
 
 
 def test_a_negative_number_of_teams_is_refused() -> None:

@@ -20,7 +20,7 @@ from ladder.ratings.rating_updates import (
 )
 
 SEASON = RatingParameters()
-START = SEASON.start
+START = SEASON.initial_rating
 RATINGS = st.builds(Rating, st.floats(-500, 2500), st.floats(5, 250))
 SEATS = st.integers(2, 6)
 

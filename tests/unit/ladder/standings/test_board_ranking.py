@@ -185,7 +185,7 @@ def test_ranks_follow_the_official_score() -> None:
         [contender(1, 900.0, official=place(650.0)), contender(2, 500.0, official=place(700.0))],
         score_offset=10.0,
     )
-    assert [(r.entry_id, r.rank, r.score, r.shown) for r in rows] == [
+    assert [(r.entry_id, r.rank, r.score, r.score_and_sigma) for r in rows] == [
         ("ent_0002", 1, 510.0, (700.0, 10.0)),
         ("ent_0001", 2, 910.0, (650.0, 10.0)),
     ]
@@ -200,7 +200,7 @@ def test_an_entry_without_an_official_score_ranks_by_live_score() -> None:
         ],
         score_offset=10.0,
     )
-    assert [(r.entry_id, r.shown) for r in rows] == [
+    assert [(r.entry_id, r.score_and_sigma) for r in rows] == [
         ("ent_0001", (700.0, 10.0)),
         ("ent_0002", (650.0, 100.0)),
         ("ent_0003", (600.0, 10.0)),

@@ -55,7 +55,7 @@ def test_consecutive_late_requests_get_extra_time_once() -> None:
     late = [ContractBroken("late", is_late=True) for _ in range(3)]
     line = Line(*late, None, ContractBroken("no answer of HTTP"), None)
     conversation = BattlesnakeConversation("1", line.call)
-    conversation.open(START)
+    conversation.start(START)
     for _ in late:
         with pytest.raises(ContractBroken):
             conversation.move({**SEEN, "remainingOverageTime": 2.0})
@@ -81,7 +81,7 @@ def test_the_referee_gets_the_outcome_of_a_failed_request(
     kept = _ProgramAgent(Contract.HTTP, BattlesnakeConversation("1", Line(broken).call))
     kept.start({**START, "load": "first_move"})
     kept._is_open = True  # there is no program to open
-    kept._speaker.open(START)
+    kept._speaker.start(START)
     answer = kept.act({"n": 7, "observation": {**SEEN, "remainingOverageTime": 0.0}})
     fault = {"k": "fault", "n": 7, "why": "in vain", "is_gone": False, "is_invalid": False}
     assert answer == fault | told
@@ -91,7 +91,7 @@ def test_own_snake_shows_the_latency_of_the_last_answer() -> None:
     line = Line(None, None, ContractBroken("late", is_late=True), None)
     line.takes_seconds = 0.02
     conversation = BattlesnakeConversation("1", line.call)
-    conversation.open(START)
+    conversation.start(START)
     for move in range(4):
         if move == 2:
             with pytest.raises(ContractBroken):
@@ -108,7 +108,7 @@ def test_own_snake_shows_the_latency_of_the_last_answer() -> None:
 def test_the_2017_api_shows_dead_snakes_as_last_seen() -> None:
     line = Line(None, None)
     conversation = BattlesnakeConversation("2017", line.call)
-    conversation.open(START)
+    conversation.start(START)
     conversation.move(_seen("s0", "s1"))
     conversation.move(_seen("s0"))
     *_, first, second = line.bodies
@@ -123,7 +123,7 @@ def test_an_answer_that_is_not_an_object_is_invalid(answer: bytes) -> None:
     line = Line(None)
     line.answer = answer
     conversation = BattlesnakeConversation("1", line.call)
-    conversation.open(START)
+    conversation.start(START)
     with pytest.raises(ContractBroken, match="no JSON object") as raised:
         conversation.move(_seen("s0"))
     assert raised.value.is_invalid

@@ -134,7 +134,7 @@ def test_riddles_updates_follow_the_engines_order(you: int) -> None:
     counts = [["update player0 living_cells 1"], ["update player1 living_cells 2"]]
     counts[1 - you] += moved
     expected = ["update game round 3", "update game field .,0,1", *counts[0], *counts[1]]
-    assert riddles_contract.update_lines(seen) == expected
+    assert riddles_contract.build_update_lines(seen) == expected
 
 
 @pytest.mark.parametrize(
@@ -182,10 +182,10 @@ def test_a_server_gets_the_full_time_of_the_clock(
         return 200, b'{"move": "up"}'
 
     monkeypatch.setattr(http_contract, "AgentProgram", lambda *_, **__: None)
-    monkeypatch.setattr(HttpClient, "listens", lambda _: True)
+    monkeypatch.setattr(HttpClient, "try_connect", lambda _: True)
     monkeypatch.setattr(HttpClient, "call", call)
     server = http_contract.HttpAgent(Manifest(Contract.HTTP, ("python", "bot.py")), "/nowhere")
-    server.open({"clock": {"act_seconds": 2.0}})
+    server.start({"clock": {"act_seconds": 2.0}})
     seen = {"game": {"timeout": 500}, "turn": 0, "board": {}, "you": {}}
     assert server.move({**seen, "remainingOverageTime": 1.0}) == {"move": "up"}
     assert [path for path, _ in asked] == ["/", "/start", "/move"]

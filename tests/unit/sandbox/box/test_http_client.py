@@ -50,7 +50,7 @@ def serve() -> Iterator[Serve]:
         threading.Thread(target=run, daemon=True).start()
         caller = HttpClient(connect_local(lambda: (name,)))
         callers.append(caller)
-        assert caller.listens()
+        assert caller.try_connect()
         return caller
 
     yield listen
@@ -130,7 +130,7 @@ def test_a_dropped_connection_is_a_connection_error(
     caller = serve([b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nshort"])
     with pytest.raises(ConnectionError):
         caller.call("GET", "/", "", 5.0)
-    assert not HttpClient(connect_local(lambda: ("\0peck-nobody-listens",))).listens()
+    assert not HttpClient(connect_local(lambda: ("\0peck-nobody-listens",))).try_connect()
 
 
 def test_a_request_on_a_closed_idle_connection_is_retried_once() -> None:
@@ -154,7 +154,7 @@ def test_a_request_on_a_closed_idle_connection_is_retried_once() -> None:
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         caller = HttpClient(connect_local(lambda: (name,)))
-        assert caller.listens()
+        assert caller.try_connect()
         caller.call("POST", "/a", "", 5.0)
         with pytest.raises(ConnectionError):  # after two closed connections the server is at fault
             caller.call("POST", "/b", "", 5.0)

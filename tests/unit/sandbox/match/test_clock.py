@@ -97,7 +97,7 @@ def test_off_turn_time_has_no_free_part(clock: Clock, seconds: list[float]) -> N
     bank = TimeBank(clock)
     for drawn in seconds:
         before = bank.left_seconds
-        assert bank.draw(drawn).timed_out == (drawn > before)
+        assert bank.charge_off_turn(drawn).timed_out == (drawn > before)
     assert bank.left_seconds == pytest.approx(clock.bank_seconds - math.fsum(seconds), abs=1e-6)
 
 
@@ -117,9 +117,9 @@ def test_an_answer_past_the_deadline_is_late(clock: Clock, started: float) -> No
 
 def test_the_shown_bank_matches_kaggle() -> None:
     bank = TimeBank(Clock(bank_seconds=60.0))
-    assert isinstance(bank.shown(), int)
+    assert isinstance(bank.visible_seconds(), int)
     bank.charge(1.25)
-    assert bank.shown() == 59.75
+    assert bank.visible_seconds() == 59.75
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 200))
@@ -149,6 +149,6 @@ def test_a_forgiven_timeout_leaves_an_empty_bank() -> None:
     for _ in range(3):
         assert bank.charge(0.75).timed_out
         assert bank.left_seconds == -0.25
-        bank.forgive()
+        bank.clear_debt()
         assert (bank.left_seconds, bank.deadline(0.0)) == (0.0, 0.5)
     assert not bank.charge(0.5).timed_out

@@ -356,7 +356,7 @@ def test_a_quick_seat_turning_slow_is_forgiven_from_that_question(
     files.at(0.0005, pressure=5.0)  # waits in quick moves give no credit
     move_costs.open(0.001)
     files.at(0.0005, pressure=5.020)  # no look comes before the wait: the referee waits too
-    assert move_costs.more_seconds(0.001, 0.021, 0.015) > 0
+    assert move_costs.remaining_wait_seconds(0.001, 0.021, 0.015) > 0
     files.at(0.0105, pressure=5.030)
     cost = move_costs.close(0.001, 0.046)
     assert cost.waited_seconds == pytest.approx(0.030)
@@ -432,19 +432,19 @@ def test_a_question_is_extended_by_exactly_the_waited_time(files: Files, own: Ow
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     files.at(0.010, pressure=0.015)
-    assert move_costs.more_seconds(0.0, 0.025, 0.025) == pytest.approx(0.015)
+    assert move_costs.remaining_wait_seconds(0.0, 0.025, 0.025) == pytest.approx(0.015)
     files.at(0.020, pressure=0.020)
-    assert move_costs.more_seconds(0.0, 0.040, 0.025) == pytest.approx(0.005)
+    assert move_costs.remaining_wait_seconds(0.0, 0.040, 0.025) == pytest.approx(0.005)
     files.at(0.025, pressure=0.020)
-    assert move_costs.more_seconds(0.0, 0.046, 0.025) == DOUBT_STEP_SECONDS
-    assert move_costs.more_seconds(0.0, 0.066, 0.025) == 0
+    assert move_costs.remaining_wait_seconds(0.0, 0.046, 0.025) == DOUBT_STEP_SECONDS
+    assert move_costs.remaining_wait_seconds(0.0, 0.066, 0.025) == 0
 
 
 def test_a_sleeping_agent_gets_one_short_extension(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
-    assert move_costs.more_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
-    assert move_costs.more_seconds(0.0, 0.045, 0.025) == 0
+    assert move_costs.remaining_wait_seconds(0.0, 0.025, 0.025) == DOUBT_STEP_SECONDS
+    assert move_costs.remaining_wait_seconds(0.0, 0.045, 0.025) == 0
 
 
 def test_an_agent_in_the_run_queue_is_not_late(files: Files, own: OwnRunQueue) -> None:
@@ -452,7 +452,7 @@ def test_an_agent_in_the_run_queue_is_not_late(files: Files, own: OwnRunQueue) -
     move_costs.open(0.0)
     for look in range(5):
         files.at(0.0, pressure=0.018 * look)  # an average over cores: less than the real wait
-        assert move_costs.more_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
+        assert move_costs.remaining_wait_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
     files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
     assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
 
@@ -463,7 +463,7 @@ def test_extensions_end_for_an_agent_waiting_for_own_threads(
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     now = 100.0
-    while move_costs.more_seconds(0.0, now, 100.0) > 0:
+    while move_costs.remaining_wait_seconds(0.0, now, 100.0) > 0:
         now += DOUBT_STEP_SECONDS
         files.at(now, pressure=now - 100.0)
     assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
@@ -474,7 +474,7 @@ def test_waiting_within_patience_makes_no_question_late(files: Files, own: OwnRu
     move_costs = _move_costs(files, own, patience=60.0)
     move_costs.open(0.0)
     files.at(0.4, pressure=9.6)
-    assert move_costs.more_seconds(0.0, 10.0, 3.0) == pytest.approx(2.6)
+    assert move_costs.remaining_wait_seconds(0.0, 10.0, 3.0) == pytest.approx(2.6)
     files.at(2.4, pressure=57.6)
     cost = move_costs.close(0.0, 60.0)
     assert cost.charged_seconds == pytest.approx(2.4)
@@ -533,7 +533,7 @@ def test_bank_time_lost_to_waiting_extends_the_next_deadline(
     move_costs.close(0.0, 3.0)
     taken = 2.0  # of the bank; the rest was free
     move_costs.open(3.0, 1.0)
-    assert move_costs.more_seconds(3.0, 7.0, 5.0) == pytest.approx(1.0 + taken)
+    assert move_costs.remaining_wait_seconds(3.0, 7.0, 5.0) == pytest.approx(1.0 + taken)
 
 
 def test_waiting_for_own_threads_is_not_forgiven(files: Files, own: OwnRunQueue) -> None:
@@ -582,7 +582,7 @@ def test_deadline_extensions_in_doubt_are_bounded_per_match(files: Files, own: O
         move_costs.open(now)
         began = now
         now += 100.5
-        while move_costs.more_seconds(began, now, 100.0) > 0:
+        while move_costs.remaining_wait_seconds(began, now, 100.0) > 0:
             now += DOUBT_STEP_SECONDS
             files.at(now, pressure=now - 100.0)
         doubted += now - began - 100.5

@@ -253,12 +253,12 @@ def test_a_pondering_seat_is_frozen_during_another_seats_turn(
 ) -> None:
     monkeypatch.setattr(Seat, "may_be_asked_with_others", False)
     asked: list[tuple[int, int, bool]] = []
-    asking = Seat.asking
+    asking = Seat.build_move_question
 
     def noted(seat: Seat, step: int, observation: Json) -> Any:
         asked.append((step, seat.index, pondering.meter.is_frozen))
         return asking(seat, step, observation)
 
-    monkeypatch.setattr(Seat, "asking", noted)
+    monkeypatch.setattr(Seat, "build_move_question", noted)
     pondering.play(Counting(Verdict.INVALID), 2, used)
     assert asked[:3] == [(1, 1, False), (1, 0, False), (2, 0, frozen)]

@@ -44,7 +44,7 @@ def _asking(
     monkeypatch.setattr(MoveCosts, "open", lambda *_, **__: off_turn)
     own = OwnRunQueue()
     seat = Seat(0, loan, MatchTiming(CLOCK, own, 0.0), (), lenient)
-    question = seat.asking(1, {})
+    question = seat.build_move_question(1, {})
     own.close()
     return seat, question
 
@@ -93,7 +93,7 @@ def _late(
     """A late seat without an answer, with this much waiting that was not forgiven."""
     own = OwnRunQueue()
     seat = Seat(0, loan, MatchTiming(CLOCK, own, 60.0, forgives_host=forgives_host))
-    question = seat.asking(1, {})
+    question = seat.build_move_question(1, {})
     assert isinstance(question, Question)
     question.begin()
     question.trouble = NoAnswerCause.LATE
@@ -101,7 +101,7 @@ def _late(
     seat._move_costs.unforgiven_before_seconds = before
     seat._move_costs.unforgiven_now_seconds = unforgiven
     own.close()
-    seat.moved(1, question, lambda raw: raw)
+    seat.judge_answer(1, question, lambda raw: raw)
     return seat
 
 

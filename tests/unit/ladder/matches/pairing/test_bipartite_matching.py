@@ -41,7 +41,7 @@ def test_exactly_the_seatable_entries_get_a_lineup(
     seatable = holdings.seatable(Random(seed)).tolist()
     assert seatable == [any(n in places for places in legal) for n in range(len(field))]
     for lead in range(len(field)):
-        lineup = holdings.completed(lead, Random(seed))
+        lineup = holdings.complete_lineup(lead, Random(seed))
         assert (lineup is not None) == seatable[lead]
         if lineup is not None:
             assert lineup[0] == lead

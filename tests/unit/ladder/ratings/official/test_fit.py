@@ -256,7 +256,7 @@ def test_unconnected_groups_have_the_same_centre() -> None:
 
 def test_without_games_the_fit_equals_the_prior() -> None:
     for n in (0, 1, 5):
-        result = fit(GameTable.none(4), Prior.unknown(n))
+        result = fit(GameTable.empty(4), Prior.unknown(n))
         assert result.mu.tolist() == [0.0] * n
         assert result.sigma == pytest.approx(1.0)
         assert result.kappa == 0.0

@@ -33,4 +33,4 @@ def test_a_child_with_a_changed_fault_rate_loses_the_parent_link() -> None:
 def test_one_game_does_not_break_the_parent_link() -> None:
     one = played(0, 1, games=1)
     assert parents_to_keep(one, PARENTS).tolist() == [-1, 0]
-    assert parents_to_keep(GameTable.none(), PARENTS).tolist() == [-1, 0]
+    assert parents_to_keep(GameTable.empty(), PARENTS).tolist() == [-1, 0]

@@ -25,7 +25,8 @@ def language() -> ModuleType:
 
 
 def faults(language: ModuleType, file: Path) -> list[str]:
-    return list(language.faults(list(language.READERS[file.suffix](file)), file.name, 0))
+    found = list(language.READERS[file.suffix](file))
+    return list(language.find_broken_limits(found, file.name, 0))
 
 
 @pytest.fixture
@@ -102,9 +103,12 @@ def test_a_replaced_word_is_found_in_names_and_prose(
 ) -> None:
     page.write_text(line)
     old = {"door bell": "wake-up message", "doorbell": "wake-up message"}
-    assert len(list(language.replaced(page, old))) == 1
+    assert len(list(language.find_replaced_words(page, old))) == 1
 
 
 def test_a_replaced_word_inside_another_is_not_found(language: ModuleType, page: Path) -> None:
     page.write_text("watching the years and ears of corn")
-    assert list(language.replaced(page, {"ear": "engine events", "watch": "liveness"})) == []
+    assert (
+        list(language.find_replaced_words(page, {"ear": "engine events", "watch": "liveness"}))
+        == []
+    )
