@@ -42,10 +42,10 @@ def set_league_paused(ladder: Client, *, resting: bool) -> None:
     """Pause or resume the league; a pause waits until all matches have ended."""
     ladder.patch("/v1/leagues/idle", {"state": "paused" if resting else "open"})
     if resting:
-        wait_until(lambda: not any(running_now(ladder)))
+        wait_until(lambda: not any(unfinished_matches(ladder)))
 
 
-def running_now(ladder: Client) -> list[Json]:
+def unfinished_matches(ladder: Client) -> list[Json]:
     rows = ladder.matches(season="idle", kind="rated", most=50)
     return [row for row in rows if row["state"] in ("queued", "running")]
 

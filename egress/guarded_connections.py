@@ -148,7 +148,7 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
     if all(
         refusals
     ):  # answer as for an unknown name, so nobody learns whether our resolver knows it
-        raise Forbidden(_no_such_host_message(address.host))
+        raise Forbidden(_no_permitted_address_message(address.host))
     for reason in filter(None, refusals):
         raise Forbidden(f"{address.host} has an address that {reason}")
     # Alternate between IPv4 and IPv6 (RFC 8305, section 4): one of them may not work.
@@ -204,10 +204,10 @@ def _resolve(address: Address, until: float) -> list[IP]:
 def _unknown_host_error(host: str, error: socket.gaierror) -> OSError:
     if error.errno == socket.EAI_AGAIN:
         return OSError(f"DNS servers do not answer for {host} now")
-    return OSError(_no_such_host_message(host))
+    return OSError(_no_permitted_address_message(host))
 
 
-def _no_such_host_message(host: str) -> str:
+def _no_permitted_address_message(host: str) -> str:
     return f"DNS has no permitted address for {host}; {REMEDY}"
 
 

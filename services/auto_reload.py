@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import Final
 
-from services import preloaded_server
+from services import developer_server
 from services.child_processes import Child
+from services.developer_server import OWN_PACKAGES
 from services.host_checks import site_answers
 from services.local_instance import CHECKOUT, LocalInstance
-from services.preloaded_server import OWN_PACKAGES
 from services.supervised_process import SupervisedProcess
 
 RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater")
@@ -62,7 +62,7 @@ class Reloader:
     def _end(self, part: SupervisedProcess, child: Child) -> None:
         """Kills the part. A site that keeps its libraries stays and forks again."""
         if part.name == "api" and self._instance.options.reload:
-            preloaded_server.restart_worker(child.process.pid)
+            developer_server.restart_worker(child.process.pid)
         else:
             child.process.kill()  # its match is queued again
             child.process.wait()

@@ -321,7 +321,7 @@ class LocalInstance:
         self._start_python_module(
             "api",
             [
-                "services.preloaded_server" if self.options.reload else "uvicorn",
+                "services.developer_server" if self.options.reload else "uvicorn",
                 *("services.app:create_app", "--factory"),
                 *("--fd", str(listener)),
                 *("--log-level", "warning", "--no-access-log", "--no-server-header"),

@@ -86,7 +86,7 @@ def _parse_lease_file(name: str, content: bytes) -> HeldLease | None:
 
 
 class LeaseRenewal(threading.Thread):
-    """Renews the host's leases until stopped, while it holds the host's renewal lock.
+    """Renews the leases of its run directory until stopped, while it holds the directory's lock.
 
     ``renew`` gets the leases and returns those that still hold their match. ``greet`` records that
     this worker lives. It runs every LONGEST_PAUSE_SECONDS, with or without the lock. Both may

@@ -1,7 +1,8 @@
 """A worker process: ``python -m workers.main`` plays matches; ``--queues rate`` rates.
 
-The parent process registers with the ladder and renews the leases of this host. Celery's prefork
-children play. A worker's name is random, so a restart makes a new worker.
+The parent process of a playing worker registers with the ladder and renews the leases of its run
+directory. Celery's prefork children play. A worker's name is random, so a restart makes a new
+worker.
 """
 
 from __future__ import annotations

@@ -269,8 +269,8 @@ def _luck_table(by_ladder: dict[str, list[Record]]) -> str:
     ]
     names = ("from_best_to_worst", "best_above_truth", "gain_by_sigma", "sigma")
     for ladder, records in by_ladder.items():
-        points = (mean(records, _luck_reader(name, POINTS)).text(1) for name in names)
-        lines.append((ladder, *points, mean(records, _luck_reader("within", 1.0)).text(3)))
+        points = (mean(records, _copies_figure_reader(name, POINTS)).text(1) for name in names)
+        lines.append((ladder, *points, mean(records, _copies_figure_reader("within", 1.0)).text(3)))
     return aligned(lines)
 
 
@@ -323,12 +323,14 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
             "bundles: best of ten above the truth, in its sigmas", ours, theirs, 1.96, "1.54"
         )
         ours, theirs = (
-            mean(of("bundles", one), _luck_reader("within", 1)) for one in (LADDER, KAGGLE)
+            mean(of("bundles", one), _copies_figure_reader("within", 1)) for one in (LADDER, KAGGLE)
         )
         what = "bundles: inside the interval around their mean"
         yield _row(what, ours, theirs, 0.93, "0.95", more=True)
     if "equal-bundles" in results:
-        ours = mean(of("equal-bundles", LADDER), _luck_reader("from_best_to_worst", POINTS))
+        ours = mean(
+            of("equal-bundles", LADDER), _copies_figure_reader("from_best_to_worst", POINTS)
+        )
         yield _row("equal-bundles: best to worst, points", ours, Figure(None, None), 0.0, "0")
     for world, records in results.items():
         yield from _calibration_rows(world, [each for each in records if each.spread is not None])
@@ -386,12 +388,14 @@ def _story_reader(what: str) -> Callable[[Record], float]:
     return lambda one: float((one.story or {})[what])
 
 
-def _luck_reader(what: str, unit: float) -> Callable[[Record], float]:
+def _copies_figure_reader(what: str, unit: float) -> Callable[[Record], float]:
     return lambda one: unit * (one.bundles or {})[what]
 
 
 def _in_sigmas(what: str) -> Callable[[Record], float]:
-    return lambda one: _luck_reader(what, 1.0)(one) / _luck_reader("sigma", 1.0)(one)
+    return lambda one: (
+        _copies_figure_reader(what, 1.0)(one) / _copies_figure_reader("sigma", 1.0)(one)
+    )
 
 
 def _spread(records: Sequence[Record]) -> str:

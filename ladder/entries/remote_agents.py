@@ -35,7 +35,7 @@ SECONDS_BETWEEN_TRIES: Final = timedelta(minutes=1)
 class RetriedTooSoon(LimitReached):
     """The paused entry was tried less than a minute ago."""
 
-    def _told(self) -> str:
+    def _message_text(self) -> str:
         return f"it was tried less than a minute ago; try again from {self._reset_time_text()} on"
 
 

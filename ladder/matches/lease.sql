@@ -147,8 +147,8 @@ end $$;
 -- 4. It keeps the match
 -- -------------------------------------------------------------------------------------------------
 
--- Extends the leases of these attempts and returns these attempts; one call serves a host. Skips
--- attempts that no longer hold their match. A lease that ran out is extended if lease_reap has not
+-- Extends the leases of these attempts and returns these attempts; one call serves a run
+-- directory. Skips attempts that no longer hold their match. A lease that ran out is extended if lease_reap has not
 -- taken the match.
 create or replace function lease_renew(p_matches text[], p_attempts integer[])
 returns table (match_id text, attempt integer)

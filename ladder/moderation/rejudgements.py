@@ -312,7 +312,7 @@ def matches_to_queue(
 def queue_next(conn: Connection) -> int:
     """Queues the next matches of all acts that a live worker can play; returns how many.
 
-    They precede all waiting rated matches. Each is queued in its own transaction.
+    They overtake most waiting rated matches. Each is queued in its own transaction.
     """
     served = {profile for worker in workers.live_workers(conn) for profile in worker.profiles}
     front = matches.first_turn_of_queue(conn, "play.cpu") or 0

@@ -34,11 +34,11 @@ def sealed_medal(looks: Sequence[Chances], rules: MedalRules, confidence: float)
     Chances of ranks come from draws, so the draws' error is subtracted.
     """
     for medal, chances in zip(BEST_FIRST, zip(*looks, strict=True), strict=False):
-        if all(_lowest_chance(chance, rules) >= confidence for chance in chances):
+        if all(_chance_lower_bound(chance, rules) >= confidence for chance in chances):
             return medal
     return None
 
 
-def _lowest_chance(chance: float, rules: MedalRules) -> float:
+def _chance_lower_bound(chance: float, rules: MedalRules) -> float:
     """Returns a lower bound of the chance; for lines the chance is exact."""
     return chance if rules.lines is not None else wilson_interval(chance * DRAWS, DRAWS)[0]

@@ -13,7 +13,7 @@ import os
 import socket
 import struct
 
-from . import syscalls
+from . import allowed_syscalls
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_SECCOMP = 22
@@ -85,7 +85,7 @@ def filter_program(machine: str, *, has_network: bool = False) -> list[Instructi
 
     ``has_network`` also allows TCP sockets, for a program that listens on a port.
     """
-    number = syscalls.examined_calls(machine)
+    number = allowed_syscalls.examined_calls(machine)
     code = filter_start(machine)
     if has_network:
         code += _tcp_rule(number["socket"])
@@ -113,7 +113,7 @@ def filter_program(machine: str, *, has_network: bool = False) -> list[Instructi
     # The limit on core files keeps the host's crash handler from starting.
     code += deny_values_rule(number["setrlimit"], 0, (_RLIMIT_CORE,))
     code += _prlimit_rule(number["prlimit64"])
-    return code + filter_end(syscalls.allowed_calls(machine))
+    return code + filter_end(allowed_syscalls.allowed_calls(machine))
 
 
 def filter_start(machine: str) -> list[Instruction]:
@@ -135,7 +135,7 @@ def filter_end(allowed: list[int]) -> list[Instruction]:
     for low, high in _ranges(allowed):
         code += [(_JGE, 0, 2, low), (_JGT, 1, 0, high), (_RETURN, 0, 0, _ALLOW)]
     code += [
-        (_JGT, 0, 1, syscalls.NEWEST),
+        (_JGT, 0, 1, allowed_syscalls.NEWEST),
         (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]

@@ -29,8 +29,8 @@ from sandbox.launchers import (
     cgroups,
     choose,
     degraded_defences,
+    fixed_proc_files,
     gpu,
-    masked_proc,
     system_libraries,
 )
 from sandbox.launchers.base import Box, BoxSpec
@@ -146,7 +146,7 @@ class BubblewrapLauncher:
                     made.remove()
             raise
         handle = _BubblewrapHandle(process, group)
-        complaint = partial(_launch_error, process)
+        complaint = partial(_kill_and_describe_failure, process)
         return Box(spec, ours, self._setup(spec), handle, complaint, match_group)
 
     def stop(self, box: Box) -> None:
@@ -269,14 +269,14 @@ class BubblewrapLauncher:
         # Unless named, parents of mounted folders are closed to everybody but root.
         for folder in _PARENTS:
             files += ["--dir", folder]
-        for path in masked_proc.masked_paths():
+        for path in fixed_proc_files.masked_paths():
             # Nobody in a box may change the host's settings, not even a compromised supervisor.
             files += (
                 ["--tmpfs", path, "--remount-ro", path]
                 if os.path.isdir(path)
                 else ["--ro-bind", "/dev/null", path]
             )
-        for path, source in masked_proc.write_files(self._state_dir, spec.memory_mb).items():
+        for path, source in fixed_proc_files.write_files(self._state_dir, spec.memory_mb).items():
             files += ["--ro-bind", str(source), path]
         files += self._system_files()
         # Mounted at our own path, because other users may not enter a home folder.
@@ -318,7 +318,7 @@ class BubblewrapLauncher:
         return [*size, "--tmpfs", path]
 
 
-def _launch_error(process: subprocess.Popen[bytes]) -> str:
+def _kill_and_describe_failure(process: subprocess.Popen[bytes]) -> str:
     """End the box and return the last lines that bwrap and the supervisor wrote."""
     process.kill()
     process.wait()

@@ -34,8 +34,8 @@ from sandbox.launchers import (
     container_runtimes,
     degraded_defences,
     docker_images,
+    fixed_proc_files,
     gpu,
-    masked_proc,
 )
 from sandbox.launchers.base import Box, BoxSpec
 from sandbox.launchers.engine_events import EVENTS, EngineEvents
@@ -286,7 +286,7 @@ class DockerLauncher:
             runtime=self._runtime.name or None,
         )
         host["KernelMemoryTCP"] = cgroups.TCP_BYTES  # for version 1; version 2 counts it as memory
-        host["MaskedPaths"] = [*masked_proc.masked_paths(), *_MASKED, *_file_system_folders()]
+        host["MaskedPaths"] = [*fixed_proc_files.masked_paths(), *_MASKED, *_file_system_folders()]
         created = self._engine.api.create_container(
             self._images[spec.profile.name],
             [
@@ -307,7 +307,7 @@ class DockerLauncher:
         """The read-only mounts: path on the host to path in the box."""
         shown = {str(folder): _INSIDE}
         if not self._runtime.is_gvisor:  # its kernel reports on itself, not on the host
-            files = masked_proc.write_files(self._facts, spec.memory_mb)
+            files = fixed_proc_files.write_files(self._facts, spec.memory_mb)
             shown |= {str(source): path for path, source in files.items()}
         return {source: {"bind": path, "mode": "ro"} for source, path in shown.items()}
 

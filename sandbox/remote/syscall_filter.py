@@ -13,7 +13,7 @@ import os
 import socket
 from typing import Final
 
-from sandbox.box import harden, seccomp, syscalls
+from sandbox.box import allowed_syscalls, harden, seccomp
 from sandbox.box.seccomp import Instruction
 
 _ALLOWED: Final = """
@@ -54,7 +54,7 @@ def compile_filter() -> bytes:
 
 def filter_program(machine: str) -> list[Instruction]:
     """The filter for ``x86_64`` or ``aarch64``. Raises KeyError for another machine."""
-    number = syscalls.call_numbers(machine)
+    number = allowed_syscalls.call_numbers(machine)
     code = seccomp.filter_start(machine)
     # Their flags cannot be read; those of the older calls can.
     code += seccomp.return_error(number["clone3"], errno.ENOSYS)

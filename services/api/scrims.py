@@ -13,8 +13,8 @@ from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from ladder.scrims import scrims
+from ladder.scrims.current_submission import newest_submission
 from ladder.scrims.records import Scrim
-from ladder.scrims.submission_lookup import newest_submission
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Known, Scrimmer

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ladder.settings import Settings
-from services import auto_reload, preloaded_server
+from services import auto_reload, developer_server
 from services.child_processes import Child, spawn
 from services.host_checks import StartError, listen_on_port, site_answers
 from services.local_instance import LocalInstance, UpOptions
@@ -100,7 +100,7 @@ def site(tmp_path: Path, listener: socket.socket) -> Iterator[Child]:
     arguments = ["page:create", "--fd", str(listener.fileno()), "--lifespan", "off"]
     made = spawn(
         "api",
-        [sys.executable, "-m", "services.preloaded_server", *arguments],
+        [sys.executable, "-m", "services.developer_server", *arguments],
         log=tmp_path / "api.log",
         environment={**os.environ, "PYTHONPATH": f"{Path.cwd()}:{tmp_path}"},
         inherit=(listener.fileno(),),
@@ -122,7 +122,7 @@ def test_a_renewed_site_serves_the_changed_source(
 ) -> None:
     assert page(listener) == "40"
     (tmp_path / "page.py").write_text(SITE.replace("RATE", "4000"))
-    preloaded_server.restart_worker(site.process.pid)
+    developer_server.restart_worker(site.process.pid)
     assert page(listener) == "4000"
     assert site.alive()
 
@@ -132,7 +132,7 @@ def test_a_site_with_a_syntax_error_exits(
 ) -> None:
     assert page(listener) == "40"
     (tmp_path / "page.py").write_text("RATE = \n")
-    preloaded_server.restart_worker(site.process.pid)
+    developer_server.restart_worker(site.process.pid)
     assert site.process.wait(60) == 1
 
 

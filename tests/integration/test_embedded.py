@@ -24,10 +24,10 @@ from services.embedded_servers import EmbeddedError, folders, postgres
 OWNER = """
 import sys, time
 from pathlib import Path
-from services import embedded
+from services import embedded_servers
 state = Path(sys.argv[1])
-print(embedded.start_postgres(state).child.process.pid, flush=True)
-print(embedded.start_redis(state).child.process.pid, flush=True)
+print(embedded_servers.start_postgres(state).child.process.pid, flush=True)
+print(embedded_servers.start_redis(state).child.process.pid, flush=True)
 time.sleep(600)
 """
 

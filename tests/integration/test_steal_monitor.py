@@ -157,7 +157,7 @@ def test_matches_continue_without_a_steal_monitor(
 def test_the_steal_monitor_ends_with_its_node() -> None:
     source = (
         "import time; from sandbox.match.steal_monitor import StealMonitor as M; made = M();"
-        " made.begins();"
+        " made.add_match();"
         "print(made._process.pid, flush=True); time.sleep(60)"
     )
     node = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)

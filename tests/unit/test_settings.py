@@ -23,7 +23,7 @@ READERS = {
     "sandbox/process_guard.py": "for a child",
     "sandbox/launchers/docker_images.py": "pip's own variable",
     "sandbox/profiles.py": "XDG_CACHE_HOME",
-    "services/cli/game.py": "for a child",
+    "services/cli/game_check.py": "for a child",
     "services/cli/run.py": "for a child",
     "services/system_packages.py": "for a child, and CI",
     "services/host_checks.py": "DOCKER_HOST",

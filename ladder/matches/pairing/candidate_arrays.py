@@ -61,7 +61,7 @@ class CandidateArrays:
         self._loss = _order_losses(self._mu, np.sqrt(first), loss) * self._variance / first
         self._played = games + in_flight
         self._weight = weight
-        value = self._gain(np.arange(len(mu)))
+        value = self._loss_reduction(np.arange(len(mu)))
         self._rest = float(value.mean()) * REST or 1.0
         self.value: Floats = value + self._rest
         self._met = met
@@ -81,7 +81,7 @@ class CandidateArrays:
         self._variance[places] /= known
         self._loss[places] /= known
         self._played[places] += 1
-        self.value[places] = self._gain(places) + self._rest
+        self.value[places] = self._loss_reduction(places) + self._rest
         for place in lineup:
             self._meets[place] += [other for other in lineup if other != place]
 
@@ -139,7 +139,7 @@ class CandidateArrays:
     def _bundles(self) -> NDArray[np.intp]:
         return _number_keys([(each.digest, each.profile) for each in self.who])
 
-    def _gain(self, places: Indices) -> Floats:
+    def _loss_reduction(self, places: Indices) -> Floats:
         """Returns how much a game reduces each candidate's loss.
 
         The loss falls with the square of the games. So the square of a weight distributes games by

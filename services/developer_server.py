@@ -1,6 +1,6 @@
 """Serves the site from a process that keeps the libraries imported; for developers.
 
-``python -m services.preloaded_server ARGUMENTS`` forks a child that becomes uvicorn with these
+``python -m services.developer_server ARGUMENTS`` forks a child that becomes uvicorn with these
 arguments. After a kill of that child, the next child imports only our changed modules. If the child
 ends otherwise, as after an error in the source, this process ends too.
 """
