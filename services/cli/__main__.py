@@ -48,7 +48,7 @@ for verbs in (
     account,
 ):
     verbs.register(app)
-LOCAL_COMMANDS = ("datasets", "run", "up", "migrate", "doctor", "game")
+LOCAL_COMMANDS = ("datasets", "run", "up", "migrate", "doctor", "game_check")
 """Commands that need more than a client installation has, and a second to import. `run` and `game`
 play matches, `dataset` encodes replays and `doctor` checks this machine. `up` starts services and
 `migrate` changes a database."""

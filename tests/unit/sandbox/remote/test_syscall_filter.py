@@ -17,11 +17,11 @@ from sandbox.remote import syscall_filter
 ROOT = Path(__file__).parents[4]
 TRIES = """
 import ctypes, errno, json, os, signal, socket, sys, threading, time
-from sandbox.box import harden, seccomp, syscalls
+from sandbox.box import allowed_syscalls, harden, seccomp
 from sandbox.remote import syscall_filter
 libc = ctypes.CDLL(None, use_errno=True)
 machine = os.uname().machine
-number = syscalls.call_numbers(machine)
+number = allowed_syscalls.call_numbers(machine)
 number |= {name: pair[machine == "aarch64"] for name, pair in
            {"ptrace": (101, 117), "process_vm_readv": (310, 270), "sendmsg": (46, 211),
             "memfd": (319, 279), "io_uring_setup": (425, 425), "unshare": (272, 97),
