@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sandbox.box import cleanup
+
+
+@pytest.fixture(autouse=True)
+def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleanup, "MOST_ENTRIES", 300)
 
 
 def test_bundle_files_do_not_count_as_match_files(tmp_path: Path) -> None:
