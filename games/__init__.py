@@ -1,6 +1,7 @@
 """The games' rules, as pure code. ``GAMES`` has them by name, in the order that forms offer.
 
-``protocol.Game`` is the interface. ``docs/games.md`` explains how to add a game.
+``protocol.Game`` is the interface. ``docs/how-to/bring-a-game.md``
+explains how to add a game.
 """
 
 from __future__ import annotations

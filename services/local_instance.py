@@ -72,8 +72,7 @@ class UpOptions:
 
 @dataclass
 class LocalInstance:
-    """All parts of an instance. Use as ``with LocalInstance(...) as instance:
-    instance.watch()``."""
+    """All parts of an instance. Call ``start``, then ``watch``, and ``stop`` at the end."""
 
     options: UpOptions
     say: Callable[[str], None]

@@ -53,7 +53,10 @@ def keep_files(wanted: list[int]) -> None:
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities from all sets for good. Works for root and other users."""
+    """Drop all capabilities from the bounding and the ambient set, so that no program regains them.
+
+    :func:`empty_capability_sets` empties the others. Works for root and other users.
+    """
     for capability in range(_LAST_CAP):
         try:
             prctl(_PR_CAPBSET_DROP, capability)

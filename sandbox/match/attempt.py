@@ -59,7 +59,7 @@ class Lenders:
 def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
     """Play the match. Returns its result and all its loans.
 
-    Raises SeatsAway, and the errors of `borrow_seats` and `referee.play`.
+    Raises SeatsAway, and the errors of `borrow_seats` and `play_episode`.
     """
     game, seats = attempt.game, len(attempt.lineup)
     steps = game.longest(attempt.configuration)

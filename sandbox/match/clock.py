@@ -76,7 +76,7 @@ class Clock:
         Seats load and answer in groups of ``max_parallel_seats``; quick seats form one more group.
         The allowances of the groups add up. At worst each seat spends its bank in its own group.
         Our own work adds 30 s, and the checks before a time-out 5 s a seat. Forgiven waiting comes
-        on top; ``referee.play`` limits it.
+        on top; ``play_episode`` limits it.
         """
         chunks = math.ceil(seats / max(1, max_parallel_seats))
         groups = min(seats, chunks + 1)

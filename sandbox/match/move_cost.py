@@ -13,8 +13,8 @@ All terms cover one interval: from the question's first byte to the read of its 
 is at most the wall time. Without data on waiting, or with a GPU, the charge is the wall time.
 
 A core that the hypervisor takes away adds to the wall and CPU time of the agent that ran. This
-*lost* time comes off the part of a charge above the free time, up to ``SPARED_SECONDS`` a match. It
-makes no move late and no other move cheaper.
+*lost* time comes off the part of a charge above the free time, up to ``SPARED_SECONDS`` an
+episode. It makes no move late and no other move cheaper.
 
 Lost time is the larger of two figures. One is the longest loss of a core that the steal monitor
 saw. The other is the hypervisor's own report, up to twice the CPU time used, because the report is

@@ -150,7 +150,7 @@ class Question:
 
     @property
     def next_check_at(self) -> float:
-        """The next time to ``look``, on the clock of ``time.monotonic``."""
+        """When to call ``check_lateness`` next, on the clock of ``time.monotonic``."""
         return self.started_at + self._look_after_seconds
 
     def _put(self) -> bool:

@@ -164,7 +164,8 @@ def read_league(league: LeagueKey, conn: Db, who: Anyone) -> LeagueOut:
     "/leagues/{league}", summary="Change a league", responses=problem_responses(403, 404, 409)
 )
 def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) -> LeagueOut:
-    """Hosts and administrators only. A paused league starts no new matches.
+    """Hosts and administrators only. A paused league pairs no new rated matches. Validations,
+    scrims and queued matches go on.
 
     Visibility never exceeds what competitors agreed to at joining. A wider setting is refused until
     each competitor agrees to the wider terms (`PUT /v1/leagues/{league}/consent`).

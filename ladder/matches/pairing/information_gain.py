@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LUCK: Final = 1.2825**2  # information of one duel's margin at equal skill, rating.md section 4
+LUCK: Final = 1.2825**2  # information of one duel's margin at equal skill
 NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])  # Gauss-Hermite
 SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
 REACH: Final = 8.0  # range of the density, in beta on each side of the median

@@ -23,7 +23,7 @@ from ladder.ratings.official.fit import Fit
 DRAWS: Final = 400
 """Draws of each rank; a chance of a half has the error 0.025."""
 PARENT_SD: Final = 0.4
-"""Deviation in beta of a resubmission from its parent (rating.md section 8)."""
+"""Deviation in beta of a resubmission from its parent."""
 
 Floats = NDArray[np.float64]
 
