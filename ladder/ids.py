@@ -26,6 +26,8 @@ EpisodeId = NewType("EpisodeId", str)
 ScrimId = NewType("ScrimId", str)
 RejudgementId = NewType("RejudgementId", str)
 InvitationId = NewType("InvitationId", str)
+SessionId = NewType("SessionId", str)
+DeviceLoginId = NewType("DeviceLoginId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -43,6 +45,8 @@ PREFIXES: Final = (
     "aud",
     "rej",
     "inv",
+    "ses",
+    "dev",
 )
 _lock = threading.Lock()
 _last = (0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -33,8 +34,16 @@ class Settings(BaseSettings):
         default="http://127.0.0.1:8000", description="address of the site, for links"
     )
     session_secret: str = Field(
-        default="", description="signs web sessions; drawn at start when empty"
+        default="", description="protects forms of the site; drawn at start when empty"
     )
+    sign_up: Literal["open", "invitation", "local", "closed"] = Field(
+        default="closed",
+        description="who may make an account: everybody, people with a code of a league, people"
+        " on this machine, or nobody",
+    )
+    password_memory_mib: int = Field(default=19, description="memory of a password's hash", ge=8)
+    password_passes: int = Field(default=2, description="passes of a password's hash", ge=1)
+    password_hashes: int = Field(default=2, description="password hashes at a time", ge=1)
     worker_slots: int = Field(default=1, description="matches a worker plays at a time", ge=1)
     max_parallel_seats: int = Field(
         default=0, description="seats that play at a time; 0 means cores - 1, at least 1"

@@ -202,6 +202,21 @@ class Client:
         body = {"label": label, "scopes": list(scopes), "expires_at": expires_at}
         return self.post(f"/v1/users/{user}/tokens", body)
 
+    def sign_up(self, name: str, password: str, code: str = "") -> Json:
+        """Makes an account; the answer holds its token."""
+        body = {"name": name, "password": password, "code": code}
+        made: Json = self.send("POST", "/v1/sign-up", json=body).json()  # once: no key protects it
+        return made
+
+    def start_device_login(self, device: str) -> Json:
+        """Starts a login that a person confirms in a browser."""
+        return self.post("/v1/device-logins", {"device": device})
+
+    def device_token(self, secret: str) -> Json:
+        """The state of a device's login, with the token once it is confirmed."""
+        answer: Json = self.send("POST", "/v1/device-logins/token", json={"secret": secret}).json()
+        return answer
+
     def create_team(self, name: str, slug: str, *, owner: str | None = None) -> Json:
         return self.post("/v1/teams", {"name": name, "slug": slug, "owner": owner})
 

@@ -16,8 +16,10 @@ from fastapi.routing import APIRoute
 from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
+from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.api import (
+    accounts,
     agents,
     anchors,
     deadline_extensions,
@@ -51,6 +53,7 @@ from services.http.app_state import (
     State,
     read_pool,
 )
+from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.metrics import ApiMetrics, TimingMiddleware
@@ -66,6 +69,7 @@ something. A thing that you may not see answers `404`, like a missing thing.
 ROUTERS: Final = (
     leaderboard.router,  # first, because it is read most: routes are tried in order
     users.router,
+    accounts.router,
     feed.router,
     teams.router,
     leagues.router,
@@ -109,7 +113,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             read_pool(chosen.database_url, NEWS_AT_A_TIME) as news,
         ):
             intake = UploadSlots(POOL_SIZE - AT_A_TIME)
-            found = State(chosen, pool, reads, news, blobs, LeaderboardCache(), intake, measures)
+            found = State(
+                chosen,
+                pool,
+                reads,
+                news,
+                blobs,
+                LeaderboardCache(),
+                intake,
+                measures,
+                PasswordHashing(
+                    chosen.password_memory_mib, chosen.password_passes, chosen.password_hashes
+                ),
+                AttemptLimits(chosen.redis_url),
+            )
             app.state.peck = found
             async with found.listener.listening(chosen.database_url):
                 yield

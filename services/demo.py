@@ -219,7 +219,8 @@ def _find_or_create_user(conn: Connection, name: str) -> UserId:
         found = conn.execute(
             "select id from users where lower(name) = lower(%s) and erased_at is null", (name,)
         ).fetchone()
-        assert found is not None
+        if found is None:  # a person has a name that looks like this one
+            raise
         return UserId(found[0])
 
 

@@ -17,6 +17,8 @@ class Environment:
     """Address of the service."""
     token: str
     """Token for the service."""
+    password: str
+    """Password for `peck sign-up`."""
     state: str
     """Folder for all data of `peck up`."""
     games: str

@@ -245,6 +245,10 @@ class LocalInstance:
             port=listener.getsockname()[1],
             session_secret=read_or_create_secret(self.state / "session-secret"),
             games=external.absolute_paths(given.games),
+            sign_up=given.sign_up if "sign_up" in given.model_fields_set else "local",
+            password_memory_mib=given.password_memory_mib,
+            password_passes=given.password_passes,
+            password_hashes=given.password_hashes,
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.errors import Invalid, LadderError
+from ladder.people import users
 from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import log_event
 from services import demo
@@ -46,8 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         migrated = migrate.migrate(settings.database_url)
     except LadderError as error:
         sys.exit(str(error))
-    if password:
-        with db.connect(settings.database_url) as conn:
+    with db.connect(settings.database_url) as conn:
+        users.fill_look_alike_keys(conn)
+        if password:
             db.set_worker_login(conn, password)
     login = "set" if password else "unchanged"
     log_event(

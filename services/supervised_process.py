@@ -37,6 +37,10 @@ SETTINGS_OF_PROCESS: Final = {
         "base_url",
         "session_secret",
         "games",
+        "sign_up",
+        "password_memory_mib",
+        "password_passes",
+        "password_hashes",
     ),
     "scheduler": ("database_url", "redis_url", "run_dir"),
     "worker": (

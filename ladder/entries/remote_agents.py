@@ -21,7 +21,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.entries import declared_entry, entries, validations
 from ladder.entries.records import Entry, EntryState
 from ladder.errors import Conflict, LimitReached
-from ladder.ids import EntryId, MatchId, SeasonId
+from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import lease, matches
@@ -62,13 +62,7 @@ def seasons_open_to_remote_agents(conn: Connection, limit: int = 50) -> list[tup
 
     The caller checks who may enter.
     """
-    rows = conn.execute(
-        "select s.id from seasons s join leagues l on l.id = s.league_id where s.remote_agents"
-        " and s.state = 'open' and l.state <> 'closed' and s.opens_at <= now()"
-        " and coalesce(least(s.closes_at, s.ends_at) > now(), true) order by s.id desc limit %s",
-        (limit,),
-    ).fetchall()
-    return seasons.seasons_with_leagues(conn, [SeasonId(row[0]) for row in rows])[::-1]
+    return seasons.seasons_open_to_uploads(conn, limit, remote=True)
 
 
 @atomic_function

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import Key, Line
+from ladder.field_types import Key, Line, Name, Slug
 
 
 class NewRemote(BaseModel):
@@ -32,3 +32,10 @@ class Declaration(BaseModel):
     entry: Annotated[
         Key | None, Field(description="entry that represents the team; null: its best entry")
     ]
+
+
+class NewAgent(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "Flood"}]})
+    name: Name
+    slug: Annotated[Slug | None, Field(description="default: made from the name")] = None
+    team: Annotated[Key | None, Field(description="required if you are in several teams")] = None

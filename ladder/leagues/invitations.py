@@ -7,9 +7,7 @@ its member agreed to: the digest of the terms (``ladder.leagues.terms``) and the
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
-import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -29,8 +27,10 @@ from ladder.people.tokens import LETTERS
 PREFIX: Final = "join_"
 RANDOM_CHARS: Final = 24
 INVITATION: Final = (
-    "select i.id, i.league_id, i.role, i.label, i.max_uses, (select count(*) from joinings j"
-    "   where j.invitation_id = i.id) as uses, i.expires_at, i.revoked_at, i.created_at"
+    "select i.id, i.league_id, i.role, i.label, i.max_uses, (select count(*) from ("
+    "   select user_id from joinings where invitation_id = i.id union"
+    "   select user_id from code_accounts where invitation_id = i.id) as u) as uses,"
+    " i.expires_at, i.revoked_at, i.created_at"
     " from invitations i"
 )
 WRONG_CODE: Final = (
@@ -175,14 +175,35 @@ def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation,
         "join leagues l on l.id = i.league_id where i.hash = %s and i.revoked_at is null"
         " and l.state <> 'closed' and (l.visibility <> 'private' or exists ("
         "   select 1 from roster r where r.invitation_id = i.id)) and (exists ("
-        "   select 1 from joinings j where j.invitation_id = i.id and j.user_id = %s)"
+        "   select 1 from joinings j where j.invitation_id = i.id and j.user_id = %s) or exists ("
+        "   select 1 from code_accounts a where a.invitation_id = i.id and a.user_id = %s)"
         " or (coalesce(i.expires_at > now(), true) and (i.max_uses is null or i.max_uses >"
-        "   (select count(*) from joinings j where j.invitation_id = i.id))))",
-        (_hash_code(code.strip()), user_id),
+        "   (select count(*) from (select user_id from joinings where invitation_id = i.id union"
+        "     select user_id from code_accounts where invitation_id = i.id) as u))))",
+        (_hash_code(code.strip()), user_id, user_id),
     )
     if not found:
         raise NotFound(WRONG_CODE)
     return found[0], leagues.get_league(conn, found[0].league_id)
+
+
+def lock_code(conn: Connection, code: str) -> InvitationId:
+    """Locks a valid code for the caller's transaction, so it admits no more than its limit.
+
+    Raises NotFound.
+    """
+    conn.execute(
+        "select 1 from invitations where hash = %s for update", (_hash_code(code.strip()),)
+    )
+    return read_code(conn, UserId(""), code)[0].id
+
+
+def reserve_code(conn: Connection, invitation_id: InvitationId, user_id: UserId) -> None:
+    """Counts a locked code as used by a person who signed up with it and has not joined yet."""
+    conn.execute(
+        "insert into code_accounts (invitation_id, user_id) values (%s, %s)",
+        (invitation_id, user_id),
+    )
 
 
 @atomic_function
@@ -226,7 +247,7 @@ def join_league(
     )
     _join_as_roster_line(conn, invitation.id, user_id, role)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
-        make_team(conn, users.get_user(conn, user_id).name, user_id)
+        users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
     return invitation, league, role
 
 
@@ -315,16 +336,6 @@ def refuse_unagreed_settings(
         )
 
 
-def make_team(conn: Connection, name: str, user_id: UserId) -> TeamId:
-    """Creates a team of this name for one person, with a free slug."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30] or "team"
-    try:
-        return users.create_team(conn, name, slug, user_id).id
-    except Conflict:
-        return users.create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id).id
-
-
 def _join_as_roster_line(
     conn: Connection, invitation_id: InvitationId, user_id: UserId, role: LeagueRole
 ) -> None:
@@ -356,7 +367,7 @@ def _roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: User
         (league_id, name),
     ).fetchone()
     if row is None:
-        return make_team(conn, name, user_id)
+        return users.create_own_team(conn, name, user_id).id
     team_id = TeamId(row[0])
     if all(team.id != team_id for team in users.teams_of(conn, user_id)):
         users.add_team_member(conn, team_id, user_id)

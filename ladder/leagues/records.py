@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from ladder.enums import Json, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, SeasonId
 from ladder.leagues.measures import Measure
 from ladder.people.permissions import LeagueResource
+
+MOST_BUNDLE_BYTES: Final = 512 << 20
+"""No season allows larger uploads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.field_types import AwareDatetime, Line, Slug, Text
 from ladder.leagues.medals import FARTHEST, MOST_TEAMS
+from ladder.leagues.records import MOST_BUNDLE_BYTES
 
 LARGEST: Final = 10**9
 ANCHORS: Final = "names of this installation's reference agents, or ids of own submissions"
@@ -100,7 +101,7 @@ class NewSeason(BaseModel):
         default=None, description="default: 4, or as many as the game has"
     )
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
-    max_bundle_bytes: Annotated[int, Field(ge=1024, le=512 << 20)] = 100 << 20
+    max_bundle_bytes: Annotated[int, Field(ge=1024, le=MOST_BUNDLE_BYTES)] = 100 << 20
     active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
         default=None,
         description="number of an agent's newest submissions that play; default: all of them",

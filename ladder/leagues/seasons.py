@@ -143,6 +143,23 @@ def seasons_with_leagues(
     return [(season, known[season.league_id]) for season in found]
 
 
+def seasons_open_to_uploads(
+    conn: Connection, limit: int = 1000, *, remote: bool = False
+) -> list[tuple[Season, League]]:
+    """Seasons that now take uploads, with their leagues, newest first.
+
+    With ``remote`` only those that take remote agents. The caller checks who may enter.
+    """
+    rows = conn.execute(
+        "select s.id from seasons s join leagues l on l.id = s.league_id"
+        " where (s.remote_agents or not %s) and s.state = 'open' and l.state <> 'closed'"
+        " and s.opens_at <= now() and coalesce(least(s.closes_at, s.ends_at) > now(), true)"
+        " order by s.id desc limit %s",
+        (remote, limit),
+    ).fetchall()
+    return seasons_with_leagues(conn, [SeasonId(row[0]) for row in rows])[::-1]
+
+
 def current_season(conn: Connection, league_id: LeagueId) -> Season | None:
     """Returns the league's newest season that has opened, or None."""
     found = _select_seasons(

@@ -1,4 +1,4 @@
-"""Request models for creating a token, with the bounds of each value."""
+"""Request models for accounts and tokens, with the bounds of each value."""
 
 from __future__ import annotations
 
@@ -22,3 +22,16 @@ class NewToken(BaseModel):
         AwareDatetime | None,
         Field(description="at most the expiry of the token that creates it"),
     ] = None
+
+
+class SignUp(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"name": "Ada", "password": "long and unusual"}]},
+    )
+    name: Name
+    password: Annotated[str, Field(max_length=1000, description="10 to 200 characters")]
+    code: Annotated[
+        str,
+        Field(max_length=200, description="an invitation code of a league, if it is required"),
+    ] = ""

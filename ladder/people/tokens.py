@@ -148,17 +148,21 @@ def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
     return get_token(conn, user_id, token_id)
 
 
+def valid_token(conn: Connection, text: str) -> Token | None:
+    """Returns the token with this text, if it is neither expired nor revoked."""
+    if not is_well_formed(text) or user_of_token(conn, text) is None:
+        return None
+    return _select_token(conn, "hash = %s", (_hash_token(text),))
+
+
 def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:
     """Returns the person and the scopes of a valid token, else None."""
-    return user_of_hash(conn, _hash_token(text)) if is_well_formed(text) else None
-
-
-def user_of_hash(conn: Connection, token_hash: bytes) -> tuple[UserId, tuple[str, ...]] | None:
-    """Returns the same by the SHA-256 of the token; a web session stores only that."""
+    if not is_well_formed(text):
+        return None
     row = conn.execute(
         "select user_id, scopes from tokens where hash = %s and revoked_at is null"
         " and (expires_at is null or expires_at > now())",
-        (token_hash,),
+        (_hash_token(text),),
     ).fetchone()
     return None if row is None else (row[0], tuple(row[1]))
 

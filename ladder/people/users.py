@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+import unicodedata
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -11,14 +14,14 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.database.db import Connection, atomic
 from ladder.enums import LeagueRole
-from ladder.errors import Conflict, NotFound
+from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people.records import Team, User, Viewer
 from ladder.people.tokens import (
     SCOPES,
-    user_of_hash,
     user_of_token,
 )
+from ladder.people.user_names import look_alike_key
 
 T = TypeVar("T")
 USER = "select id, name, is_admin, created_at from users"
@@ -26,20 +29,21 @@ TEAM = "select t.id, t.slug, t.name, t.created_at from teams t"
 
 
 def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
-    """Creates a user. Raises Conflict if the name is taken, ignoring case."""
+    """Creates a user. Raises Conflict if the name, or one that looks like it, is taken."""
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(User)) as cur:
             return _row_or_not_found(
                 cur.execute(
-                    "insert into users (id, name, is_admin) values (%s, %s, %s)"
+                    "insert into users (id, name, look_alike, is_admin) values (%s, %s, %s, %s)"
                     " returning id, name, is_admin, created_at",
-                    (ids.new_id("usr"), name, is_admin),
+                    (ids.new_id("usr"), name, look_alike_key(name), is_admin),
                 ).fetchone(),
                 "user",
             )
     except errors.UniqueViolation:
         raise Conflict(
-            f"a user {name!r} already exists; choose another name", field="name"
+            f"a user {name!r} already exists, or one with a similar name; choose another name",
+            field="name",
         ) from None
 
 
@@ -81,6 +85,48 @@ def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) 
         ) from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("user") from None
+
+
+def fill_look_alike_keys(conn: Connection) -> None:
+    """Gives users of an earlier version their look-alike key; repeat it as often as you like.
+
+    Of two users with one key the second keeps none.
+    """
+    for user_id, name in conn.execute(
+        "select id, name from users where look_alike is null and erased_at is null order by id"
+    ).fetchall():
+        try:
+            with atomic(conn):
+                conn.execute(
+                    "update users set look_alike = %s where id = %s",
+                    (look_alike_key(name), user_id),
+                )
+        except errors.UniqueViolation:
+            continue
+
+
+def require_all_scopes(conn: Connection, who: Viewer) -> None:
+    """Raises Forbidden if the viewer's token has fewer scopes than a session with a password.
+
+    Ask this before a change of the account. So a token with few scopes cannot win more.
+    """
+    assert who.user_id is not None
+    needed = set(SCOPES) if get_user(conn, who.user_id).is_admin else set(SCOPES) - {"admin"}
+    lacking = sorted(needed - who.scopes)
+    if lacking:
+        raise Forbidden(
+            f"Sign in with your password: the token of this session lacks {lacking[0]!r}."
+        )
+
+
+def create_own_team(conn: Connection, name: str, user_id: UserId) -> Team:
+    """Creates a team of this name for one person; its slug is made from the name."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30].strip("-") or "team"
+    try:
+        return create_team(conn, name, slug, user_id)
+    except Conflict:
+        return create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id)
 
 
 def get_team(conn: Connection, team: TeamId | str) -> Team:
@@ -140,12 +186,6 @@ def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
     The viewer is an admin only if the user is one and the token has the scope ``admin``.
     """
     found = user_of_token(conn, token_text)
-    return None if found is None else viewer_of_user(conn, found[0], found[1])
-
-
-def viewer_by_hash(conn: Connection, token_hash: bytes) -> Viewer | None:
-    """Returns the viewer of the token with this SHA-256: a web session ends with its token."""
-    found = user_of_hash(conn, token_hash)
     return None if found is None else viewer_of_user(conn, found[0], found[1])
 
 

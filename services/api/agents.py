@@ -9,7 +9,8 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import agents
-from ladder.field_types import Key, Name, Slug
+from ladder.entries.request_models import NewAgent
+from ladder.field_types import Name
 from ladder.ids import AgentId
 from services.http import permissions
 from services.http.app_state import Db
@@ -32,13 +33,6 @@ class AgentOut(BaseModel):
     open_for_scrims: bool
     scrims_per_requester_daily: int
     created_at: datetime
-
-
-class NewAgent(BaseModel):
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "Flood"}]})
-    name: Name
-    slug: Annotated[Slug | None, Field(description="default: made from the name")] = None
-    team: Annotated[Key | None, Field(description="required if you are in several teams")] = None
 
 
 class AgentChange(BaseModel):

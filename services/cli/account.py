@@ -1,8 +1,12 @@
-"""Commands on the user's account: login, logout, whoami, token."""
+"""Commands on the user's account: sign-up, login, logout, whoami, token."""
 
 from __future__ import annotations
 
+import socket
+import time
+import webbrowser
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -10,12 +14,14 @@ from services.api_client import Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import (
     DEFAULT_ADDRESS,
+    MissingInput,
     connect,
     delete_saved_login,
     find_login,
     save_login,
     use_running_instance_hint,
 )
+from services.environment_variables import Environment
 
 tokens = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True)
 DEFAULT_SCOPES = ["read", "agents:write", "scrims:write"]
@@ -24,14 +30,61 @@ DEFAULT_SCOPES = ["read", "agents:write", "scrims:write"]
 def login(
     address: Annotated[str, typer.Argument(help="Address of the service.")] = DEFAULT_ADDRESS,
     token: Annotated[
-        str, typer.Option(help="The token.", prompt=True, hide_input=True, envvar="PECK_TOKEN")
+        str,
+        typer.Option(help="Use this token and open no browser.", envvar="PECK_TOKEN"),
     ] = "",
+    paste: Annotated[
+        bool, typer.Option("--paste", help="Ask for a token here and open no browser.")
+    ] = False,
 ) -> None:
-    """Save an address and a token for this user, after a test request."""
-    with Client(address, token.strip()) as ladder:
+    """Sign in: confirm a code in your browser. Saves address and token for this user."""
+    address = address.rstrip("/")
+    if paste:
+        token = typer.prompt("Token", hide_input=True)
+    text = token.strip() or wait_for_confirmation(address)
+    with Client(address, text) as ladder:
         me = ladder.me()
-    path = save_login(address, token.strip())
+    path = save_login(address, text)
     stdout.print(f"Logged in as {me['user']['name']} at {address}; saved in {path}")
+
+
+def wait_for_confirmation(address: str) -> str:
+    """The token of a login that the user confirms in a browser. Raises MissingInput without one."""
+    with Client(address) as ladder:
+        login = ladder.start_device_login(socket.gethostname()[:60] or "a device")
+        page = f"{address}/device?{urlencode({'code': login['code']})}"
+        stdout.print(f"Open {page}")
+        stdout.print(f"and confirm the code {login['code']}")
+        if address.startswith(("http://", "https://")):
+            webbrowser.open(page)
+        while True:
+            time.sleep(login["poll_seconds"])
+            answer = ladder.device_token(login["secret"])
+            if answer["state"] == "confirmed":
+                return str(answer["token"])
+            if answer["state"] != "waiting":
+                raise MissingInput(f"the login is {answer['state']}; run `peck login` again")
+
+
+def sign_up(
+    name: Annotated[str, typer.Argument(help="Your name, which everybody sees.")],
+    address: Annotated[str, typer.Argument(help="Address of the service.")] = DEFAULT_ADDRESS,
+    code: Annotated[str, typer.Option(help="Invitation code, if the site needs one.")] = "",
+) -> None:
+    """Make an account with a password, and sign in here. Asks for the password."""
+    address = address.rstrip("/")
+    password = Environment.read().password or str(
+        typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    )
+    with Client(address) as ladder:
+        made = ladder.sign_up(name, password, code)
+    path = save_login(address, made["token"])
+    stdout.print(f"Welcome, {made['user']['name']}.")
+    if made["team"] is not None:
+        stdout.print(f"Your team is {made['team']['slug']}.")
+    if code:
+        stdout.print(f"Read the terms and join the league: peck join {code}")
+    stdout.print(f"Logged in at {address}; saved in {path}")
 
 
 def logout() -> None:
@@ -107,6 +160,7 @@ def revoke_token(
 
 
 def register(app: typer.Typer) -> None:
+    app.command("sign-up")(sign_up)
     app.command()(login)
     app.command()(logout)
     app.command()(whoami)

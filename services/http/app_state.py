@@ -14,7 +14,9 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
+from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
+from services.http.attempt_limits import AttemptLimits
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.metrics import ApiMetrics
 from services.http.notifications import NotificationListener
@@ -48,6 +50,8 @@ class State:
     boards: LeaderboardCache
     intake: UploadSlots
     measures: ApiMetrics
+    hashing: PasswordHashing
+    attempts: AttemptLimits
     listener: NotificationListener = field(default_factory=NotificationListener)
     streams: StreamLimits = field(default_factory=StreamLimits)
     replays: ReplayCache = field(default_factory=ReplayCache)

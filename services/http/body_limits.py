@@ -21,7 +21,7 @@ from services.http.problems import problem_response
 JSON_LIMIT_BYTES: Final = 256 * 1024
 JSON_SECONDS: Final = 30.0
 NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
-UPLOADS: Final = re.compile(r"^/v1/agents/[^/]+/submissions$")
+UPLOADS: Final = re.compile(r"^(?:/v1/agents/[^/]+/submissions|/upload)$")
 
 
 class BodyLimit:

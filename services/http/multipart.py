@@ -1,12 +1,13 @@
 """Reads the multipart form of an upload, as a browser or ``curl -F file=@main.py`` sends it.
 
-Only the bytes of its one file count. A form with other fields is refused, because an upload takes
-its values from the address and would ignore the fields.
+The form holds one file. Other fields are refused unless the page expects them, because they would
+be ignored.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from python_multipart.exceptions import FormParserError
@@ -17,6 +18,7 @@ from services.http.problems import ProblemError
 FORM: Final = b"multipart/form-data"
 OVERHEAD_BYTES: Final = 16 << 10
 """Names of the form fields that are allowed beside the file."""
+FIELD_BYTES: Final = 2 << 10
 REMEDY: Final = "send one file as curl -F file=@main.py does, or its bytes with --data-binary"
 FILENAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,120}")
 
@@ -24,7 +26,12 @@ FILENAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,120}")
 class MultipartForm:
     """Takes a form piece by piece and returns the bytes of its file."""
 
-    def __init__(self, boundary: bytes) -> None:
+    def __init__(self, boundary: bytes, expected: Collection[str] = ()) -> None:
+        self.fields: dict[str, str] = {}
+        """The expected fields that came."""
+        self._expected = expected
+        self._field: str | None = None  # that is being read
+        self._field_bytes = b""
         self.filename: str | None = None
         """File name without folders. None before the file begins, or if the form gives no usable
         name."""
@@ -42,6 +49,7 @@ class MultipartForm:
                 "on_header_end": self._header_end,
                 "on_headers_finished": self._headers_finished,
                 "on_part_data": self._part_data,
+                "on_part_end": self._part_end,
                 "on_end": self._end,
             },
         )
@@ -82,6 +90,12 @@ class MultipartForm:
     def _headers_finished(self) -> None:
         _, options = parse_options_header(self._disposition)
         name = options.get(b"name", b"").decode("utf-8", "replace")
+        self._field = name if name in self._expected else None
+        if self._field in self.fields:
+            raise ProblemError("malformed", f"Send the field {name!r:.60} once.")
+        if self._field is not None:
+            self.fields[self._field] = ""
+            return
         if b"filename" not in options:
             raise ProblemError(
                 "invalid",
@@ -99,13 +113,23 @@ class MultipartForm:
         self.filename = found.group() if found else None
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:
-        self._pieces.append(data[start:end])
+        if self._field is None:
+            self._pieces.append(data[start:end])
+            return
+        self._field_bytes += data[start:end]
+        if len(self._field_bytes) > FIELD_BYTES:
+            raise ProblemError("too-large", f"Send less in the field {self._field!r}.")
+
+    def _part_end(self) -> None:
+        if self._field is not None:
+            self.fields[self._field] = self._field_bytes.decode("utf-8", "replace")
+        self._field, self._field_bytes = None, b""
 
     def _end(self) -> None:
         self._is_complete = True
 
 
-def multipart_form_of(content_type: str) -> MultipartForm | None:
+def multipart_form_of(content_type: str, expected: Collection[str] = ()) -> MultipartForm | None:
     """A reader for the form that this Content-Type declares. None if the body is the bundle itself.
     Raises ProblemError for another kind of form."""
     kind, options = parse_options_header(content_type)
@@ -118,4 +142,4 @@ def multipart_form_of(content_type: str) -> MultipartForm | None:
             f"{REMEDY}: only multipart/form-data with a boundary is read.",
             where="Content-Type",
         )
-    return MultipartForm(boundary)
+    return MultipartForm(boundary, expected)

@@ -10,9 +10,9 @@ import hashlib
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Annotated, Final
 
 from fastapi import Header, Request
@@ -96,6 +96,8 @@ class ReceivedBody:
     size_bytes: int
     filename: str | None = None
     """File name in the form. None for a body without a form."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """The form's other fields."""
 
     def chunks(self) -> Iterator[bytes]:
         self.file.seek(0)
@@ -104,12 +106,15 @@ class ReceivedBody:
 
 
 async def receive_bundle(
-    request: Request, limit_bytes: int, content_digest: str | None
+    request: Request,
+    limit_bytes: int,
+    content_digest: str | None,
+    fields: Collection[str] = (),
 ) -> ReceivedBody:
-    """The bundle in the request's body, which may be inside a form. Raises ProblemError if it is
-    empty, too large, too slow, or differs from its Content-Digest."""
+    """The bundle in the request's body, which may be inside a form with these fields. Raises
+    ProblemError if it is empty, too large, too slow, or differs from its Content-Digest."""
     expected = expected_sha256(content_digest)
-    form = multipart.multipart_form_of(request.headers.get("content-type", ""))
+    form = multipart.multipart_form_of(request.headers.get("content-type", ""), fields)
     most_bytes = limit_bytes + (multipart.OVERHEAD_BYTES if form is not None else 0)
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > most_bytes:
@@ -125,6 +130,8 @@ async def receive_bundle(
                     sent.update(chunk)
                 content = chunk if form is None else form.parse_chunk(chunk)
                 size += len(content)
+                if received - size > multipart.OVERHEAD_BYTES:
+                    raise ProblemError("too-large", "Send less beside the file.")
                 if received > most_bytes or size > limit_bytes:
                     raise too_large_problem(limit_bytes)
                 hashing.update(content)
@@ -138,7 +145,11 @@ async def receive_bundle(
         if expected is not None and expected != sent.digest():
             raise ProblemError("digest-mismatch")
         return ReceivedBody(
-            file, hashing.hexdigest(), size, form.filename if form is not None else None
+            file,
+            hashing.hexdigest(),
+            size,
+            form.filename if form is not None else None,
+            form.fields if form is not None else {},
         )
     except ClientDisconnect:
         file.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
@@ -28,6 +28,9 @@ FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another
 ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
 FIELD_MISSING: Final = "Fill in this field."
 FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
+SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
+PRESENT_IS_WRONG: Final = "Check your present password: this is another one."
+NEW_AGENT: Final = "a new agent"
 CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"
 UNKNOWN_ZONE: Final = "choose a time zone from the list."
@@ -79,6 +82,13 @@ STATE_CHIPS: Final = {
     "validation": ("", "validation"),
     "scrim": ("", "scrim"),
 }
+
+
+def sign_in_address(path: str, **query: str | None) -> str:
+    """The sign-in page that leads on to this path with these values."""
+    given = urlencode({name: value for name, value in query.items() if value})
+    onward = f"{path}?{given}" if given else path
+    return f"/sign-in?{urlencode({'next': onward})}"
 
 
 def score_text(value: float) -> str:

@@ -124,7 +124,7 @@ def field_message(kind: str, message: str) -> str:
     return message.removeprefix("Value error, ")
 
 
-def parse_key(given: FormData, name: str) -> str:
+def parse_key(given: Mapping[str, Any], name: str) -> str:
     """An id or slug from a hidden field. Empty if it cannot be one; no thing has the empty id."""
     text = str(given.get(name, ""))
     return text if re.fullmatch(KEY, text) else ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 
 from ladder.errors import LadderError
 from ladder.leagues import invitations, terms
 from services.http.app_state import Db
-from services.web import session
+from services.web import formatting, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -19,11 +19,13 @@ Field = Annotated[str, Form(max_length=200)]
 
 
 @router.get("/join")
-def show_form(request: Request, who: Visitor) -> Response:
+def show_form(
+    request: Request, who: Visitor, code: Annotated[str, Query(max_length=200)] = ""
+) -> Response:
     """Shows the form for the code. An anonymous visitor signs in first."""
     if who.user_id is None:
-        return redirect("/sign-in?next=/join")
-    return render(request, "join.html", wrong=None, league=None)
+        return redirect(formatting.sign_in_address("/join", code=code))
+    return render(request, "join.html", wrong=None, league=None, code=code)
 
 
 @router.post("/join")
@@ -37,7 +39,7 @@ def read_code(
     try:
         invitation, league = invitations.read_code(conn, who.user_id, code)
     except LadderError as error:
-        return render(request, "join.html", status=422, wrong=str(error), league=None)
+        return render(request, "join.html", status=422, wrong=str(error), league=None, code="")
     settings = terms.settings_of_league(league)
     return render(
         request,
@@ -67,5 +69,5 @@ def join_league(
     try:
         _, league, _ = invitations.join_league(conn, who.user_id, code, digest)
     except LadderError as error:
-        return render(request, "join.html", status=422, wrong=str(error), league=None)
+        return render(request, "join.html", status=422, wrong=str(error), league=None, code="")
     return redirect(f"/leagues/{league.slug}")

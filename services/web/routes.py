@@ -16,6 +16,7 @@ from services.web import (
     account,
     agents,
     api_reference,
+    device,
     formatting,
     join,
     leagues,
@@ -24,6 +25,8 @@ from services.web import (
     new_league,
     remote_agents,
     scrims,
+    sign_in,
+    upload,
 )
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
 from services.web.session import Visitor
@@ -56,7 +59,7 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
 
 
 PARTS = (
-    *(leagues, agents, remote_agents, matches, scrims, account),
+    *(leagues, agents, remote_agents, matches, scrims, account, sign_in, device, upload),
     *(join, new_league, moderation, api_reference),
 )
 for part in PARTS:

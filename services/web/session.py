@@ -1,8 +1,7 @@
-"""Sessions: a signed cookie made from a pasted token, and protection of forms.
+"""Sessions of browsers, and protection of forms.
 
-The cookie holds the SHA-256 of the token and an expiry, signed. Nobody can compute the token from
-the cookie. Revoking the token ends the session. Each form carries a value derived from the
-visitor's cookie, so that another site cannot send it.
+The cookie holds a session's random key. Each form carries a value derived from the visitor's
+cookie, so that another site cannot send it.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import time
 from typing import Annotated, Final
 
 from fastapi import Depends, Request, Response
 
-from ladder.people import users
+from ladder.database.db import Connection
+from ladder.ids import TokenId, UserId
+from ladder.people import sessions
 from ladder.people.records import STRANGER, Viewer
 from services.http.app_state import Db
 from services.http.problems import ProblemError
@@ -23,7 +23,24 @@ from services.web import formatting
 
 SESSION: Final = "peck_session"
 VISIT: Final = "peck_visit"
-LIFE_SECONDS: Final = 14 * 86400
+LIFE_SECONDS: Final = int(sessions.LIFE.total_seconds())
+BROWSERS: Final = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+    ("curl/", "curl"),
+)
+"""Marks in the User-Agent header. The first that is found counts: Chrome also names Safari."""
+SYSTEMS: Final = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
 DRAWN: Final = secrets.token_hex(32)
 """Key for signatures if no secret is set: sessions then end with the process."""
 
@@ -33,31 +50,44 @@ def sign_text(request: Request, purpose: str, text: str) -> str:
     return hmac.new(secret.encode(), f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
 
 
-def seal_token(request: Request, token: str) -> str:
-    """The cookie's value for a valid token."""
-    body = f"{int(time.time()) + LIFE_SECONDS}.{hashlib.sha256(token.encode()).hexdigest()}"
-    return f"{body}.{sign_text(request, 'session', body)}"
-
-
-def unseal_token(request: Request, cookie: str) -> bytes | None:
-    """The token's hash in a cookie that we signed and that has not expired."""
-    body, _, signature = cookie.rpartition(".")
-    if not hmac.compare_digest(signature.encode(), sign_text(request, "session", body).encode()):
-        return None
-    expires, _, digest = body.partition(".")
-    return bytes.fromhex(digest) if int(expires) > time.time() else None
-
-
 def visitor_of_request(request: Request, conn: Db) -> Viewer:
     """The person behind the session cookie, or an anonymous viewer."""
-    cookie = request.cookies.get(SESSION)
-    digest = unseal_token(request, cookie) if cookie else None
-    found = users.viewer_by_hash(conn, digest) if digest else None
-    request.state.viewer = found or STRANGER
-    return found or STRANGER
+    key = request.cookies.get(SESSION)
+    found = sessions.viewer_of_session(conn, key) if key else None
+    request.state.session_id = found[0] if found else None
+    request.state.viewer = found[1] if found else STRANGER
+    viewer: Viewer = request.state.viewer
+    return viewer
 
 
 Visitor = Annotated[Viewer, Depends(visitor_of_request)]
+
+
+def start_session(
+    request: Request,
+    response: Response,
+    conn: Connection,
+    user_id: UserId,
+    token_id: TokenId | None = None,
+) -> None:
+    """Signs the person in: creates a session and sets its cookie."""
+    device = device_name(request.headers.get("user-agent", ""))
+    key = sessions.create_session(conn, user_id, device, token_id)
+    set_cookie(request, response, SESSION, key, LIFE_SECONDS)
+
+
+def end_session(request: Request, response: Response, conn: Connection, who: Viewer) -> None:
+    """Signs this browser out."""
+    if who.user_id is not None:
+        sessions.revoke_session(conn, who.user_id, request.state.session_id)
+    response.delete_cookie(SESSION, path="/", httponly=True, samesite="lax")
+
+
+def device_name(user_agent: str) -> str:
+    """Browser and system, such as ``Firefox on Linux``."""
+    browser = next((name for mark, name in BROWSERS if mark in user_agent), "A browser")
+    system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
+    return f"{browser} on {system}" if system else browser
 
 
 def form_token(request: Request) -> str:
@@ -93,11 +123,14 @@ def set_cookie(request: Request, response: Response, name: str, value: str, seco
     )
 
 
+def refuse_other_sites(request: Request) -> None:
+    """Refuses a request that a page of another site started. Raises ProblemError."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise ProblemError("forbidden", formatting.STALE_FORM)
+
+
 def check_form(request: Request, given: str) -> None:
     """Refuses a form that is not from one of our own pages. Raises ProblemError."""
-    site = request.headers.get("sec-fetch-site", "same-origin")
-    expected = form_token(request)
-    if site not in ("same-origin", "none") or not hmac.compare_digest(
-        given.encode(), expected.encode()
-    ):
+    refuse_other_sites(request)
+    if not hmac.compare_digest(given.encode(), form_token(request).encode()):
         raise ProblemError("forbidden", formatting.STALE_FORM)

@@ -34,7 +34,7 @@ from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
 from tests.sizes import sized
 from workers.lease_renewal import HeldLease, held_leases
 
-pytestmark = [pytest.mark.alone, pytest.mark.bubblewrap]
+pytestmark = [pytest.mark.bubblewrap]
 
 MATCHES = sized(30, 110)
 LANDED = sized(7, 22)

@@ -98,7 +98,7 @@ def test_the_bank_pays_for_each_overrun_once(node: RealNode, tmp_path: Path) -> 
     charges = [step.charged_seconds[0] or 0.0 for step in played.episode.steps]
     banks = [step.bank_seconds[0] or 0.0 for step in played.episode.steps]
     for paid in (0, 2, 4):
-        assert charges[paid] > 0.3  # less the time that the machine itself was stopped
+        assert charges[paid] > 0.2  # 0.4, less the time that the machine itself was stopped
     before = [60.0, *banks]
     for charged, was, now in zip(charges, before, banks, strict=False):
         assert now == pytest.approx(was - max(0.0, charged - 0.2), abs=1e-5)

@@ -26,7 +26,7 @@ PAGES = sorted(
 )
 HOW_TO = CHECKOUT / "docs" / "how-to"
 REFERENCE = CHECKOUT / "docs" / "reference"
-SCHEMA = CHECKOUT / "ladder" / "database" / "migrations" / "0001_schema.sql"
+MIGRATIONS = CHECKOUT / "ladder" / "database" / "migrations"
 EGRESS = {f"PECK_EGRESS_{name}" for name in ("ALLOW", "DENY", "PORTS")}
 LAUNCHED_BY_SHELL = {"PECK_PYTHON"}
 """Variables that the script ``peck`` reads before Python starts."""
@@ -106,7 +106,8 @@ def test_command_line_page_lists_every_verb() -> None:
 
 
 def test_glossary_names_places_that_exist() -> None:
-    tables = set(re.findall(r"^create table (\w+)", SCHEMA.read_text(), re.MULTILINE))
+    schema = "".join(path.read_text() for path in MIGRATIONS.glob("*.sql"))
+    tables = set(re.findall(r"^create table (\w+)", schema, re.MULTILINE))
     places = [code(row[-1]) for row in rows(CHECKOUT / "docs" / "glossary.md")]
     missing = [
         place

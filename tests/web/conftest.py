@@ -73,8 +73,8 @@ class Tab:
 
     def sign_in(self, token: str) -> None:
         self.open("/sign-in")
-        self.page.get_by_label("Token").fill(token)
-        self.page.get_by_role("main").get_by_role("button", name="Sign in").click()
+        self.page.get_by_label("Token", exact=True).fill(token)
+        self.page.get_by_role("main").get_by_role("button", name="Use the token").click()
         self.page.wait_for_url("**/me")
 
 
@@ -123,6 +123,7 @@ def site(
                 "PECK_DATABASE_URL": database_url,
                 "PECK_BLOBS_URL": blobs_url,
                 "PECK_SESSION_SECRET": "of the tests",
+                "PECK_SIGN_UP": "open",
             },
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -92,6 +92,8 @@ def paths(site: Site) -> list[str]:
         f"/logs/{contest.failed_match}/0",
         f"/scrims/{contest.scrim}",
         "/me",
+        "/upload",
+        "/device",
         "/problems/not-found",
         "/docs",
     ]
@@ -121,7 +123,7 @@ def test_every_page_has_accessible_names_and_contrast(
 def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab(width=360)
     mine.sign_in(site.contest.owner_token)
-    for path in ["/sign-in", *paths(site)]:
+    for path in ["/sign-in", "/sign-up", *paths(site)]:
         page = mine.open(path)
         settle(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path

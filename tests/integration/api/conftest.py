@@ -25,7 +25,12 @@ from tests.servers import cloned
 def application(database_url: str, blobs_url: str) -> FastAPI:
     """The application, not started."""
     return create_app(
-        Settings(database_url=database_url, blobs_url=blobs_url, session_secret="x" * 32)
+        Settings(
+            database_url=database_url,
+            blobs_url=blobs_url,
+            session_secret="x" * 32,
+            sign_up="open",
+        )
     )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from ladder.ids import LeagueId
+from ladder.ids import LeagueId, UserId
 from ladder.leagues import invitations
+from ladder.people import sessions
 from services.api_client import ApiError
 from tests.integration.api.world import GOOD, World, play_rated
 
@@ -37,6 +38,18 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ),
     ("GET", "/v1/users/{user}/tokens", None, "401 404 200 404 200", ""),
     ("DELETE", "/v1/users/{user}/tokens/{token}", None, "401 404 200 404 200", ""),
+    ("DELETE", "/v1/users/{team_owner}/password", None, "401 403 403 403 204", ""),
+    ("GET", "/v1/users/me/sessions", None, "401 200 200 200 200", ""),
+    ("DELETE", "/v1/users/me/sessions/{session}", None, "401 404 204 404 404", ""),
+    (
+        "POST",
+        "/v1/sign-up",
+        {"name": "walker {n}", "password": "three geese on a torus"},
+        "201 201 201 201 201",
+        "",
+    ),
+    ("POST", "/v1/device-logins", {"device": "laptop"}, "201 201 201 201 201", ""),
+    ("POST", "/v1/device-logins/token", {"secret": "x"}, "200 200 200 200 200", ""),
     ("GET", "/v1/teams/{team}", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "POST",
@@ -355,7 +368,11 @@ def words(world: World, league: str) -> dict[str, str]:
             label="",
             max_uses=None,
         )
+        member = UserId(world.users["member"])
+        sessions.create_session(conn, member, "Firefox on Linux")
+        (session,) = sessions.list_sessions(conn, member)[:1]
     return {
+        "session": session.id,
         "user": world.users["member"],
         "token": spare["id"],
         "team": world.teams[insider],

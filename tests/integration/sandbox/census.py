@@ -82,9 +82,10 @@ class Taker:
             groups=groups,
             containers=containers,
             files=frozenset(
-                str(path)
-                for path in self._node.run_dir.rglob("*")
-                if path.suffix not in KEPT and path.name != "log"
+                os.path.join(folder, name)
+                for folder, folders, files in os.walk(self._node.run_dir)  # skips vanished ones
+                for name in (*folders, *files)
+                if Path(name).suffix not in KEPT and name != "log"
             ),
             sockets=frozenset(
                 line.split()[-1] for line in sockets if f"{self._node.run_dir}/" in line

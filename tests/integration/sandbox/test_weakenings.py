@@ -66,7 +66,10 @@ def play(
     finally:
         node.stop()
         if launcher == "docker" and WEAKNESSES[weakness].box:
-            with contextlib.closing(docker.from_env()) as engine:
+            with (
+                contextlib.closing(docker.from_env()) as engine,
+                contextlib.suppress(docker.errors.NotFound),  # another test removed it
+            ):
                 engine.images.remove(image, force=True)
 
 

@@ -1,0 +1,130 @@
+"""Creates, checks, lists and revokes sessions: browsers that are signed in.
+
+The browser's cookie holds a random key; the row holds its SHA-256. A session made with a token has
+the token's scopes and ends with it. A session made with a password has all scopes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database.db import Connection
+from ladder.errors import Forbidden, NotFound
+from ladder.ids import SessionId, TokenId, UserId
+from ladder.people import users
+from ladder.people.records import Viewer
+from ladder.people.tokens import SCOPES
+
+LIFE: Final = timedelta(days=14)
+SEEN_EVERY: Final = timedelta(minutes=5)
+"""How often a session's time of last use is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A signed-in browser."""
+
+    id: SessionId
+    user_id: UserId
+    device: str
+    """Browser and system, as the browser names itself."""
+    created_at: datetime
+    seen_at: datetime
+    expires_at: datetime
+
+
+def create_session(
+    conn: Connection, user_id: UserId, device: str, token_id: TokenId | None = None
+) -> str:
+    """Creates a session; returns the key for the cookie. With ``token_id`` it ends with the
+    token.
+    """
+    conn.execute(
+        "delete from sessions where user_id = %s and expires_at < now() - interval '30 days'",
+        (user_id,),
+    )
+    key = secrets.token_urlsafe(32)
+    conn.execute(
+        "insert into sessions (id, user_id, token_id, hash, device, expires_at)"
+        " values (%s, %s, %s, %s, %s, now() + %s)",
+        (ids.new_id("ses"), user_id, token_id, _hash_key(key), device[:100], LIFE),
+    )
+    return key
+
+
+def viewer_of_session(conn: Connection, key: str) -> tuple[SessionId, Viewer] | None:
+    """Returns the session with this key and its person; None if it has ended."""
+    row = conn.execute(
+        "select s.id, s.user_id, t.scopes, s.seen_at < now() - %s from sessions s"
+        " left join tokens t on t.id = s.token_id where s.hash = %s"
+        " and s.revoked_at is null and s.expires_at > now()"
+        " and (t.id is null or (t.revoked_at is null"
+        "   and (t.expires_at is null or t.expires_at > now())))",
+        (SEEN_EVERY, _hash_key(key)),
+    ).fetchone()
+    if row is None:
+        return None
+    session_id, user_id, scopes, is_due = row
+    viewer = users.viewer_of_user(conn, user_id, SCOPES if scopes is None else scopes)
+    if viewer is None:
+        return None
+    if is_due:
+        conn.execute("update sessions set seen_at = now() where id = %s", (session_id,))
+    return SessionId(session_id), viewer
+
+
+def require_full_session(conn: Connection, who: Viewer, session_id: SessionId | None) -> None:
+    """Raises Forbidden if the session began with a token of few scopes, or with one that expires.
+
+    Ask this before a change of the account. So a limited token cannot win more, or last longer.
+    """
+    users.require_all_scopes(conn, who)
+    expires = conn.execute(
+        "select 1 from sessions s join tokens t on t.id = s.token_id"
+        " where s.id = %s and t.expires_at is not null",
+        (session_id,),
+    ).fetchone()
+    if expires is not None:
+        raise Forbidden("Sign in with your password: this session began with a token that expires.")
+
+
+def list_sessions(conn: Connection, user_id: UserId) -> list[Session]:
+    """Returns a person's sessions that have not ended, the last used first."""
+    with conn.cursor(row_factory=class_row(Session)) as cur:
+        return cur.execute(
+            "select s.id, s.user_id, s.device, s.created_at, s.seen_at, s.expires_at"
+            " from sessions s where s.user_id = %s and s.revoked_at is null"
+            " and s.expires_at > now() order by s.seen_at desc, s.id",
+            (user_id,),
+        ).fetchall()
+
+
+def revoke_session(conn: Connection, user_id: UserId, session_id: SessionId) -> None:
+    """Ends a session of this person; a repeat is no error. Raises NotFound."""
+    done = conn.execute(
+        "update sessions set revoked_at = coalesce(revoked_at, now())"
+        " where id = %s and user_id = %s",
+        (session_id, user_id),
+    )
+    if done.rowcount == 0:
+        raise NotFound.of("session")
+
+
+def revoke_other_sessions(conn: Connection, user_id: UserId, kept: SessionId | None) -> int:
+    """Ends all sessions of this person but one; returns how many ended."""
+    return conn.execute(
+        "update sessions set revoked_at = now()"
+        " where user_id = %s and revoked_at is null and id is distinct from %s",
+        (user_id, kept),
+    ).rowcount
+
+
+def _hash_key(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()

@@ -1,0 +1,66 @@
+"""Checks the names that people choose: reserved names, and names that look like another one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from confusable_homoglyphs import confusables
+
+from ladder.errors import Invalid
+
+RESERVED: Final = (
+    *("admin", "administrator", "anonymous", "everybody", "host", "me", "moderator", "nobody"),
+    *("operator", "owner", "peck", "pecking-order", "root", "security", "staff", "support"),
+    *("demo", "player", "system", "team", "user"),
+)
+SPACES: Final = re.compile(r"[\s._-]+")
+FILLERS: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u3164\uffa0"
+    + "".join(map(chr, range(0xFE00, 0xFE10)))
+)
+"""Characters without a shape that Unicode does not class as formats."""
+
+
+def look_alike_key(name: str) -> str:
+    """Returns the same text for names that people would confuse: ``Аda`` and ``ada``.
+
+    Case, spaces, dots and invisible characters do not count, nor do accents of Latin and Greek
+    letters. Letters of other scripts become the Latin letters that they look like (the confusables
+    of Unicode TR39).
+    """
+    shown = "".join(each for each in unicodedata.normalize("NFKC", name) if not _is_unseen(each))
+    latin = "".join(_latin_letter(each) for each in shown).casefold()
+    again = "".join(_latin_letter(_without_accents(each)) for each in latin)
+    return SPACES.sub("", again).casefold() or shown.casefold()
+
+
+def refuse_reserved_name(name: str) -> None:
+    """Raises Invalid if the name, or one that looks like it, belongs to the service."""
+    if look_alike_key(name) in {look_alike_key(each) for each in RESERVED}:
+        raise Invalid("name", f"{name!r} is reserved; choose another name")
+
+
+def _is_unseen(character: str) -> bool:
+    """Whether people do not see this character: formats, variation selectors, fillers."""
+    return unicodedata.category(character) in ("Cf", "Cc", "Co", "Cn") or character in FILLERS
+
+
+def _without_accents(letter: str) -> str:
+    """The base of a Latin or Greek letter. In other scripts a mark can make another letter."""
+    parts = unicodedata.normalize("NFKD", letter)
+    is_plain = unicodedata.name(parts[0], "").startswith(("LATIN", "GREEK"))
+    if is_plain and all(unicodedata.combining(mark) for mark in parts[1:]):
+        return parts[0]
+    return "" if unicodedata.name(letter, "").startswith("COMBINING") else letter
+
+
+def _latin_letter(letter: str) -> str:
+    if letter.isascii():
+        return letter
+    found = confusables.is_confusable(letter, greedy=True, preferred_aliases=[])
+    if not found:
+        return letter
+    latin = [each["c"] for each in found[0]["homoglyphs"] if each["c"].isascii()]
+    return latin[0] if latin else letter

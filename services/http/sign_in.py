@@ -1,0 +1,63 @@
+"""Checks and hashes passwords for API and pages, outside transactions: a hash takes a while."""
+
+from __future__ import annotations
+
+from fastapi import Request
+
+from ladder.ids import UserId
+from ladder.leagues import sign_up as leagues_sign_up
+from ladder.people import passwords
+from ladder.people.passwords import MOST_CHARACTERS, PasswordsBusy
+from ladder.people.records import Team, User
+from ladder.people.request_models import SignUp
+from services.http import sign_up_mode
+from services.http.app_state import State, transaction
+from services.http.attempt_limits import Limits
+from services.http.problems import ProblemError
+
+
+def user_of_password(request: Request, app_state: State, name: str, password: str) -> UserId | None:
+    """The person with this name and password, else None. Counts failures.
+
+    Raises ProblemError above a limit, or if too many passwords wait.
+    """
+    app_state.attempts.check(request, Limits.SIGN_IN)
+    app_state.attempts.check(request, Limits.PASSWORD, name)
+    with transaction(app_state) as conn:
+        found = passwords.stored_hash(conn, name)
+    hashed = found[1] if found is not None else None
+    try:
+        is_right = app_state.hashing.is_right(hashed, password[: MOST_CHARACTERS + 1])
+    except PasswordsBusy as error:
+        raise _busy(error) from None
+    if found is None or hashed is None or not is_right:
+        app_state.attempts.count(request, Limits.SIGN_IN)
+        app_state.attempts.count(request, Limits.PASSWORD, name)
+        return None
+    if app_state.hashing.is_outdated(hashed):
+        renewed = hash_password(app_state, password)
+        with transaction(app_state) as conn:
+            passwords.store_hash(conn, found[0], renewed)
+    return found[0]
+
+
+def hash_password(app_state: State, password: str) -> str:
+    """The hash of a password. Raises ProblemError if too many passwords wait."""
+    try:
+        return app_state.hashing.hash(password)
+    except PasswordsBusy as error:
+        raise _busy(error) from None
+
+
+def sign_up(request: Request, app_state: State, asked: SignUp) -> tuple[User, Team | None]:
+    """Creates an account. Raises ProblemError and the errors of `ladder.leagues.sign_up`."""
+    app_state.attempts.count(request, Limits.SIGN_UP)
+    mode = sign_up_mode.sign_up_mode(request)
+    leagues_sign_up.refuse_sign_up(mode, asked)
+    hashed = hash_password(app_state, asked.password)
+    with transaction(app_state) as conn:
+        return leagues_sign_up.sign_up(conn, mode, asked, hashed)
+
+
+def _busy(error: PasswordsBusy) -> ProblemError:
+    return ProblemError("unavailable", str(error) or (PasswordsBusy.__doc__ or ""))

@@ -1,0 +1,41 @@
+"""Decides who may make an account on this site."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final
+
+from fastapi import Request
+
+from ladder.leagues.sign_up import SignUpMode
+from services.http.app_state import app_state_of
+from services.http.problems import ProblemError
+
+FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
+
+def sign_up_mode(request: Request) -> SignUpMode:
+    """The mode that the operator chose. With ``local``, the mode of `peck up`, people on this
+    machine sign up freely.
+
+    Raises ProblemError for any other request if the mode is ``local``. So an instance that was made
+    for one machine does not open itself to a network.
+    """
+    chosen = app_state_of(request).settings.sign_up
+    if chosen != "local":
+        return SignUpMode(chosen)
+    is_forwarded = any(name in request.headers for name in FORWARDED)
+    if is_forwarded or not _is_loopback(request.client.host if request.client else ""):
+        raise ProblemError(
+            "forbidden",
+            "Ask the administrator to set PECK_SIGN_UP: open, invitation or closed. Until then only"
+            " people on this machine can make an account.",
+        )
+    return SignUpMode.OPEN
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

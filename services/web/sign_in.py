@@ -1,0 +1,150 @@
+"""Signing up, in and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from pydantic import ValidationError
+
+from ladder.errors import LadderError
+from ladder.ids import TokenId, UserId
+from ladder.people import tokens
+from ladder.people.request_models import SignUp
+from services.http import sign_in as http_sign_in
+from services.http import sign_up_mode
+from services.http.app_state import AppState, Db, State, transaction
+from services.http.attempt_limits import Limits
+from services.web import formatting, forms, session
+from services.web.account import redirect, safe_redirect_path
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/sign-in")
+def show_sign_in(
+    request: Request, who: Visitor, onward: Annotated[str, Query(alias="next")] = "/me"
+) -> Response:
+    """Shows the form. A visitor who is signed in is redirected."""
+    if who.user_id:
+        return redirect(safe_redirect_path(onward))
+    return sign_in_page(request, onward)
+
+
+@router.post("/sign-in")
+def sign_in(
+    request: Request,
+    app_state: AppState,
+    token: Annotated[str, Form(max_length=200)] = "",
+    name: Annotated[str, Form(max_length=200)] = "",
+    password: Annotated[str, Form(max_length=1000)] = "",
+    form_token: Annotated[str, Form(max_length=200)] = "",
+    onward: Annotated[str, Form(alias="next", max_length=500)] = "/me",
+) -> Response:
+    """Creates a session from name and password, or from a pasted token."""
+    session.check_form(request, form_token)
+    if token:
+        app_state.attempts.check(request, Limits.SIGN_IN)
+        with transaction(app_state) as conn:
+            found = tokens.valid_token(conn, token.strip())
+        if found is None:
+            app_state.attempts.count(request, Limits.SIGN_IN)
+            return sign_in_page(request, onward, wrong_token=formatting.LOGIN_FAILED)
+        return signed_in(request, app_state, found.user_id, onward, found.id)
+    user_id = http_sign_in.user_of_password(request, app_state, name.strip(), password)
+    if user_id is None:
+        return sign_in_page(request, onward, name=name, wrong=formatting.SIGN_IN_FAILED)
+    return signed_in(request, app_state, user_id, onward)
+
+
+def sign_in_page(
+    request: Request,
+    onward: str,
+    *,
+    name: str = "",
+    wrong: str | None = None,
+    wrong_token: str | None = None,
+) -> Response:
+    """The page with both forms."""
+    return render(
+        request,
+        "sign_in.html",
+        status=422 if wrong or wrong_token else 200,
+        next=safe_redirect_path(onward),
+        name=name,
+        wrong=wrong,
+        wrong_token=wrong_token,
+    )
+
+
+def signed_in(
+    request: Request,
+    app_state: State,
+    user_id: UserId,
+    onward: str,
+    token_id: TokenId | None = None,
+) -> Response:
+    """Starts a session and redirects to a path of this site."""
+    response = redirect(safe_redirect_path(onward))
+    with transaction(app_state) as conn:
+        session.start_session(request, response, conn, user_id, token_id)
+    return response
+
+
+@router.post("/sign-out")
+def sign_out(
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Ends the session of this browser."""
+    session.check_form(request, form_token)
+    response = redirect("/")
+    session.end_session(request, response, conn, who)
+    return response
+
+
+@router.get("/sign-up")
+def show_sign_up(
+    request: Request,
+    who: Visitor,
+    onward: Annotated[str, Query(alias="next")] = "/upload",
+    code: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Shows the form for a new account."""
+    if who.user_id:
+        return redirect(safe_redirect_path(onward))
+    return sign_up_page(request, onward, forms.Form({"name": "", "password": "", "code": code}))
+
+
+@router.post("/sign-up")
+def sign_up(request: Request, app_state: AppState, given: forms.Sent) -> Response:
+    """Creates a person and signs them in."""
+    form = forms.Form.of(given, {"name": "", "password": "", "code": ""})
+    onward = str(given.get("next", "/upload"))[:500]
+    try:
+        asked = SignUp.model_validate({**form.values, "password": str(given.get("password", ""))})
+        user, _ = http_sign_in.sign_up(request, app_state, asked)
+    except (ValidationError, LadderError) as error:
+        form.add_errors(error)
+        return sign_up_page(request, onward, form)
+    if asked.code:
+        onward = f"/join?{urlencode({'code': asked.code})}"
+    return signed_in(request, app_state, user.id, onward)
+
+
+def sign_up_page(request: Request, onward: str, form: forms.Form) -> Response:
+    """The page of the form; the password is never sent back."""
+    form.values["password"] = ""
+    return render(
+        request,
+        "sign_up.html",
+        status=422 if form.wrong else 200,
+        next=safe_redirect_path(onward),
+        form=form,
+        mode=sign_up_mode.sign_up_mode(request),
+    )

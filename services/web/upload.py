@@ -1,0 +1,238 @@
+"""The page that uploads an agent: choose a league, name the agent, choose a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from ladder.database.db import Connection
+from ladder.entries import agents, submit
+from ladder.entries.records import Agent
+from ladder.entries.request_models import NewAgent
+from ladder.entries.submit import SeasonToEnter, Upload
+from ladder.errors import Invalid, LadderError
+from ladder.field_types import KEY
+from ladder.leagues import records, seasons
+from ladder.leagues.records import League, Season
+from ladder.people import users
+from ladder.people.permissions import may_enter
+from ladder.people.records import Team, Viewer
+from ladder.runtime_profiles import NAMES
+from services.http import auth, permissions, uploads
+from services.http.app_state import Db, State, app_state_of, transaction
+from services.http.body_limits import seconds_since_arrival
+from services.http.problems import ProblemError
+from services.http.uploads import ReceivedBody
+from services.web import formatting, forms, session
+from services.web.account import redirect
+from services.web.forms import Form
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+DEFAULTS: Final = {
+    "season": "",
+    "agent": "",
+    "name": "",
+    "team": "",
+    "profile": "numpy",
+    "message": "",
+}
+FIELDS: Final = (*DEFAULTS, "form_token", "key")
+NEW_AGENT: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadChoices:
+    """What the visitor may choose in the form."""
+
+    seasons: list[tuple[Season, League]]
+    agents: list[Agent]
+    teams: list[Team]
+
+    @property
+    def season_options(self) -> list[tuple[str, str]]:
+        """Each season by its id."""
+        return [
+            (season.id, league.title + f", season {season.number}" * (season.number > 1))
+            for season, league in self.seasons
+        ]
+
+    @property
+    def agent_options(self) -> list[tuple[str, str]]:
+        """A new agent first, then the visitor's agents."""
+        known = [(agent.id, f"{agent.name} ({agent.team_name})") for agent in self.agents]
+        return [(NEW_AGENT, formatting.NEW_AGENT), *known]
+
+    @property
+    def team_options(self) -> list[tuple[str, str]]:
+        """The visitor's teams."""
+        return [(team.id, team.name) for team in self.teams]
+
+
+@router.get("/upload")
+def show_upload(
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    league: Annotated[str | None, Query(pattern=KEY)] = None,
+    agent: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """Shows the form, with this league and agent chosen. An anonymous visitor signs in first."""
+    if who.user_id is None:
+        return redirect(formatting.sign_in_address("/upload", league=league, agent=agent))
+    choices = upload_choices(conn, who)
+    chosen = [season.id for season, its in choices.seasons if league in (its.slug, its.id)]
+    known = [each.id for each in choices.agents if each.id == agent]
+    form = Form({**DEFAULTS, "season": "".join(chosen[:1]), "agent": "".join(known[:1])})
+    return upload_page(request, choices, form)
+
+
+@router.post("/upload")
+async def upload(request: Request) -> Response:
+    """Receives the file, submits it and redirects to the agent, whose page shows the validation."""
+    app_state = app_state_of(request)
+    async with app_state.intake.turn:
+        who, limit_bytes = await run_in_threadpool(sender_of, request, app_state)
+    if who.user_id is None:
+        return redirect("/sign-in?next=/upload")
+    session.refuse_other_sites(request)
+    auth.check_scopes(who, ["agents:write"])
+    with app_state.intake.hold_upload_slot(who.user_id):
+        try:
+            body = await uploads.receive_bundle(request, limit_bytes, None, fields=FIELDS)
+        except ProblemError as error:
+            async with app_state.intake.turn:
+                return await run_in_threadpool(show_refusal, request, app_state, who, error)
+        async with app_state.intake.turn:
+            return await run_in_threadpool(record, request, app_state, who, body)
+
+
+def sender_of(request: Request, app_state: State) -> tuple[Viewer, int]:
+    """The visitor, and the most bytes that any season takes from the visitor.
+
+    It uses a transaction of its own, so that a slow upload holds no connection.
+    """
+    with transaction(app_state) as conn:
+        who = session.visitor_of_request(request, conn)
+        if who.user_id is None:
+            return who, 0
+        choices = upload_choices(conn, who)
+    return who, max((season.max_bundle_bytes for season, _ in choices.seasons), default=1 << 20)
+
+
+def show_refusal(request: Request, app_state: State, who: Viewer, error: ProblemError) -> Response:
+    """The form again, for a file that could not be received."""
+    with transaction(app_state) as conn:
+        form = Form(dict(DEFAULTS))
+        form.wrong["file"] = error.detail
+        return upload_page(request, upload_choices(conn, who), form)
+
+
+def record(request: Request, app_state: State, who: Viewer, body: ReceivedBody) -> Response:
+    """Submits the received file. Shows the form again with its errors."""
+    session.check_form(request, body.fields.get("form_token", ""))
+    form = form_of(body.fields)
+    form.values["digest"] = body.digest  # the same page with another file is another request
+    with body.file:
+        try:
+            agent_id = submit_file(request, app_state, who, form, body)
+        except (ValidationError, LadderError, ProblemError) as error:
+            form.add_errors(error)
+            with transaction(app_state) as conn:
+                return upload_page(request, upload_choices(conn, who), form)
+    return redirect(f"/agents/{agent_id}#submissions")
+
+
+def submit_file(
+    request: Request, app_state: State, who: Viewer, form: Form, body: ReceivedBody
+) -> str:
+    """Creates the agent if it is new, the submission and its entry; returns the agent's id."""
+    values = form.values
+    if values["profile"] not in NAMES:
+        raise Invalid("profile", "choose one of the list")
+    with (
+        app_state.blobs.receive(body.chunks(), limit_bytes=records.MOST_BUNDLE_BYTES) as incoming,
+        transaction(app_state) as conn,
+    ):
+        agent = chosen_agent(conn, who, values)
+        key = forms.parse_key(values, "season")
+        if not key:
+            raise Invalid("season", formatting.CHOOSE_SEASON)
+        season = permissions.season_to_enter(conn, who, key, agent.team_id)
+        if body.size_bytes > season.max_bundle_bytes:
+            raise Invalid("file", f"send at most {season.max_bundle_bytes} bytes to this season")
+        stored = incoming.stored
+        sent = Upload(
+            stored.digest, stored.size, body.filename or "main.py", values["message"][:200]
+        )
+        into = SeasonToEnter(season, values["profile"], seconds_since_arrival(request))
+
+        def act() -> None:
+            submit.submit(conn, agent.id, sent, who.user_id, into)
+            incoming.keep()  # last, so that a refused upload leaves no file
+
+        form.run_once(request, conn, who, act)
+        return agent.id
+
+
+def chosen_agent(conn: Connection, who: Viewer, values: Mapping[str, str]) -> Agent:
+    """The visitor's agent, or a new one of this name in one of the visitor's teams."""
+    if values["agent"]:
+        return permissions.own_agent(conn, who, forms.parse_key(values, "agent"))
+    if not values["name"]:
+        raise Invalid("name", "name the new agent")
+    body = NewAgent.model_validate({"name": values["name"], "team": values["team"] or None})
+    team = permissions.own_team(conn, who, body.team)
+    known = agents.list_agents(conn, viewer=who, team_id=team.id, limit=1000)
+    for agent in known:  # a form that is sent twice makes one agent
+        if agent.name == body.name:
+            return agent
+    try:
+        return agents.create_named_agent(conn, team.id, body.name, None)
+    except Invalid:  # no letter of the name fits into a slug
+        return agents.create_named_agent(conn, team.id, body.name, f"agent-{token_hex(4)}")
+
+
+def upload_choices(conn: Connection, who: Viewer) -> UploadChoices:
+    """The seasons that take uploads of the visitor's teams, and the visitor's agents and teams."""
+    assert who.user_id is not None
+    teams = users.teams_of(conn, who.user_id)
+    open_seasons = [
+        (season, league)
+        for season, league in seasons.seasons_open_to_uploads(conn)
+        if any(may_enter(who, records.league_resource(league), team.id) for team in teams)
+    ]
+    own = [
+        agent
+        for team in teams
+        for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=200)
+    ]
+    return UploadChoices(open_seasons, own, teams)
+
+
+def form_of(given: Mapping[str, str]) -> Form:
+    """The form as it was sent."""
+    form = Form({name: given.get(name, "").strip() for name in DEFAULTS})
+    form.key = given.get("key", "")[:40] or form.key
+    return form
+
+
+def upload_page(request: Request, choices: UploadChoices, form: Form) -> Response:
+    """The page of the form."""
+    if len(choices.seasons) == 1:
+        form.values["season"] = form.values["season"] or choices.seasons[0][0].id
+    return render(
+        request,
+        "upload.html",
+        status=422 if form.wrong else 200,
+        form=form,
+        choices=choices,
+        profiles=[(name, name) for name in NAMES],
+    )

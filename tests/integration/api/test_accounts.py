@@ -1,0 +1,177 @@
+"""Accounts over the API and the command line: signing up, sessions, logins of devices."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from ladder.database import db
+from ladder.ids import UserId
+from ladder.people import device_logins, sessions, tokens
+from services.api_client import ApiError, Client
+from tests.integration.api.world import World
+from tests.typed import peck
+
+PASSWORD = "three geese on a torus"
+
+
+@pytest.fixture
+def anybody(world: World) -> Client:
+    """A client without a token."""
+    return Client(str(world.http.base_url))
+
+
+def test_a_stranger_signs_up_and_uploads(world: World, anybody: Client) -> None:
+    with anybody:
+        made = anybody.sign_up("Newcomer", PASSWORD)
+    assert made["team"]["slug"] == "newcomer"
+    with Client(anybody.address, made["token"]) as own:
+        assert own.me()["user"]["name"] == "Newcomer"
+        assert "admin" not in own.me()["scopes"]
+        agent = own.create_agent("First")
+        sent = own.upload(agent["id"], b"def agent(o):\n    return 'NORTH'\n", season="public")
+    assert sent["entry"]["state"] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "status", "message"),
+    [
+        ("Admin", PASSWORD, 422, "reserved"),
+        ("Newcomer", "short", 422, "10 to 200"),
+        ("member", PASSWORD, 409, "already exists"),
+        ("", PASSWORD, 422, "name"),
+    ],
+)
+def test_a_refused_sign_up_names_the_field(
+    anybody: Client, name: str, password: str, status: int, message: str
+) -> None:
+    with anybody, pytest.raises(ApiError, match=message) as refused:
+        anybody.sign_up(name, password)
+    assert refused.value.status == status
+
+
+def test_peck_ups_mode_signs_up_people_on_this_machine_only(world: World, app: FastAPI) -> None:
+    app.state.peck.settings.sign_up = "local"
+    body = {"name": "Near", "password": PASSWORD}
+    headers = {"X-Forwarded-For": "203.0.113.7"}
+    answer = world.http.post("/v1/sign-up", json=body, headers=headers)
+    assert answer.status_code == 403
+    assert "PECK_SIGN_UP" in answer.json()["detail"]
+    page = world.http.get("/sign-up", headers=headers)
+    assert page.status_code == 403
+    assert "PECK_SIGN_UP" in page.text
+    assert world.http.post("/v1/sign-up", json=body).status_code == 201
+
+
+def test_a_closed_site_signs_nobody_up(world: World, app: FastAPI) -> None:
+    app.state.peck.settings.sign_up = "closed"
+    answer = world.http.post("/v1/sign-up", json={"name": "Far", "password": PASSWORD})
+    assert answer.status_code == 403
+    assert "Nobody can sign up alone" in world.http.get("/sign-up").text
+
+
+def test_a_person_lists_and_ends_own_sessions_only(world: World) -> None:
+    with db.connect(world.database_url) as conn:
+        mine = UserId(world.users["member"])
+        key = sessions.create_session(conn, mine, "Firefox on Linux")
+        conn.commit()
+    member, rival = world.client("member"), world.client("rival")
+    (shown,) = member.get("/v1/users/me/sessions")["items"]
+    assert shown["device"] == "Firefox on Linux"
+    with pytest.raises(ApiError) as hidden:
+        rival.send("DELETE", f"/v1/users/me/sessions/{shown['id']}")
+    assert hidden.value.status == 404
+    with db.connect(world.database_url) as conn:
+        _, few = tokens.mint_token(conn, mine, "few scopes", ["read"])
+        conn.commit()
+    with Client(member.address, few) as limited, pytest.raises(ApiError) as refused:
+        limited.send("DELETE", f"/v1/users/me/sessions/{shown['id']}")
+    assert refused.value.status == 403
+    member.send("DELETE", f"/v1/users/me/sessions/{shown['id']}")
+    assert member.get("/v1/users/me/sessions")["items"] == []
+    with db.connect(world.database_url) as conn:
+        assert sessions.viewer_of_session(conn, key) is None
+
+
+def form_token(page: str) -> str:
+    """The hidden value of the forms on this page."""
+    return page.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+
+
+def signs_in(address: str, source: str, name: str, password: str) -> int:
+    """The status of the sign-in form, sent from this address of the machine."""
+    with httpx.Client(
+        base_url=address, transport=httpx.HTTPTransport(local_address=source)
+    ) as browser:
+        proof = form_token(browser.get("/sign-in").text)
+        values = {"name": name, "password": password, "form_token": proof}
+        return browser.post("/sign-in", data=values).status_code
+
+
+def test_a_token_with_few_scopes_wins_no_more(world: World) -> None:
+    with db.connect(world.database_url) as conn:
+        _, few = tokens.mint_token(conn, UserId(world.users["member"]), "few", ["read"])
+        login, secret = device_logins.start_login(conn, "laptop")
+        conn.commit()
+    with httpx.Client(base_url=str(world.http.base_url)) as browser:
+        proof = form_token(browser.get("/sign-in").text)
+        browser.post("/sign-in", data={"token": few, "form_token": proof})
+        proof = form_token(browser.get("/me").text)
+        values = {"password": "another long password", "form_token": proof}
+        assert browser.post("/me/password", data=values).status_code == 403
+        values = {"code": login.code, "answer": "confirm", "form_token": proof}
+        assert browser.post("/device/answer", data=values).status_code == 403
+    assert world.client("member").device_token(secret)["state"] == "waiting"
+
+
+def test_guesses_from_one_address_do_not_lock_another_out(anybody: Client) -> None:
+    with anybody:
+        anybody.sign_up("Guessed", PASSWORD)
+    statuses = [signs_in(anybody.address, "127.0.0.1", "guessed", f"wrong {n}") for n in range(11)]
+    assert statuses == [422] * 10 + [429]
+    assert signs_in(anybody.address, "127.0.0.1", "guessed", PASSWORD) == 429
+    assert signs_in(anybody.address, "127.0.0.2", "Guessed", PASSWORD) == 303
+
+
+def test_peck_login_waits_for_the_browser(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def confirm(address: str) -> bool:
+        opened.append(address)
+        (code,) = parse_qs(urlsplit(address).query)["code"]
+        with db.connect(world.database_url) as conn:
+            device_logins.answer_login(conn, UserId(world.users["member"]), code, confirm=True)
+            conn.commit()
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", confirm)
+    monkeypatch.setattr(device_logins, "POLL_SECONDS", 0)
+    environment = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    done = peck(tmp_path, environment, "login", str(world.http.base_url))
+    assert done.returncode == 0, done.stderr
+    assert f"Open {opened[0]}" in done.stdout
+    assert opened[0].startswith(str(world.http.base_url))
+    assert "Logged in as member" in done.stdout
+    shown = peck(tmp_path, environment, "whoami", "--json")
+    assert json.loads(shown.stdout)["user"]["name"] == "member"
+
+
+def test_peck_sign_up_makes_an_account_and_signs_in(world: World, tmp_path: Path) -> None:
+    environment = {
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "PECK_PASSWORD": PASSWORD,
+    }
+    done = peck(tmp_path, environment, "sign-up", "Terminal", str(world.http.base_url))
+    assert done.returncode == 0, done.stderr
+    assert "Your team is terminal" in done.stdout
+    shown = peck(tmp_path, environment, "whoami", "--json")
+    assert json.loads(shown.stdout)["user"]["name"] == "Terminal"
