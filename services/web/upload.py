@@ -137,10 +137,10 @@ def show_refusal(request: Request, app_state: State, who: Viewer, error: Problem
 
 def record(request: Request, app_state: State, who: Viewer, body: ReceivedBody) -> Response:
     """Submits the received file. Shows the form again with its errors."""
-    session.check_form(request, body.fields.get("form_token", ""))
-    form = form_of(body.fields)
-    form.values["digest"] = body.digest  # the same page with another file is another request
     with body.file:
+        session.check_form(request, body.fields.get("form_token", ""))
+        form = form_of(body.fields)
+        form.values["digest"] = body.digest  # the same page with another file is another request
         try:
             agent_id = submit_file(request, app_state, who, form, body)
         except (ValidationError, LadderError, ProblemError) as error:
@@ -219,7 +219,7 @@ def upload_choices(conn: Connection, who: Viewer) -> UploadChoices:
 
 def form_of(given: Mapping[str, str]) -> Form:
     """The form as it was sent."""
-    form = Form({name: given.get(name, "").strip() for name in DEFAULTS})
+    form = Form({name: given.get(name, default).strip() for name, default in DEFAULTS.items()})
     form.key = given.get("key", "")[:40] or form.key
     return form
 

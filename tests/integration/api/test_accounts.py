@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,7 +16,7 @@ from ladder.database import db
 from ladder.ids import UserId
 from ladder.people import device_logins, sessions, tokens
 from services.api_client import ApiError, Client
-from tests.integration.api.world import World
+from tests.integration.api.world import GOOD, World
 from tests.typed import peck
 
 PASSWORD = "three geese on a torus"
@@ -99,11 +100,6 @@ def test_a_person_lists_and_ends_own_sessions_only(world: World) -> None:
         assert sessions.viewer_of_session(conn, key) is None
 
 
-def form_token(page: str) -> str:
-    """The hidden value of the forms on this page."""
-    return page.split('name="form_token" value="', 1)[1].split('"', 1)[0]
-
-
 def signs_in(address: str, source: str, name: str, password: str) -> int:
     """The status of the sign-in form, sent from this address of the machine."""
     with httpx.Client(
@@ -128,6 +124,80 @@ def test_a_token_with_few_scopes_wins_no_more(world: World) -> None:
         values = {"code": login.code, "answer": "confirm", "form_token": proof}
         assert browser.post("/device/answer", data=values).status_code == 403
     assert world.client("member").device_token(secret)["state"] == "waiting"
+
+
+def form_token(page: str) -> str:
+    """The hidden value of the forms on this page."""
+    return page.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+
+
+@pytest.fixture
+def newcomer(world: World) -> Iterator[httpx.Client]:
+    """A browser in which a new person is signed in."""
+    with httpx.Client(base_url=str(world.http.base_url), follow_redirects=True) as browser:
+        proof = form_token(browser.get("/sign-up").text)
+        values = {"name": "Newcomer", "password": PASSWORD, "form_token": proof}
+        assert browser.post("/sign-up", data=values).status_code == 200
+        yield browser
+
+
+def upload(browser: httpx.Client, world: World, content: bytes, **values: str) -> httpx.Response:
+    """Sends the form of the upload page as it is now, with these values."""
+    page = browser.get("/upload").text
+    key = page.split('name="key" value="', 1)[1].split('"', 1)[0]
+    fields = {
+        "form_token": form_token(page),
+        "key": key,
+        "season": world.seasons["public"],
+        "name": "First",
+        **values,
+    }
+    return browser.post("/upload", data=fields, files={"file": ("main.py", content)})
+
+
+def test_an_upload_of_another_site_is_refused(newcomer: httpx.Client, world: World) -> None:
+    assert upload(newcomer, world, GOOD, form_token="forged").status_code == 403
+    headers = {"Sec-Fetch-Site": "cross-site"}
+    sent = newcomer.post("/upload", files={"file": ("main.py", GOOD)}, headers=headers)
+    assert sent.status_code == 403
+    assert "No agents yet" in newcomer.get("/me").text
+
+
+def test_a_corrected_file_from_the_same_page_is_another_submission(
+    newcomer: httpx.Client, world: World
+) -> None:
+    counts = []
+    for content in (b"# 1", b"# 1", b"# 2"):
+        page = upload(newcomer, world, GOOD + content, key="one page")
+        assert page.status_code == 200
+        counts.append(page.text.count("In validation") or page.text.count("in validation"))
+    assert counts == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"name": ""}, "Name the new agent"),
+        ({"season": ""}, "Choose the season"),
+        ({"profile": "windows"}, "Choose one of the list"),
+        ({"agent": "age_00000000000000000000000000"}, "no such"),
+    ],
+    ids=["name", "season", "profile", "agent"],
+)
+def test_a_refused_upload_names_the_field(
+    newcomer: httpx.Client, world: World, values: dict[str, str], message: str
+) -> None:
+    page = upload(newcomer, world, GOOD, **values)
+    assert page.status_code == 422
+    assert message in page.text
+
+
+def test_an_agent_may_have_a_name_without_latin_letters(
+    newcomer: httpx.Client, world: World
+) -> None:
+    page = upload(newcomer, world, GOOD, name="犬")
+    assert page.status_code == 200
+    assert "犬" in page.text
 
 
 def test_guesses_from_one_address_do_not_lock_another_out(anybody: Client) -> None:
