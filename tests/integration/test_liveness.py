@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from redis import Redis
@@ -30,7 +31,7 @@ def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -
         "PECK_REDIS_URL": redis_url,
     }
     command = [sys.executable, "-P", "-m", "workers.main", "--queues", "rate", "--slots", "1"]
-    worker = subprocess.Popen(command, env=environment, cwd=CHECKOUT)
+    worker, pool = subprocess.Popen(command, env=environment, cwd=CHECKOUT), list[int]()
     try:
         deadline = time.monotonic() + 30
         while not (pool := children(worker.pid)):
@@ -45,4 +46,7 @@ def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -
     finally:
         worker.kill()
         worker.wait()
+        for child in pool:  # a stopped process ends only with SIGKILL
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         Redis.from_url(redis_url).flushall()
