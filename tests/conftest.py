@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import hypothesis
@@ -21,6 +22,9 @@ import pytest
 from ladder.database import db
 from services import embedded_servers, system_packages
 from tests import processes, servers
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Slow machines make slow examples; no test here asserts a time.
 hypothesis.settings.register_profile("peck", deadline=None)
@@ -113,6 +117,15 @@ def migrated_template(postgres_url: str) -> str:
     name = servers.template(postgres_url)
     with servers.worker_role(postgres_url):
         return name
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests of a process."""
+    from tests.browsers import chromium  # only here: most tests need no browser
+
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture

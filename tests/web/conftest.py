@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from ladder.database import db
 from ladder.database.blobs import ObjectStoreBlobs, open_blobs
@@ -22,16 +21,6 @@ from services.api_client import tls_context
 from tests.servers import cloned
 from tests.web.seeding import Contest, seed
 
-ARGUMENTS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 RATED_MATCHES = 24
 START_SECONDS = 60
 
@@ -146,21 +135,6 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
         except httpx.TransportError:
             time.sleep(0.1)
     pytest.fail(f"the server did not start: {log.read_text()[-2000:]}", pytrace=False)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if path is None:
-        line = "no Chromium for the tests of the pages: apt-get install -y chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(line, pytrace=False)
-        pytest.skip(line)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield started
-        started.close()
 
 
 @pytest.fixture

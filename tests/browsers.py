@@ -1,0 +1,37 @@
+"""The system's Chromium, for the tests of the pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Runs the system's Chromium. Skips the test without one; under CI the test fails."""
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if path is None:
+        line = "no Chromium for the tests of the pages: apt-get install -y chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(line, pytrace=False)
+        pytest.skip(line)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield started
+        started.close()
