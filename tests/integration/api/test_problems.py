@@ -145,10 +145,11 @@ def test_a_slow_body_is_refused() -> None:
         pass
 
     scope = {"type": "http", "method": "POST", "path": "/sign-in", "headers": []}
+    answering = BodyLimit(reading, seconds=0.1)(scope, trickle, ignore)
+    with ThreadPoolExecutor(1) as pool:  # a browser of another test may have this thread's loop
+        answered = pool.submit(asyncio.run, answering)
     with pytest.raises(HTTPException) as refused:
-        middleware = BodyLimit(reading, seconds=0.1)(scope, trickle, ignore)
-        with ThreadPoolExecutor(1) as pool:  # a browser of another test has this thread's loop
-            pool.submit(asyncio.run, middleware).result()
+        answered.result()
     assert refused.value.status_code == 400
 
 
