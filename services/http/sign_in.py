@@ -24,7 +24,7 @@ def user_of_password(request: Request, app_state: State, name: str, password: st
     app_state.attempts.check(request, Limits.SIGN_IN)
     app_state.attempts.check(request, Limits.PASSWORD, name)
     with transaction(app_state) as conn:
-        found = passwords.stored_hash(conn, name)
+        found = None if "\0" in name else passwords.stored_hash(conn, name)
     hashed = found[1] if found is not None else None
     try:
         is_right = app_state.hashing.is_right(hashed, password[: MOST_CHARACTERS + 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from secrets import token_hex
@@ -17,7 +18,7 @@ from ladder.entries.records import Agent
 from ladder.entries.request_models import NewAgent
 from ladder.entries.submit import SeasonToEnter, Upload
 from ladder.errors import Invalid, LadderError
-from ladder.field_types import KEY
+from ladder.field_types import KEY, LINE
 from ladder.leagues import records, seasons
 from ladder.leagues.records import League, Season
 from ladder.people import users
@@ -157,6 +158,8 @@ def submit_file(
     values = form.values
     if values["profile"] not in NAMES:
         raise Invalid("profile", "choose one of the list")
+    if re.fullmatch(LINE, values["message"]) is None:
+        raise Invalid("message", formatting.FIELD_CHARACTERS)
     with (
         app_state.blobs.receive(body.chunks(), limit_bytes=records.MOST_BUNDLE_BYTES) as incoming,
         transaction(app_state) as conn,

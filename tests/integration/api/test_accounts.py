@@ -180,9 +180,10 @@ def test_a_corrected_file_from_the_same_page_is_another_submission(
         ({"name": ""}, "Name the new agent"),
         ({"season": ""}, "Choose the season"),
         ({"profile": "windows"}, "Choose one of the list"),
+        ({"message": "two\nlines\0"}, "Use only the characters"),
         ({"agent": "age_00000000000000000000000000"}, "no such"),
     ],
-    ids=["name", "season", "profile", "agent"],
+    ids=["name", "season", "profile", "message", "agent"],
 )
 def test_a_refused_upload_names_the_field(
     newcomer: httpx.Client, world: World, values: dict[str, str], message: str
@@ -198,6 +199,11 @@ def test_an_agent_may_have_a_name_without_latin_letters(
     page = upload(newcomer, world, GOOD, name="犬")
     assert page.status_code == 200
     assert "犬" in page.text
+
+
+def test_a_name_that_no_person_can_have_is_refused_as_any_other(anybody: Client) -> None:
+    with anybody:
+        assert signs_in(anybody.address, "127.0.0.1", "zero\0byte", PASSWORD) == 422
 
 
 def test_guesses_from_one_address_do_not_lock_another_out(anybody: Client) -> None:
