@@ -44,6 +44,17 @@ class Settings(BaseSettings):
     password_memory_mib: int = Field(default=19, description="memory of a password's hash", ge=8)
     password_passes: int = Field(default=2, description="passes of a password's hash", ge=1)
     password_hashes: int = Field(default=2, description="password hashes at a time", ge=1)
+    smtp_host: str = Field(default="", description="mail server; empty: the site sends no mail")
+    smtp_port: int = Field(default=587, description="port of the mail server", ge=1, le=65535)
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        default="starttls", description="TLS after a greeting, from the start, or none"
+    )
+    smtp_user: str = Field(default="", description="login at the mail server; empty: none")
+    smtp_password: str = Field(default="", description="password of that login")
+    smtp_from: str = Field(default="", description="address from which the site sends mail")
+    smtp_timeout_seconds: float = Field(
+        default=10.0, description="longest wait for each answer of the mail server", gt=0
+    )
     worker_slots: int = Field(default=1, description="matches a worker plays at a time", ge=1)
     max_parallel_seats: int = Field(
         default=0, description="seats that play at a time; 0 means cores - 1, at least 1"

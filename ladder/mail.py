@@ -1,0 +1,183 @@
+"""Builds mail messages and sends them by SMTP. No other module speaks SMTP.
+
+``MailServer.of(settings)`` is None where the operator set no server; nothing may depend on mail.
+``build_message`` checks every header, and ``send_message`` sends one message before it returns. So
+call ``send_message`` outside transactions, and not while a visitor waits.
+"""
+
+from __future__ import annotations
+
+import re
+import smtplib
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.errors import MessageError
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime, make_msgid
+from typing import Final, Literal, Self
+
+from ladder.errors import Invalid
+from ladder.settings import Settings
+
+MOST_ADDRESS_CHARACTERS: Final = 254
+"""RFC 5321, section 4.5.3.1.3, without the angle brackets."""
+LOCAL: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+ADDRESS: Final = re.compile(rf"({LOCAL})@({LABEL}(?:\.{LABEL})+)")
+"""RFC 5321 without quoted names, comments and address literals, which people do not use."""
+HEADER_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+class MailError(Exception):
+    """The mail was not sent. The message is for operators and holds no text of the mail."""
+
+    def __init__(self, message: str, *, is_temporary: bool) -> None:
+        self.is_temporary = is_temporary
+        """Whether sending it again later can work."""
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """The operator's SMTP server."""
+
+    host: str
+    port: int
+    security: Literal["starttls", "tls", "none"]
+    user: str
+    """Empty: no login."""
+    password: str
+    sender: str
+    """Address in the header From."""
+    timeout_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self | None:
+        """The server of the settings ``PECK_SMTP_…``; None without a host.
+
+        Raises ValueError, which names the setting.
+        """
+        if not settings.smtp_host:
+            return None
+        try:
+            sender = normal_address(settings.smtp_from)
+        except Invalid as error:
+            raise ValueError(f"PECK_SMTP_FROM: {error.message}") from None
+        if settings.smtp_user and settings.smtp_security == "none":
+            raise ValueError("PECK_SMTP_SECURITY: use starttls or tls, or the password is readable")
+        return cls(
+            settings.smtp_host,
+            settings.smtp_port,
+            settings.smtp_security,
+            settings.smtp_user,
+            settings.smtp_password,
+            sender,
+            settings.smtp_timeout_seconds,
+        )
+
+
+def normal_address(text: str, field: str = "address") -> str:
+    """Returns a mail address with its domain in lower case. Raises Invalid.
+
+    >>> normal_address("Ada@Example.ORG")
+    'Ada@example.org'
+    """
+    found = ADDRESS.fullmatch(text) if len(text) <= MOST_ADDRESS_CHARACTERS else None
+    if found is None or len(found[1]) > 64:
+        raise Invalid(field, "write one mail address, such as ada@example.org")
+    return f"{found[1]}@{found[2].lower()}"
+
+
+def domain_of(address: str) -> str:
+    """The domain of a normal address, in lower case."""
+    return address.rpartition("@")[2].lower()
+
+
+def build_message(
+    server: MailServer,
+    to: str,
+    subject: str,
+    text: str,
+    headers: Mapping[str, str] | None = None,
+) -> EmailMessage:
+    """Builds a mail of plain text. ``headers`` are further ones, such as ``List-Unsubscribe``.
+
+    Raises Invalid for an address that is none and for a header with a line break: one person's text
+    never adds a header.
+    """
+    message = EmailMessage(policy=SMTP)
+    recipient, sender = normal_address(to, "to"), normal_address(server.sender, "sender")
+    known = {
+        "Subject": subject,
+        "Date": format_datetime(datetime.now(UTC)),
+        "Message-ID": make_msgid(domain=domain_of(sender)),
+        "Auto-Submitted": "auto-generated",  # RFC 3834: no out-of-office answers
+        **(headers or {}),
+    }
+    for name, value in known.items():
+        if HEADER_BREAKS.search(name + value):
+            raise Invalid(name.lower(), "leave out line breaks and control characters")
+        try:
+            message[name] = value
+        except (ValueError, MessageError):
+            raise Invalid(name.lower(), "this is no valid header of a mail") from None
+    message["From"] = Address("Pecking Order", addr_spec=sender)
+    message["To"] = Address(addr_spec=recipient)
+    message.set_content(text)
+    return message
+
+
+def send_message(server: MailServer, message: EmailMessage) -> None:
+    """Sends the message to the address in its header To. Raises MailError.
+
+    Every step has the server's timeout. With ``starttls`` a server without TLS gets nothing.
+    """
+    try:
+        with _connect(server) as client:
+            if server.user:
+                client.login(server.user, server.password)
+            client.send_message(message)
+    except smtplib.SMTPRecipientsRefused as error:
+        codes = [code for code, _ in error.recipients.values()]
+        raise MailError(
+            f"{server.host} refuses the recipient ({', '.join(map(str, codes))})",
+            is_temporary=all(400 <= code < 500 for code in codes),
+        ) from None
+    except smtplib.SMTPResponseException as error:
+        raise MailError(
+            f"{server.host} answered {error.smtp_code}", is_temporary=400 <= error.smtp_code < 500
+        ) from None
+    except smtplib.SMTPNotSupportedError:
+        raise MailError(
+            f"{server.host} offers no TLS or no login; see PECK_SMTP_SECURITY and PECK_SMTP_USER",
+            is_temporary=False,
+        ) from None
+    except ssl.SSLCertVerificationError as error:
+        raise MailError(
+            f"the certificate of {server.host} is not accepted: {error.verify_message}",
+            is_temporary=False,
+        ) from None
+    except (OSError, smtplib.SMTPException) as error:
+        raise MailError(
+            f"{server.host}:{server.port} does not answer: {type(error).__name__}",
+            is_temporary=True,
+        ) from None
+
+
+def _connect(server: MailServer) -> smtplib.SMTP:
+    place = server.host, server.port
+    if server.security == "tls":
+        context = ssl.create_default_context()
+        return smtplib.SMTP_SSL(*place, timeout=server.timeout_seconds, context=context)
+    client = smtplib.SMTP(*place, timeout=server.timeout_seconds)
+    if server.security == "starttls":
+        try:
+            client.starttls(context=ssl.create_default_context())
+        except BaseException:
+            client.close()
+            raise
+    return client

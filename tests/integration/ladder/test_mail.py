@@ -1,0 +1,143 @@
+"""Mail over a real SMTP server, aiosmtpd."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from email import message_from_bytes
+from email.policy import SMTP
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+
+from ladder import mail
+from ladder.errors import Invalid
+from ladder.mail import MailError, MailServer
+from ladder.settings import Settings
+
+
+class Mailbox:
+    """Keeps each message that the server accepts."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+
+    async def handle_RCPT(
+        self, server: Any, session: Any, envelope: Any, address: str, options: Any
+    ) -> str:
+        if address.startswith("full"):
+            return "452 the mailbox is full"
+        if address.startswith("nobody"):
+            return "550 there is no such mailbox"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        self.messages.append(envelope.content)
+        return "250 OK"
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def server(mailbox: Mailbox) -> Iterator[MailServer]:
+    """A server without TLS on this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    running = Controller(mailbox, hostname="127.0.0.1", port=port)
+    running.start()
+    try:
+        yield MailServer("127.0.0.1", port, "none", "", "", "site@example.org", 5.0)
+    finally:
+        running.stop()
+
+
+def test_a_message_arrives_with_its_headers(server: MailServer, mailbox: Mailbox) -> None:
+    more = {"List-Unsubscribe": "<https://example.org/me>"}
+    text = "Grüße.\n.\nA line.\n"
+    mail.send_message(server, mail.build_message(server, "Ada@Example.org", "Hé", text, more))
+    (raw,) = mailbox.messages
+    read = message_from_bytes(raw, policy=SMTP)
+    assert read["To"] == "Ada@example.org"
+    assert read["From"] == "Pecking Order <site@example.org>"
+    assert read["Subject"] == "Hé"
+    assert read["Auto-Submitted"] == "auto-generated"
+    assert read["List-Unsubscribe"] == "<https://example.org/me>"
+    assert read.get_content().replace("\r\n", "\n") == text
+
+
+@pytest.mark.parametrize(
+    ("address", "is_temporary"), [("full@example.org", True), ("nobody@example.org", False)]
+)
+def test_a_refused_recipient_is_an_error(
+    server: MailServer, address: str, is_temporary: bool
+) -> None:
+    with pytest.raises(MailError, match="refuses the recipient") as refused:
+        mail.send_message(server, mail.build_message(server, address, "Hi", "text"))
+    assert refused.value.is_temporary is is_temporary
+
+
+def test_a_server_without_tls_gets_nothing_if_tls_is_required(
+    server: MailServer, mailbox: Mailbox
+) -> None:
+    careful = MailServer("127.0.0.1", server.port, "starttls", "", "", server.sender, 5.0)
+    with pytest.raises(MailError, match="PECK_SMTP_SECURITY"):
+        mail.send_message(careful, mail.build_message(careful, "ada@example.org", "Hi", "text"))
+    assert mailbox.messages == []
+
+
+def test_a_silent_server_is_an_error_after_the_timeout() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        server = MailServer("127.0.0.1", port, "none", "", "", "site@example.org", 0.2)
+        with pytest.raises(MailError, match="does not answer") as late:
+            mail.send_message(server, mail.build_message(server, "ada@example.org", "Hi", "text"))
+    assert late.value.is_temporary
+
+
+SERVER = MailServer("mail.example.org", 587, "starttls", "", "", "site@example.org", 5.0)
+
+
+@pytest.mark.parametrize("added", ["\r\nBcc: x@example.org", "\nx", "\rx", "\0", "\u2028x"])
+def test_no_text_adds_a_header(added: str) -> None:
+    for to, subject, headers in (
+        (f"ada@example.org{added}", "Hi", {}),
+        ("ada@example.org", f"Hi{added}", {}),
+        ("ada@example.org", "Hi", {"X-Mark": f"1{added}"}),
+        ("ada@example.org", "Hi", {f"X-Mark{added}": "1"}),
+    ):
+        with pytest.raises(Invalid):
+            mail.build_message(SERVER, to, subject, "text", headers)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "ada", "ada@", "@example.org", "ada@localhost", "a b@example.org", "a@example.org,x@y.de",
+     "Ada <ada@example.org>", '"a"@example.org', "ada@[127.0.0.1]", f"{'a' * 65}@example.org",
+     f"ada@{'x.' * 130}org", "ada@exa_mple.org", "ada@example.org\n"],
+)  # fmt: skip
+def test_text_that_is_no_plain_address_is_refused(address: str) -> None:
+    with pytest.raises(Invalid, match="one mail address"):
+        mail.normal_address(address)
+
+
+def test_the_settings_are_checked_at_the_start() -> None:
+    assert MailServer.of(Settings(smtp_host="")) is None
+    with pytest.raises(ValueError, match="PECK_SMTP_FROM"):
+        MailServer.of(Settings(smtp_host="mail.example.org"))
+    with pytest.raises(ValueError, match="PECK_SMTP_SECURITY"):
+        MailServer.of(
+            Settings(
+                smtp_host="mail.example.org",
+                smtp_from="site@example.org",
+                smtp_user="peck",
+                smtp_security="none",
+            )
+        )
