@@ -5,6 +5,7 @@
 - Conflict: the request contradicts the current state
 - NotFound: the thing does not exist
 - Forbidden: the viewer may see it but not do this
+- ConfirmationNeeded: the viewer must first prove again to be that person
 - LimitReached: a stated limit is used up
 """
 
@@ -63,6 +64,10 @@ class Conflict(LadderError):
 
 class Forbidden(LadderError):
     """You may see this but not do that."""
+
+
+class ConfirmationNeeded(Forbidden):
+    """Confirm first that it is you."""
 
 
 class LimitReached(LadderError):

@@ -57,6 +57,7 @@ from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.metrics import ApiMetrics, TimingMiddleware
+from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
 from services.web import routes as pages
 
@@ -149,6 +150,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     pages.mount(app)
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
     app.add_middleware(BodyLimit)
+    app.add_middleware(SecurityHeaders, base_url=chosen.base_url)
     app.add_middleware(TimingMiddleware, measures=measures)
     return app
 

@@ -1,7 +1,8 @@
 """Creates, checks, lists and revokes sessions: browsers that are signed in.
 
 The browser's cookie holds a random key; the row holds its SHA-256. A session made with a token has
-the token's scopes and ends with it. A session made with a password has all scopes.
+the token's scopes and ends with it. Any other session has all scopes. The row also says when and by
+what the person last proved to be that person (`confirmation`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 from psycopg.rows import class_row
@@ -27,6 +29,18 @@ SEEN_EVERY: Final = timedelta(minutes=5)
 """How often a session's time of last use is written."""
 
 
+class SignInMethod(StrEnum):
+    """What a person proved to be that person with."""
+
+    PASSWORD = "password"  # noqa: S105
+    PASSKEY = "passkey"
+    IDENTITY = "identity"
+    """An account at an identity provider."""
+    RECOVERY = "recovery"
+    """A recovery code, or a link from a mail or an administrator."""
+    TOKEN = "token"  # noqa: S105
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A signed-in browser."""
@@ -41,10 +55,14 @@ class Session:
 
 
 def create_session(
-    conn: Connection, user_id: UserId, device: str, token_id: TokenId | None = None
+    conn: Connection,
+    user_id: UserId,
+    device: str,
+    token_id: TokenId | None = None,
+    method: SignInMethod = SignInMethod.PASSWORD,
 ) -> str:
     """Creates a session; returns the key for the cookie. With ``token_id`` it ends with the
-    token.
+    token, and the token is its method.
     """
     conn.execute(
         "delete from sessions where user_id = %s and expires_at < now() - interval '30 days'",
@@ -52,9 +70,18 @@ def create_session(
     )
     key = secrets.token_urlsafe(32)
     conn.execute(
-        "insert into sessions (id, user_id, token_id, hash, device, expires_at)"
-        " values (%s, %s, %s, %s, %s, now() + %s)",
-        (ids.new_id("ses"), user_id, token_id, _hash_key(key), device[:100], LIFE),
+        "insert into sessions"
+        " (id, user_id, token_id, hash, device, expires_at, confirmed_at, confirmed_by)"
+        " values (%s, %s, %s, %s, %s, now() + %s, now(), %s)",
+        (
+            ids.new_id("ses"),
+            user_id,
+            token_id,
+            _hash_key(key),
+            device[:100],
+            LIFE,
+            SignInMethod.TOKEN if token_id else method,
+        ),
     )
     return key
 
@@ -115,6 +142,14 @@ def revoke_session(conn: Connection, user_id: UserId, session_id: SessionId) -> 
     )
     if done.rowcount == 0:
         raise NotFound.of("session")
+
+
+def end_session_of_key(conn: Connection, key: str) -> None:
+    """Ends the session with this key, if there is one."""
+    conn.execute(
+        "update sessions set revoked_at = now() where hash = %s and revoked_at is null",
+        (_hash_key(key),),
+    )
 
 
 def revoke_other_sessions(conn: Connection, user_id: UserId, kept: SessionId | None) -> int:

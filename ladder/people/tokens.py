@@ -148,6 +148,15 @@ def revoke_token(conn: Connection, user_id: UserId, token_id: TokenId) -> Token:
     return get_token(conn, user_id, token_id)
 
 
+def revoke_all_tokens(conn: Connection, user_id: UserId) -> int:
+    """Revokes all tokens of this person; returns how many were valid until now."""
+    return conn.execute(
+        "update tokens set revoked_at = now() where user_id = %s and revoked_at is null"
+        " and (expires_at is null or expires_at > now())",
+        (user_id,),
+    ).rowcount
+
+
 def valid_token(conn: Connection, text: str) -> Token | None:
     """Returns the token with this text, if it is neither expired nor revoked."""
     if not is_well_formed(text) or user_of_token(conn, text) is None:

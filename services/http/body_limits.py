@@ -1,8 +1,8 @@
 """Limits on the size and duration of request bodies, checked before any other code reads them.
 
-Uploads have the season's limit; all other bodies are small JSON. A declared length above the limit
-and a chunked body that grows past it get the same problem. Every answer also forbids browsers to
-guess its media type.
+Uploads have the season's limit; forms of accounts are the smallest, since strangers send them; all
+other bodies are small JSON. A declared length above the limit and a chunked body that grows past it
+get the same problem.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.http.problems import problem_response
+from services.http.security_headers import ACCOUNT_PATHS
 
 JSON_LIMIT_BYTES: Final = 256 * 1024
 JSON_SECONDS: Final = 30.0
-NO_SNIFF: Final = (b"x-content-type-options", b"nosniff")
+ACCOUNT_LIMIT_BYTES: Final = 32 * 1024
 UPLOADS: Final = re.compile(r"^(?:/v1/agents/[^/]+/submissions|/upload)$")
 
 
@@ -41,25 +42,20 @@ class BodyLimit:
 
         scope.setdefault("state", {})["began"] = time.monotonic()
 
-        async def marked(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = message.setdefault("headers", [])
-                if all(name != NO_SNIFF[0] for name, _ in headers):
-                    message["headers"] = [*headers, NO_SNIFF]
-            await send(message)
-
         if scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None:
-            await self.app(scope, receive, marked)
+            await self.app(scope, receive, send)
         else:
-            await self.enforce_limits(scope, receive, marked)
+            await self.enforce_limits(scope, receive, send)
 
     async def enforce_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request other than an upload."""
         headers = dict(scope["headers"])
+        is_account = ACCOUNT_PATHS.match(scope["path"]) is not None
+        limit_bytes = min(self.limit_bytes, ACCOUNT_LIMIT_BYTES) if is_account else self.limit_bytes
         declared = headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > self.limit_bytes:
-            detail = f"Send less: this address takes at most {self.limit_bytes} bytes."
-            refusal = problem_response("too-large", detail, limit_bytes=self.limit_bytes)
+        if declared.isdigit() and int(declared) > limit_bytes:
+            detail = f"Send less: this address takes at most {limit_bytes} bytes."
+            refusal = problem_response("too-large", detail, limit_bytes=limit_bytes)
             await refusal(scope, receive, send)
             return
         if scope["path"].startswith("/v1/") and not is_json_or_empty(headers):
@@ -77,7 +73,7 @@ class BodyLimit:
                 raise HTTPException(400) from None
             whole = whole or not message.get("more_body", False)
             seen += len(message.get("body", b""))
-            if seen > self.limit_bytes:
+            if seen > limit_bytes:
                 raise HTTPException(413)  # passes through FastAPI's reading of the body
             return message
 

@@ -1,29 +1,24 @@
-"""The visitor's own page: agents, news, limits, tokens, sessions and password."""
+"""The visitor's own page: agents, news, scrims and limits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Final
 
-from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Agent, Entry
-from ladder.errors import Invalid, LadderError
-from ladder.ids import SessionId
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
-from ladder.people import passwords, sessions, tokens, users
+from ladder.people import users
 from ladder.people.records import Team, Viewer
 from ladder.reports import feed
 from ladder.scrims import scrims
-from services.http import sign_in
-from services.http.app_state import AppState, Db, transaction
-from services.http.path_parameters import SessionKey
-from services.web import formatting, forms, session
+from services.http.app_state import Db
 from services.web.page_rendering import HEADERS, PageRoute, render
 from services.web.session import Visitor
 
@@ -50,88 +45,20 @@ class LimitRow:
     limits: entries.UploadLimits
 
 
-@router.post("/me/sessions/{session_id}/revoke")
-def revoke_session(
-    request: Request,
-    session_id: SessionKey,
-    conn: Db,
-    who: Visitor,
-    form_token: Annotated[str, Form(max_length=200)] = "",
-) -> Response:
-    """Signs another browser of the visitor out."""
-    session.check_form(request, form_token)
-    if who.user_id is None:
-        return redirect("/sign-in?next=/me")
-    sessions.require_full_session(conn, who, request.state.session_id)
-    sessions.revoke_session(conn, who.user_id, SessionId(session_id))
-    return redirect("/me#sessions")
-
-
-@router.post("/me/password")
-def change_password(request: Request, app_state: AppState, given: forms.Sent) -> Response:
-    """Sets a new password and signs all other browsers out. Asks for the present password."""
-    form = forms.Form({"password": "", "present": ""})
-    present, new = (str(given.get(name, ""))[:1000] for name in ("present", "password"))
-    with transaction(app_state) as conn:
-        who = session.visitor_of_request(request, conn)
-        if who.user_id is None:
-            return redirect("/sign-in?next=/me")
-        sessions.require_full_session(conn, who, request.state.session_id)
-        has_password = passwords.has_password(conn, who.user_id)
-    try:
-        if has_password and (
-            sign_in.user_of_password(request, app_state, who.name, present) != who.user_id
-        ):
-            raise Invalid("present", formatting.PRESENT_IS_WRONG)
-        passwords.refuse_weak_password(new, who.name)
-        hashed = sign_in.hash_password(app_state, new)
-    except LadderError as error:
-        form.add_errors(error)
-        with transaction(app_state) as conn:
-            return me_page(request, conn, who, form)
-    with transaction(app_state) as conn:
-        passwords.store_hash(conn, who.user_id, hashed)
-        sessions.revoke_other_sessions(conn, who.user_id, request.state.session_id)
-    return redirect("/me?changed=password#password")
-
-
 @router.get("/me")
-def show_me(
-    request: Request,
-    conn: Db,
-    who: Visitor,
-    changed: Annotated[Literal["password"] | None, Query()] = None,
-) -> Response:
-    """Shows the visitor's agents, feed, scrims, limits, tokens and sessions."""
-    return me_page(request, conn, who, forms.Form({"password": "", "present": ""}), changed)
-
-
-def me_page(
-    request: Request,
-    conn: Connection,
-    who: Viewer,
-    form: forms.Form,
-    changed: str | None = None,
-) -> Response:
-    """The visitor's own page. Shows a refused password beside its field."""
+def show_me(request: Request, conn: Db, who: Visitor) -> Response:
+    """Shows the visitor's agents, feed, scrims and limits."""
     if who.user_id is None:
         return redirect("/sign-in?next=/me")
     teams = users.teams_of(conn, who.user_id)
     return render(
         request,
         "me.html",
-        status=422 if form.wrong else 200,
-        form=form,
-        changed=changed,
-        has_password=passwords.has_password(conn, who.user_id),
-        sessions=sessions.list_sessions(conn, who.user_id),
-        session_id=request.state.session_id,
         teams=teams,
         agents=[row for team in teams for row in agent_rows(conn, who, team)],
         news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
-        tokens=tokens.list_tokens(conn, who.user_id),
     )
 
 

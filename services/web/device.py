@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from ladder.errors import NotFound
-from ladder.people import device_logins, sessions
+from ladder.people import confirmation, device_logins
 from services.http.app_state import AppState, Db
 from services.http.attempt_limits import Limits
 from services.web import formatting, session
@@ -73,6 +73,6 @@ def answer_device(
     if who.user_id is None:
         return redirect("/sign-in?next=/device")
     app_state.attempts.count(request, Limits.DEVICE_CODE, who.user_id)
-    sessions.require_full_session(conn, who, request.state.session_id)
+    confirmation.require_recent_confirmation(conn, who, request.state.session_id)
     login = device_logins.answer_login(conn, who.user_id, code, confirm=answer == "confirm")
     return render(request, "device.html", code="", login=login, wrong=None, answer=answer)

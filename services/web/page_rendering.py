@@ -9,17 +9,18 @@ import logging
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
 
 import jinja2
 import psycopg
 import psycopg_pool
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from ladder.errors import Forbidden, LadderError, NotFound
+from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
 from services.http.problems import BY_STATUS, PROBLEM_KINDS, ProblemError
 from services.web import formatting, session
@@ -31,11 +32,7 @@ HEADERS: Final = {
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Cache-Control": "private, no-cache",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
     "Vary": "Cookie",
-    "X-Content-Type-Options": "nosniff",
 }
 log = logging.getLogger(__name__)
 
@@ -76,7 +73,10 @@ def not_modified(etag: str) -> Response:
 
 
 def problem_page(request: Request, error: Exception) -> Response:
-    """The page of an error."""
+    """The page of an error. ConfirmationNeeded leads to ``/confirm`` and back."""
+    if isinstance(error, ConfirmationNeeded):
+        query = urlencode({"next": page_before(request)})
+        return RedirectResponse(f"/confirm?{query}", status_code=303, headers=dict(HEADERS))
     status, title, detail = describe_error(error)
     if status >= 500:
         log.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
@@ -86,6 +86,16 @@ def problem_page(request: Request, error: Exception) -> Response:
     if status == 503:
         response.headers["Retry-After"] = "5"
     return response
+
+
+def page_before(request: Request) -> str:
+    """The path of the page that the visitor sees: this one, or the one with the form."""
+    address = urlsplit(str(request.url))
+    if request.method != "GET":
+        address = urlsplit(request.headers.get("referer", ""))
+        if address.netloc != request.url.netloc:
+            return "/me/account"
+    return f"{address.path}?{address.query}" if address.query else address.path
 
 
 def describe_error(error: Exception) -> tuple[int, str, str]:

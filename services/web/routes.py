@@ -16,6 +16,7 @@ from services.web import (
     account,
     agents,
     api_reference,
+    confirm,
     device,
     formatting,
     join,
@@ -26,6 +27,7 @@ from services.web import (
     remote_agents,
     scrims,
     sign_in,
+    sign_in_settings,
     upload,
 )
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
@@ -59,8 +61,8 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
 
 
 PARTS = (
-    *(leagues, agents, remote_agents, matches, scrims, account, sign_in, device, upload),
-    *(join, new_league, moderation, api_reference),
+    *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
+    *(confirm, device, upload, join, new_league, moderation, api_reference),
 )
 for part in PARTS:
     router.include_router(part.router)
@@ -72,7 +74,6 @@ class Files(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "no-cache"
-        response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'self'"
         return response
 

@@ -17,8 +17,10 @@ from ladder.database.db import Connection
 from ladder.ids import TokenId, UserId
 from ladder.people import sessions
 from ladder.people.records import STRANGER, Viewer
+from ladder.people.sessions import SignInMethod
 from services.http.app_state import Db
 from services.http.problems import ProblemError
+from services.http.security_headers import is_https
 from services.web import formatting
 
 SESSION: Final = "peck_session"
@@ -52,7 +54,7 @@ def sign_text(request: Request, purpose: str, text: str) -> str:
 
 def visitor_of_request(request: Request, conn: Db) -> Viewer:
     """The person behind the session cookie, or an anonymous viewer."""
-    key = request.cookies.get(SESSION)
+    key = cookie_of_request(request, SESSION)
     found = sessions.viewer_of_session(conn, key) if key else None
     request.state.session_id = found[0] if found else None
     request.state.viewer = found[1] if found else STRANGER
@@ -69,10 +71,14 @@ def start_session(
     conn: Connection,
     user_id: UserId,
     token_id: TokenId | None = None,
+    method: SignInMethod = SignInMethod.PASSWORD,
 ) -> None:
-    """Signs the person in: creates a session and sets its cookie."""
+    """Signs the person in: creates a session and sets its cookie. Ends the browser's former one."""
+    former = cookie_of_request(request, SESSION)
+    if former:
+        sessions.end_session_of_key(conn, former)
     device = device_name(request.headers.get("user-agent", ""))
-    key = sessions.create_session(conn, user_id, device, token_id)
+    key = sessions.create_session(conn, user_id, device, token_id, method)
     set_cookie(request, response, SESSION, key, LIFE_SECONDS)
 
 
@@ -80,7 +86,7 @@ def end_session(request: Request, response: Response, conn: Connection, who: Vie
     """Signs this browser out."""
     if who.user_id is not None:
         sessions.revoke_session(conn, who.user_id, request.state.session_id)
-    response.delete_cookie(SESSION, path="/", httponly=True, samesite="lax")
+    delete_cookie(request, response, SESSION)
 
 
 def device_name(user_agent: str) -> str:
@@ -92,13 +98,13 @@ def device_name(user_agent: str) -> str:
 
 def form_token(request: Request) -> str:
     """The hidden value of a form on this page. Needs the cookie that ``set_visit_cookie`` sets."""
-    bound = request.cookies.get(SESSION) or visit_of_request(request)
+    bound = cookie_of_request(request, SESSION) or visit_of_request(request)
     return sign_text(request, "form", bound)
 
 
 def visit_of_request(request: Request) -> str:
     """A random value for a browser without a session."""
-    known = request.cookies.get(VISIT) or getattr(request.state, "visit", None)
+    known = cookie_of_request(request, VISIT) or getattr(request.state, "visit", None)
     request.state.visit = known or secrets.token_urlsafe(24)
     return str(request.state.visit)
 
@@ -106,20 +112,39 @@ def visit_of_request(request: Request) -> str:
 def set_visit_cookie(request: Request, response: Response) -> None:
     """Sets the cookie of a browser without a session, if the page has a form."""
     drawn = getattr(request.state, "visit", None)
-    if drawn and request.cookies.get(VISIT) != drawn:
+    if drawn and cookie_of_request(request, VISIT) != drawn:
         set_cookie(request, response, VISIT, drawn, LIFE_SECONDS)
 
 
+def cookie_name(request: Request, name: str) -> str:
+    """The cookie's name at this site. With https its prefix keeps other hosts from setting it."""
+    return f"__Host-{name}" if is_https(request) else name
+
+
+def cookie_of_request(request: Request, name: str) -> str | None:
+    return request.cookies.get(cookie_name(request, name))
+
+
 def set_cookie(request: Request, response: Response, name: str, value: str, seconds: int) -> None:
-    base_url: str = request.app.state.peck.settings.base_url
     response.set_cookie(
-        name,
+        cookie_name(request, name),
         value,
         max_age=seconds,
         path="/",
         httponly=True,
         samesite="lax",
-        secure="https" in (request.url.scheme, base_url.split(":", 1)[0]),
+        secure=is_https(request),
+    )
+
+
+def delete_cookie(request: Request, response: Response, name: str) -> None:
+    """Deletes the cookie in the browser; a cookie with a prefix needs the same attributes."""
+    response.delete_cookie(
+        cookie_name(request, name),
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=is_https(request),
     )
 
 

@@ -92,6 +92,8 @@ def paths(site: Site) -> list[str]:
         f"/logs/{contest.failed_match}/0",
         f"/scrims/{contest.scrim}",
         "/me",
+        "/me/account",
+        "/confirm",
         "/upload",
         "/device",
         "/problems/not-found",

@@ -62,12 +62,12 @@ def test_a_person_signs_in_again_and_signs_other_browsers_out(
     site: Site, tab: Callable[..., Tab]
 ) -> None:
     first, second = tab(), tab()
-    page = sign_up(first, "Two Browsers", "?next=/me")
-    other = second.open("/sign-in?next=/me")
+    page = sign_up(first, "Two Browsers", "?next=/me/account")
+    other = second.open("/sign-in?next=/me/account")
     other.get_by_label("Name").fill("two browsers")
     other.get_by_label("Password", exact=True).fill(PASSWORD)
     press(other, "Sign in")
-    expect(other.get_by_role("heading", level=1)).to_have_text("Two Browsers")
+    expect(other.get_by_role("heading", level=1)).to_have_text("Sign-in and security")
     page.reload()
     expect(page.locator("#sessions li")).to_have_count(2)
     with page.expect_navigation():
@@ -79,7 +79,7 @@ def test_a_person_signs_in_again_and_signs_other_browsers_out(
 
 def test_a_person_changes_the_password(tab: Callable[..., Tab]) -> None:
     made = tab()
-    page = sign_up(made, "Changing", "?next=/me")
+    page = sign_up(made, "Changing", "?next=/me/account")
     page.get_by_label("Present password").fill("not the present one")
     page.get_by_label("New password").fill("another long password")
     press(page, "Change the password")
@@ -89,6 +89,26 @@ def test_a_person_changes_the_password(tab: Callable[..., Tab]) -> None:
     page.get_by_label("New password").fill("another long password")
     press(page, "Change the password")
     expect(page.get_by_text("Your password is changed")).to_be_visible()
+
+
+def test_an_old_session_confirms_again_before_it_makes_a_token(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    page = sign_up(tab(), "Long Ago", "?next=/me")
+    with connect(site.database_url) as conn:
+        login, _ = device_logins.start_login(conn, "a laptop")
+        conn.execute(
+            "update sessions set confirmed_at = now() - interval '16 minutes' where user_id ="
+            " (select id from users where name = 'Long Ago')"
+        )
+        conn.commit()
+    page.goto(f"{site.address}/device?code={login.code}")
+    press(page, "Continue")
+    press(page, "Confirm")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Confirm that it is you")
+    page.get_by_label("Password of Long Ago").fill(PASSWORD)
+    press(page, "Confirm")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Confirm a device")
 
 
 def test_a_person_confirms_a_device(site: Site, tab: Callable[..., Tab]) -> None:

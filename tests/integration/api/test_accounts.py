@@ -118,7 +118,7 @@ def test_a_token_with_few_scopes_wins_no_more(world: World) -> None:
     with httpx.Client(base_url=str(world.http.base_url)) as browser:
         proof = form_token(browser.get("/sign-in").text)
         browser.post("/sign-in", data={"token": few, "form_token": proof})
-        proof = form_token(browser.get("/me").text)
+        proof = form_token(browser.get("/me/account").text)
         values = {"password": "another long password", "form_token": proof}
         assert browser.post("/me/password", data=values).status_code == 403
         values = {"code": login.code, "answer": "confirm", "form_token": proof}

@@ -1,0 +1,163 @@
+"""The page on which a person manages how they sign in: password, browsers, tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Form, Query, Request, Response
+
+from ladder.database.db import Connection
+from ladder.errors import Invalid, LadderError
+from ladder.ids import SessionId, TokenId, UserId
+from ladder.people import confirmation, passwords, sessions, tokens
+from ladder.people.records import Viewer
+from ladder.people.sessions import SignInMethod
+from services.http import sign_in
+from services.http.app_state import AppState, Db, transaction
+from services.http.path_parameters import SessionKey, TokenKey
+from services.web import formatting, forms, session
+from services.web.account import redirect
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+PAGE: Final = "/me/account"
+TO_SIGN_IN: Final = "/sign-in?next=/me/account"
+PASSWORD_FIELDS: Final = {"password": "", "present": "", "revoke_tokens": ""}
+
+
+@router.get("/.well-known/change-password")
+def lead_to_password() -> Response:
+    """Leads password managers to the form (W3C, a well-known URL for changing passwords)."""
+    return redirect(f"{PAGE}#password")
+
+
+@router.get(PAGE)
+def show_settings(
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    changed: Annotated[Literal["password"] | None, Query()] = None,
+) -> Response:
+    """Shows the credentials, browsers and tokens of the visitor."""
+    return settings_page(request, conn, who, forms.Form(dict(PASSWORD_FIELDS)), changed)
+
+
+def settings_page(
+    request: Request,
+    conn: Connection,
+    who: Viewer,
+    form: forms.Form,
+    changed: str | None = None,
+) -> Response:
+    """The page. Shows a refused password beside its field."""
+    if who.user_id is None:
+        return redirect(TO_SIGN_IN)
+    held = [token for token in tokens.list_tokens(conn, who.user_id) if not token.revoked_at]
+    return render(
+        request,
+        "sign_in_settings.html",
+        status=422 if form.wrong else 200,
+        form=form,
+        changed=changed,
+        has_password=passwords.has_password(conn, who.user_id),
+        asks_present=asks_present_password(conn, who, request.state.session_id),
+        sessions=sessions.list_sessions(conn, who.user_id),
+        session_id=request.state.session_id,
+        tokens=held,
+    )
+
+
+def asks_present_password(conn: Connection, who: Viewer, session_id: SessionId) -> bool:
+    """Whether a new password needs the present one.
+
+    It does not if the session was just confirmed by something else: the person may have forgotten
+    the password.
+    """
+    assert who.user_id is not None
+    if not passwords.has_password(conn, who.user_id):
+        return False
+    try:
+        method = confirmation.require_recent_confirmation(conn, who, session_id)
+    except LadderError:
+        return True
+    return method is SignInMethod.PASSWORD
+
+
+@router.post("/me/password")
+def change_password(request: Request, app_state: AppState, given: forms.Sent) -> Response:
+    """Sets a new password and signs all other browsers out. Asks for the present password."""
+    form = forms.Form(dict(PASSWORD_FIELDS))
+    present, new = (str(given.get(name, ""))[:1000] for name in ("present", "password"))
+    revokes_tokens = given.get("revoke_tokens") == "true"
+    with transaction(app_state) as conn:
+        who = session.visitor_of_request(request, conn)
+        if who.user_id is None:
+            return redirect(TO_SIGN_IN)
+        sessions.require_full_session(conn, who, request.state.session_id)
+        asks_present = asks_present_password(conn, who, request.state.session_id)
+        if not asks_present:
+            confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+    try:
+        if asks_present and (
+            sign_in.user_of_password(request, app_state, who.name, present) != who.user_id
+        ):
+            raise Invalid("present", formatting.PRESENT_IS_WRONG)
+        passwords.refuse_weak_password(new, who.name)
+        hashed = sign_in.hash_password(app_state, new)
+    except LadderError as error:
+        form.add_errors(error)
+        form.values["revoke_tokens"] = "true" if revokes_tokens else ""
+        with transaction(app_state) as conn:
+            return settings_page(request, conn, who, form)
+    with transaction(app_state) as conn:
+        passwords.store_hash(conn, who.user_id, hashed)
+        sessions.revoke_other_sessions(conn, who.user_id, request.state.session_id)
+        if revokes_tokens:
+            tokens.revoke_all_tokens(conn, who.user_id)
+    return redirect(f"{PAGE}?changed=password#password")
+
+
+@router.post("/me/sessions/{session_id}/revoke")
+def revoke_session(
+    request: Request,
+    session_id: SessionKey,
+    conn: Db,
+    who: Visitor,
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Signs another browser of the visitor out."""
+    user_id = person_of_form(request, conn, who, form_token)
+    if user_id is None:
+        return redirect(TO_SIGN_IN)
+    sessions.revoke_session(conn, user_id, SessionId(session_id))
+    return redirect(f"{PAGE}#sessions")
+
+
+@router.post("/me/tokens/{token_id}/revoke")
+def revoke_token(
+    request: Request,
+    token_id: TokenKey,
+    conn: Db,
+    who: Visitor,
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Revokes a token of the visitor for good."""
+    user_id = person_of_form(request, conn, who, form_token)
+    if user_id is None:
+        return redirect(TO_SIGN_IN)
+    tokens.revoke_token(conn, user_id, TokenId(token_id))
+    return redirect(f"{PAGE}#tokens")
+
+
+def person_of_form(
+    request: Request, conn: Connection, who: Viewer, form_token: str
+) -> UserId | None:
+    """The visitor who sent a form of this page; None if nobody is signed in.
+
+    Raises ProblemError for a form of another site, and Forbidden for a session of a limited token.
+    """
+    session.check_form(request, form_token)
+    if who.user_id is not None:
+        sessions.require_full_session(conn, who, request.state.session_id)
+    return who.user_id
