@@ -28,6 +28,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.ratings import fitting, live_ratings, rating_updates, standing_versions
+from ladder.ratings.official.season_fit import GROWTH
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 
 FOLD = 200
@@ -115,7 +116,7 @@ def measure_growing_fits(
         seconds.append(time.perf_counter() - began)
         if until == matches:
             return (matches - START * matches) / sum(seconds[1:]), seconds
-        number *= fitting.GROWTH
+        number *= GROWTH
 
 
 def is_replayed(conn: Connection, season_id: SeasonId, results: Sequence[RatedResult]) -> bool:

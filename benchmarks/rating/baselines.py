@@ -48,6 +48,8 @@ Matchmaker = Callable[[Known, int, int, np.random.Generator], Ints]
 class Online:
     """A ladder that updates ratings game by game and keeps no history."""
 
+    most_in_flight: int | None = None
+
     def __init__(
         self,
         seats: int,

@@ -21,7 +21,7 @@ from benchmarks.rating.baselines import (
 from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Ladder, Life
 from benchmarks.rating.worlds import Floats, World
-from ladder.ratings.fitting import FINAL_WEIGHT
+from ladder.ratings.official.season_fit import FINAL_WEIGHT
 
 TUNED = range(0, 32)
 """Seeds that chose the settings; no table uses them."""
@@ -125,9 +125,10 @@ PLANS: Mapping[str, Plan] = {
         "living league: 120 agents, 2 arrivals and 4 resubmissions a day, 8 % crashers, cycle 0.2",
         partial(worlds.living, 120, 4),
         {
-            LADDER: ALL[LADDER],
-            ORPHANS: lambda world: Official(world.seats, parents=False),
-            **_only(FIT_ALONE, RANDOM, KAGGLE, HALITE),
+            LADDER: lambda world: Official(world.seats, growth=1.0),
+            ORPHANS: lambda world: Official(world.seats, growth=1.0, parents=False),
+            FIT_ALONE: lambda world: Official(world.seats, growth=1.0, matchmaker=at_random),
+            **_only(RANDOM, KAGGLE, HALITE),
         },
         seconds=60,
         life=Life(),

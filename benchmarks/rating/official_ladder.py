@@ -1,160 +1,236 @@
-"""Our ladder in the simulation: the real official fit and the real pairing."""
+"""Our ladder in the simulation: the fit, the standing and the pairing of the service.
+
+``ladder.ratings.official`` and ``ladder.scheduling.season_field`` make every decision, with the
+settings of the service. ``test_official_ladder`` compares the decisions with those of a real season
+in Postgres.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import Known, Matchmaker, View
-from benchmarks.rating.worlds import Flags, Floats, Ints
-from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
+from benchmarks.rating.worlds import Flags, Ints
+from ladder.ids import AgentId, EntryId, SeasonId, SubmissionId, TeamId
 from ladder.leagues.medals import MedalRules
-from ladder.matches.pairing import Candidate, EncounterCounts, propose_lineups
-from ladder.ratings import fitting
-from ladder.ratings.official import resubmission_inheritance
-from ladder.ratings.official.fit import Fit, Prior, fit
+from ladder.leagues.seasons import SeasonColumns
+from ladder.matches.pairing import Candidate
+from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.ranks import draw_ranks, remaining_uncertainty
+from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
+from ladder.ratings.official.standing import Entrant, OfficialPlace, build_standing
+from ladder.scheduling.season_field import PairingTerms, SeasonField
 
-START, BETA = 600.0, 150.0
+DEFAULTS: Final = SeasonColumns(configuration={}, configuration_digest="", clock={}, seats=4)
+"""The default settings of a season."""
+START, BETA = DEFAULTS.mu0, DEFAULTS.beta
 """The first mean and one beta, in points."""
-DRAWS = 200
-"""The number of draws of the ranks that estimate losses."""
 
 
 class Official:
-    """A ladder that fits all games before each batch of lineups, and makes a cold fit at the end.
+    """A season of the service: fits after each growth of the log, and a cold fit at the end.
 
     ``matchmaker`` replaces the pairing, to test the fit alone. If ``parents`` is False, new
-    versions start like new agents. ``bundle`` gives the contender of each entry.
+    versions start like new agents. ``bundle`` gives the bundle of each entry. ``growth`` is the
+    growth of the log after which a fit is due. ``weight`` replaces the weight of the medal
+    boundaries while uploads are open.
     """
 
     def __init__(
         self,
         seats: int,
         *,
-        weight: float = fitting.OPEN_WEIGHT,
-        finals_weight: float = fitting.FINAL_WEIGHT,
+        weight: float | None = None,
         matchmaker: Matchmaker | None = None,
         parents: bool = True,
         bundle: Ints | None = None,
+        growth: float = GROWTH,
     ) -> None:
-        self._seats, self._matchmaker, self._parents = seats, matchmaker, parents
-        self._weight, self._finals_weight = weight, finals_weight
-        self._bundle = bundle
-        self._parent = np.zeros(0, dtype=np.int32)
-        self._games = np.zeros(0, dtype=np.int64)
+        self._terms = PairingTerms(seats, BETA)
+        self._matchmaker, self._parents, self._bundle = matchmaker, parents, bundle
+        self.most_in_flight = DEFAULTS.max_in_flight if matchmaker is None else None
+        self.growth = growth
+        self.season_id = SeasonId("sea_simulated")
+        self._weight, self._is_open = weight, True
+        self._parent: list[int] = []
+        self._team: list[int] = []
+        """By entry: the first entry of its team. A new version belongs to its parent's team."""
+        self._games = np.zeros(0, np.int64)
+        self._in_flight = np.zeros(0, np.int64)
+        self._contender = np.zeros(0, np.int32)
+        """By entry; -1 before its first game."""
+        self._numbers: dict[EntryId, int] = {}
+        self._bundles: dict[int, int] = {}
+        self._contender_parents: list[int] = []
         self._log = GameTable.empty(seats)
+        self._field = SeasonField()
         self._fit: Fit | None = None
-        self._stale = True
+        self._fitted_games = 0
+        self._entrants: list[Entrant] = []
+        self._places: dict[EntryId, OfficialPlace] = {}
 
     def enter(self, parents: Ints) -> None:
-        """Add newcomers, and new versions that start from the estimate of the old ones."""
-        self._parent = np.append(
-            self._parent, parents if self._parents else np.full_like(parents, -1)
-        )
-        self._games = np.append(self._games, np.zeros(len(parents), dtype=np.int64))
-        self._stale = True
+        """Adds newcomers, and new versions that start from the estimate of the old ones."""
+        count = len(parents)
+        for entry, parent in enumerate(parents.tolist(), len(self._team)):
+            self._team.append(entry if parent < 0 else self._team[parent])
+        self._parent += parents.tolist() if self._parents else [-1] * count
+        self._games = np.append(self._games, np.zeros(count, np.int64))
+        self._in_flight = np.append(self._in_flight, np.zeros(count, np.int64))
+        self._contender = np.append(self._contender, np.full(count, -1, np.int32))
 
     def lineups(self, active: Ints, count: int, rng: np.random.Generator) -> Ints:
         """The next games, by the current official standing."""
-        board = self._fitted()
-        who = self._contender(active)
-        games = self._games[active]
+        if self.is_fit_due(active):
+            self.refit(active)
         if self._matchmaker is not None:
-            known = Known(board.mu[who], board.sigma[who], games)
-            return active[self._matchmaker(known, self._seats, count, rng)]
-        losses = self._remaining_uncertainties(board, who, int(rng.integers(2**31)))
-        candidates = [
-            Candidate(
-                entry_id=EntryId(f"ent_{entry:026d}"),
-                submission_id=SubmissionId(f"sub_{entry:026d}"),
-                agent_id=AgentId(f"age_{entry:026d}"),
-                team_id=TeamId(f"tea_{entry:026d}"),
-                digest=str(contender),
-                profile="numpy",
-                mu=START + BETA * float(board.mu[contender]),
-                sigma=BETA * float(board.sigma[contender]),
-                games=int(had),
-                in_flight=0,
-                weight=1.0,
-                loss=float(lost),
-            )
-            for entry, contender, had, lost in zip(active, who, games, losses, strict=True)
-        ]
-        number = {each.entry_id: int(one) for each, one in zip(candidates, who, strict=True)}
-        proposal = propose_lineups(
-            candidates,
-            seats=self._seats,
+            board = self._read_board(active)
+            known = Known(board.mu, board.sigma, self._games[active])
+            found = active[self._matchmaker(known, self._terms.seats, count, rng)]
+        else:
+            found = self.propose(active, count, Random(int(rng.integers(2**63))))
+        self.start(found)
+        return found
+
+    def start(self, lineups: Ints) -> None:
+        """Counts these matches as in flight."""
+        np.add.at(self._in_flight, lineups.ravel(), 1)
+
+    def propose(self, active: Ints, count: int, rng: Random) -> Ints:
+        """The lineups of one round of the scheduler."""
+        proposal = self._field.propose_lineups(
+            [self._candidate(entry) for entry in active.tolist()],
+            self._terms,
             lineups=count,
-            rng=Random(int(rng.integers(2**63))),
-            beta=BETA,
-            met=EncounterCounts(number, self._log.contenders),
+            rng=rng,
         )
         found = [[int(str(seat.entry_id)[4:]) for seat in one] for one in proposal.lineups]
-        return np.array(found, dtype=np.int32).reshape(-1, self._seats)
+        return np.array(found, dtype=np.int32).reshape(-1, self._terms.seats)
 
     def learn(self, lineups: Ints, ranks: NDArray[np.int16], faults: Flags) -> None:
-        """Append results to the log."""
+        """Appends results to the log."""
+        if not len(lineups):
+            return
+        for entry in dict.fromkeys(lineups.ravel().tolist()):
+            self._number(entry)
         log = self._log
         self._log = GameTable(
-            np.concatenate([log.contenders, self._contender(lineups)]),
+            np.concatenate([log.contenders, self._contender[lineups]]),
             np.concatenate([log.ranks, ranks]),
             np.concatenate([log.faults, faults]),
         )
         np.add.at(self._games, lineups.ravel(), 1)
-        self._stale = True
+        np.add.at(self._in_flight, lineups.ravel(), -1)
+        self._field.count_games(self._numbers, self._log.contenders)
 
     def close_uploads(self) -> None:
-        """Spend the following games on the medal boundaries."""
-        self._weight = self._finals_weight
+        """Spends the following games on the medal boundaries."""
+        self._is_open, self._weight = False, None
 
     def finish_season(self) -> None:
-        """Make the final standing: a cold fit."""
-        self._fit = self.refitted(self._log, np.arange(len(self._parent), dtype=np.int32))
-        self._stale = False
+        """Makes the final standing: a cold fit."""
+        self._fit = None
+        self.refit(np.array([int(each.entry_id[4:]) for each in self._entrants], np.int32))
 
     def view(self, active: Ints) -> View:
         """The official standing with its displayed uncertainty."""
-        board, who = self._fitted(), self._contender(active)
-        return View(board.mu[who], board.shown_sigma[who], board.mu[who])
+        if self._fitted_games < len(self._log) or self.is_fit_due(active):
+            self.refit(active)
+        return self._read_board(active)
 
     def shuffled_spread(self, seed: int) -> float:
-        """The score change in beta if the log is permuted and all entries are renumbered."""
+        """The score change in beta if the log is permuted and all contenders are renumbered."""
         rng = np.random.default_rng(seed)
-        count = len(self._parent)
-        straight = self.refitted(self._log, np.arange(count, dtype=np.int32)).mu
-        number = rng.permutation(count).astype(np.int32)
+        parents = np.array(self._contender_parents, np.int32)
+        straight = fit_season(self._log, parents).mu
+        number = rng.permutation(len(parents)).astype(np.int32)
+        renumbered = np.empty_like(parents)
+        renumbered[number] = np.where(parents >= 0, number[parents], -1)
         rows = self._log.take(rng.permutation(len(self._log)))
         renamed = GameTable(number[rows.contenders], rows.ranks, rows.faults)
-        return float(np.abs(self.refitted(renamed, number).mu[number] - straight).max())
+        return float(np.abs(fit_season(renamed, renumbered).mu[number] - straight).max())
 
-    def refitted(self, log: GameTable, number: Ints) -> Fit:
-        """A cold fit that numbers contender i by ``number[i]``."""
-        return fit(log, self._prior(log, number))
+    def is_fit_due(self, active: Ints) -> bool:
+        """Whether the log has grown enough since the last fit, or the field has changed."""
+        games = len(self._log)
+        if games == 0 or self._fit is None:
+            return games > 0
+        return (
+            games > self._fitted_games and games >= self.growth * self._fitted_games
+        ) or self._places.keys() != {entry_id(entry) for entry in active.tolist()}
 
-    def _fitted(self) -> Fit:
-        if self._stale or self._fit is None:
-            warm = None if self._fit is None else self._fit.messages
-            number = np.arange(len(self._parent), dtype=np.int32)
-            self._fit = fit(self._log, self._prior(self._log, number), warm=warm)
-            self._stale = False
-        return self._fit
+    def refit(self, active: Ints) -> None:
+        """Fits the whole log and draws up the standing of these entries."""
+        warm = None if self._fit is None else self._fit.messages
+        parents = np.array(self._contender_parents, np.int32)
+        self._fit = fit_season(self._log, parents, warm=warm)
+        self._fitted_games = len(self._log)
+        self._entrants = [self._entrant(entry) for entry in active.tolist()]
+        weight = boundary_weight(self._is_open) if self._weight is None else self._weight
+        standing = build_standing(
+            self._fit,
+            self._entrants,
+            mu0=START,
+            beta=BETA,
+            seed=season_seed(self.season_id),
+            boundary_weight=weight,
+            rules=MedalRules(),
+        )
+        places = zip(self._entrants, standing.places, strict=True)
+        self._places = {each.entry_id: place for each, place in places}
+        self._field.set_places(self._places)
 
-    def _prior(self, log: GameTable, number: Ints) -> Prior:
-        prior = Prior.unknown(len(number))
-        has = self._parent >= 0
-        prior.parent[number[has]] = number[self._parent[has]]
-        return replace(prior, parent=resubmission_inheritance.parents_to_keep(log, prior.parent))
+    def _number(self, entry: int) -> None:
+        """Numbers a contender by its first game, as ``SeasonLog`` does."""
+        if self._contender[entry] >= 0:
+            return
+        bundle = entry if self._bundle is None else int(self._bundle[entry])
+        number = self._bundles.setdefault(bundle, len(self._bundles))
+        self._contender[entry] = self._numbers[entry_id(entry)] = number
+        if number == len(self._contender_parents):
+            self._contender_parents.append(self._parent_number(entry))
 
-    def _contender(self, entries: Ints) -> Ints:
-        return entries if self._bundle is None else self._bundle[entries]
+    def _parent_number(self, entry: int) -> int:
+        parent = self._parent[entry]
+        return -1 if parent < 0 else int(self._contender[parent])
 
-    def _remaining_uncertainties(self, board: Fit, who: Ints, seed: int) -> Floats:
-        everybody = np.arange(len(who))
-        mu, sigma = board.mu[who], board.shown_sigma[who]
-        ranks = draw_ranks(mu, sigma, everybody, everybody, DRAWS, seed)
-        return remaining_uncertainty(ranks, MedalRules().cuts(len(who)), self._weight)
+    def _entrant(self, entry: int) -> Entrant:
+        return Entrant(
+            entry_id(entry),
+            TeamId(f"tea_{self._team[entry]:026d}"),
+            int(self._contender[entry]),
+            self._parent_number(entry),
+            is_anchor=False,
+        )
+
+    def _candidate(self, entry: int) -> Candidate:
+        bundle = entry if self._bundle is None else int(self._bundle[entry])
+        return Candidate(
+            entry_id=entry_id(entry),
+            submission_id=SubmissionId(f"sub_{entry:026d}"),
+            agent_id=AgentId(f"age_{entry:026d}"),
+            team_id=TeamId(f"tea_{self._team[entry]:026d}"),
+            digest=str(bundle),
+            profile="numpy",
+            mu=START,
+            sigma=DEFAULTS.sigma0,
+            games=int(self._games[entry]),
+            in_flight=int(self._in_flight[entry]),
+            weight=1.0,
+        )
+
+    def _read_board(self, active: Ints) -> View:
+        if self._fit is None:
+            return View(np.zeros(len(active)), np.ones(len(active)), np.zeros(len(active)))
+        places = [self._places[entry_id(entry)] for entry in active.tolist()]
+        mu = np.array([place.score for place in places]) / BETA
+        return View(mu, np.array([place.sigma for place in places]) / BETA, mu)
+
+
+def entry_id(entry: int) -> EntryId:
+    """The id of an entry of the simulation; ids sort like numbers."""
+    return EntryId(f"ent_{entry:026d}")

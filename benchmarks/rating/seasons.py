@@ -15,10 +15,15 @@ from benchmarks.rating.worlds import Flags, Floats, Ints, World
 
 GROWTH = 0.05
 """The size of a batch as a share of the log; at least one game an agent."""
+TOGETHER = 16
+"""Of the matches in flight, this many end between two rounds of the scheduler."""
 
 
 class Ladder(Protocol):
     """The methods that a season needs of a ladder; agents are numbered by entry."""
+
+    most_in_flight: int | None
+    """The most matches in flight; None: whole batches, whose results come at once."""
 
     def enter(self, parents: Ints) -> None:
         """Add agents; each item is the agent it replaces, or -1."""
@@ -57,6 +62,7 @@ def play_static_season(
     active = np.arange(agents, dtype=np.int32)
     ladder.enter(np.full(agents, -1, dtype=np.int32))
     truth = world.truth(active)
+    league = _Flight(ladder, world, rng)
     log, found = 0, list[Snapshot]()
     closed = False
     for checkpoint in checkpoints:
@@ -66,9 +72,7 @@ def play_static_season(
                 ladder.close_uploads()
                 closed = True
             batch = min(until - log, max(agents // world.seats, int(GROWTH * log)))
-            lineups = ladder.lineups(active, batch, rng)
-            ladder.learn(lineups, *world.play(lineups, rng))
-            log += len(lineups)
+            log += league.play(active, batch)
         if checkpoint == checkpoints[-1]:
             ladder.finish_season()
         view = ladder.view(active)
@@ -76,6 +80,25 @@ def play_static_season(
     if seen is not None:
         seen(ladder.view(active), truth)
     return found
+
+
+class _Flight:
+    """The matches in flight, as in a service whose slots are always busy."""
+
+    def __init__(self, ladder: Ladder, world: World, rng: np.random.Generator) -> None:
+        self._ladder, self._world, self._rng = ladder, world, rng
+        self._waiting = np.zeros((0, world.seats), np.int32)
+
+    def play(self, active: Ints, batch: int) -> int:
+        """Play up to this many matches until their results; returns how many."""
+        most = self._ladder.most_in_flight or batch
+        ended = batch if self._ladder.most_in_flight is None else min(batch, TOGETHER)
+        missing = most - len(self._waiting)
+        lineups = self._ladder.lineups(active, missing, self._rng)
+        self._waiting = np.concatenate([self._waiting, lineups])
+        first, self._waiting = self._waiting[:ended], self._waiting[ended:]
+        self._ladder.learn(first, *self._world.play(first, self._rng))
+        return len(first)
 
 
 @dataclass(frozen=True)

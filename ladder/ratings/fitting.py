@@ -14,7 +14,6 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Final
 
-import numpy as np
 from cachetools import LRUCache
 from psycopg.rows import dict_row
 
@@ -24,10 +23,9 @@ from ladder.errors import NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
-from ladder.ratings.official import resubmission_inheritance
-from ladder.ratings.official.fit import Fit, Messages, Prior, fit
+from ladder.ratings.official.fit import Fit, Messages
+from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
 from ladder.ratings.official.standing import (
-    PARENT_SD,
     Entrant,
     OfficialPlace,
     OfficialStanding,
@@ -50,20 +48,10 @@ FITTED_BY: Final = 2
 """Version of the method; increases with every change that affects results."""
 
 
-GROWTH: Final = 1.05
-
-
 LEAST_SECONDS: Final = 1.0
 
 
 MOST_SECONDS: Final = 10.0
-
-
-OPEN_WEIGHT: Final = 0.08
-
-
-FINAL_WEIGHT: Final = 5.0
-"""Weight of medal boundaries in a game's value: while uploads are open, and after."""
 
 
 _place_fields = attrgetter(*(field.name for field in fields(OfficialPlace)))
@@ -191,8 +179,8 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # if not committed, the next fit is cold
     entrants = _select_entrants(conn, season_id, kept.log)
-    weight = OPEN_WEIGHT if season["state"] == "open" else FINAL_WEIGHT
-    seed = _season_seed(season_id)
+    weight = boundary_weight(season["state"] == "open")
+    seed = season_seed(season_id)
     teams = season["medal_teams"]
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)
     rules = MedalRules.from_json(season["medals"])
@@ -260,10 +248,7 @@ def _fit_log(conn: Connection, log: SeasonLog, until: int, warm: Messages | None
     readings = log.readings
     while log.no < until:
         log.read(conn, until)
-    n = log.contender_count
-    parents = resubmission_inheritance.parents_to_keep(log.games, log.parents)
-    prior = Prior(np.full(n, np.nan), np.full(n, np.nan), parents, PARENT_SD)
-    return fit(log.games, prior, warm=warm if log.readings == readings else None)
+    return fit_season(log.games, log.parents, warm=warm if log.readings == readings else None)
 
 
 def _draw_up_standing(
@@ -344,12 +329,3 @@ def _content_json(entrants: Sequence[Entrant], standing: OfficialStanding) -> st
 
 def _digest(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
-
-
-def _season_seed(season_id: SeasonId) -> int:
-    """Returns 63 bits that nobody chooses, the same for all versions.
-
-    So repeated fits do not raise the chance that a medal is sealed.
-    """
-    drawn = hashlib.sha256(season_id.encode()).digest()
-    return int.from_bytes(drawn[:8], "big") >> 1

@@ -42,11 +42,6 @@ class SeasonLog:
         return self._numbers
 
     @property
-    def contender_count(self) -> int:
-        """Number of contenders."""
-        return len(self._bundles)
-
-    @property
     def parents(self) -> NDArray[np.int32]:
         """[contenders]: the contender that each one's first entry replaced."""
         return np.array(self._parents, np.int32)

@@ -103,15 +103,13 @@ def _pair_season(
     """
     league = leagues.get_league(conn, season.league_id)
     served = {profile for worker in workers for profile in worker.profiles}
-    proposal = pairing.propose_lineups(
-        fields.candidates(conn, season),
-        seats=season.seats,
+    proposal = fields.propose_lineups(
+        conn,
+        season,
         lineups=missing,
         rng=rng,
-        beta=season.beta,
         same_team_lineups=league.same_team_lineups,
         admissible=served,
-        met=fields.encounter_counts(conn, season),
     )
     made = 0
     for lineup in proposal.lineups:
