@@ -33,8 +33,16 @@ class ReplayVisibility(StrEnum):
 
 
 class LeagueRole(StrEnum):
+    """What each role may do stands in ``ladder.people.roles``."""
+
     HOST = "host"
-    """Manages the league."""
+    """Manages the league and its roles."""
+    CO_HOST = "co-host"
+    """Manages the league, but neither its roles nor who sees it."""
+    GRADER = "grader"
+    """Reads logs of teams whose people agreed to it; never competes."""
+    COMMENTATOR = "commentator"
+    """Sees hidden results of teams whose people agreed to it; never competes."""
     COMPETITOR = "competitor"
     """May enter agents."""
     VIEWER = "viewer"

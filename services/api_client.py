@@ -241,6 +241,13 @@ class Client:
     def put_member(self, league: str, user: str, role: str) -> None:
         self.send("PUT", f"/v1/leagues/{league}/members/{user}", json={"role": role})
 
+    def remove_member(self, league: str, user: str) -> None:
+        self.send("DELETE", f"/v1/leagues/{league}/members/{user}")
+
+    def members(self, league: str) -> list[Json]:
+        found: list[Json] = self.get(f"/v1/leagues/{league}/members")["items"]
+        return found
+
     def invite(self, league: str, **terms: Any) -> Json:
         return self.post(f"/v1/leagues/{league}/invitations", terms)
 

@@ -15,7 +15,7 @@ from ladder.entries import agents, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Submission
 from ladder.errors import Conflict, LadderError, LimitReached, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
-from ladder.leagues import seasons
+from ladder.leagues import seasons, staff
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.pairing import Candidate
@@ -79,7 +79,8 @@ def enter_season(
     deadline. A remote submission always has the profile ``remote``.
 
     Raises NotFound. Raises Conflict if the season or league is not open, refuses remote agents, or
-    has disqualified the agent or team. Raises LadderError for a bundle that is too large, and
+    has disqualified the agent or team, or if a person of the team is its grader or commentator.
+    Raises LadderError for a bundle that is too large, and
     DailyLimitReached.
     """
     season = seasons.get_season(conn, season_id)
@@ -88,6 +89,7 @@ def enter_season(
     if known is not None and not (submission.url and known.state is EntryState.REJECTED):
         return known, upload_limits(conn, season_id, submission.team_id), False
     if not is_anchor:  # anchors may enter before the season opens
+        staff.refuse_team_with_staff(conn, season.league_id, submission.team_id)
         deadlines.refuse_late_upload(conn, season, submission.team_id, waited_seconds)
     _refuse_excluded(conn, season_id, submission)
     if submission.url is not None:

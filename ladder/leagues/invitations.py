@@ -19,9 +19,11 @@ from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.leagues import leagues, terms
+from ladder.leagues import leagues, members, staff, terms
+from ladder.leagues.members import PLAIN
 from ladder.leagues.records import League
 from ladder.people import quotas, users
+from ladder.people.roles import STAFF
 from ladder.people.tokens import LETTERS
 
 PREFIX: Final = "join_"
@@ -36,7 +38,7 @@ INVITATION: Final = (
 WRONG_CODE: Final = (
     "code: ask the host of the league for a new one; it is mistyped, expired, revoked or used up"
 )
-ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.HOST)
+ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.CO_HOST, LeagueRole.HOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,8 @@ def create_roster_invitation(
     expires_at: datetime | None = None,
 ) -> tuple[Invitation, str]:
     """Creates an invitation for a person on the roster; works in any league."""
-    if LeagueRole(role) is LeagueRole.HOST:
-        raise Invalid("role", "a code can make competitors or viewers; only a host can make hosts")
+    if LeagueRole(role) not in PLAIN:
+        raise Invalid("role", "a code can make competitors or viewers; hosts give other roles")
     code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
     invitation_id = InvitationId(ids.new_id("inv"))
     conn.execute(
@@ -222,23 +224,22 @@ def join_league(
         "select 1 from invitations where hash = %s for update", (_hash_code(code.strip()),)
     )
     invitation, league = read_code(conn, user_id, code)
-    if terms_digest != terms.terms_digest(*terms.settings_of_league(league)):
+    if terms_digest != staff.current_digest(conn, league):
         raise Conflict(
             "terms: read them again; this digest is not that of the league's current terms"
         )
-    had = conn.execute(
-        "select role from league_members where league_id = %s and user_id = %s",
-        (league.id, user_id),
-    ).fetchone()
+    had = members.role_of(conn, league, user_id)
+    if had in STAFF:
+        raise Conflict(f"you are {had} of this league: you cannot take another role by a code")
     used = conn.execute(
         "select 1 from joinings where invitation_id = %s and user_id = %s",
         (invitation.id, user_id),
     ).fetchone()
     if used is not None and had is None:
         raise NotFound(WRONG_CODE)  # a host has removed this member
-    role = max([invitation.role, *(LeagueRole(row) for row in had or ())], key=ORDER.index)
+    role = invitation.role if had is None else max(invitation.role, had, key=ORDER.index)
     if used is not None and had is not None:
-        role = LeagueRole(had[0])
+        role = had
     leagues.set_member_role(conn, league.id, user_id, role)
     _write_agreement(conn, league, user_id, terms_digest, terms.settings_of_league(league))
     conn.execute(
@@ -267,12 +268,14 @@ def agreement_of_member(conn: Connection, league_id: LeagueId, user_id: UserId) 
 def record_consent(conn: Connection, league: League, user_id: UserId, terms_digest: str) -> None:
     """Records that a person agrees to a text: the current terms, or wider ones.
 
+    The person agrees to the graders and commentators that the text names.
+
     In a public league a person who is not yet a member becomes a competitor. Raises Conflict if the
     digest is of narrower terms than the current ones. Raises NotFound if the person may not join.
     """
     _lock_league(conn, league.id)
     league = leagues.get_league(conn, league.id)
-    told = terms.settings_with_digest(terms_digest)
+    told = terms.settings_with_digest(terms_digest, staff.staff_names(conn, league.id))
     if told is None or not terms.is_covered_by(told, terms.settings_of_league(league)):
         raise Conflict("terms: this digest is not that of the league's terms or of wider terms")
     if agreement_of_member(conn, league.id, user_id) is None:
@@ -309,7 +312,7 @@ def refuse_unagreed_settings(
         return
     kept = conn.execute(
         "select agreed_visibility, agreed_replays, agreed_remote, count(*) from league_members"
-        " where league_id = %s and role <> 'host' group by 1, 2, 3",
+        " where league_id = %s and role <> 'host' and duty is null group by 1, 2, 3",
         (league_id,),
     ).fetchall()
     people = sum(
@@ -387,6 +390,7 @@ def _write_agreement(
         " where league_id = %s and user_id = %s",
         (*told, terms_digest, league.id, user_id),
     )
+    staff.record_staff_agreement(conn, league.id, user_id, staff.list_staff(conn, league.id))
 
 
 def _lock_league(conn: Connection, league_id: LeagueId) -> None:

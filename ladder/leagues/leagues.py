@@ -15,6 +15,7 @@ from ladder.ids import LeagueId, UserId
 from ladder.leagues.records import League
 from ladder.people import visibility as people_visibility
 from ladder.people.records import Viewer
+from ladder.people.roles import DUTIES, ROLE
 
 LEAGUE: Final = (
     "select id, slug, title, description, game, visibility, replay_visibility, state,"
@@ -124,21 +125,31 @@ def set_league_state(conn: Connection, league_id: LeagueId, state: str) -> Leagu
 def set_member_role(
     conn: Connection, league_id: LeagueId, user_id: UserId, role: LeagueRole | str | None
 ) -> None:
-    """Makes a person host, competitor or viewer; None removes them. Raises NotFound."""
-    if role is None:
+    """Gives a person this role; None removes them. Raises NotFound.
+
+    Agreements to an earlier role of the person end.
+    """
+    chosen = None if role is None else LeagueRole(role)
+    conn.execute(
+        "delete from staff_agreements where league_id = %s and staff_id = %s and role <> %s",
+        (league_id, user_id, chosen or ""),
+    )
+    if chosen is None:
         conn.execute(
             "delete from league_members where league_id = %s and user_id = %s", (league_id, user_id)
         )
         return
+    duty = chosen.value if chosen in DUTIES else None
     try:
         with atomic(conn):
             given = conn.execute(
                 "insert into league_members"
-                " (league_id, user_id, role, agreed_visibility, agreed_replays, agreed_remote)"
-                " select id, %s, %s, visibility, replay_visibility, remote_agents from leagues"
-                " where id = %s"
-                " on conflict (league_id, user_id) do update set role = excluded.role",
-                (user_id, LeagueRole(role).value, league_id),
+                " (league_id, user_id, role, duty, agreed_visibility, agreed_replays,"
+                " agreed_remote)"
+                " select id, %s, %s, %s, visibility, replay_visibility, remote_agents from leagues"
+                " where id = %s on conflict (league_id, user_id)"
+                " do update set role = excluded.role, duty = excluded.duty",
+                (user_id, "viewer" if duty else chosen.value, duty, league_id),
             )
     except errors.ForeignKeyViolation:
         raise NotFound("there is no such league or user") from None
@@ -151,7 +162,7 @@ def list_members(
 ) -> list[tuple[UserId, str, LeagueRole]]:
     """Members of a league (id, name, role), by user id, after ``after``."""
     rows = conn.execute(
-        "select u.id, u.name, m.role from league_members m join users u on u.id = m.user_id"
+        f"select u.id, u.name, {ROLE} from league_members m join users u on u.id = m.user_id"  # noqa: S608
         " where m.league_id = %s and u.id > %s order by u.id limit %s",
         (league_id, after or "", limit),
     )

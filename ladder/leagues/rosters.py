@@ -16,8 +16,10 @@ from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
 from ladder.leagues import invitations, leagues
+from ladder.leagues.members import PLAIN
 from ladder.leagues.roster_file import RosterPerson
 from ladder.people import quotas
+from ladder.people.roles import ROLE
 
 
 class LineChange(StrEnum):
@@ -135,7 +137,7 @@ def _invite_person(
 ) -> tuple[InvitationId, str | None]:
     """Returns the line's invitation, and its code if it is new; gives a member the new role."""
     if line is not None and line.user_id is not None:
-        if _role_of(conn, league_id, line.user_id) is not LeagueRole.HOST:
+        if _role_of(conn, league_id, line.user_id) in (None, *PLAIN):
             leagues.set_member_role(conn, league_id, line.user_id, each.role)
         return line.invitation_id, None
     if line is not None and not line.is_revoked:
@@ -152,7 +154,7 @@ def _invite_person(
 
 def _role_of(conn: Connection, league_id: LeagueId, user_id: UserId) -> LeagueRole | None:
     row = conn.execute(
-        "select role from league_members where league_id = %s and user_id = %s",
+        f"select {ROLE} from league_members where league_id = %s and user_id = %s",  # noqa: S608
         (league_id, user_id),
     ).fetchone()
     return None if row is None else LeagueRole(row[0])

@@ -7,10 +7,11 @@ these members agree to wider terms.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
-from ladder.enums import ReplayVisibility, Visibility
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues.records import League
 
 REPLAYS: Final = {
@@ -30,6 +31,19 @@ REMOTE: Final = (
     " played."
 )
 """For a season that takes remote agents."""
+STAFF_TERMS: Final = {
+    LeagueRole.GRADER: (
+        "{} is a grader: in spite of the above, this person reads logs, reasons and tracebacks of"
+        " your agents in this league, but no bundles and no scrims."
+    ),
+    LeagueRole.COMMENTATOR: (
+        "{} is a commentator: this person sees replays of your agents before the season is"
+        " finished, where those open only then."
+    ),
+}
+"""For a person whom a host named grader or commentator."""
+StaffName = tuple[str, LeagueRole]
+"""Name and role of a grader or commentator."""
 
 
 class TermsSettings(NamedTuple):
@@ -46,8 +60,13 @@ def settings_of_league(league: League) -> TermsSettings:
     return TermsSettings(league.visibility, league.replay_visibility, league.remote_agents)
 
 
-def terms_text(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
-    """Returns the text, one sentence a line."""
+def terms_text(
+    visibility: Visibility,
+    replays: ReplayVisibility,
+    remote: bool = False,
+    staff: Sequence[StaffName] = (),
+) -> str:
+    """Returns the text, one sentence a line. It names the graders and commentators in ``staff``."""
     told = (REMOTE.replace("this season", "seasons that say so", 1),) if remote else ()
     audience = "Anyone" if visibility is Visibility.PUBLIC else "Members"
     return "\n".join(
@@ -62,22 +81,28 @@ def terms_text(visibility: Visibility, replays: ReplayVisibility, remote: bool =
             "its people are those whom the roster names.",
             "Administrators of this site see what hosts see, and every replay.",
             *told,
+            *(STAFF_TERMS[role].format(name) for name, role in staff),
             "None of this is widened later without your consent.",
         )
     )
 
 
-def terms_digest(visibility: Visibility, replays: ReplayVisibility, remote: bool = False) -> str:
+def terms_digest(
+    visibility: Visibility,
+    replays: ReplayVisibility,
+    remote: bool = False,
+    staff: Sequence[StaffName] = (),
+) -> str:
     """Returns the SHA-256 of the text, which identifies a consent."""
-    return hashlib.sha256(terms_text(visibility, replays, remote).encode()).hexdigest()
+    return hashlib.sha256(terms_text(visibility, replays, remote, staff).encode()).hexdigest()
 
 
-def settings_with_digest(named: str) -> TermsSettings | None:
-    """Returns the settings whose text has this digest; None if no current text has it."""
+def settings_with_digest(named: str, staff: Sequence[StaffName] = ()) -> TermsSettings | None:
+    """Returns the settings whose text with these names has this digest; None if there is none."""
     for each in product(
         (Visibility.PUBLIC, Visibility.INVITATION), ReplayVisibility, (False, True)
     ):
-        if terms_digest(*each) == named:
+        if terms_digest(*each, staff) == named:
             return TermsSettings(*each)
     return None
 

@@ -8,30 +8,32 @@ The rules:
 | a league by invitation, a private one, and all of that | members and admins |
 | an agent, a team | its own people, admins, and viewers of a league it has played in |
 | a rated match | viewers of the league |
-| a validation match | the entry's team, the league's hosts, admins |
+| a validation match | the entry's team, the league's hosts, its graders, admins |
 | a scrim and its matches | the team that requested it, admins |
-| the replay of a rated match | by the league's replay setting; admins |
+| the replay of a rated match | by the league's replay setting; commentators; admins |
 | the replay of a validation match | the entry's team, admins |
 | the replay of a scrim match | the team that requested it, admins |
-| the existence of a pending or rejected entry | its team, hosts, admins |
-| why it was rejected, the traceback | its team alone |
+| the existence of a pending or rejected entry | its team, hosts, graders, admins |
+| why it was rejected, the traceback | its team, graders whom the team agreed to |
 | a submission (file name, message, size) | its team, admins |
 | a bundle's bytes | its team alone |
-| a seat's log, reason and failed step | the seat's team alone |
+| a seat's log, reason and failed step | the seat's team; graders whom it agreed to, no scrims |
 | the audit log, a rejudgement and its preview | the league's hosts, admins |
 
-"Alone" excludes hosts and admins: an agent's output may contain secrets of its owner, and running a
-league does not need it. The answer for a hidden resource is the same as for a missing one. Scopes
-of a token do not limit reading.
+Hosts are hosts and co-hosts. Graders and commentators see only what belongs to teams of which all
+people agreed to them (``Viewer.agreeing``). "Alone" excludes hosts and admins: an agent's output
+may contain secrets of its owner, and running a league does not need it. The answer for a hidden
+resource is the same as for a missing one. Scopes of a token do not limit reading.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ladder.enums import LeagueRole, MatchKind, ReplayVisibility, Visibility
+from ladder.enums import MatchKind, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, TeamId
 from ladder.people.records import Viewer
+from ladder.people.roles import STAFF, RoleScope, has_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,18 @@ class SubmissionResource:
 
 @dataclass(frozen=True, slots=True)
 class TeamPrivateResource:
-    """Data for one team alone: seat logs, reasons, tracebacks, bundles."""
+    """Data and acts for one team alone: bundles, uploads, what to do with its agents."""
 
     team_id: TeamId
+
+
+@dataclass(frozen=True, slots=True)
+class LogResource:
+    """Log, reason, failed step and traceback of a team's seat or entry."""
+
+    team_id: TeamId
+    league_id: LeagueId | None
+    """League of the match; None for a scrim, whose logs no grader reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,7 @@ Resource = (
     | EntryResource
     | SubmissionResource
     | TeamPrivateResource
+    | LogResource
     | ScrimResource
     | MatchResource
     | ReplayResource
@@ -135,11 +147,17 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
                 viewer.is_admin
                 or resource.team_id in viewer.team_ids
                 or _is_host(viewer, resource.league)
+                or _is_grader_of(viewer, resource.league.league_id, resource.team_id)
             )
         case SubmissionResource() | ScrimResource():
             return viewer.is_admin or resource.team_id in viewer.team_ids
         case TeamPrivateResource():
             return resource.team_id in viewer.team_ids
+        case LogResource():
+            return resource.team_id in viewer.team_ids or (
+                resource.league_id is not None
+                and _is_grader_of(viewer, resource.league_id, resource.team_id)
+            )
         case MatchResource():
             return _may_see_match(viewer, resource)
         case ReplayResource():
@@ -149,20 +167,25 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
 def may_enter(viewer: Viewer, league: LeagueResource, team_id: TeamId) -> bool:
     """Whether this viewer may enter this team's agents.
 
-    The viewer must be in the team and, if the league is not public, its competitor or host.
+    The viewer must be in the team and, if the league is not public, have a role that competes.
+    Graders and commentators never compete.
     """
     if team_id not in viewer.team_ids:
         return False
     role = viewer.roles.get(league.league_id)
-    return league.visibility is Visibility.PUBLIC or role in (
-        LeagueRole.COMPETITOR,
-        LeagueRole.HOST,
-    )
+    if role in STAFF:
+        return False
+    return league.visibility is Visibility.PUBLIC or has_scope(role, RoleScope.COMPETE)
 
 
 def may_manage(viewer: Viewer, league: LeagueResource) -> bool:
-    """Whether this viewer may change the league: hosts and admins may."""
+    """Whether this viewer may change the league: hosts, co-hosts and admins may."""
     return viewer.is_admin or _is_host(viewer, league)
+
+
+def may_appoint(viewer: Viewer, league_id: LeagueId) -> bool:
+    """Whether this viewer may give all roles and change who sees the league: hosts and admins."""
+    return viewer.is_admin or has_scope(viewer.roles.get(league_id), RoleScope.APPOINT)
 
 
 def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
@@ -171,7 +194,11 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
     if match.kind is MatchKind.SCRIM:
         return match.scrim_team_id in viewer.team_ids
     if match.kind is MatchKind.VALIDATION:
-        return _took_part(viewer, match) or _is_host(viewer, match.league)
+        return (
+            _took_part(viewer, match)
+            or _is_host(viewer, match.league)
+            or all(_is_grader_of(viewer, match.league.league_id, one) for one in match.team_ids)
+        )
     return may_see(viewer, match.league)
 
 
@@ -195,6 +222,7 @@ def _may_see_replay(viewer: Viewer, replay: ReplayResource) -> bool:
                 replay.is_season_finished
                 or _took_part(viewer, match)
                 or _is_host(viewer, match.league)
+                or _comments_on(viewer, match)
             )
 
 
@@ -203,4 +231,17 @@ def _took_part(viewer: Viewer, match: MatchResource) -> bool:
 
 
 def _is_host(viewer: Viewer, league: LeagueResource) -> bool:
-    return viewer.roles.get(league.league_id) is LeagueRole.HOST
+    return has_scope(viewer.roles.get(league.league_id), RoleScope.MANAGE)
+
+
+def _is_grader_of(viewer: Viewer, league_id: LeagueId, team_id: TeamId) -> bool:
+    """Whether the viewer is a grader of the league and all people of the team agreed to it."""
+    is_grader = has_scope(viewer.roles.get(league_id), RoleScope.READ_LOGS)
+    return is_grader and team_id in viewer.agreeing.get(league_id, ())
+
+
+def _comments_on(viewer: Viewer, match: MatchResource) -> bool:
+    """Whether the viewer is a commentator to whom the teams of the match agreed."""
+    league_id = match.league.league_id
+    is_commentator = has_scope(viewer.roles.get(league_id), RoleScope.SEE_HIDDEN_RESULTS)
+    return is_commentator and match.team_ids <= viewer.agreeing.get(league_id, frozenset())

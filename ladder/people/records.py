@@ -37,6 +37,8 @@ class Viewer:
     scopes: frozenset[str] = frozenset()
     team_ids: frozenset[TeamId] = frozenset()
     roles: dict[LeagueId, LeagueRole] = field(default_factory=dict)
+    agreeing: dict[LeagueId, frozenset[TeamId]] = field(default_factory=dict)
+    """For a grader or commentator: teams of which all people agreed to this person's role."""
 
 
 STRANGER = Viewer()

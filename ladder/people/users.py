@@ -17,6 +17,7 @@ from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people.records import Team, User, Viewer
+from ladder.people.roles import ROLE, STAFF
 from ladder.people.tokens import (
     SCOPES,
     user_of_token,
@@ -53,6 +54,15 @@ def get_user(conn: Connection, user_id: UserId) -> User:
         return _row_or_not_found(
             cur.execute(f"{USER} where id = %s", (user_id,)).fetchone(), "user"
         )
+
+
+def find_user(conn: Connection, text: str) -> UserId | None:
+    """Returns the person with this id, or with this exact name in any case; None if unknown."""
+    row = conn.execute(
+        "select id from users where (id = %s or lower(name) = lower(%s)) and erased_at is null",
+        (text, text),
+    ).fetchone()
+    return None if row is None else UserId(row[0])
 
 
 def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -> list[User]:
@@ -194,24 +204,46 @@ def viewer_of_user(
 ) -> Viewer | None:
     """Returns the viewer for a signed-in user with these scopes; None if the user is unknown."""
     row = conn.execute(
-        "select u.name, u.is_admin,"
+        "select u.name, u.is_admin,"  # noqa: S608
         " array(select team_id from memberships where user_id = u.id),"
         " array(select league_id from league_members where user_id = u.id order by league_id),"
-        " array(select role from league_members where user_id = u.id order by league_id)"
+        f" array(select {ROLE} from league_members where user_id = u.id order by league_id)"
         " from users u where u.id = %s and u.erased_at is null",
         (user_id,),
     ).fetchone()
     if row is None:
         return None
-    name, is_admin, teams, leagues, roles = row
+    name, is_admin, teams, leagues, given = row
+    roles = {LeagueId(k): LeagueRole(r) for k, r in zip(leagues, given, strict=True)}
     return Viewer(
         user_id=user_id,
         name=name,
         is_admin=is_admin and "admin" in scopes,
         scopes=frozenset(scopes),
         team_ids=frozenset(TeamId(t) for t in teams),
-        roles={LeagueId(k): LeagueRole(r) for k, r in zip(leagues, roles, strict=True)},
+        roles=roles,
+        agreeing=_agreeing_teams(conn, user_id) if any(r in STAFF for r in roles.values()) else {},
     )
+
+
+def _agreeing_teams(conn: Connection, user_id: UserId) -> dict[LeagueId, frozenset[TeamId]]:
+    """Returns by league the teams of which all people agreed to this person's present role.
+
+    The team of the reference agents, which nobody made and which has no people, agrees.
+    """
+    rows = conn.execute(
+        "select s.league_id, array_agg(t.id) from league_members s cross join teams t"
+        " where s.user_id = %s and s.duty = any (%s) and ("
+        "   t.created_by is null and not exists"
+        "     (select 1 from memberships m where m.team_id = t.id)"
+        "   or t.id in (select m.team_id from staff_agreements a"
+        "     join memberships m on m.user_id = a.user_id where a.league_id = s.league_id"
+        "       and a.staff_id = s.user_id and a.role = s.duty group by m.team_id"
+        "     having count(*) = (select count(*) from memberships o where o.team_id = m.team_id)))"
+        " group by 1",
+        (user_id, list(STAFF)),
+    )
+    return {LeagueId(league): frozenset(TeamId(t) for t in found) for league, found in rows}
 
 
 def _row_or_not_found(row: T | None, what: str) -> T:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ladder.enums import LeagueRole
 from ladder.people.records import Viewer
+from ladder.people.roles import RoleScope, has_scope
 
 Condition = tuple[str, tuple[Any, ...]]
 EVERYTHING: Final[Condition] = ("true", ())
@@ -41,9 +41,16 @@ def visible_entries(viewer: Viewer) -> Condition:
     if viewer.is_admin:
         return EVERYTHING
     return (
-        f"(e.team_id = any (%s) or s.league_id = any (%s) or ({ON_BOARD} and exists"  # noqa: S608
+        f"(e.team_id = any (%s) or s.league_id = any (%s)"  # noqa: S608
+        "  or (s.league_id, e.team_id) in (select * from unnest(%s::text[], %s::text[]))"
+        f" or ({ON_BOARD} and exists"
         f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE})))",
-        (list(viewer.team_ids), _hosted_leagues(viewer), list(viewer.roles)),
+        (
+            list(viewer.team_ids),
+            _hosted_leagues(viewer),
+            *_graded_teams(viewer),
+            list(viewer.roles),
+        ),
     )
 
 
@@ -55,11 +62,23 @@ def visible_matches(viewer: Viewer) -> Condition:
     return (
         "(case m.kind when 'scrim' then c.team_id = any (%s)"  # noqa: S608
         " when 'validation' then s.league_id = any (%s) or exists"
-        " (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s))"
+        " (select 1 from seats v where v.match_id = m.id and (v.team_id = any (%s)"
+        "   or (s.league_id, v.team_id) in (select * from unnest(%s::text[], %s::text[]))))"
         f" else exists (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
-        (teams, _hosted_leagues(viewer), teams, list(viewer.roles)),
+        (teams, _hosted_leagues(viewer), teams, *_graded_teams(viewer), list(viewer.roles)),
     )
 
 
 def _hosted_leagues(viewer: Viewer) -> list[str]:
-    return [league for league, role in viewer.roles.items() if role is LeagueRole.HOST]
+    return [league for league, role in viewer.roles.items() if has_scope(role, RoleScope.MANAGE)]
+
+
+def _graded_teams(viewer: Viewer) -> tuple[list[str], list[str]]:
+    """Pairs of league and team whose logs the viewer reads as grader, as two columns."""
+    pairs = [
+        (league, team)
+        for league, teams in viewer.agreeing.items()
+        if has_scope(viewer.roles.get(league), RoleScope.READ_LOGS)
+        for team in sorted(teams)
+    ]
+    return [league for league, _ in pairs], [team for _, team in pairs]

@@ -119,7 +119,7 @@ def entry_out(conn: Db, who: Viewer, entry: Entry) -> EntryOut:
     out = EntryOut.model_validate(entry)
     if not entry.is_rated:
         out.mu = out.sigma = None
-    if not permissions.may_see_private(who, entry.team_id):
+    if not permissions.may_read_logs(who, entry.team_id, entry.league_id):
         out.reason = out.validation_match_id = out.strikes = out.next_try_at = None
     elif entry.state in entries.VALIDATED:
         place = validations.queue_place_of(conn, entry.id)
@@ -204,9 +204,10 @@ def read_entry_log(
     app_state: AppState,
     format: LogFormat = "raw",
 ) -> Any:
-    """Output, times and traceback of the seat that failed, else of the first seat. Owner only."""
+    """Output, times and traceback of the seat that failed, else of the first seat. For the owner,
+    and graders of the league to whom the team agreed."""
     found = permissions.visible_entry(conn, who, entry)
-    if not permissions.may_see_private(who, found.team_id):
+    if not permissions.may_read_logs(who, found.team_id, found.league_id):
         raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")
     if found.validation_match_id is None:
         raise ProblemError("not-found", "There is no validation match yet.")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.field_types import AwareDatetime, Line
 from ladder.ids import InvitationId
-from ladder.leagues import invitations, terms
+from ladder.leagues import invitations, staff, terms
 from ladder.leagues.records import League
 from ladder.people.records import Viewer
 from services.http import permissions
@@ -101,8 +101,11 @@ class ConsentRequest(BaseModel):
 
 def terms_out(conn: Db, who: Viewer, league: League, settings: terms.TermsSettings) -> TermsOut:
     """The terms of these settings, and whether the viewer agreed to them."""
+    named = staff.staff_names(conn, league.id)
     out = TermsOut(
-        text=terms.terms_text(*settings), digest=terms.terms_digest(*settings), agreed=False
+        text=terms.terms_text(*settings, named),
+        digest=terms.terms_digest(*settings, named),
+        agreed=False,
     )
     found = invitations.agreement_of_member(conn, league.id, who.user_id) if who.user_id else None
     if found is not None and found.terms_digest == out.digest:
@@ -216,6 +219,6 @@ def give_consent(league: LeagueKey, body: ConsentRequest, conn: Db, who: Writer)
     assert who.user_id is not None
     found = permissions.visible_league(conn, who, league)
     invitations.record_consent(conn, found, who.user_id, body.terms)
-    settings = terms.settings_with_digest(body.terms)
+    settings = terms.settings_with_digest(body.terms, staff.staff_names(conn, found.id))
     assert settings is not None
     return terms_out(conn, who, found, settings)

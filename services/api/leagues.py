@@ -15,7 +15,7 @@ from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Invalid
 from ladder.field_types import KEY
 from ladder.ids import LeagueId, UserId
-from ladder.leagues import league_update, leagues, seasons
+from ladder.leagues import league_update, leagues, members, seasons
 from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange, NewLeague
 from ladder.people import users
@@ -171,7 +171,7 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
     each competitor agrees to the wider terms (`PUT /v1/leagues/{league}/consent`).
     """
     found = permissions.hosted_league(conn, who, league)
-    return league_out(conn, who, league_update.change_league(conn, found, body))
+    return league_out(conn, who, league_update.change_league(conn, who, found, body))
 
 
 @router.get(
@@ -192,7 +192,7 @@ def list_members(league: LeagueKey, conn: Db, who: Known) -> Page[MemberOut]:
     "/leagues/{league}/members/{user}",
     status_code=204,
     summary="Give a role",
-    responses=problem_responses(403, 404),
+    responses=problem_responses(403, 404, 409),
 )
 def put_member(
     league: LeagueKey,
@@ -201,17 +201,18 @@ def put_member(
     conn: Db,
     who: Host,
 ) -> None:
-    """Hosts and administrators only. Replaces the user's earlier role."""
+    """Hosts and administrators only; co-hosts give the roles competitor and viewer. Replaces the
+    user's earlier role. A grader or commentator sees only teams of which all people agreed."""
     found = permissions.hosted_league(conn, who, league)
     users.get_user(conn, UserId(user))
-    leagues.set_member_role(conn, found.id, UserId(user), body.role)
+    members.change_role(conn, who, found, UserId(user), body.role)
 
 
 @router.delete(
     "/leagues/{league}/members/{user}",
     status_code=204,
     summary="Remove a role",
-    responses=problem_responses(403, 404),
+    responses=problem_responses(403, 404, 409),
 )
 def delete_member(
     league: LeagueKey,
@@ -219,6 +220,7 @@ def delete_member(
     conn: Db,
     who: Host,
 ) -> None:
-    """Hosts and administrators only. Changes nothing if the user has no role. Entries play on."""
+    """Hosts and administrators only; co-hosts take the roles competitor and viewer. Changes nothing
+    if the user has no role. Entries play on."""
     found = permissions.hosted_league(conn, who, league)
-    leagues.set_member_role(conn, found.id, UserId(user), None)
+    members.change_role(conn, who, found, UserId(user), None)

@@ -96,7 +96,7 @@ def match_out(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
     seats = []
     for seat in match.seats:
         out = SeatOut.model_validate(seat)
-        if not permissions.may_see_private(who, seat.team_id):
+        if not permissions.may_read_seat(who, match, seat.team_id):
             out.reason = out.max_move_seconds = out.failed_step = None
             if not replay:
                 out.charged_seconds = None
@@ -245,6 +245,7 @@ def read_seat_log(
     app_state: AppState,
     format: LogFormat = "raw",
 ) -> Response:
-    """Output, times and traceback. Only the owner of the seat's agent may read them."""
+    """Output, times and traceback. The owner of the seat's agent may read them, and graders of the
+    league to whom its team agreed."""
     found = permissions.visible_match(conn, who, match)
     return read_log(app_state.blobs, who, found, seat, format)

@@ -17,6 +17,7 @@ from services.cli import (
     error_hints,
     insights,
     leaderboards,
+    league_people,
     leagues_and_agents,
     match_downloads,
     membership,
@@ -45,6 +46,7 @@ for verbs in (
     moderation,
     membership,
     rosters,
+    league_people,
     account,
 ):
     verbs.register(app)

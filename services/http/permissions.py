@@ -11,6 +11,7 @@ from collections.abc import Callable
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Agent, Entry, EntryState, Submission
+from ladder.enums import MatchKind
 from ladder.errors import NotFound
 from ladder.ids import (
     AgentId,
@@ -30,6 +31,7 @@ from ladder.matches import records as matches_records
 from ladder.matches.records import Match
 from ladder.people import permissions, users
 from ladder.people.records import Team, Viewer
+from ladder.people.roles import STAFF, RoleScope, has_scope
 from ladder.scrims import records as scrims_records
 from ladder.scrims import scrims
 from ladder.scrims.records import Scrim
@@ -71,6 +73,11 @@ def hosted_season(conn: Connection, who: Viewer, key: str) -> tuple[Season, Leag
 def season_to_enter(conn: Connection, who: Viewer, key: str, team_id: TeamId) -> Season:
     """The season, if the viewer may enter it with this team. 403 if the viewer may only see it."""
     found, its_league = _season_and_league(conn, who, key)
+    role = who.roles.get(its_league.id)
+    if role in STAFF:
+        raise ProblemError(
+            "forbidden", f"A {role} does not compete: you are {role} of this league."
+        )
     if not permissions.may_enter(who, records.league_resource(its_league), team_id):
         detail = f"Ask the host of {its_league.title} to make you a competitor."
         raise ProblemError("forbidden", detail)
@@ -188,6 +195,17 @@ def may_see_private(who: Viewer, team_id: TeamId) -> bool:
     return permissions.may_see(who, permissions.TeamPrivateResource(team_id))
 
 
+def may_read_logs(who: Viewer, team_id: TeamId, league_id: LeagueId | None) -> bool:
+    """Whether the viewer may read logs and reasons of this team in the league; None: in a scrim."""
+    return permissions.may_see(who, permissions.LogResource(team_id, league_id))
+
+
+def may_read_seat(who: Viewer, match: Match, team_id: TeamId) -> bool:
+    """Whether the viewer may read log and reason of this team's seat in the match."""
+    is_scrim = match.kind is MatchKind.SCRIM
+    return may_read_logs(who, team_id, None if is_scrim else match.league_id)
+
+
 def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
     found = history.get_match(conn, MatchId(key))
     if not visible_match_filter(conn, who)(found):
@@ -197,7 +215,8 @@ def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
 
 def void_reason(who: Viewer, found: Match) -> str | None:
     """Why a match is void. Only hosts of the league see messages of machines."""
-    if found.void_reason is None or who.is_admin or who.roles.get(found.league_id) == "host":
+    role = who.roles.get(found.league_id)
+    if found.void_reason is None or who.is_admin or has_scope(role, RoleScope.MANAGE):
         return found.void_reason
     return found.void_reason.partition("; ")[0]
 

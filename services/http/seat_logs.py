@@ -1,4 +1,5 @@
-"""The log of a seat: output, time of each move, and errors. Only the agent's owner may read it.
+"""The log of a seat: output, time of each move, and errors. The agent's owner may read it, and a
+grader to whom the team agreed.
 
 The public episode holds charged time and bank; the log also holds wall time, CPU time and waiting
 time.
@@ -36,7 +37,7 @@ def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format
         raise ProblemError(
             "not-found", f"Choose a seat from 0: this match has {len(match.seats)} seats."
         )
-    if not permissions.may_see_private(who, found.team_id):
+    if not permissions.may_read_seat(who, match, found.team_id):
         raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")
     if found.log_digest is None or not blobs.exists(found.log_digest):
         raise ProblemError("not-found", f"There is no log; the match is {match.state}.")

@@ -59,6 +59,8 @@ class SubmissionRow:
     """Address of a remote agent, shown to its team alone."""
     may: bool
     """Whether this session's token may resume the entry."""
+    reads: bool
+    """Whether the visitor may read the reason and the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +274,7 @@ def submission_rows(
                 if waits
                 else None,
                 may="agents:write" in who.scopes,
+                reads=permissions.may_read_logs(who, agent.team_id, entry.league_id),
             )
         )
     waiting = any(row.entry.state == "pending" or row.place is not None for row in rows)

@@ -34,6 +34,7 @@ NEW_AGENT: Final = "a new agent"
 CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"
 UNKNOWN_ZONE: Final = "choose a time zone from the list."
+UNKNOWN_PERSON: Final = "type the exact name of a person with an account, or the user id."
 UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
 UNKNOWN_PROBLEM: Final = "There is no such type of problem."
 REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
@@ -42,6 +43,7 @@ ACCESS_BY_SCOPE: Final = "a token with {}"
 ACCESS_FOR_KNOWN: Final = "any token"
 ACCESS_FOR_ALL: Final = "anybody"
 FIELDS: Final = {
+    "user": "person",
     "slug": "short name",
     "url": "address",
     "kind": "who earns a medal",

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from ladder.errors import LadderError
-from ladder.leagues import invitations, terms
+from ladder.leagues import invitations, staff, terms
 from services.http.app_state import Db
 from services.web import formatting, session
 from services.web.account import redirect
@@ -40,7 +40,7 @@ def read_code(
         invitation, league = invitations.read_code(conn, who.user_id, code)
     except LadderError as error:
         return render(request, "join.html", status=422, wrong=str(error), league=None, code="")
-    settings = terms.settings_of_league(league)
+    told = (*terms.settings_of_league(league), staff.staff_names(conn, league.id))
     return render(
         request,
         "join.html",
@@ -48,8 +48,8 @@ def read_code(
         league=league,
         role=invitation.role,
         code=code.strip(),
-        terms=terms.terms_text(*settings),
-        digest=terms.terms_digest(*settings),
+        terms=terms.terms_text(*told),
+        digest=terms.terms_digest(*told),
     )
 
 

@@ -13,7 +13,7 @@ from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.field_types import KEY
 from ladder.ids import LeagueId
-from ladder.leagues import leagues, records, seasons, terms
+from ladder.leagues import leagues, records, seasons, staff, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.records import Match
@@ -111,7 +111,10 @@ def show_league(
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
         remote=terms.REMOTE,
-        terms=terms.terms_text(*terms.settings_of_league(found)),
+        unagreed=staff.staff_not_agreed_to(conn, found.id, who.user_id)
+        if who.user_id and found.id in who.roles
+        else [],
+        terms=terms.terms_text(*terms.settings_of_league(found), staff.staff_names(conn, found.id)),
         **values,
     )
 

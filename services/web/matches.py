@@ -60,7 +60,7 @@ def show_match(
     is_kept = bool(found.episodes) and app_state.blobs.exists(
         found.episodes[position].replay_digest
     )
-    rows = [seat_row(who, seat, season.score_offset, is_open) for seat in found.seats]
+    rows = [seat_row(who, found, seat, season.score_offset, is_open) for seat in found.seats]
     seated = sorted(found.seats, key=lambda seat: seat.seat)
     is_mirrored = found.game in GAMES and GAMES[found.game].mirrored
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
@@ -169,10 +169,12 @@ def show_log(
     who: Visitor,
     download: bool = False,
 ) -> Response:
-    """Shows an agent's output for each move. 404 for everybody but its owner."""
+    """Shows an agent's output for each move. 404 for everybody but its owner and graders."""
     found = permissions.visible_match(conn, who, match)
     one = next((row for row in found.seats if row.seat == seat), None)
-    if one is None or one.log_digest is None or not permissions.may_see_private(who, one.team_id):
+    if one is None or one.log_digest is None:
+        raise NotFound.of("log")
+    if not permissions.may_read_seat(who, found, one.team_id):
         raise NotFound.of("log")
     text = gzip.decompress(b"".join(app_state.blobs.open(one.log_digest)))
     log: dict[str, Any] = json.loads(text)
@@ -206,9 +208,9 @@ def replay_of(
     return match, one
 
 
-def seat_row(who: Viewer, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:
+def seat_row(who: Viewer, match: Match, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:
     rated = seat.mu_after is not None and seat.mu_before is not None
-    owner = permissions.may_see_private(who, seat.team_id)
+    owner = permissions.may_read_seat(who, match, seat.team_id)
     return SeatRow(
         seat=seat,
         owner=owner,

@@ -20,6 +20,7 @@ from services.web import (
     device,
     formatting,
     join,
+    league_people,
     leagues,
     matches,
     moderation,
@@ -62,7 +63,7 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
 
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
-    *(confirm, device, upload, join, new_league, moderation, api_reference),
+    *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
 )
 for part in PARTS:
     router.include_router(part.router)

@@ -101,6 +101,10 @@ def paths(site: Site) -> list[str]:
     ]
 
 
+def host_paths() -> list[str]:
+    return ["/leagues/hungry-geese/people", "/leagues/hungry-geese/terms"]
+
+
 def settle(page: Page) -> None:
     """Wait for the player if the page has one."""
     if page.locator("[data-player]").count():
@@ -120,6 +124,11 @@ def test_every_page_has_accessible_names_and_contrast(
         settle(page)
         assert page.evaluate(NAMES) == [], path
         assert page.evaluate(CONTRAST) == [], path
+    mine = tab(scheme=scheme)
+    mine.sign_in(site.contest.host_token)
+    for path in host_paths():
+        page = mine.open(path)
+        assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == [], path
 
 
 def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[..., Tab]) -> None:
@@ -134,6 +143,10 @@ def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[...
             ".filter((e) => e.scrollWidth > e.clientWidth + 1).length"
         )
         assert page.evaluate(inner) == 0, path
+    mine = tab(width=360)
+    mine.sign_in(site.contest.host_token)
+    for path in host_paths():
+        assert mine.open(path).evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
 def test_the_first_tab_stop_skips_to_the_content(tab: Callable[..., Tab]) -> None:

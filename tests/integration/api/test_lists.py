@@ -14,7 +14,10 @@ from services.api_client import Json
 from services.http import permissions
 from tests.integration.api.world import World
 
-PEOPLE = ("stranger", "rival", "member", "insider", "host", "admin")
+PEOPLE = (
+    *("stranger", "rival", "member", "insider", "host", "admin"),
+    *("cohost", "grader", "commentator"),
+)
 
 
 def walked(world: World, person: str, path: str, **params: str) -> list[Json]:

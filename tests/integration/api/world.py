@@ -7,6 +7,8 @@
 | member | competitor in the private league, with the team that owns "Flood" |
 | rival | plays in the public league alone, with a team |
 | insider | plays in the private league alone, with a team |
+| cohost | co-host of both leagues |
+| grader, commentator | staff of both leagues; host, member and insider agreed to them |
 | stranger | no token |
 
 Matches are not played here: their results are written through the lease as a worker would.
@@ -94,6 +96,7 @@ def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
         world.seasons[name] = season["id"]
         host.put_member(name, world.users["member"], "competitor")
     host.put_member("private", world.users["insider"], "competitor")
+    appoint(world)
     for name in ("public", "private"):
         enter(world, name, "member")
         enter(world, name, "host")
@@ -103,6 +106,30 @@ def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
     reject(world)
     request_scrim(world)
     return world
+
+
+def appoint(world: World) -> None:
+    """Name co-host, grader and commentator of both leagues; members agree to the terms."""
+    for person, role in (
+        ("cohost", "co-host"),
+        ("grader", "grader"),
+        ("commentator", "commentator"),
+    ):
+        world.users[person] = world.client("admin").create_user(person)["id"]
+        world.tokens[person] = world.client("admin").mint_token(
+            "test", SCOPES, user=world.users[person]
+        )["token"]
+        for league in ("public", "private"):
+            world.client("host").put_member(league, world.users[person], role)
+    for person, league in (
+        ("host", "public"),
+        ("host", "private"),
+        ("member", "public"),
+        ("member", "private"),
+        ("insider", "private"),
+    ):
+        client = world.client(person)
+        client.consent(league, client.terms(league)["digest"])
 
 
 def enter(world: World, league: str, person: str) -> None:

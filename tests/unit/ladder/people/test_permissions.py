@@ -12,6 +12,7 @@ from ladder.people import permissions
 from ladder.people.permissions import (
     EntryResource,
     LeagueResource,
+    LogResource,
     MatchResource,
     ReplayResource,
     Resource,
@@ -27,11 +28,14 @@ OWN, RIVAL = TeamId("tea_own"), TeamId("tea_rival")
 LEAGUE = LeagueId("lea_x")
 
 
-def member(name: str, team: TeamId | None, role: LeagueRole | None) -> Viewer:
+def member(
+    name: str, team: TeamId | None, role: LeagueRole | None, agreeing: Iterable[TeamId] = ()
+) -> Viewer:
     return Viewer(
         user_id=UserId(name),
         team_ids=frozenset() if team is None else frozenset({team}),
         roles={} if role is None else {LEAGUE: role},
+        agreeing={LEAGUE: frozenset(agreeing)},
     )
 
 
@@ -42,10 +46,17 @@ VIEWERS = {
     "rival": member("rival", RIVAL, LeagueRole.COMPETITOR),
     "watcher": member("watcher", None, LeagueRole.VIEWER),
     "host": member("host", None, LeagueRole.HOST),
+    "cohost": member("cohost", None, LeagueRole.CO_HOST),
+    "grader": member("grader", None, LeagueRole.GRADER, (OWN,)),
+    "commentator": member("commentator", None, LeagueRole.COMMENTATOR, (OWN, RIVAL)),
+    "newcomer": member("newcomer", None, LeagueRole.COMMENTATOR, (OWN,)),
     "admin": Viewer(user_id=UserId("admin"), is_admin=True),
 }
 EVERYBODY = set(VIEWERS)
-MEMBERS = {"owner", "rival", "watcher", "host", "admin"}
+HOSTS = {"host", "cohost", "admin"}
+GRADED = {"owner", "grader", *HOSTS}
+STAFF = {"grader", "commentator", "newcomer"}
+MEMBERS = {"owner", "rival", "watcher"} | HOSTS | STAFF
 
 
 def league(
@@ -82,17 +93,22 @@ RULES: list[tuple[str, Resource, set[str]]] = [
     ("an agent that never played", TeamResource(OWN, ()), {"owner", "admin"}),
     ("an entry on the board", EntryResource(OWN, league(), True), EVERYBODY),
     ("an entry on a private board", EntryResource(OWN, PRIVATE, True), MEMBERS),
-    ("a pending entry", EntryResource(OWN, league(), False), {"owner", "host", "admin"}),
-    ("a pending entry in private", EntryResource(OWN, PRIVATE, False), {"owner", "host", "admin"}),
+    ("a pending entry", EntryResource(OWN, league(), False), GRADED),
+    ("a pending entry in private", EntryResource(OWN, PRIVATE, False), GRADED),
+    ("a pending entry of a rival", EntryResource(RIVAL, league(), False), {"rival", *HOSTS}),
     ("a submission", SubmissionResource(OWN), {"owner", "admin"}),
-    ("a seat's log, a reason, a bundle", TeamPrivateResource(OWN), {"owner"}),
+    ("a bundle", TeamPrivateResource(OWN), {"owner"}),
+    ("a seat's log and reason", LogResource(OWN, LEAGUE), {"owner", "grader"}),
+    ("a log of a team that did not agree", LogResource(RIVAL, LEAGUE), {"rival"}),
+    ("a log of a scrim", LogResource(OWN, None), {"owner"}),
+    ("a log of another league", LogResource(OWN, LeagueId("lea_y")), {"owner"}),
     ("a scrim", ScrimResource(OWN), {"owner", "admin"}),
     ("a rated match", match(MatchKind.RATED, league()), EVERYBODY),
     ("a rated match in private", match(MatchKind.RATED, PRIVATE), MEMBERS),
     (
         "a validation match",
         match(MatchKind.VALIDATION, league(), (OWN,)),
-        {"owner", "host", "admin"},
+        GRADED,
     ),
     ("a scrim match", match(MatchKind.SCRIM, league()), {"owner", "admin"}),
     ("a replay", replay(league()), EVERYBODY),
@@ -102,12 +118,12 @@ RULES: list[tuple[str, Resource, set[str]]] = [
     (
         "a replay for those who played",
         replay(league(replays=ReplayVisibility.OWN)),
-        {"owner", "rival", "host", "admin"},
+        {"owner", "rival", *HOSTS},
     ),
     (
         "a replay before the close",
         replay(league(replays=ReplayVisibility.AFTER_CLOSE)),
-        {"owner", "rival", "host", "admin"},
+        {"owner", "rival", "commentator", *HOSTS},
     ),
     (
         "a replay after the close",
@@ -147,7 +163,13 @@ def test_only_competitors_enter_agents_in_a_private_league() -> None:
 
 
 def test_only_hosts_and_admins_run_a_league() -> None:
-    assert {n for n, v in VIEWERS.items() if permissions.may_manage(v, league())} == {
-        "host",
-        "admin",
-    }
+    assert {n for n, v in VIEWERS.items() if permissions.may_manage(v, league())} == HOSTS
+    appointing = {n for n, v in VIEWERS.items() if permissions.may_appoint(v, LEAGUE)}
+    assert appointing == HOSTS - {"cohost"}
+
+
+def test_graders_and_commentators_enter_no_agents() -> None:
+    for role in LeagueRole:
+        person = member("person", OWN, role)
+        competes = role not in (LeagueRole.GRADER, LeagueRole.COMMENTATOR)
+        assert permissions.may_enter(person, league(), OWN) is competes

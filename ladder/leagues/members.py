@@ -1,0 +1,70 @@
+"""Gives and takes roles of a league, within the rights of the person who does it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ladder.database.db import Connection, atomic_function
+from ladder.enums import LeagueRole
+from ladder.errors import Conflict, Forbidden
+from ladder.ids import UserId
+from ladder.leagues import leagues, staff
+from ladder.leagues.records import League
+from ladder.people import audit_log
+from ladder.people.permissions import may_appoint
+from ladder.people.records import Viewer
+from ladder.people.roles import ROLE, STAFF
+
+PLAIN: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
+"""Roles that a co-host may give and take."""
+
+
+def role_of(conn: Connection, league: League, user_id: UserId) -> LeagueRole | None:
+    """Returns a person's role in a league; None without one."""
+    row = conn.execute(
+        f"select {ROLE} from league_members where league_id = %s and user_id = %s",  # noqa: S608
+        (league.id, user_id),
+    ).fetchone()
+    return None if row is None else LeagueRole(row[0])
+
+
+@atomic_function
+def change_role(
+    conn: Connection, by: Viewer, league: League, user_id: UserId, role: LeagueRole | None
+) -> None:
+    """Gives a person a role instead of the earlier one; None takes it. A repeat changes nothing.
+
+    Writes an audit entry. Raises NotFound for the person. Raises Forbidden if ``by`` may not give
+    or take this role. Raises Conflict for the last host, and for a grader or commentator who
+    competes.
+    """
+    conn.execute("select 1 from leagues where id = %s for no key update", (league.id,))
+    before = role_of(conn, league, user_id)
+    if before is role:
+        return
+    if not may_appoint(by, league.id) and {before, role} - {None, *PLAIN}:
+        raise Forbidden(
+            "Ask a host of the league: a co-host gives and takes only the roles"
+            " competitor and viewer."
+        )
+    if role in STAFF:
+        staff.refuse_competitor_as_staff(conn, league.id, user_id)
+    if before is LeagueRole.HOST:
+        _refuse_last_host(conn, league)
+    leagues.set_member_role(conn, league.id, user_id, role)
+    audit_log.record_audit(
+        conn,
+        league.id,
+        by=by.user_id,
+        act="role",
+        subject=user_id,
+        reason=f"{before or 'no role'} becomes {role or 'no role'}",
+    )
+
+
+def _refuse_last_host(conn: Connection, league: League) -> None:
+    row = conn.execute(
+        "select count(*) from league_members where league_id = %s and role = 'host'", (league.id,)
+    ).fetchone()
+    if row is None or row[0] <= 1:
+        raise Conflict("name another host first: this is the last host of the league", field="role")

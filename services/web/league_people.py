@@ -1,0 +1,156 @@
+"""Pages on the people of a league: its terms for members, and roles for hosts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ladder.database.db import Connection
+from ladder.enums import LeagueRole
+from ladder.errors import Invalid, LadderError
+from ladder.field_types import KEY, Line
+from ladder.ids import UserId
+from ladder.leagues import invitations, leagues, members, staff, terms
+from ladder.leagues.records import League
+from ladder.people import users
+from ladder.people.permissions import may_appoint
+from ladder.people.records import Viewer
+from services.http import auth, permissions
+from services.http.app_state import Db
+from services.http.path_parameters import LeagueKey
+from services.web import formatting, forms
+from services.web.account import redirect
+from services.web.forms import Form
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+SCOPES: Final = ("leagues:write",)
+MEMBERS_SHOWN: Final = 100
+ROLE_FORM: Final = {"user": "", "role": LeagueRole.COMPETITOR.value}
+NO_ROLE: Final = "none"
+
+
+class RoleForm(BaseModel):
+    """The role that the form asks for; ``none`` takes the role."""
+
+    model_config = ConfigDict(extra="forbid")
+    user: Line
+    role: LeagueRole | None
+
+
+@router.get("/leagues/{league}/terms")
+def show_terms(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
+    """Shows what joining means, and to whom the visitor has not agreed yet."""
+    found = permissions.visible_league(conn, who, league)
+    return terms_page(request, conn, who, found)
+
+
+@router.post("/leagues/{league}/terms")
+def agree_to_terms(
+    request: Request, league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent
+) -> Response:
+    """Records that the visitor agrees to the present terms."""
+    found = permissions.visible_league(conn, who, league)
+    if who.user_id is None:
+        return redirect(formatting.sign_in_address(f"/leagues/{found.slug}/terms"))
+    auth.check_scopes(who, ["agents:write"])
+    try:
+        digest = str(given.get("digest", ""))[:64]
+        with conn.transaction():
+            invitations.record_consent(conn, found, who.user_id, digest)
+    except LadderError as error:
+        return terms_page(request, conn, who, found, wrong=error.message)
+    return redirect(f"/leagues/{found.slug}/terms")
+
+
+def terms_page(
+    request: Request, conn: Connection, who: Viewer, league: League, wrong: str | None = None
+) -> Response:
+    """The terms, with a button for a member who has not agreed to them."""
+    told = (*terms.settings_of_league(league), staff.staff_names(conn, league.id))
+    digest = terms.terms_digest(*told)
+    agreed = who.user_id and invitations.agreement_of_member(conn, league.id, who.user_id)
+    return render(
+        request,
+        "terms.html",
+        status=422 if wrong else 200,
+        league=league,
+        lines=terms.terms_text(*told).splitlines(),
+        digest=digest,
+        agreement=agreed if agreed and agreed.terms_digest == digest else None,
+        is_member=league.id in who.roles,
+        unagreed=staff.staff_not_agreed_to(conn, league.id, who.user_id) if who.user_id else [],
+        wrong=wrong,
+    )
+
+
+@router.get("/leagues/{league}/people")
+def show_people(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    who: Visitor,
+    after: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """Shows members and roles to hosts."""
+    found = permissions.hosted_league(conn, who, league)
+    return people_page(request, conn, who, found, after=after)
+
+
+@router.post("/leagues/{league}/people/role")
+def change_role(
+    request: Request, league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent
+) -> Response:
+    """Gives or takes a role, as the API does."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.check_scopes(who, SCOPES)
+    form = Form.of(given, ROLE_FORM)
+    try:
+        wished = form.values["role"]
+        asked = RoleForm.model_validate(
+            {"user": form.values["user"], "role": None if wished == NO_ROLE else wished}
+        )
+        person = find_person(conn, asked.user)
+        with conn.transaction():
+            members.change_role(conn, who, found, person, asked.role)
+    except (ValidationError, LadderError) as error:
+        form.add_errors(error)
+        return people_page(request, conn, who, found, form=form)
+    return redirect(f"/leagues/{found.slug}/people#members")
+
+
+def find_person(conn: Connection, text: str) -> UserId:
+    """The person with this id or this exact name. Raises Invalid."""
+    user_id = users.find_user(conn, text)
+    if user_id is None:
+        raise Invalid("user", formatting.UNKNOWN_PERSON)
+    return user_id
+
+
+def people_page(
+    request: Request,
+    conn: Connection,
+    who: Viewer,
+    league: League,
+    *,
+    after: str | None = None,
+    form: Form | None = None,
+) -> Response:
+    """The page, with the errors of a refused form."""
+    rows = leagues.list_members(conn, league.id, UserId(after) if after else None, MEMBERS_SHOWN)
+    may_all = may_appoint(who, league.id)
+    roles = [role for role in LeagueRole if may_all or role in members.PLAIN]
+    return render(
+        request,
+        "people.html",
+        status=422 if form and form.wrong else 200,
+        league=league,
+        members=rows,
+        more=rows[-1][0] if len(rows) == MEMBERS_SHOWN else None,
+        form=form or Form(dict(ROLE_FORM)),
+        roles=[*((role.value, role.value) for role in roles), (NO_ROLE, "no role")],
+        may="leagues:write" in who.scopes or who.is_admin,
+    )

@@ -1,0 +1,147 @@
+"""Co-hosts, graders and commentators in a real database."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from ladder.database import db
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.enums import LeagueRole
+from ladder.errors import Conflict, Forbidden
+from ladder.ids import LeagueId, SubmissionId, TeamId, UserId
+from ladder.leagues import invitations, league_update, leagues, members, staff
+from ladder.leagues.request_models import LeagueChange
+from ladder.people import audit_log, permissions, users
+from ladder.people.permissions import LogResource
+from ladder.people.records import Viewer
+from tests.integration.ladder.contest import Contest
+
+
+def viewer(conn: Connection, user_id: UserId) -> Viewer:
+    found = users.viewer_of_user(conn, user_id)
+    assert found is not None
+    return found
+
+
+def appoint(contest: Contest, user_id: UserId, role: str | None) -> None:
+    chosen = None if role is None else LeagueRole(role)
+    host = viewer(contest.conn, contest.host)
+    members.change_role(contest.conn, host, contest.league, user_id, chosen)
+
+
+def agree(contest: Contest, user_id: UserId) -> None:
+    digest = staff.current_digest(contest.conn, contest.league)
+    invitations.record_consent(contest.conn, contest.league, user_id, digest)
+
+
+def reads_logs(contest: Contest, grader: UserId, team: TeamId) -> bool:
+    resource = LogResource(team, contest.league.id)
+    return permissions.may_see(viewer(contest.conn, grader), resource)
+
+
+def test_a_grader_reads_logs_of_a_team_once_all_its_people_agreed(contest: Contest) -> None:
+    conn, league = contest.conn, contest.league.id
+    ada, team = contest.team()
+    bob, _ = contest.team()
+    users.add_team_member(conn, team, bob)
+    before = staff.current_digest(conn, contest.league)
+    agree(contest, ada)
+    agree(contest, bob)
+    grader = users.create_user(conn, "Grace").id
+    appoint(contest, grader, "grader")
+    assert staff.current_digest(conn, contest.league) != before
+    assert [one.name for one in staff.staff_not_agreed_to(conn, league, ada)] == ["Grace"]
+    assert not reads_logs(contest, grader, team)
+    agree(contest, ada)
+    assert not reads_logs(contest, grader, team)
+    agree(contest, bob)
+    assert reads_logs(contest, grader, team)
+    appoint(contest, grader, "commentator")
+    assert not reads_logs(contest, grader, team)
+    appoint(contest, grader, "grader")
+    assert not reads_logs(contest, grader, team), "an agreement ends with the role"
+
+
+def test_graders_and_commentators_never_compete(contest: Contest) -> None:
+    conn = contest.conn
+    playing, _ = contest.team()
+    submission = contest.submission()
+    (owner, _), *_ = users.team_members(conn, submission.team_id)
+    appoint(contest, owner.id, "commentator")
+    with pytest.raises(Conflict, match="commentator of this league"):
+        entries.enter_season(conn, contest.season.id, submission.id)
+    appoint(contest, owner.id, None)
+    entries.enter_season(conn, contest.season.id, submission.id)
+    with pytest.raises(Conflict, match="competes in a season of this league"):
+        appoint(contest, owner.id, "grader")
+    appoint(contest, playing, "grader")
+
+
+def test_of_naming_and_entering_at_one_moment_exactly_one_happens(
+    database_url: str, contest: Contest
+) -> None:
+    host = viewer(contest.conn, contest.host)
+    for _ in range(8):
+        submission = contest.submission()
+        (owner, _), *_ = users.team_members(contest.conn, submission.team_id)
+        assert len(race(database_url, contest, host, owner.id, submission.id)) == 1
+
+
+def race(
+    url: str, contest: Contest, host: Viewer, person: UserId, submission: SubmissionId
+) -> list[str]:
+    """What happened of: the person's team enters, and a host names the person grader."""
+    start, done = threading.Barrier(2), []
+
+    def act(name: str, run: Callable[[Connection], object]) -> None:
+        with suppress(Conflict), db.connect(url) as own:
+            start.wait(30)
+            run(own)
+            done.append(name)
+
+    acts: dict[str, Callable[[Connection], object]] = {
+        "entered": lambda own: entries.enter_season(own, contest.season.id, submission),
+        "named": lambda own: members.change_role(
+            own, host, contest.league, person, LeagueRole.GRADER
+        ),
+    }
+    threads = [threading.Thread(target=act, args=each) for each in acts.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return done
+
+
+def test_a_co_host_changes_neither_roles_nor_who_sees_the_league(contest: Contest) -> None:
+    conn, league = contest.conn, contest.league
+    user_id, _ = contest.team()
+    other, _ = contest.team()
+    appoint(contest, user_id, "co-host")
+    cohost = viewer(conn, user_id)
+    assert permissions.may_manage(cohost, permissions.LeagueResource(league.id, league.visibility))
+    members.change_role(conn, cohost, league, other, LeagueRole.COMPETITOR)
+    for role in (LeagueRole.HOST, LeagueRole.CO_HOST, LeagueRole.GRADER):
+        with pytest.raises(Forbidden, match="Ask a host"):
+            members.change_role(conn, cohost, league, other, role)
+    with pytest.raises(Forbidden, match="Ask a host"):
+        members.change_role(conn, cohost, league, contest.host, None)
+    asked = LeagueChange.model_validate({"replay_visibility": "own"})
+    with pytest.raises(Forbidden, match="who sees it"):
+        league_update.change_league(conn, cohost, league, asked)
+    assert {act.act for act in audit_log.list_audits(conn, league.id)} == {"role"}
+
+
+def test_the_last_host_keeps_the_role(contest: Contest) -> None:
+    with pytest.raises(Conflict, match="name another host first"):
+        appoint(contest, contest.host, "viewer")
+    other, _ = contest.team()
+    appoint(contest, other, "host")
+    appoint(contest, contest.host, None)
+    roles = leagues.list_members(contest.conn, LeagueId(contest.league.id))
+    assert [(user_id, role) for user_id, _, role in roles] == [(other, LeagueRole.HOST)]
