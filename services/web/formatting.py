@@ -18,7 +18,6 @@ from ladder.entries.records import Entry
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
-from ladder.matches.records import Match
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.standings.board_ranking import BoardRow
 
@@ -252,11 +251,6 @@ def medal_odds_text(row: BoardRow) -> str:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 match``, ``2 matches``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def match_title(match: Match) -> str:
-    """The title of a match's page."""
-    return f"Match {match.episodes[0].number}" if match.episodes else "Match"
 
 
 def episode_format(is_kaggle: bool) -> str:

@@ -16,6 +16,7 @@ from ladder.database.db import Connection
 from ladder.enums import MatchState
 from ladder.errors import NotFound
 from ladder.leagues import leagues, seasons
+from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Episode, Match, Seat
 from ladder.people.records import Viewer
 from services.http import etags, permissions
@@ -68,7 +69,12 @@ def show_match(
         request,
         "match.html",
         match=found,
-        title=formatting.match_title(found),
+        title=match_title(found),
+        neutral=lineup_title(found),
+        episode_address=f"/matches/{found.id}/episode.json?position={position}",
+        logs={
+            row.seat.seat: f"/logs/{found.id}/{row.seat.seat}?download=1" for row in rows if row.log
+        },
         league=leagues.get_league(conn, found.league_id),
         seats=rows,
         replay=is_open and is_kept,
@@ -102,13 +108,13 @@ def send_episode(
     if_none_match: etags.IfNoneMatch = None,
     accept_encoding: Annotated[str, Header()] = "",
 ) -> Response:
-    """Sends the episode for player and download: in Kaggle's format, or as frames of its game.
+    """Sends the episode as frames of its game, or as a download in Kaggle's format if it has one.
 
     A replay never changes, but its readers do. So browsers ask each time and get 304. The tag
     includes the rules, because the rules compute the frames.
     """
     found, one = replay_of(app_state, conn, who, match, position)
-    is_kaggle = found.game in kaggle_formats.GAME_NAMES
+    is_kaggle = download and found.game in kaggle_formats.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
     rules = external.rules_digest(found.game)[:16] if found.game in GAMES else "none"
     tag = f'W/"{one.id}.{form}.{rules}"'

@@ -1,7 +1,7 @@
 // Battlesnake: frames with what to tell of each snake, and the board. Rows count upwards.
 
 import { svg } from "./dom.js";
-import { FAULTS, records } from "./frames.js";
+import { FAULTS, lastStep, records } from "./frames.js";
 import { CELL, Grid, snakeFace } from "./grid.js";
 
 const GONE_FIRST = ["out-of-health", "wall-collision", "hazard"];
@@ -37,7 +37,7 @@ function doing(snake, record) {
 
 export function read(episode, names) {
   const told = records(episode);
-  const last = episode.frames.length - 1;
+  const last = lastStep(episode);
   const frames = episode.frames.map((frame, step) => ({
     ...frame,
     seats: frame.snakes.map((snake, seat) => {
@@ -54,9 +54,9 @@ export function read(episode, names) {
       };
     }),
   }));
-  const ends = episode.frames[last].snakes.map((snake) => snake.eliminated_on);
+  const ends = episode.frames.at(-1).snakes.map((snake) => snake.eliminated_on);
   const open = episode.configuration.ruleset.startsWith("wrapped");
-  return { seats: episode.seats, frames, ends, open };
+  return { seats: episode.seats, frames, ends, open, eats: true };
 }
 
 export class Board {

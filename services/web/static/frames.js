@@ -7,6 +7,11 @@ export const FAULTS = {
 };
 export const WORDS = { ERROR: "failed", INVALID: "invalid move", TIMEOUT: "timed out" };
 
+// The number of the frame after which the episode was over; Infinity while it is being played.
+export function lastStep(episode) {
+  return episode.placements ? episode.frames.length - 1 : Infinity;
+}
+
 // For each frame and seat what its step had: { move, fault, charged, bank }. A seat that was not
 // asked has neither move nor fault; its bank is what it was.
 export function records(episode) {

@@ -2,7 +2,7 @@
 // are squares and player 1's discs, so that colour is not the only sign.
 
 import { svg } from "./dom.js";
-import { FAULTS, bankGauge, records } from "./frames.js";
+import { FAULTS, bankGauge, lastStep, records } from "./frames.js";
 import { CELL, Grid } from "./grid.js";
 
 const INERT = ["ERROR", "TIMEOUT"];
@@ -16,7 +16,7 @@ function result(counts, seat) {
 
 export function read(episode) {
   const told = records(episode);
-  const last = episode.frames.length - 1;
+  const last = lastStep(episode);
   const latest = ["", ""];
   const frames = episode.frames.map((frame, step) => {
     const counts = [count(frame, "0"), count(frame, "1")];

@@ -1,45 +1,126 @@
 // The replay player. Its frame is in parts/player.html; this wires it to the module of the game,
 // which has `read` (the episode as frames, pure) and `Board` (draws a frame):
-// replay = { seats, frames: [{ seats: [seat], ... }], ends: [step or null] }
+// replay = { seats, frames: [{ seats: [seat], ... }], ends: [step or null], eats }
 // seat = { value, out, status, how, told, charged, gauge: { text, value, max } or null }
+//
+// `extend` takes the replay of an episode that has grown, so that a match can be watched while it is
+// played.
 
 import { find } from "./dom.js";
+import { addGestures } from "./gestures.js";
 import { Lengths } from "./lengths.js";
+import { momentsOf, nearest } from "./moments.js";
+import { resultsShown, showResults } from "./results.js";
+import { StepLog } from "./step_log.js";
 
 const STEPS_PER_SECOND = 5;
+const FOLLOW_MS = 1000;
+const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
-class Player {
-  constructor(root, replay, board, names) {
+export class Player {
+  constructor(root, replay, board, names, { over = true } = {}) {
     this.root = root;
-    this.replay = replay;
     this.names = names;
-    this.last = replay.frames.length - 1;
     this.step = -1;
+    this.seen = 0;
     this.timer = 0;
     this.board = board;
-    this.lengths = new Lengths(find(root, ".lengths"), replay, (step) => this.visit(step));
+    this.lengths = new Lengths(find(root, ".lengths"), (step) => this.visit(step));
     this.scrub = find(root, "input[type=range]");
-    this.scrub.max = String(this.last);
-    this.speed = find(root, "select");
+    this.speed = find(root, "[data-choose=speed]");
+    this.choice = find(root, "[data-choose=moments]");
     this.playButton = find(root, "[data-do=play]");
+    this.list = find(root, ".moments ol");
     this.rows = [...root.querySelectorAll("[data-seat]")];
-    find(root, ".step-last").textContent = String(this.last);
+    const position = Number(root.dataset.position ?? 0);
+    this.logs = [...root.querySelectorAll("[data-log]")].map((one) => new StepLog(one, position));
+    this.take(replay, over);
+    this.listen();
+    if (!this.followLink()) {
+      this.show(0);
+      if (!STILL.matches) this.play();
+    }
+  }
 
+  listen() {
     const deeds = {
       play: () => this.toggle(),
       first: () => this.visit(0),
       back: () => this.visit(this.step - 1),
       forward: () => this.visit(this.step + 1),
       last: () => this.visit(this.last),
+      before: () => this.jump(-1),
+      after: () => this.jump(1),
+      fill: () => this.fillScreen(),
     };
     for (const [name, deed] of Object.entries(deeds)) {
-      find(root, `[data-do=${name}]`).addEventListener("click", deed);
+      find(this.root, `[data-do=${name}]`).addEventListener("click", deed);
     }
+    find(this.root, "[data-do=fill]").hidden = !document.fullscreenEnabled;
     this.scrub.addEventListener("input", () => this.visit(Number(this.scrub.value)));
     this.speed.addEventListener("change", () => this.playing && this.play());
+    addGestures(find(this.root, ".arena"), {
+      toggle: () => this.toggle(),
+      visitFrom: (step) => this.visit(step),
+      stepNow: () => this.step,
+    });
     document.addEventListener("keydown", (event) => this.key(event));
     addEventListener("hashchange", () => this.followLink());
-    if (!this.followLink()) this.show(0);
+    addEventListener("peck-results", () => this.reveal());
+  }
+
+  // The replay of the same episode, which may have more steps than before.
+  extend(replay, over) {
+    const waited = this.step >= this.last && !STILL.matches;
+    this.take(replay, over);
+    this.lengths.mark(this.step, this.shownTo());
+    if (waited && this.step < this.last && !this.playing) this.play();
+  }
+
+  take(replay, over) {
+    this.replay = replay;
+    this.over = over;
+    this.last = replay.frames.length - 1;
+    this.scrub.max = String(this.last);
+    find(this.root, ".step-last").textContent = String(this.last);
+    this.moments = momentsOf(replay, this.names);
+    this.lengths.draw(replay, this.moments);
+    this.choice.querySelector("[value=food]").hidden = !replay.eats;
+    this.choice.querySelector("[value=lead]").hidden = replay.seats < 2;
+    this.listMoments();
+  }
+
+  listMoments() {
+    this.list.replaceChildren(
+      ...this.moments.filter((one) => one.kind !== "food").map(({ step, seat, text }) => {
+        const item = document.createElement("li");
+        const link = document.createElement("a");
+        link.href = `#step=${step}`;
+        link.textContent = `Step ${step}`;
+        item.className = `seat-${seat}`;
+        item.dataset.at = String(step);
+        item.append(link, ` ${text}`);
+        return item;
+      }),
+    );
+    this.reveal();
+  }
+
+  // Shows what may be known by now: everything if the reader asked for it, else up to the last step
+  // that was in view.
+  reveal() {
+    const known = this.shownTo();
+    let hidden = 0;
+    for (const item of this.list.children) {
+      item.hidden = Number(item.dataset.at) > known;
+      hidden += item.hidden;
+    }
+    find(this.root, ".moments .none").hidden = this.list.children.length > hidden;
+    if (this.step >= 0) this.lengths.mark(this.step, known);
+  }
+
+  shownTo() {
+    return resultsShown() ? this.last : this.seen;
   }
 
   get playing() {
@@ -47,10 +128,11 @@ class Player {
   }
 
   followLink() {
-    const found = /^#step=(\d+)$/.exec(location.hash);
-    if (!found) return false;
+    const asked = /^#step=(\d{1,7})$/.exec(location.hash)?.[1]
+      ?? (this.step < 0 ? /^\d{1,7}$/.exec(new URLSearchParams(location.search).get("step") ?? "")?.[0] : null);
+    if (!asked) return false;
     this.pause();
-    this.show(Number(found[1]));
+    this.show(Number(asked));
     return true;
   }
 
@@ -61,11 +143,19 @@ class Player {
     this.note();
   }
 
+  jump(by) {
+    const step = nearest(this.moments, this.choice.value, this.step, by);
+    if (step !== null) this.visit(step);
+    else if (by > 0) this.visit(this.last);
+  }
+
   note() {
     clearTimeout(this.noting);
     this.noting = setTimeout(() => {
-      const address = this.step ? `#step=${this.step}` : location.pathname + location.search;
-      history.replaceState(null, "", address);
+      const asked = new URLSearchParams(location.search);
+      asked.delete("step");
+      const query = asked.size ? `?${asked}` : "";
+      history.replaceState(null, "", location.pathname + query + (this.step ? `#step=${this.step}` : ""));
     }, 120);
   }
 
@@ -111,6 +201,11 @@ class Player {
     if (this.playing) this.play();
   }
 
+  fillScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else if (document.fullscreenEnabled) this.root.requestFullscreen();
+  }
+
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target;
@@ -126,6 +221,9 @@ class Player {
       "+": () => this.faster(1),
       "=": () => this.faster(1),
       "-": () => this.faster(-1),
+      n: () => this.jump(1),
+      p: () => this.jump(-1),
+      f: () => this.fillScreen(),
     };
     const deed = deeds[event.key];
     if (!deed) return;
@@ -139,11 +237,17 @@ class Player {
     this.step = wanted;
     const frame = this.replay.frames[wanted];
     this.board.draw(frame, this.replay.frames[wanted - 1]);
-    this.lengths.mark(wanted);
     this.root.dataset.step = String(wanted);
     this.scrub.value = String(wanted);
     this.scrub.setAttribute("aria-valuetext", `step ${wanted} of ${this.last}`);
     find(this.root, ".step-now").textContent = String(wanted);
+    if (wanted > this.seen) {
+      this.seen = wanted;
+      this.reveal();
+    } else {
+      this.lengths.mark(wanted, this.shownTo());
+    }
+    if (this.over && wanted === this.last) showResults();
     const told = [];
     for (const row of this.rows) {
       const seat = Number(row.dataset.seat);
@@ -151,6 +255,7 @@ class Player {
       told.push(`${this.names[seat]} ${now.told}`);
       this.fill(row, now);
     }
+    for (const log of this.logs) log.show(wanted);
     find(this.root, ".arena").setAttribute("aria-label", `Step ${wanted}. ${told.join(", ")}.`);
   }
 
@@ -173,22 +278,47 @@ function seconds(value) {
   return value < 1 ? `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms` : `${value.toFixed(2)} s`;
 }
 
+async function fetchEpisode(root) {
+  const answer = await fetch(root.dataset.episode, { cache: "no-cache" });
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  return answer.json();
+}
+
+// Asks for the episode again until it is over.
+async function follow(root, game, names) {
+  let over = false;
+  while (!over) {
+    await new Promise((resolve) => setTimeout(resolve, FOLLOW_MS));
+    try {
+      const episode = await fetchEpisode(root);
+      over = Boolean(episode.placements);
+      root.player.extend(game.read(episode, names), over);
+    } catch {
+      // the server is away for a moment, or for good: what came so far stays
+    }
+  }
+}
+
 async function start(root) {
   const state = find(root, ".loading");
   try {
-    const answer = await fetch(root.dataset.episode);
-    const game = await import(`./${root.dataset.game}.js`);
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    const episode = await answer.json();
+    const [episode, game] = await Promise.all([
+      fetchEpisode(root),
+      import(`./${root.dataset.game}.js`),
+    ]);
     const rows = [...root.querySelectorAll("[data-seat]")];
     const names = rows.map((row) => row.dataset.name);
     const replay = game.read(episode, names);
-    root.player = new Player(root, replay, new game.Board(find(root, ".arena"), replay), names);
+    const board = new game.Board(find(root, ".arena"), replay);
+    const over = Boolean(episode.placements);
+    root.player = new Player(root, replay, board, names, { over });
     state.hidden = true;
     root.dataset.ready = "true";
+    if (!over) follow(root, game, names);
   } catch (error) {
     state.textContent = `The replay could not be shown: ${error.message}. Download it below.`;
     state.classList.add("bad");
+    showResults();
   }
 }
 

@@ -1,6 +1,6 @@
 // Snake for one: frames with what to tell of it, and the board.
 
-import { FAULTS, WORDS, bankGauge, records } from "./frames.js";
+import { FAULTS, WORDS, bankGauge, lastStep, records } from "./frames.js";
 import { Grid, snakeFace } from "./grid.js";
 
 function ending(episode, frame) {
@@ -13,7 +13,7 @@ function ending(episode, frame) {
 
 export function read(episode) {
   const told = records(episode);
-  const last = episode.frames.length - 1;
+  const last = lastStep(episode);
   const frames = episode.frames.map((frame, step) => {
     const { move, charged, bank } = told[step][0];
     const [status, how] = step === last
@@ -24,7 +24,7 @@ export function read(episode) {
     const seat = { value: length, out: false, status, how, told: `length ${length}`, charged, gauge };
     return { ...frame, seats: [seat] };
   });
-  return { seats: 1, frames, ends: [null] };
+  return { seats: 1, frames, ends: [null], eats: true };
 }
 
 export class Board {

@@ -1,0 +1,70 @@
+"""Names a match: who met whom, and how it ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ladder.enums import MatchKind, MatchState
+from ladder.matches.records import Match, Seat
+
+UNFINISHED: Final = {
+    MatchState.QUEUED: "waiting for a machine",
+    MatchState.RUNNING: "being played",
+    MatchState.VOID: "void",
+}
+
+
+def match_title(match: Match) -> str:
+    """A title such as ``Lattice beats Drifter in 199 steps``."""
+    if match.kind is MatchKind.VALIDATION:
+        return f"Validation of {match.seats[0].agent_name}{_validation_end(match)}"
+    if match.state is not MatchState.FINISHED:
+        return f"{_against(match.seats)}, {UNFINISHED[match.state]}"
+    return _result_title(match)
+
+
+def lineup_title(match: Match) -> str:
+    """A title that does not tell the result, such as ``Lattice against Drifter``."""
+    if match.kind is MatchKind.VALIDATION:
+        return f"Validation of {match.seats[0].agent_name}"
+    return _against(match.seats)
+
+
+def _result_title(match: Match) -> str:
+    seats = sorted(match.seats, key=lambda seat: (seat.placement or 99, seat.seat))
+    first = [seat.agent_name for seat in seats if seat.placement == seats[0].placement]
+    others = [seat.agent_name for seat in seats[len(first) :]]
+    length = _length(match)
+    if len(seats) == 1:
+        failed = seats[0].verdict not in (None, "DONE")
+        return f"{first[0]} {'fails after' if failed else 'plays'} {length}"
+    if not others:
+        return f"{_listed(first)} tie in {length}"
+    if len(first) > 1:
+        return f"{_listed(first)} share the first place before {_listed(others)} in {length}"
+    return f"{first[0]} beats {_listed(others)} in {length}"
+
+
+def _validation_end(match: Match) -> str:
+    if match.state is not MatchState.FINISHED:
+        return f", {UNFINISHED[match.state]}"
+    failed = any(seat.verdict != "DONE" for seat in match.seats)
+    return ", failed" if failed else ", passed"
+
+
+def _against(seats: Sequence[Seat]) -> str:
+    names = [seat.agent_name for seat in seats]
+    return names[0] if len(names) == 1 else f"{names[0]} against {_listed(names[1:])}"
+
+
+def _length(match: Match) -> str:
+    if len(match.episodes) > 1:
+        return f"{len(match.episodes)} games"
+    steps = sum(one.steps for one in match.episodes)
+    return f"{steps:,} step" if steps == 1 else f"{steps:,} steps"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``A``, ``A and B``, ``A, B and C``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
