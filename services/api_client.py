@@ -461,6 +461,13 @@ class Client:
     def match(self, key: str) -> Json:
         return self.get(f"/v1/matches/{key}")
 
+    def head_to_head(self, agent: str, opponent: str) -> Json:
+        return self.get("/v1/head-to-head", agent=agent, opponent=opponent)
+
+    def search(self, text: str) -> list[Json]:
+        found: list[Json] = self.get("/v1/search", q=text)["items"]
+        return found
+
     def match_of_episode(self, number: int) -> Json:
         return self.get(f"/v1/episodes/{number}")
 

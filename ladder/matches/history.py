@@ -52,6 +52,11 @@ def get_match(conn: Connection, match_id: MatchId) -> Match:
     return found[0]
 
 
+def get_matches(conn: Connection, match_ids: Sequence[MatchId]) -> list[Match]:
+    """Returns the matches with these ids, newest first. Unknown ids are left out."""
+    return _select_matches(conn, "where m.id = any (%s) order by m.id desc", (list(match_ids),))
+
+
 def match_of_episode(conn: Connection, episode: str | int) -> Match:
     """Returns the match of an episode (its id or number). Raises NotFound."""
     if isinstance(episode, int):

@@ -12,23 +12,27 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES, kaggle_formats
 from games import episode as episodes
+from ladder.entries import agent_lookup
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import MatchId
-from ladder.matches import history
+from ladder.matches import head_to_head, history, match_search
+from ladder.matches.match_titles import match_title
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
-from services.http import etags, permissions
+from services.http import etags, match_filters, permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known
+from services.http.match_filters import Filters
 from services.http.paging import Page, Paging
-from services.http.path_parameters import Filter, MatchKey
+from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError, problem_responses
 from services.http.seat_logs import LogFormat
 from services.http.seat_logs import read_seat_log as read_log
 
 router = APIRouter(prefix="/v1", tags=["matches"])
 TERMINAL = (MatchState.FINISHED, MatchState.VOID)
+MEETINGS_SHOWN = 50
 
 
 class SeatOut(BaseModel):
@@ -66,6 +70,7 @@ class EpisodeOut(BaseModel):
 class MatchOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    title: str = Field(examples=["Lattice beats Drifter in 199 steps"])
     kind: MatchKind
     season_id: str
     league_id: str
@@ -80,6 +85,40 @@ class MatchOut(BaseModel):
     seed: str | None = Field(default=None, description="hex; hidden until the match is over")
     seats: list[SeatOut]
     episodes: list[EpisodeOut]
+
+
+class RecordOut(BaseModel):
+    """Results of the agent against the opponent, by placement."""
+
+    games: int
+    won: int
+    tied: int
+    lost: int
+    share: float | None = Field(description="share of games won; a tie counts half")
+    low: float | None = Field(description="lower end of the share's 95 % interval")
+    high: float | None
+
+
+class SeatRecordOut(BaseModel):
+    seat: int
+    record: RecordOut
+
+
+class VersionRecordOut(BaseModel):
+    version: int = Field(description="number of the agent's submission")
+    opponent_version: int
+    record: RecordOut
+
+
+class HeadToHeadOut(BaseModel):
+    agent_id: str
+    agent_name: str
+    opponent_id: str
+    opponent_name: str
+    total: RecordOut
+    by_seat: list[SeatRecordOut]
+    by_version: list[VersionRecordOut]
+    matches: list[str] = Field(description="newest matches in which both played")
 
 
 class EpisodeLocation(BaseModel):
@@ -103,6 +142,7 @@ def match_out(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
         seats.append(out)
     return MatchOut(
         id=match.id,
+        title=match_title(match),
         kind=match.kind,
         season_id=match.season_id,
         league_id=match.league_id,
@@ -121,36 +161,59 @@ def match_out(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
 
 
 @router.get("/matches", summary="List matches", responses=problem_responses(404))
-def list_matches(
-    conn: Db,
-    who: Anyone,
-    span: Paging,
-    season: Filter = None,
-    agent: Filter = None,
-    entry: Filter = None,
-    scrim: Filter = None,
-    kind: Annotated[MatchKind | None, Query()] = None,
-) -> Page[MatchOut]:
-    """Lists the matches of a season, an agent, an entry or a scrim, newest first. Name one of
-    them."""
-    if not (season or agent or entry or scrim):
-        raise ProblemError(
-            "invalid", "name a season, an agent, an entry or a scrim.", where="query"
-        )
-    rows = history.list_matches(
-        conn,
-        viewer=who,
-        season_id=permissions.visible_season(conn, who, season).id if season else None,
-        agent_id=permissions.visible_agent(conn, who, agent).id if agent else None,
-        entry_id=permissions.visible_entry(conn, who, entry).id if entry else None,
-        scrim_id=permissions.visible_scrim(conn, who, scrim).id if scrim else None,
-        kind=kind,
-        before=MatchId(span.after) if span.after else None,
-        limit=span.limit,
-    )
+def list_matches(conn: Db, who: Anyone, span: Paging, filters: Filters) -> Page[MatchOut]:
+    """Lists matches that meet all filters, newest first.
+
+    `opponent`, `version`, `outcome`, `verdict` and `seat` are about the named agent or entry.
+    Without a season, an agent, an entry or a scrim, these are the rated matches of all leagues.
+    """
+    wanted = match_filters.resolve_filters(conn, who, filters)
+    before = MatchId(span.after) if span.after else None
+    rows = match_search.search_matches(conn, who, wanted, before, span.limit)
     sees_replay = permissions.visible_replay_filter(conn, who)
     return span.page(
         rows, lambda row: row.id, lambda row: match_out(who, row, replay=sees_replay(row))
+    )
+
+
+@router.get("/head-to-head", summary="Compare two agents", responses=problem_responses(404))
+def read_head_to_head(
+    conn: Db,
+    who: Anyone,
+    agent: Annotated[str, Query(max_length=120, description="id, slug or name")],
+    opponent: Annotated[str, Query(max_length=120, description="id, slug or name")],
+) -> HeadToHeadOut:
+    """Counts the newest rated matches in which both played: in total, by seat and by version."""
+    one = agent_lookup.find_visible_agent(conn, who, agent)
+    other = agent_lookup.find_visible_agent(conn, who, opponent, "opponent")
+    found = head_to_head.read_head_to_head(conn, who, one.id, other.id)
+    return HeadToHeadOut(
+        agent_id=one.id,
+        agent_name=one.name,
+        opponent_id=other.id,
+        opponent_name=other.name,
+        total=record_out(found.total),
+        by_seat=[
+            SeatRecordOut(seat=seat, record=record_out(row)) for seat, row in found.by_seat.items()
+        ],
+        by_version=[
+            VersionRecordOut(version=mine, opponent_version=theirs, record=record_out(row))
+            for (mine, theirs), row in found.by_version.items()
+        ],
+        matches=[meeting.match_id for meeting in found.meetings[:MEETINGS_SHOWN]],
+    )
+
+
+def record_out(row: head_to_head.Record) -> RecordOut:
+    low, high = row.interval or (None, None)
+    return RecordOut(
+        games=row.games,
+        won=row.won,
+        tied=row.tied,
+        lost=row.lost,
+        share=row.share,
+        low=low,
+        high=high,
     )
 
 

@@ -15,6 +15,7 @@ from services.api_client import ApiError, Unreachable
 from services.cli import (
     account,
     error_hints,
+    finding,
     insights,
     leaderboards,
     league_people,
@@ -39,6 +40,7 @@ app = typer.Typer(
 for verbs in (
     submissions,
     match_downloads,
+    finding,
     leaderboards,
     insights,
     scrims,

@@ -18,8 +18,11 @@ from ladder.entries.records import Entry
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
+from ladder.matches.match_titles import match_title
+from ladder.matches.records import Match
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.standings.board_ranking import BoardRow
+from services.web.avatars import draw_avatar
 
 LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
@@ -30,6 +33,8 @@ FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
 SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
 PRESENT_IS_WRONG: Final = "Check your present password: this is another one."
 NEW_AGENT: Final = "a new agent"
+ALL_LEAGUES: Final = "all leagues"
+NOTHING_NAMED: Final = "Check the name: there is nothing of this name that you may see."
 CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"
 UNKNOWN_ZONE: Final = "choose a time zone from the list."
@@ -44,6 +49,8 @@ ACCESS_FOR_ALL: Final = "anybody"
 FIELDS: Final = {
     "user": "person",
     "slug": "short name",
+    "season": "league",
+    "q": "search text",
     "url": "address",
     "kind": "who earns a medal",
     "zone": "time zone",
@@ -253,6 +260,16 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def match_number(match: Match) -> str:
+    """The number of a match, by which Kaggle's formats name it."""
+    return f"Match {match.episodes[0].number}" if match.episodes else "Match"
+
+
+def verdict_options(verdicts: Iterable[str]) -> list[tuple[str, str]]:
+    """Verdicts with their words."""
+    return [(verdict, STATE_CHIPS[verdict][1]) for verdict in verdicts]
+
+
 def episode_format(is_kaggle: bool) -> str:
     """The name of a downloaded episode's format."""
     return "Kaggle JSON" if is_kaggle else "frames JSON"
@@ -348,6 +365,9 @@ FILTERS: Final = {
     "address": path_segment,
     "prose": prose_html,
     "game": game_title,
+    "title": match_title,
+    "avatar": draw_avatar,
+    "number": match_number,
     "field_id": field_id,
     "field_word": field_word,
     "pairs": options_of_words,

@@ -46,6 +46,7 @@ class LeagueCard:
 
 
 @router.get("/")
+@router.get("/leagues")
 def show_leagues(
     request: Request,
     conn: Db,

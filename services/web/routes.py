@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import psycopg
+import psycopg_pool
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
 from services.web import (
     account,
@@ -18,6 +24,7 @@ from services.web import (
     api_reference,
     confirm,
     device,
+    finding,
     formatting,
     join,
     league_people,
@@ -32,10 +39,11 @@ from services.web import (
     upload,
 )
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
-from services.web.session import Visitor
+from services.web.session import Visitor, visitor_of_request
 
 OF_PROGRAMS = ("/v1", "/health", "/metrics")
 """Paths with these prefixes never answer with a page."""
+STATIC = FOLDER / "static"
 Handler = Callable[[Request, Any], Awaitable[Response] | Response]
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -61,9 +69,22 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
     )
 
 
+@router.get("/favicon.ico")
+def send_icon() -> Response:
+    """The icon for browsers that ask for this address."""
+    return FileResponse(STATIC / "favicon.ico")
+
+
+@router.get("/robots.txt")
+def send_robots() -> Response:
+    """Which addresses search engines should leave out."""
+    return FileResponse(STATIC / "robots.txt", media_type="text/plain")
+
+
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
+    *(finding,),
 )
 for part in PARTS:
     router.include_router(part.router)
@@ -84,7 +105,7 @@ def mount(app: FastAPI) -> None:
 
     Call it after the application's own exception handlers are in place; other clients keep those.
     """
-    app.mount("/static", Files(directory=FOLDER / "static"), name="static")
+    app.mount("/static", Files(directory=STATIC), name="static")
     for kind in (HTTPException, Exception):
         kept: Handler | None = app.exception_handlers.get(kind)
         app.add_exception_handler(kind, as_error_page(kept))
@@ -96,8 +117,17 @@ def as_error_page(otherwise: Handler | None) -> Callable[[Request, Exception], A
     async def handle(request: Request, error: Exception) -> Response:
         wants = "text/html" in request.headers.get("accept", "")
         if otherwise is None or (wants and not request.url.path.startswith(OF_PROGRAMS)):
+            if isinstance(error, HTTPException):
+                await run_in_threadpool(find_viewer, request)
             return problem_page(request, error)
         answer = otherwise(request, error)
         return answer if isinstance(answer, Response) else await answer
 
     return handle
+
+
+def find_viewer(request: Request) -> None:
+    """Finds the visitor for an error page outside the routes. Leaves an unknown one on failure."""
+    failures = (psycopg.Error, psycopg_pool.PoolTimeout)
+    with contextlib.suppress(*failures), transaction(app_state_of(request)) as conn:
+        visitor_of_request(request, conn)

@@ -98,6 +98,11 @@ def paths(site: Site) -> list[str]:
         "/device",
         "/problems/not-found",
         "/docs",
+        "/leagues",
+        "/matches?agent=gosling",
+        "/compare?agent=gosling&opponent=lattice",
+        "/teams",
+        "/search?q=go",
     ]
 
 

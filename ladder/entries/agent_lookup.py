@@ -1,0 +1,49 @@
+"""Finds an agent that a person named: by id, by slug, by name, or by team and agent."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database.db import Connection
+from ladder.entries import agents
+from ladder.entries.records import Agent
+from ladder.errors import Invalid, NotFound
+from ladder.people import visibility
+from ladder.people.records import Viewer
+
+NAMED: Final = 20
+"""Most agents of one name that are compared."""
+
+
+def find_visible_agent(conn: Connection, viewer: Viewer, text: str, field: str = "agent") -> Agent:
+    """The one visible agent with this id, slug or name; ``team/agent`` names the team too.
+
+    An agent of the viewer's own teams precedes agents of others. Raises Invalid for the field if
+    several agents have the name. Raises NotFound.
+    """
+    seen, values = visibility.visible_agents(viewer)
+    team, slash, name = text.rpartition("/")
+    if ids.is_id(text, "age"):
+        named, wanted = "a.id = %s", [text]
+    else:
+        named, wanted = "(a.slug = lower(%s) or lower(a.name) = lower(%s))", [name, name]
+        if slash:
+            named += " and (t.slug = lower(%s) or lower(t.name) = lower(%s))"
+            wanted += [team, team]
+    with conn.cursor(row_factory=class_row(Agent)) as cur:
+        found = cur.execute(
+            f"{agents.AGENT} where {named} and {seen} order by a.id limit {NAMED}",
+            (*wanted, *values),
+        ).fetchall()
+    own = [agent for agent in found if agent.team_id in viewer.team_ids]
+    if len(own) == 1 or len(found) == 1:
+        return (own or found)[0]
+    if not found:
+        missing = NotFound.of("agent")
+        missing.field = field
+        raise missing
+    teams = ", ".join(sorted({agent.team_name for agent in found})[:5])
+    raise Invalid(field, f"write TEAM/{found[0].slug}: several teams have this agent ({teams})")

@@ -1,0 +1,235 @@
+"""Finds matches by one set of filters: pages, API and command line all call ``search_matches``.
+
+A filter on a seat (opponent, version, outcome, verdict, seat) is about the seat of the named agent.
+So its query walks this agent's seats and not the matches of a whole league.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from ladder import ids
+from ladder.database.db import Connection
+from ladder.enums import MatchKind, MatchState
+from ladder.errors import Invalid
+from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId
+from ladder.matches import history
+from ladder.matches.records import Match
+from ladder.people import visibility
+from ladder.people.records import Viewer
+
+SEASONS: Final = 200
+"""Newest seasons that are searched if no season, agent, entry or scrim is named."""
+AGES: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+FROM: Final = (
+    " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
+)
+SHARED: Final = (
+    "exists (select 1 from seats x where x.match_id = t.match_id and x.seat <> t.seat"
+    " and x.placement = 1)"
+)
+
+
+class Outcome(StrEnum):
+    """How a match ended for an agent. With an opponent, the two are compared."""
+
+    WON = "won"
+    """First place alone, or a better place than the opponent."""
+    TIED = "tied"
+    """A shared first place, or the same place as the opponent."""
+    LOST = "lost"
+    """Not the first place, or a worse place than the opponent."""
+
+
+class SeatVerdict(StrEnum):
+    """The verdict of the agent's seat."""
+
+    DONE = "DONE"
+    ERROR = "ERROR"
+    INVALID = "INVALID"
+    TIMEOUT = "TIMEOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchFilter:
+    """Conditions that a match meets all. None: any."""
+
+    season_id: SeasonId | None = None
+    agent_id: AgentId | None = None
+    entry_id: EntryId | None = None
+    scrim_id: ScrimId | None = None
+    opponent_id: AgentId | None = None
+    version: int | None = None
+    """Number of the submission that the agent played with."""
+    outcome: Outcome | None = None
+    verdict: SeatVerdict | None = None
+    seat: int | None = None
+    """Seat of the agent, from 0."""
+    kind: MatchKind | None = None
+    state: MatchState | None = None
+    since: datetime | None = None
+    """Matches that were made at this moment or later."""
+
+    @property
+    def names_a_player(self) -> bool:
+        """Whether an agent or an entry is named."""
+        return self.agent_id is not None or self.entry_id is not None
+
+
+def search_matches(
+    conn: Connection,
+    viewer: Viewer,
+    wanted: MatchFilter,
+    before: MatchId | None = None,
+    limit: int = 50,
+) -> list[Match]:
+    """Matches that the viewer may see and that meet the filter, newest first, before ``before``.
+
+    Without season, agent, entry and scrim these are rated matches of all visible leagues. Raises
+    Invalid for a filter that needs an agent.
+    """
+    _check_filter(wanted)
+    if wanted.names_a_player:
+        found = _matches_of_player(conn, viewer, wanted, before, limit)
+    else:
+        found = _matches_of_seasons(conn, viewer, wanted, before, limit)
+    return history.get_matches(conn, found)
+
+
+def parse_since(text: str, now: datetime | None = None) -> datetime:
+    """A moment: a date, a date with time, or an age such as ``90m``, ``12h``, ``2d``, ``3w``.
+
+    A moment without a time zone is in UTC. Raises Invalid.
+    """
+    age = re.fullmatch(r"(\d{1,5})([mhdw])", text)
+    if age:
+        passed = timedelta(seconds=int(age[1]) * AGES[age[2]])
+        return (now or datetime.now(UTC)) - passed
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or not 1970 < moment.year < 9000:
+        raise Invalid("since", "give a date such as 2026-05-31, or an age such as 12h, 2d or 3w")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _check_filter(wanted: MatchFilter) -> None:
+    """Raises Invalid for a filter on a seat without an agent."""
+    on_seat = {
+        "opponent": wanted.opponent_id,
+        "version": wanted.version,
+        "outcome": wanted.outcome,
+        "verdict": wanted.verdict,
+        "seat": wanted.seat,
+    }
+    for name, value in on_seat.items():
+        if value is not None and not wanted.names_a_player:
+            raise Invalid(name, "name an agent too: this filter is about the agent's seat")
+    if wanted.kind not in (None, MatchKind.RATED) and not (
+        wanted.names_a_player or wanted.season_id or wanted.scrim_id
+    ):
+        raise Invalid("kind", "name an agent or a league too, to find matches that are not rated")
+
+
+def _matches_of_player(
+    conn: Connection, viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
+) -> list[MatchId]:
+    """Ids of matches by the seats of an agent or entry, newest first."""
+    clauses, values = _seat_clauses(wanted)
+    more, more_values = _match_clauses(wanted, before)
+    seen, seen_values = visibility.visible_matches(viewer)
+    rival = ""
+    if wanted.opponent_id is not None:
+        rival = " join seats o on o.match_id = t.match_id and o.seat <> t.seat"
+        clauses.append("o.agent_id = %s")
+        values.append(wanted.opponent_id)
+    rows = conn.execute(
+        "select distinct t.match_id from seats t join matches m on m.id = t.match_id"  # noqa: S608
+        f"{FROM}{rival} where {' and '.join((*clauses, *more, seen))}"
+        " order by t.match_id desc limit %s",
+        (*values, *more_values, *seen_values, limit),
+    )
+    return [MatchId(row[0]) for row in rows]
+
+
+def _matches_of_seasons(
+    conn: Connection, viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
+) -> list[MatchId]:
+    """Ids of matches of a season, of a scrim, or of all visible leagues, newest first."""
+    clauses, values = _match_clauses(wanted, before)
+    seen, seen_values = visibility.visible_matches(viewer)
+    if wanted.season_id is None and wanted.scrim_id is None:
+        if wanted.kind is None:
+            clauses.append("m.kind = 'rated'")
+        clauses.append("m.season_id = one.id")
+        open_to, open_values = visibility.visible_leagues(viewer)
+        text = (
+            "with one as materialized (select z.id from seasons z join leagues l"  # noqa: S608
+            f" on l.id = z.league_id where {open_to} order by z.id desc limit {SEASONS})"
+            " select found.id from one, lateral (select m.id from matches m"
+            f"{FROM} where {' and '.join((*clauses, seen))} order by m.id desc limit %s) found"
+            " order by found.id desc limit %s"
+        )
+        arguments = (*open_values, *values, *seen_values, limit, limit)
+    else:
+        text = (
+            f"select m.id from matches m{FROM}"  # noqa: S608
+            f" where {' and '.join((*clauses, seen))} order by m.id desc limit %s"
+        )
+        arguments = (*values, *seen_values, limit)
+    return [MatchId(row[0]) for row in conn.execute(text, arguments)]
+
+
+def _match_clauses(wanted: MatchFilter, before: MatchId | None) -> tuple[list[str], list[Any]]:
+    """Conditions on the match ``m``. Ids sort by time, so ``since`` is a bound of the id."""
+    at = "t.match_id" if wanted.names_a_player else "m.id"  # the column that the index sorts by
+    given: dict[str, Any] = {
+        "m.season_id = %s": wanted.season_id,
+        "m.scrim_id = %s": wanted.scrim_id,
+        f"{at} < %s": before,
+        f"{at} >= %s": wanted.since and _first_id(wanted.since),
+    }
+    found = {clause: value for clause, value in given.items() if value is not None}
+    # Written out: a partial index needs the value when the query is planned.
+    words = [
+        f"m.{name} = '{value}'"
+        for name, value in (("kind", wanted.kind), ("state", wanted.state))
+        if value is not None
+    ]
+    return [*found, *words], list(found.values())
+
+
+def _seat_clauses(wanted: MatchFilter) -> tuple[list[str], list[Any]]:
+    """Conditions on the agent's seat ``t``, and on the opponent's seat ``o``."""
+    given = {
+        "t.agent_id = %s": wanted.agent_id,
+        "t.entry_id = %s": wanted.entry_id,
+        "t.submission_id = (select id from submissions where number = %s)": wanted.version,
+        "t.seat = %s": wanted.seat,
+    }
+    clauses = [clause for clause, value in given.items() if value is not None]
+    values: list[Any] = [value for value in given.values() if value is not None]
+    if wanted.verdict is not None:
+        clauses.append(f"t.verdict = '{wanted.verdict}'")
+    if wanted.outcome is not None:
+        clauses.append(_outcome_clause(wanted.outcome, has_opponent=wanted.opponent_id is not None))
+    return clauses, values
+
+
+def _outcome_clause(outcome: Outcome, *, has_opponent: bool) -> str:
+    if has_opponent:
+        sign = {Outcome.WON: "<", Outcome.TIED: "=", Outcome.LOST: ">"}[outcome]
+        return f"t.placement {sign} o.placement"
+    if outcome is Outcome.LOST:
+        return "t.placement > 1"
+    return f"t.placement = 1 and {'not ' * (outcome is Outcome.WON)}{SHARED}"
+
+
+def _first_id(moment: datetime) -> str:
+    """The least id of a match made at this moment."""
+    return f"mat_{ids.time_part(max(0, int(moment.timestamp() * 1000)))}"

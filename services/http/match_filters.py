@@ -1,0 +1,93 @@
+"""The filters of match lists, as people write them: the same words in pages, API and commands."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import Depends, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.database.db import Connection
+from ladder.entries import agent_lookup
+from ladder.enums import MatchKind, MatchState
+from ladder.field_types import Key, Line
+from ladder.ids import AgentId
+from ladder.matches import match_search
+from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
+from ladder.people.records import Viewer
+from services.http import permissions
+
+LARGEST_NUMBER: Final = 2**62
+
+
+class MatchQuery(BaseModel):
+    """Filters as text: agents by name, a version by its number."""
+
+    model_config = ConfigDict(extra="forbid")
+    season: Key | None = None
+    agent: Annotated[Line | None, Field(max_length=120)] = None
+    entry: Key | None = None
+    scrim: Key | None = None
+    opponent: Annotated[Line | None, Field(max_length=120)] = None
+    version: Annotated[int | None, Field(ge=1, le=LARGEST_NUMBER)] = None
+    outcome: Outcome | None = None
+    verdict: SeatVerdict | None = None
+    seat: Annotated[int | None, Field(ge=0, le=15)] = None
+    kind: MatchKind | None = None
+    state: MatchState | None = None
+    since: Annotated[Line | None, Field(max_length=40)] = None
+
+
+def match_query(
+    season: Annotated[str | None, Query(description="season id or a league's slug")] = None,
+    agent: Annotated[
+        str | None, Query(max_length=120, description="id, slug or name; TEAM/AGENT also works")
+    ] = None,
+    entry: Annotated[str | None, Query(max_length=64)] = None,
+    scrim: Annotated[str | None, Query(max_length=64)] = None,
+    opponent: Annotated[
+        str | None, Query(max_length=120, description="another agent of the match")
+    ] = None,
+    version: Annotated[
+        int | None,
+        Query(ge=1, le=LARGEST_NUMBER, description="number of the agent's submission"),
+    ] = None,
+    outcome: Annotated[
+        Outcome | None,
+        Query(description="how the match ended for the agent, or against the opponent"),
+    ] = None,
+    verdict: Annotated[SeatVerdict | None, Query(description="verdict of the agent")] = None,
+    seat: Annotated[int | None, Query(ge=0, le=15, description="seat of the agent, from 0")] = None,
+    kind: Annotated[MatchKind | None, Query()] = None,
+    state: Annotated[MatchState | None, Query()] = None,
+    since: Annotated[
+        str | None, Query(max_length=40, description="a date, or an age such as 12h or 2d")
+    ] = None,
+) -> MatchQuery:
+    """The filters of a request of the API."""
+    return MatchQuery.model_construct(**locals())
+
+
+Filters = Annotated[MatchQuery, Depends(match_query)]
+
+
+def resolve_filters(conn: Connection, who: Viewer, given: MatchQuery) -> MatchFilter:
+    """The filter, with things that the viewer may see. Raises NotFound, Invalid."""
+    return MatchFilter(
+        season_id=permissions.visible_season(conn, who, given.season).id if given.season else None,
+        agent_id=_named_agent(conn, who, given.agent, "agent"),
+        entry_id=permissions.visible_entry(conn, who, given.entry).id if given.entry else None,
+        scrim_id=permissions.visible_scrim(conn, who, given.scrim).id if given.scrim else None,
+        opponent_id=_named_agent(conn, who, given.opponent, "opponent"),
+        version=given.version,
+        outcome=given.outcome,
+        verdict=given.verdict,
+        seat=given.seat,
+        kind=given.kind,
+        state=given.state,
+        since=match_search.parse_since(given.since) if given.since else None,
+    )
+
+
+def _named_agent(conn: Connection, who: Viewer, name: str | None, field: str) -> AgentId | None:
+    return agent_lookup.find_visible_agent(conn, who, name, field).id if name else None

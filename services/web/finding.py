@@ -1,0 +1,134 @@
+"""Pages that find things: matches by filters, teams, names, and two agents compared."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from ladder.database.db import Connection
+from ladder.entries import agent_lookup
+from ladder.enums import MatchKind
+from ladder.errors import LadderError, NotFound
+from ladder.field_types import KEY
+from ladder.ids import MatchId
+from ladder.leagues import leagues
+from ladder.matches import head_to_head, match_search
+from ladder.matches.match_search import Outcome, SeatVerdict
+from ladder.matches.records import Match
+from ladder.people.records import Viewer
+from ladder.reports import site_search
+from services.http import match_filters
+from services.http.app_state import Db
+from services.http.match_filters import MatchQuery
+from services.http.problems import ProblemError
+from services.web import formatting
+from services.web.forms import Form
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+MATCHES_SHOWN: Final = 30
+TEAMS_SHOWN: Final = 60
+LEAGUES_SHOWN: Final = 200
+MEETINGS_SHOWN: Final = 20
+FIELDS: Final = dict.fromkeys(MatchQuery.model_fields, "")
+Text = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/matches")
+def show_matches(
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    before: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """Shows matches that meet the filters of the address, newest first."""
+    form = Form.of(request.query_params, FIELDS)  # type: ignore[arg-type]
+    given = {name: value for name, value in form.values.items() if value}
+    rows: list[Match] = []
+    try:
+        wanted = match_filters.resolve_filters(conn, who, MatchQuery.model_validate(given))
+        rows = match_search.search_matches(
+            conn, who, wanted, MatchId(before) if before else None, MATCHES_SHOWN
+        )
+    except NotFound as error:
+        field = error.field or ("season" if error.what == "league" else error.what or "")
+        form.wrong[field] = formatting.NOTHING_NAMED
+    except (ValidationError, LadderError, ProblemError) as error:
+        form.add_errors(error)
+    older = urlencode({**given, "before": rows[-1].id}) if len(rows) == MATCHES_SHOWN else None
+    return render(
+        request,
+        "matches.html",
+        status=422 if form.wrong else 200,
+        form=form,
+        is_filtered=bool(given),
+        matches=rows,
+        older=older,
+        seasons=[("", formatting.ALL_LEAGUES), *league_options(conn, who)],
+        outcomes=formatting.options_of_words(Outcome),
+        verdicts=formatting.verdict_options(SeatVerdict),
+        kinds=formatting.options_of_words(MatchKind),
+    )
+
+
+@router.get("/teams")
+def show_teams(
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    after: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """Shows the teams whose agents the visitor may see."""
+    rows = site_search.list_visible_teams(conn, who, after or "", TEAMS_SHOWN)
+    more = rows[-1].slug if len(rows) == TEAMS_SHOWN else None
+    return render(request, "teams.html", teams=rows, more=more)
+
+
+@router.get("/search")
+def show_search(request: Request, conn: Db, who: Visitor, q: Text = "") -> Response:
+    """Shows leagues, agents and teams whose name contains the text."""
+    form = Form({"q": q.strip()})
+    found = []
+    if form.values["q"]:
+        try:
+            found = site_search.search_names(conn, who, q)
+        except LadderError as error:
+            form.add_errors(error)
+    return render(request, "search.html", status=422 if form.wrong else 200, form=form, found=found)
+
+
+@router.get("/compare")
+def show_comparison(
+    request: Request, conn: Db, who: Visitor, agent: Text = "", opponent: Text = ""
+) -> Response:
+    """Shows how one agent did against another, or the form that asks for both."""
+    form = Form({"agent": agent.strip(), "opponent": opponent.strip()})
+    values: dict[str, Any] = {"one": None, "other": None, "found": None, "matches": []}
+    for name, field in (("one", "agent"), ("other", "opponent")):
+        if form.values[field]:
+            try:
+                values[name] = agent_lookup.find_visible_agent(conn, who, form.values[field], field)
+            except NotFound:
+                form.wrong[field] = formatting.NOTHING_NAMED
+            except LadderError as error:
+                form.add_errors(error)
+    if values["one"] and values["other"]:
+        found = head_to_head.read_head_to_head(conn, who, values["one"].id, values["other"].id)
+        wanted = match_search.MatchFilter(
+            agent_id=values["one"].id, opponent_id=values["other"].id, kind=MatchKind.RATED
+        )
+        values["found"] = found
+        values["matches"] = match_search.search_matches(conn, who, wanted, None, MEETINGS_SHOWN)
+    return render(request, "compare.html", status=422 if form.wrong else 200, form=form, **values)
+
+
+def league_options(conn: Connection, who: Viewer) -> list[tuple[str, str]]:
+    """The leagues that the visitor may see, by slug."""
+    return [
+        (league.slug, league.title)
+        for league in leagues.list_leagues(conn, who, None, LEAGUES_SHOWN)
+    ]

@@ -1,0 +1,107 @@
+"""The pages that find matches, teams and names, and compare two agents."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+
+from tests.web.conftest import Site
+
+
+def titles(page: httpx.Response) -> list[str]:
+    return re.findall(r'<a class="name" href="/matches/[^"]+">([^<]+)</a>', page.text)
+
+
+def test_filters_of_the_address_choose_the_matches(site: Site) -> None:
+    owner = site.contest.owner_token
+    every = titles(site.get("/matches?agent=gosling", owner))
+    won = titles(site.get("/matches?agent=gosling&outcome=won&kind=rated", owner))
+    assert won
+    assert set(won) < set(every)
+    assert all(title.startswith("Gosling beats ") for title in won)
+    against = titles(site.get("/matches?agent=gosling&opponent=lattice&kind=rated"))
+    assert against
+    assert all("Gosling" in title and "Lattice" in title for title in against)
+
+
+def test_a_stranger_finds_no_scrim_and_no_validation(site: Site) -> None:
+    mine = site.get("/matches?agent=gosling&kind=scrim", site.contest.owner_token)
+    assert titles(mine)
+    for kind in ("scrim", "validation"):
+        page = site.get(f"/matches?agent=gosling&kind={kind}")
+        assert page.status_code == 200
+        assert titles(page) == []
+
+
+def test_older_matches_keep_the_filters(site: Site) -> None:
+    page = site.get("/matches?season=hungry-geese&kind=validation", site.contest.host_token)
+    assert len(titles(page)) < 30
+    first = site.get("/matches?season=hungry-geese", site.contest.host_token)
+    (older,) = re.findall(r'rel="next" href="([^"]+)"', first.text)
+    assert "season=hungry-geese" in older
+    second = site.get(older.replace("&amp;", "&"), site.contest.host_token)
+    pages = (first.text, second.text)
+    links = [re.findall(r'class="name" href="(/matches/[^"]+)"', page) for page in pages]
+    assert links[1]
+    assert not set(links[0]) & set(links[1])
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "word"),
+    [
+        ("agent=nobody", "agent", "Check the name"),
+        ("agent=gosling&opponent=nobody", "opponent", "Check the name"),
+        ("season=club", "season", "Check the name"),
+        ("outcome=won", "outcome", "Name an agent too"),
+        ("since=soon", "since", "Give a date"),
+        ("agent=gosling&seat=x", "seat", "valid integer"),
+        ("agent=gosling&outcome=great", "outcome", "won"),
+    ],
+)
+def test_a_wrong_filter_is_named_beside_its_field(
+    site: Site, query: str, field: str, word: str
+) -> None:
+    page = site.get(f"/matches?{query}")
+    assert page.status_code == 422
+    assert word in page.text.split(f'id="{field}-wrong">', 1)[1].split("</p>", 1)[0]
+
+
+def test_search_finds_agents_teams_and_leagues_that_the_visitor_may_see(site: Site) -> None:
+    page = site.get("/search?q=gos").text
+    assert "Gosling" in page
+    assert "Odo and Friends" in site.get("/search?q=odo").text
+    assert "/leagues/hungry-geese" in site.get("/search?q=HUNGRY").text
+    assert "Ornithologists" not in site.get("/search?q=ornith").text
+    assert "Ornithologists" in site.get("/search?q=ornith", site.contest.host_token).text
+    assert "Nothing found" in site.get("/search?q=%25%25").text
+    assert site.get("/search?q=x").status_code == 422
+
+
+def test_two_agents_are_compared(site: Site) -> None:
+    page = site.get("/compare?agent=gosling&opponent=lattice").text
+    assert "<h1>Gosling against Lattice</h1>" in page
+    assert "By seat of Gosling" in page
+    assert site.get("/compare?agent=gosling&opponent=nobody").status_code == 422
+    assert "Name two agents" in site.get("/compare").text
+
+
+def test_teams_are_listed_with_their_agents(site: Site) -> None:
+    page = site.get("/teams").text
+    assert "Odo and Friends" in page
+    assert "Passers-by" not in page  # it has no agent
+
+
+def test_browsers_and_search_engines_find_their_files(site: Site) -> None:
+    assert site.get("/favicon.ico").content[:4] == b"\0\0\1\0"
+    assert "Disallow: /logs/" in site.get("/robots.txt").text
+
+
+def test_an_error_page_knows_who_is_signed_in(site: Site) -> None:
+    mine = site.get("/nothing", site.contest.owner_token)
+    assert mine.status_code == 404
+    assert "Odo Owner" in mine.text
+    stranger = site.get("/nothing").text
+    assert "Sign in" in stranger
+    assert "My page" not in stranger
