@@ -36,13 +36,13 @@ class MedalStatus(StrEnum):
 
 class MedalRuleKind(StrEnum):
     TABLE = "table"
-    """Kaggle's table, by the number of ranked teams; equal teams count once."""
+    """Kaggle's table, by the number of teams with a valid entry; equal teams count once."""
     LINES = "lines"
     """The least official score of each class."""
     COUNTS = "counts"
     """A number of teams in each class."""
     SHARES = "shares"
-    """A share of the ranked teams in each class; equal teams count once."""
+    """A share of the teams with a valid entry in each class; equal teams count once."""
 
 
 BEST_FIRST: Final = tuple(Medal)
@@ -101,7 +101,7 @@ class MedalRules:
         return (self.gold, self.silver, self.bronze) if self.kind is MedalRuleKind.LINES else None
 
     def cuts(self, teams: int) -> tuple[int, int, int]:
-        """Returns the last rank of gold, silver and bronze among this many ranked teams.
+        """Returns the last rank of gold, silver and bronze among this many teams.
 
         If scores decide, these are 0.
         """

@@ -35,7 +35,7 @@ class Clock(BaseModel):
 
 
 class TableMedals(BaseModel):
-    """Kaggle's rank table, by the number of ranked teams."""
+    """Kaggle's rank table, by the number of teams with a valid entry."""
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["table"]
@@ -62,7 +62,7 @@ class CountMedals(BaseModel):
 
 
 class ShareMedals(BaseModel):
-    """A share of the ranked teams in each class, rounded down cumulatively."""
+    """A share of the teams in each class, rounded down cumulatively."""
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["shares"]

@@ -299,7 +299,8 @@ def _select_entrants(
     """
     rows = conn.execute(
         "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
-        " d.entry_id is not null from entries e"
+        " d.entry_id is not null, b.digest || ':' || e.profile from entries e"
+        " join submissions b on b.id = e.submission_id"
         " left join declared_entries d on d.entry_id = e.id"
         " where e.season_id = %s"
         " and (e.id = any (%s) or %s and e.state in ('active', 'paused'))"
@@ -315,8 +316,9 @@ def _select_entrants(
             number(parent, -1),
             is_anchor,
             is_declared if written is None else written[entry].rank is not None,
+            bundle,
         )
-        for entry, team, is_anchor, parent, is_declared in rows
+        for entry, team, is_anchor, parent, is_declared, bundle in rows
     ]
 
 

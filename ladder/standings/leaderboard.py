@@ -55,7 +55,6 @@ def read_board(
     revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
     sealed = sealed_medals.sealed_medals_of_season(conn, season_id)
     sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
-    terms = MedalTerms(MedalRules.from_json(medals), confidence, teams, sealed, is_final)
     measures = seasons.measures_from_json(rows[0][-1])
     fitted, places = None, dict[EntryId, OfficialPlace]()
     found = standing_versions.latest_version(conn, season_id)
@@ -64,6 +63,8 @@ def read_board(
         fitted = OfficialVersion(
             version.version, version.log_no, version.made_at, version.wrong_medals
         )
+        teams = version.teams if teams is None and supposed is None else teams
+    terms = MedalTerms(MedalRules.from_json(medals), confidence, teams, sealed, is_final)
     if supposed is not None:
         places = dict(supposed)
     worst = season_worst_reward(conn, season_id, measures, totals)

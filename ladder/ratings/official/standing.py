@@ -41,6 +41,8 @@ class Entrant:
     is_anchor: bool
     is_declared: bool = False
     """Whether its team declared it."""
+    bundle: str = ""
+    """Digest and profile of its bundle; empty: a bundle of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class OfficialStanding:
     wrong_medals: float
     """Expected number of teams whose medal is of the wrong class."""
     teams: int
-    """Number of teams for the medals; equal ones count once."""
+    """Number of teams for the medals, also those that have not played; equal ones count once."""
 
 
 def build_standing(
@@ -92,7 +94,7 @@ def build_standing(
 ) -> OfficialStanding:
     """Computes the standing of these entrants; ``mu0`` and ``beta`` are the season's, in points.
 
-    ``teams`` replaces the number of ranked teams for medals. Teams of equal score count once.
+    ``teams`` replaces the number of teams for medals. Teams of equal score count once.
     """
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
@@ -100,7 +102,7 @@ def build_standing(
     standing_by = _representatives(entrants, mu)
     scores = mu0 + beta * (mu - reference)
     held = np.unique(scores[standing_by])
-    count = len(held) if teams is None else teams
+    count = len(held) + _count_waiting_teams(entrants) if teams is None else teams
     last = rules.cuts(count)
     drawn = ranks.draw_ranks(mu, sigma, _same_contender(entrants), standing_by, DRAWS, seed)
     outlook = ranks.rank_outlook(drawn, last)
@@ -172,6 +174,19 @@ def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp
         ):
             best[each.team_id] = n
     return np.array(sorted(best.values()), np.intp)
+
+
+def _count_waiting_teams(entrants: Sequence[Entrant]) -> int:
+    """Returns how many teams have valid entries but no game; equal bundles count once.
+
+    Such a team stands by its newest entry. A copy of a bundle that has played adds no team.
+    """
+    competing = [each for each in entrants if not each.is_anchor]
+    playing = {each.team_id for each in competing if each.contender >= 0}
+    known = {each.bundle for each in competing if each.contender >= 0}
+    newest = {each.team_id: each for each in competing if each.team_id not in playing}
+    waiting = {each.bundle or each.entry_id for each in newest.values()}
+    return len(waiting - known)
 
 
 def _representative_key(each: Entrant, mean: float) -> tuple[bool, float]:

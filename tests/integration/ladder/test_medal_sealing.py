@@ -160,6 +160,30 @@ def test_the_number_of_teams_is_kept_once_uploads_lock(conn: Connection) -> None
     assert fitting.recompute_digest(conn, contest.season.id, 2) == version.digest
 
 
+def test_a_team_that_enters_in_time_counts_even_if_it_plays_during_the_fit(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contest = raise_contest(conn, seats=2)
+    first, second, third = (contest.active() for _ in range(3))
+    for _ in range(10):
+        contest.play(contest.rated(first, second), [1, 2])
+    live_ratings.rate_season(conn, contest.season.id)
+    turn(contest, "locked")
+    fitted = fitting._fit_log
+
+    def slow(conn: Connection, *rest: Any) -> Any:
+        found = fitted(conn, *rest)
+        contest.play(contest.rated(second, third), [1, 2])
+        live_ratings.rate_season(conn, contest.season.id)
+        return found
+
+    monkeypatch.setattr(fitting, "_fit_log", slow)
+    refit(contest)
+    monkeypatch.undo()
+    refit(contest)
+    assert [row.medal for row in board(contest)] == [Medal.BRONZE, None, None]
+
+
 def test_a_season_ends_once_all_its_medals_are_sealed(
     conn: Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:

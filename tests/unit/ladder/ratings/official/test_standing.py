@@ -144,6 +144,23 @@ def test_equal_bundles_count_as_one_team() -> None:
     assert {place.rank for place in among.places[10:]} == {alone.places[8].rank} == {2}
 
 
+def test_teams_that_wait_for_their_first_game_count_for_medals() -> None:
+    waiting = {"contender": -1}
+    field = [
+        entrant(0, bundle="a"),
+        entrant(1, bundle="b"),
+        entrant(2, bundle="c", **waiting),
+        entrant(3, bundle="d", **waiting),
+        entrant(4, bundle="d", **waiting),  # the same bytes as the team before
+        entrant(5, bundle="a", **waiting),  # a copy of an entry that has played
+        entrant(6, team=0, bundle="e", **waiting),  # of a team that has played
+        entrant(7, bundle="f", is_anchor=True, **waiting),
+    ]
+    standing = drawn([1.0, 0.0], field)
+    assert standing.teams == 4
+    assert [place.rank for place in standing.places] == [1, 2, *[None] * 6]
+
+
 def test_clear_skill_gaps_leave_no_doubt_about_medals() -> None:
     clear = drawn([float(n) for n in range(10)], [entrant(n) for n in range(10)], 0.01)
     assert [place.rank for place in clear.places] == list(range(10, 0, -1))
