@@ -28,6 +28,10 @@ RejudgementId = NewType("RejudgementId", str)
 InvitationId = NewType("InvitationId", str)
 SessionId = NewType("SessionId", str)
 DeviceLoginId = NewType("DeviceLoginId", str)
+NoticeId = NewType("NoticeId", str)
+DeliveryId = NewType("DeliveryId", str)
+ChannelId = NewType("ChannelId", str)
+NoticeFeedId = NewType("NoticeFeedId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -47,6 +51,11 @@ PREFIXES: Final = (
     "inv",
     "ses",
     "dev",
+    "not",
+    "nev",
+    "nch",
+    "ndl",
+    "nfe",
 )
 _lock = threading.Lock()
 _last = (0, 0)

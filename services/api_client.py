@@ -155,6 +155,15 @@ class Client:
         """The feed of the caller's teams, newest first."""
         return self.list_items("/v1/me/feed", most=most, limit=min(most or 50, 200))
 
+    def notices(self, *, unread: bool = False, most: int | None = None) -> Iterator[Json]:
+        """Your notices, newest first."""
+        return self.list_items("/v1/me/notices", most=most, unread=unread)
+
+    def mark_notices_read(self, until: str) -> Json:
+        """Marks this notice and all older ones as read."""
+        found: Json = self.send("POST", "/v1/me/notices/read", json={"until": until}).json()
+        return found
+
     def follow_feed(self, after: str | None = None) -> Iterator[Json]:
         """Yields new items of the feed, or the items after this key, without end. Reconnects after
         the stream ends or breaks, without losing items."""

@@ -19,6 +19,8 @@ from ladder.leagues import seasons, staff
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.pairing import Candidate
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import NoticeKind
 from ladder.people import visibility
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
@@ -293,6 +295,9 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
             )
             if taken_day is not None:
                 _uncount_upload(conn, season_id, team_id, taken_day)
+            record_event(
+                conn, NoticeKind.VALIDATION_FAILED, EventSubject(entry_id=EntryId(entry_id))
+            )
         touched.append(EntryId(entry_id))
     return touched
 

@@ -37,6 +37,7 @@ begin
     insert into pauses (entry_id, paused_at, reason, validation_match_id)
     values (p_entry, v_now, left(p_reason, 1000), e.validation_match_id);
     update seasons set revision = revision + 1 where id = e.season_id;
+    perform notices_record('agent_paused', jsonb_build_object('entry_id', p_entry));
 end $$;
 
 -- Internal. Counts a rated match for its remote entries. A match without an answered move is a strike.

@@ -25,6 +25,8 @@ from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import lease, matches
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import NoticeKind
 
 GIVEN_UP_AFTER: Final = timedelta(days=7)
 GIVEN_UP: Final = "it was away for 7 days; once it answers, submit it under another path"
@@ -120,6 +122,7 @@ def retry_due_entries(conn: Connection, limit: int = 100) -> list[EntryId]:
             _schedule_next_try(conn, entry_id, season)
         elif _unreachable_too_long(conn, entry, season):
             entries.take_off_board(conn, entry, GIVEN_UP)
+            record_event(conn, NoticeKind.AGENT_RETIRED, EventSubject(entry_id=EntryId(entry_id)))
         else:
             conn.execute("update entries set tries = tries + 1 where id = %s", (entry_id,))
             validations.make_validation_match(conn, season, entry_id)

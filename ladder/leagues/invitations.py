@@ -22,6 +22,8 @@ from ladder.ids import InvitationId, LeagueId, TeamId, UserId
 from ladder.leagues import leagues, members, staff, terms
 from ladder.leagues.members import PLAIN
 from ladder.leagues.records import League
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import NoticeKind
 from ladder.people import quotas, users
 from ladder.people.roles import STAFF
 from ladder.people.tokens import LETTERS
@@ -247,6 +249,9 @@ def join_league(
         (invitation.id, user_id),
     )
     _join_as_roster_line(conn, invitation.id, user_id, role)
+    if had is None:
+        about = EventSubject(league_id=league.id, user_id=user_id)
+        record_event(conn, NoticeKind.MEMBER_JOINED, about)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
     return invitation, league, role

@@ -16,7 +16,7 @@ from ladder.database.db import Connection, atomic, atomic_function
 from ladder.enums import OWN_SEAT, Json
 from ladder.errors import Conflict, Invalid, LadderError, NotFound
 from ladder.ids import LeagueId, SeasonId
-from ladder.leagues import sealed_medals
+from ladder.leagues import sealed_medals, season_notices
 from ladder.leagues.leagues import LEAGUE, get_league, league_from_row
 from ladder.leagues.measures import REWARD, Measure
 from ladder.leagues.medals import MedalRules
@@ -205,6 +205,7 @@ def league_makers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[Seas
     return {SeasonId(season_id): maker for season_id, maker in rows}
 
 
+@atomic_function
 def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Season:
     """Opens, locks (no uploads) or finishes (no pairing) a season.
 
@@ -225,12 +226,14 @@ def set_season_state(conn: Connection, season_id: SeasonId, state: str) -> Seaso
         raise Conflict(
             "medals are sealed; uploads stay locked until the end of the season", field="state"
         )
-    conn.execute(
+    changed = conn.execute(
         "update seasons set state = %(state)s, revision = revision + 1, official_is_stale = true,"
         " medal_teams = case when %(state)s <> 'open' then medal_teams end"
         " where id = %(id)s and state <> %(state)s",
         {"state": state, "id": season_id},
     )
+    if changed.rowcount == 1:
+        season_notices.record_season_state(conn, season_id, state)
     return get_season(conn, season_id)
 
 
@@ -248,6 +251,7 @@ def finish_sealed_seasons(conn: Connection) -> list[SeasonId]:
     return [SeasonId(row[0]) for row in rows]
 
 
+@atomic_function
 def lock_and_finish_due_seasons(conn: Connection) -> list[SeasonId]:
     """Locks seasons past ``closes_at``; finishes those past ``ends_at`` without open matches.
 
@@ -260,8 +264,10 @@ def lock_and_finish_due_seasons(conn: Connection) -> list[SeasonId]:
         " or (s.state <> 'finished' and s.ends_at <= now() and not exists ("
         "   select 1 from matches m where m.season_id = s.id and m.kind = 'rated'"
         "   and m.state in ('queued', 'running')) and s.rated_no = s.accepted_no)"
-        " returning s.id"
-    )
+        " returning s.id, s.state"
+    ).fetchall()
+    for season_id, state in rows:
+        season_notices.record_season_state(conn, season_id, state)
     return [SeasonId(row[0]) for row in rows]
 
 

@@ -244,6 +244,7 @@ language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_no bigint;
     v_old text;
+    v_in_row integer;
     r record;
 begin
     perform 1 from seasons where id = m.season_id for no key update;
@@ -260,11 +261,20 @@ begin
     for r in
         select entry_id,
                count(*) filter (where match_id = m.id and verdict <> 'DONE')
-             - count(*) filter (where match_id = v_old and verdict <> 'DONE') as faults
+             - count(*) filter (where match_id = v_old and verdict <> 'DONE') as faults,
+               bool_or(match_id = m.id and verdict <> 'DONE') as is_fault
           from seats where match_id in (m.id, v_old) group by entry_id order by entry_id
     loop
-        update entries set in_flight = in_flight - 1, faults = faults + r.faults
-         where id = r.entry_id;
+        update entries set in_flight = in_flight - 1, faults = faults + r.faults,
+               faults_in_row = case when r.is_fault then faults_in_row + 1 else 0 end
+         where id = r.entry_id returning faults_in_row into v_in_row;
+        -- Once for a row of faults, and at most once a day for an entry.
+        if v_in_row = 5 and not exists (
+            select 1 from notice_events where entry_id = r.entry_id and kind = 'faults_in_row'
+               and created_at > clock_timestamp() - interval '1 day') then
+            perform notices_record('faults_in_row', jsonb_build_object('entry_id', r.entry_id,
+                'match_id', m.id, 'details', jsonb_build_object('faults', v_in_row)));
+        end if;
     end loop;
     return v_no;
 end $$;
@@ -281,6 +291,8 @@ declare
     v_round bigint;
     v_now timestamptz := clock_timestamp();
     v_reason text;
+    v_was text;
+    e entries;
     t seats;
 begin
     select entry_id, agent_id into v_entry, v_agent from seats where match_id = m.id and seat = 0;
@@ -293,7 +305,12 @@ begin
            set state = case state when 'pending' then 'rejected' else state end,
                next_try_at = case state when 'paused' then v_now + remote_retry_delay(tries) end,
                deadline_at = null, reason = v_reason
-         where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id;
+         where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
+        returning * into e;
+        if e.state = 'rejected' then
+            perform notices_record('validation_failed',
+                jsonb_build_object('entry_id', v_entry, 'match_id', m.id));
+        end if;
         return;
     end if;
     -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry, so
@@ -304,13 +321,20 @@ begin
         perform 1 from entries where season_id = m.season_id and agent_id = v_agent
             and (state = 'active' or id = v_entry) order by id for update;
     end if;
+    select state into v_was from entries where id = v_entry for update;
     update entries
        set state = 'active', deadline_at = null, reason = null, round = v_round, strikes = 0,
            struck_at = null, answered = 0, paused_at = null, tries = 0,
            activated_at = coalesce(activated_at, v_now)
-     where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id;
+     where id = v_entry and state in ('pending', 'paused') and validation_match_id = m.id
+    returning * into e;
     if not found then
         return;
+    end if;
+    if not e.is_anchor then
+        perform notices_record(
+            case v_was when 'paused' then 'agent_resumed' else 'validation_passed' end,
+            jsonb_build_object('entry_id', v_entry, 'match_id', m.id));
     end if;
     if v_keep is not null then
         update entries
@@ -328,7 +352,12 @@ end $$;
 
 -- Internal. Counts games of a scrim; the last one finishes it.
 create or replace function lease_count_scrim(p_scrim text, p_finished integer, p_void integer) returns void
-language sql security definer set search_path = public, pg_temp as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_was text;
+    c scrims;
+begin
+    select state into v_was from scrims where id = p_scrim for no key update;
     update scrims
        set finished_games = finished_games + p_finished, void_games = void_games + p_void,
            state = case when state = 'running'
@@ -337,7 +366,13 @@ language sql security definer set search_path = public, pg_temp as $$
            finished_at = case when finished_games + void_games + p_finished + p_void >= games
                          then coalesce(finished_at, clock_timestamp()) else finished_at end
      where id = p_scrim
-$$;
+    returning * into c;
+    if v_was = 'running' and c.state = 'finished' then
+        perform notices_record('scrim_finished', jsonb_build_object('scrim_id', c.id,
+            'season_id', c.season_id, 'team_id', c.team_id,
+            'details', jsonb_build_object('finished', c.finished_games, 'games', c.games)));
+    end if;
+end $$;
 
 -- -------------------------------------------------------------------------------------------------
 -- 6. It gives the match back

@@ -19,6 +19,7 @@ The rules:
 | a bundle's bytes | its team alone |
 | a seat's log, reason and failed step | the seat's team; graders whom it agreed to, no scrims |
 | the audit log, a rejudgement and its preview | the league's hosts, admins |
+| a notice, a channel, a private feed | the person alone |
 
 Hosts are hosts and co-hosts. Graders and commentators see only what belongs to teams of which all
 people agreed to them (``Viewer.agreeing``). "Alone" excludes hosts and admins: an agent's output
@@ -31,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ladder.enums import MatchKind, ReplayVisibility, Visibility
-from ladder.ids import LeagueId, TeamId
+from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people.records import Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
 
@@ -112,6 +113,13 @@ class ReplayResource:
     is_season_finished: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PersonResource:
+    """Data of one person alone: notices, channels, private feeds."""
+
+    user_id: UserId
+
+
 Resource = (
     LeagueResource
     | TeamResource
@@ -122,6 +130,7 @@ Resource = (
     | ScrimResource
     | MatchResource
     | ReplayResource
+    | PersonResource
 )
 
 
@@ -162,6 +171,8 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
             return _may_see_match(viewer, resource)
         case ReplayResource():
             return _may_see_replay(viewer, resource)
+        case PersonResource():
+            return viewer.user_id == resource.user_id
 
 
 def may_enter(viewer: Viewer, league: LeagueResource, team_id: TeamId) -> bool:

@@ -23,6 +23,7 @@ from services.cli import (
     match_downloads,
     membership,
     moderation,
+    notices,
     rosters,
     scrims,
     submissions,
@@ -49,6 +50,7 @@ for verbs in (
     membership,
     rosters,
     league_people,
+    notices,
     account,
 ):
     verbs.register(app)

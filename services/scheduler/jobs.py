@@ -13,11 +13,12 @@ from random import Random, SystemRandom
 from ladder.database import db, idempotency, migrate
 from ladder.entries import entries, remote_agents
 from ladder.ids import SeasonId
+from ladder.leagues import season_notices
 from ladder.leagues import seasons as leagues_seasons
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
 from ladder.ratings import fitting, live_ratings, standing_versions
-from ladder.reports import season_health
+from ladder.reports import alarm_notices, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.telemetry import log_event
@@ -136,9 +137,10 @@ class WakeMessages:
 
 
 def close_due_seasons(conn: db.Connection) -> dict[str, int]:
-    """Locks or finishes seasons at their dates. A season may also end once all its medals are
-    sealed."""
+    """Tells of seasons that opened. Locks or finishes seasons at their dates. A season may also end
+    once all its medals are sealed."""
     with conn.transaction():
+        season_notices.record_openings(conn)
         sealed = leagues_seasons.finish_sealed_seasons(conn)
         turned = [
             leagues_seasons.get_season(conn, season)
@@ -174,7 +176,8 @@ def create_partitions(conn: db.Connection) -> dict[str, int]:
 
 
 class AlarmLog:
-    """Logs each alarm of a season once: no match finished in time, or a host is too slow."""
+    """Logs each alarm of a season once and tells its hosts: no match finished in time, or a host
+    is too slow."""
 
     def __init__(self) -> None:
         self._told: dict[SeasonId, str] = {}
@@ -195,6 +198,8 @@ class AlarmLog:
                     expected_seconds=alarm.expected_seconds,
                 )
                 self._told[season] = alarm.reason
+                with conn.transaction():
+                    alarm_notices.record_alarm(conn, alarm)
         for season in set(self._told) - set(alarms):
             log_event("season_alarm_cleared", season=season)
             del self._told[season]

@@ -56,6 +56,7 @@ def render(
         viewer=viewer or STRANGER,
         is_known=viewer is not None,  # false if an error came before authentication
         path=request.url.path,
+        unread=getattr(request.state, "unread", 0),
         form_token=lambda: session.form_token(request),
         **values,
     )

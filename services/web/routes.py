@@ -32,6 +32,7 @@ from services.web import (
     matches,
     moderation,
     new_league,
+    notices,
     remote_agents,
     scrims,
     sign_in,
@@ -84,7 +85,7 @@ def send_robots() -> Response:
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
-    *(finding,),
+    *(finding, notices),
 )
 for part in PARTS:
     router.include_router(part.router)

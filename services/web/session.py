@@ -15,6 +15,7 @@ from fastapi import Depends, Request, Response
 
 from ladder.database.db import Connection
 from ladder.ids import TokenId, UserId
+from ladder.notices import inbox
 from ladder.people import sessions
 from ladder.people.records import STRANGER, Viewer
 from ladder.people.sessions import SignInMethod
@@ -59,6 +60,8 @@ def visitor_of_request(request: Request, conn: Db) -> Viewer:
     request.state.session_id = found[0] if found else None
     request.state.viewer = found[1] if found else STRANGER
     viewer: Viewer = request.state.viewer
+    if viewer.user_id is not None:
+        request.state.unread = inbox.count_unread(conn, viewer.user_id)
     return viewer
 
 

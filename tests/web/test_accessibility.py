@@ -94,6 +94,7 @@ def paths(site: Site) -> list[str]:
         "/me",
         "/me/account",
         "/confirm",
+        "/me/notices",
         "/upload",
         "/device",
         "/problems/not-found",

@@ -14,6 +14,7 @@ import pytest
 
 from ladder.ids import LeagueId, UserId
 from ladder.leagues import invitations
+from ladder.notices import inbox
 from ladder.people import sessions
 from services.api_client import ApiError
 from tests.integration.api.world import GOOD, SCOPES, World, play_rated
@@ -38,6 +39,8 @@ JSON = dict[str, Any]
 WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/me", None, "401 200 200 200 200", ""),
     ("GET", "/v1/me/feed", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/me/notices", None, "401 200 200 200 200", ""),
+    ("POST", "/v1/me/notices/read", {"until": "{notice}"}, "401 404 200 404 404", ""),
     ("POST", "/v1/users", {"name": "new {n}"}, "401 403 403 403 201", ""),
     ("GET", "/v1/users", None, "401 403 403 403 200", ""),
     ("GET", "/v1/users/{user}", None, "401 404 200 404 200", ""),
@@ -438,8 +441,10 @@ def words(world: World, league: str) -> dict[str, str]:
         member = UserId(world.users["member"])
         sessions.create_session(conn, member, "Firefox on Linux")
         (session,) = sessions.list_sessions(conn, member)[:1]
+        notice = inbox.list_notices(conn, member)[0]
     return {
         "session": session.id,
+        "notice": notice.id,
         "user": world.users["member"],
         "token": spare["id"],
         "team": world.teams[insider],

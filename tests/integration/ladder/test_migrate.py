@@ -216,7 +216,7 @@ def test_a_database_of_an_earlier_version_is_refused_untouched(database_url: str
 
 
 def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
-    """The catalogue lists the rights of the public role and of the workers' role."""
+    """The catalogue lists the rights of the public, workers and notifier roles."""
     granted = ask(
         database_url,
         "select p.proname::text from pg_proc p, aclexplode(p.proacl) a"
@@ -230,6 +230,8 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         "lease_heartbeat",
         "lease_register",
         "lease_renew",
+        "notices_claim",
+        "notices_finish",
         "remote_unreachable",
     ]
     unset = "select proname from pg_proc where pronamespace = 'public'::regnamespace"

@@ -1,0 +1,175 @@
+"""Deliveries: wakes the notifier, and hands it one channel at a time.
+
+Postgres holds every delivery. A message to the notifier may be lost or doubled. If a notifier dies,
+its lease of the channel ends, and the delivery is sent again with the same id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from psycopg.types.json import Jsonb
+
+from ladder.database.db import Connection
+from ladder.ids import ChannelId, DeliveryId
+from ladder.notices.kinds import Form
+from ladder.notices.texts import Notice
+
+LEASE_SECONDS: Final = 45.0
+"""Longer than one call; a channel is free again after this time if its notifier died."""
+SLOW_CALLS: Final = 2
+"""Calls at a time to receivers that are new, slow or failing."""
+WAKE_SECONDS: Final = 5.0
+"""A wake-up message that is unanswered for this long counts as lost."""
+WAKES_AT_ONCE: Final = 16
+KEEP_DAYS: Final = 30
+"""Age at which ended deliveries are deleted."""
+KEEP_NOTICES_DAYS: Final = 90
+"""Age at which notices and events are deleted."""
+
+
+class Outcome(StrEnum):
+    """How an attempt ended."""
+
+    SENT = "sent"
+    FAILED = "failed"
+    """Counts towards switching the channel off; tried again later."""
+    GONE = "gone"
+    """The receiver says that the address no longer exists: the channel is switched off."""
+    LIMITED = "limited"
+    """The receiver asks for a pause."""
+    DROPPED = "dropped"
+    """Nothing is left to send, because the person may no longer see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """The end of an attempt. Texts come from strangers: they are stored short and shown escaped."""
+
+    state: Outcome
+    seconds: float = 0.0
+    status: int | None = None
+    """Status of the answer, of HTTP or SMTP; None without an answer."""
+    problem: str | None = None
+    """Why it failed, for the channel's owner."""
+    excerpt: str | None = None
+    """Start of the answer."""
+    wait_seconds: float | None = None
+    """Pause that the receiver asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueDelivery:
+    """One notice on its way."""
+
+    id: DeliveryId
+    attempt: int
+    is_test: bool
+    notice: Notice | None
+    """None for a test, and if the person may no longer see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedChannel:
+    """A channel that this worker alone may call now, with what to send."""
+
+    channel_id: ChannelId
+    form: Form
+    address: str
+    secret: str
+    deliveries: tuple[DueDelivery, ...]
+
+
+def channels_to_wake(conn: Connection) -> list[ChannelId]:
+    """Returns channels that are due for a wake-up message, and marks them as woken.
+
+    Commit, then send a message for each.
+    """
+    rows = conn.execute("select notices_wake(%s, %s)", (WAKES_AT_ONCE, WAKE_SECONDS))
+    return [ChannelId(row[0]) for row in rows]
+
+
+def claim_channel(conn: Connection, worker: str) -> ClaimedChannel | None:
+    """Claims the channel that waited longest. None: nothing can be sent now."""
+    row = conn.execute(
+        "select notices_claim(%s, %s, %s)", (worker, LEASE_SECONDS, SLOW_CALLS)
+    ).fetchone()
+    if row is None or row[0] is None:
+        return None
+    found: dict[str, Any] = row[0]
+    return ClaimedChannel(
+        ChannelId(found["channel_id"]),
+        Form(found["form"]),
+        found["address"],
+        found["secret"],
+        tuple(
+            DueDelivery(
+                DeliveryId(each["id"]),
+                each["attempt"],
+                each["is_test"],
+                Notice.of_row(each["notice"]) if each["notice"] else None,
+            )
+            for each in found["deliveries"]
+        ),
+    )
+
+
+def finish_attempt(
+    conn: Connection, worker: str, claimed: ClaimedChannel, result: AttemptResult
+) -> bool:
+    """Stores the end of an attempt and frees the channel; returns whether it was switched off.
+
+    Changes nothing if another worker has claimed the channel meanwhile.
+    """
+    clean = replace(
+        result, problem=_clean_text(result.problem), excerpt=_clean_text(result.excerpt)
+    )
+    row = conn.execute(
+        "select notices_finish(%s, %s, %s, %s)",
+        (
+            claimed.channel_id,
+            worker,
+            [each.id for each in claimed.deliveries],
+            Jsonb({name: value for name, value in asdict(clean).items() if value is not None}),
+        ),
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+def expire_deliveries(conn: Connection) -> int:
+    """Ends deliveries past their deadline as failed; returns how many. The scheduler calls this."""
+    return conn.execute(
+        "update notice_deliveries d set state = 'failed', ended_at = now(),"
+        " problem = coalesce(problem, 'it was not sent before its deadline')"
+        " from notice_channels c where c.id = d.channel_id and d.state = 'waiting'"
+        " and d.deadline_at <= now() and coalesce(c.lease_until <= now(), true)"
+    ).rowcount
+
+
+def delete_old(conn: Connection) -> int:
+    """Deletes old deliveries, notices and events; returns how many notices went."""
+    conn.execute(
+        "delete from notice_deliveries where ended_at < now() - make_interval(days => %s)",
+        (KEEP_DAYS,),
+    )
+    gone = conn.execute(
+        "delete from notices n where n.created_at < now() - make_interval(days => %s)"
+        " and not exists (select 1 from notice_deliveries d"
+        "   where d.notice_id = n.id and d.state = 'waiting')",
+        (KEEP_NOTICES_DAYS,),
+    ).rowcount
+    conn.execute(
+        "delete from notice_events e where e.created_at < now() - make_interval(days => %s)"
+        " and not exists (select 1 from notices n where n.event_id = e.id)",
+        (KEEP_NOTICES_DAYS,),
+    )
+    return gone
+
+
+def _clean_text(text: str | None) -> str | None:
+    """At most 500 characters without control characters, which a terminal would obey."""
+    if text is None:
+        return None
+    return "".join(char if char.isprintable() else " " for char in text[:500])

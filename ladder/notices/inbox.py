@@ -1,0 +1,63 @@
+"""A person's own notices: the list, the number of unread ones, and marking them as read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.errors import NotFound
+from ladder.ids import NoticeId, UserId
+from ladder.notices.texts import Notice
+
+MOST_COUNTED: Final = 99
+"""Highest number of unread notices that is counted; the header shows ``99`` for more."""
+
+
+def list_notices(
+    conn: Connection,
+    user_id: UserId,
+    after: NoticeId | None = None,
+    limit: int = 50,
+    *,
+    unread_only: bool = False,
+) -> list[Notice]:
+    """Returns a person's notices on the page, newest first, older than ``after``.
+
+    Leaves out those about things that the person may no longer see.
+    """
+    rows = conn.execute(
+        "select notices_view(array(select n.id from notices n"
+        " join notice_events e on e.id = n.event_id where n.user_id = %s and n.is_on_page"
+        " and (%s::text is null or n.id < %s) and (n.read_at is null or not %s)"
+        " and notices_may_see(n.user_id, e) order by n.id desc limit %s))",
+        (user_id, after, after, unread_only, limit),
+    )
+    return [Notice.of_row(row[0]) for row in rows]
+
+
+def count_unread(conn: Connection, user_id: UserId) -> int:
+    """Returns the number of unread notices on the page, at most MOST_COUNTED."""
+    row = conn.execute(
+        "select count(*) from (select 1 from notices n join notice_events e on e.id = n.event_id"
+        " where n.user_id = %s and n.is_on_page and n.read_at is null"
+        " and notices_may_see(n.user_id, e) limit %s) as unread",
+        (user_id, MOST_COUNTED),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def mark_read(conn: Connection, user_id: UserId, until: NoticeId) -> int:
+    """Marks this notice and all older ones as read; returns how many were unread.
+
+    Newer ones stay unread, because the person has not seen them. Raises NotFound.
+    """
+    found = conn.execute(
+        "select 1 from notices where id = %s and user_id = %s", (until, user_id)
+    ).fetchone()
+    if found is None:
+        raise NotFound.of("notice")
+    return conn.execute(
+        "update notices set read_at = now() where user_id = %s and id <= %s and read_at is null",
+        (user_id, until),
+    ).rowcount

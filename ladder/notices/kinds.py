@@ -1,0 +1,66 @@
+"""The kinds of notices and the forms of channels.
+
+``kinds.sql`` says for each kind who is told and by which forms. To add a kind, add a line there, a
+member here, and its words in ``texts``. A test compares the three.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class NoticeKind(StrEnum):
+    """What an event is."""
+
+    HOST_DIGEST = "host_digest"
+    """One notice of everything that hosts hear of in ten minutes. It has no events of its own."""
+    MEMBER_JOINED = "member_joined"
+    """Somebody joined a league by a code. ``user_id`` joined ``league_id``."""
+    JOIN_REQUESTED = "join_requested"
+    """Somebody asks to join a league. ``user_id`` asks for ``league_id``."""
+    SEASON_ALARM = "season_alarm"
+    """A season finishes no match in time, or its host is too slow. ``details``: cause."""
+    VALIDATION_PASSED = "validation_passed"
+    VALIDATION_FAILED = "validation_failed"
+    AGENT_PAUSED = "agent_paused"
+    """A remote agent has three strikes."""
+    AGENT_RESUMED = "agent_resumed"
+    AGENT_RETIRED = "agent_retired"
+    """A paused agent was away too long."""
+    FAULTS_IN_ROW = "faults_in_row"
+    """An entry lost several rated matches in a row by faults of its own. ``details``: faults."""
+    SCRIM_FINISHED = "scrim_finished"
+    """``details``: finished, games."""
+    MEDAL_LIKELY = "medal_likely"
+    """The standings give the team a medal now. ``details`` of all medals: medal."""
+    MEDAL_SEALED = "medal_sealed"
+    MEDAL_AWARDED = "medal_awarded"
+    """The final standing awards a medal that was not sealed."""
+    MEDAL_LOST = "medal_lost"
+    """A likely, sealed or awarded medal is gone."""
+    SEASON_OPENED = "season_opened"
+    SEASON_LOCKED = "season_locked"
+    """Uploads ended; matches go on."""
+    SEASON_FINISHED = "season_finished"
+    JOIN_APPROVED = "join_approved"
+    """A host approved the request of ``user_id`` to join ``league_id``."""
+    JOIN_DECLINED = "join_declined"
+    CHANNEL_OFF = "channel_off"
+    """A channel of ``user_id`` was switched off. ``details``: form, why."""
+    TEAM_INVITED = "team_invited"
+    """``user_id`` is invited to ``team_id``."""
+    TEAM_JOINED = "team_joined"
+    """``user_id`` joined ``team_id``; the others of the team are told."""
+
+
+class Form(StrEnum):
+    """How a notice reaches a person."""
+
+    PAGE = "page"
+    """The page of notices, which counts unread ones in the header."""
+    MAIL = "mail"
+    """Several notices in one mail."""
+    WEBHOOK = "webhook"
+    """A signed request to the person's address."""
+    DISCORD = "discord"
+    SLACK = "slack"

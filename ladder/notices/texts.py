@@ -1,0 +1,208 @@
+"""The words of notices, for every channel: a title, one sentence, and a path of the site.
+
+The words hold names that people typed. Each channel escapes them in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Self
+
+from ladder.notices.kinds import NoticeKind
+
+Facts = Mapping[str, Any]
+"""A row of ``notices_event_view``, and ``counts`` of a notice that gathers events."""
+
+FIELDS: Final = ("league_id", "team_id", "agent_id", "entry_id", "match_id", "scrim_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a notice says."""
+
+    title: str
+    text: str
+    path: str
+    """Page of the site that shows more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notice or a public event, with the present names."""
+
+    id: str
+    kind: NoticeKind
+    title: str
+    text: str
+    path: str
+    league: str | None
+    """Title of its league."""
+    subject: dict[str, str]
+    """Ids of what it is about, such as ``agent_id``."""
+    created_at: datetime
+    read_at: datetime | None
+
+    @classmethod
+    def of_row(cls, row: Facts) -> Self:
+        """Reads a row of ``notices_view``, or of ``notices_event_view`` with id and time."""
+        kind = NoticeKind(row["kind"])
+        words = words_of(kind, row)
+        read_at = row.get("read_at")
+        return cls(
+            row["id"],
+            kind,
+            words.title,
+            words.text,
+            words.path,
+            row["league_title"],
+            {name: row[name] for name in FIELDS if row[name] is not None},
+            datetime.fromisoformat(row["created_at"]),
+            None if read_at is None else datetime.fromisoformat(read_at),
+        )
+
+
+def words_of(kind: NoticeKind, facts: Facts) -> Words:
+    """Returns the words of a notice of this kind."""
+    return WORDS[kind](facts)
+
+
+def _agent(title: str, text: str, *, has_reason: bool = False) -> Callable[[Facts], Words]:
+    def make(facts: Facts) -> Words:
+        known = {**facts, **facts["details"], "agent_name": facts["agent_name"] or "an agent"}
+        reason = f" The reason: {facts['reason'].rstrip('.')}." if facts["reason"] else ""
+        path = f"/agents/{facts['agent_id']}"
+        return Words(
+            title.format_map(known),
+            text.format_map(known) + (reason if has_reason else ""),
+            f"{path}?entry={facts['entry_id']}" if facts["entry_id"] else path,
+        )
+
+    return make
+
+
+def _league(title: str, text: str) -> Callable[[Facts], Words]:
+    def make(facts: Facts) -> Words:
+        known = {**facts, **facts["details"], "league_title": facts["league_title"] or "a league"}
+        path = f"/leagues/{facts['league_slug']}" if facts["league_slug"] else "/"
+        return Words(title.format_map(known), text.format_map(known), path)
+
+    return make
+
+
+def _team(title: str, text: str) -> Callable[[Facts], Words]:
+    def make(facts: Facts) -> Words:
+        known = {**facts, "person_name": facts["person_name"] or "Somebody"}
+        return Words(title.format_map(known), text.format_map(known), "/me")
+
+    return make
+
+
+def _scrim(facts: Facts) -> Words:
+    played = "{finished} of {games} games were played".format_map(facts["details"])
+    return Words("A scrim is over", f"{played}.", f"/scrims/{facts['scrim_id']}")
+
+
+CHANNEL_OFF: Final = {
+    "failures": "ten calls in a row failed",
+    "gone": "its address answered that it is gone",
+}
+
+
+def _channel_off(facts: Facts) -> Words:
+    form, why = facts["details"]["form"], CHANNEL_OFF[facts["details"]["why"]]
+    text = f"Your channel of the form {form} gets no more notices: {why}. Switch it on again there."
+    return Words(f"A {form} channel is switched off", text, "/me/notices/settings")
+
+
+DIGEST: Final = {
+    NoticeKind.JOIN_REQUESTED: ("{} person asks to join", "{} people ask to join"),
+    NoticeKind.MEMBER_JOINED: ("{} person joined", "{} people joined"),
+    NoticeKind.SEASON_ALARM: (
+        "a season finishes no matches as expected",
+        "{} alarms say that a season finishes no matches as expected",
+    ),
+}
+"""Parts of the sentence of a digest, for one event and for several."""
+
+
+def _digest(facts: Facts) -> Words:
+    parts = [
+        DIGEST[kind][facts["counts"][kind] > 1].format(facts["counts"][kind])
+        for kind in DIGEST
+        if kind in facts["counts"]
+    ]
+    text = "; ".join(parts)
+    return Words(
+        f"News for hosts of {facts['league_title']}",
+        f"{text[:1].upper()}{text[1:]}.",
+        f"/leagues/{facts['league_slug']}",
+    )
+
+
+WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
+    NoticeKind.HOST_DIGEST: _digest,
+    NoticeKind.VALIDATION_PASSED: _agent(
+        "{agent_name} passed its validation", "It plays rated matches in {league_title} now."
+    ),
+    NoticeKind.VALIDATION_FAILED: _agent(
+        "{agent_name} failed its validation",
+        "It does not play in {league_title}.",
+        has_reason=True,
+    ),
+    NoticeKind.AGENT_PAUSED: _agent(
+        "{agent_name} is paused",
+        "It plays no matches in {league_title} until its address answers again.",
+        has_reason=True,
+    ),
+    NoticeKind.AGENT_RESUMED: _agent(
+        "{agent_name} plays again", "Its address answers. It plays in {league_title} again."
+    ),
+    NoticeKind.AGENT_RETIRED: _agent(
+        "{agent_name} is retired", "It no longer plays in {league_title}.", has_reason=True
+    ),
+    NoticeKind.FAULTS_IN_ROW: _agent(
+        "{agent_name} failed in {faults} matches in a row",
+        "It made a fault in each of its last {faults} rated matches in {league_title}. Its logs"
+        " tell more.",
+    ),
+    NoticeKind.SCRIM_FINISHED: _scrim,
+    NoticeKind.MEDAL_LIKELY: _league(
+        "A {medal} medal is likely",
+        "{team_name} would win a {medal} medal in {league_title} now. Later games may change it.",
+    ),
+    NoticeKind.MEDAL_SEALED: _league(
+        "A {medal} medal is sealed",
+        "No game takes the {medal} medal of {team_name} in {league_title} away any more.",
+    ),
+    NoticeKind.MEDAL_AWARDED: _league(
+        "A {medal} medal is won",
+        "The final standing of {league_title} awards {team_name} a {medal} medal.",
+    ),
+    NoticeKind.MEDAL_LOST: _league(
+        "A {medal} medal is lost", "{team_name} has no {medal} medal in {league_title} any more."
+    ),
+    NoticeKind.SEASON_OPENED: _league(
+        "{league_title} is open", "Season {season_number} of {league_title} takes uploads now."
+    ),
+    NoticeKind.SEASON_LOCKED: _league(
+        "Uploads to {league_title} are closed",
+        "Season {season_number} of {league_title} takes no more uploads. Its matches go on.",
+    ),
+    NoticeKind.SEASON_FINISHED: _league(
+        "{league_title} is over",
+        "Season {season_number} of {league_title} is finished. The leaderboard shows the result.",
+    ),
+    NoticeKind.JOIN_APPROVED: _league(
+        "You may join {league_title}", "A host of {league_title} approved your request."
+    ),
+    NoticeKind.JOIN_DECLINED: _league(
+        "You may not join {league_title}", "A host of {league_title} declined your request."
+    ),
+    NoticeKind.CHANNEL_OFF: _channel_off,
+    NoticeKind.TEAM_INVITED: _team("{team_name} invites you", "You can join the team {team_name}."),
+    NoticeKind.TEAM_JOINED: _team(
+        "{person_name} joined {team_name}", "Your team {team_name} has a new member."
+    ),
+}

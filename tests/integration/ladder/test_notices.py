@@ -1,0 +1,128 @@
+"""Events in a real database: who is told, and what the acts of the contest tell."""
+
+from __future__ import annotations
+
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.enums import LeagueRole, Visibility
+from ladder.ids import EntryId, NoticeId, UserId
+from ladder.leagues import invitations, leagues, season_notices, seasons, terms
+from ladder.notices import inbox
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import Form, NoticeKind
+from ladder.notices.texts import WORDS
+from ladder.people import users
+from tests.integration.ladder.contest import Contest
+
+GATHERED = {NoticeKind.MEMBER_JOINED, NoticeKind.JOIN_REQUESTED, NoticeKind.SEASON_ALARM}
+FAULTY = ["TIMEOUT", "DONE", "DONE", "DONE"]
+
+
+def owner(contest: Contest, entry_id: EntryId) -> UserId:
+    """The person whose team entered."""
+    row = contest.conn.execute(
+        "select m.user_id from entries e join memberships m on m.team_id = e.team_id"
+        " where e.id = %s",
+        (entry_id,),
+    ).fetchone()
+    assert row is not None
+    return UserId(row[0])
+
+
+def kinds(contest: Contest, user_id: UserId) -> list[NoticeKind]:
+    """The kinds of a person's notices, oldest first."""
+    return [one.kind for one in inbox.list_notices(contest.conn, user_id)][::-1]
+
+
+def test_every_kind_has_words_and_a_row(conn: Connection) -> None:
+    rows = conn.execute("select kind, gathers_in, default_forms from notice_kinds").fetchall()
+    assert {row[0] for row in rows} == {kind.value for kind in NoticeKind}
+    assert {row[0] for row in rows if row[1]} == GATHERED
+    assert set(WORDS) == set(NoticeKind) - GATHERED
+    assert {form for row in rows for form in row[2]} <= {form.value for form in Form}
+
+
+def test_a_team_is_told_how_its_validation_ended(contest: Contest) -> None:
+    entry = contest.active()
+    mine = owner(contest, entry)
+    agent = entries.get_entry(contest.conn, entry).agent_id
+    failed = contest.pending(agent)
+    validation = entries.get_entry(contest.conn, failed).validation_match_id
+    assert validation is not None
+    contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
+    newest, oldest = inbox.list_notices(contest.conn, mine)
+    assert oldest.kind is NoticeKind.VALIDATION_PASSED
+    assert newest.kind is NoticeKind.VALIDATION_FAILED
+    assert "it broke" in newest.text
+    assert newest.path == f"/agents/{agent}?entry={failed}"
+    assert inbox.count_unread(contest.conn, mine) == 2
+    assert inbox.mark_read(contest.conn, mine, NoticeId(oldest.id)) == 1
+    assert inbox.count_unread(contest.conn, mine) == 1
+
+
+def test_several_faults_in_a_row_give_one_notice(contest: Contest) -> None:
+    four = [contest.active() for _ in range(4)]
+    mine = owner(contest, four[0])
+    for _ in range(7):
+        contest.play(contest.rated(*four), [4, 1, 2, 3], FAULTY)
+    assert kinds(contest, mine) == [NoticeKind.VALIDATION_PASSED, NoticeKind.FAULTS_IN_ROW]
+    assert "5 matches in a row" in inbox.list_notices(contest.conn, mine)[0].title
+    for verdicts in (None, *[FAULTY] * 5):
+        contest.play(contest.rated(*four), [4, 1, 2, 3], verdicts)
+    assert len(kinds(contest, mine)) == 2, "a second notice waits for the next day"
+
+
+def test_matches_without_faults_tell_nobody(contest: Contest) -> None:
+    four = [contest.active() for _ in range(4)]
+    contest.play(contest.rated(*four), [1, 2, 3, 4])
+    assert {kind for one in four for kind in kinds(contest, owner(contest, one))} == {
+        NoticeKind.VALIDATION_PASSED
+    }
+
+
+def test_members_and_entrants_hear_of_the_season_once(contest: Contest) -> None:
+    entrant = owner(contest, contest.active())
+    for _ in range(2):
+        season_notices.record_openings(contest.conn)
+        seasons.set_season_state(contest.conn, contest.season.id, "locked")
+    seasons.set_season_state(contest.conn, contest.season.id, "finished")
+    told = [NoticeKind.SEASON_OPENED, NoticeKind.SEASON_LOCKED, NoticeKind.SEASON_FINISHED]
+    assert kinds(contest, entrant)[1:] == told
+    assert kinds(contest, contest.host) == told
+
+
+def test_hosts_get_one_digest_of_many_acts(contest: Contest) -> None:
+    leagues.update_league(contest.conn, contest.league.id, visibility=Visibility.INVITATION)
+    league = leagues.get_league(contest.conn, contest.league.id)
+    agreed = terms.terms_digest(*terms.settings_of_league(league))
+    _, code = invitations.create_invitation(
+        contest.conn, league.id, role=LeagueRole.VIEWER, created_by=contest.host
+    )
+    span = "select floor(extract(epoch from clock_timestamp()) / 600)"
+    spans = set()
+    for number in range(7):
+        spans.add(contest.conn.execute(span).fetchone())
+        person = users.create_user(contest.conn, f"joiner {number}")
+        invitations.join_league(contest.conn, person.id, code, agreed)
+        assert inbox.list_notices(contest.conn, person.id) == []
+    digests = inbox.list_notices(contest.conn, contest.host)
+    assert {one.kind for one in digests} == {NoticeKind.HOST_DIGEST}
+    assert 1 <= len(digests) <= len(spans) + 1, "one for each ten minutes of the clock"
+    if len(digests) == 1:
+        assert digests[0].text == "7 people joined."
+
+
+def test_a_person_who_left_reads_no_notices_of_the_team(contest: Contest) -> None:
+    entry = contest.active()
+    mine = owner(contest, entry)
+    contest.conn.execute("delete from memberships where user_id = %s", (mine,))
+    assert inbox.list_notices(contest.conn, mine) == []
+    assert inbox.count_unread(contest.conn, mine) == 0
+
+
+def test_a_rolled_back_act_tells_nobody(contest: Contest) -> None:
+    about = EventSubject(user_id=contest.host, league_id=contest.league.id)
+    with contest.conn.transaction(force_rollback=True):
+        record_event(contest.conn, NoticeKind.JOIN_APPROVED, about)
+        assert len(inbox.list_notices(contest.conn, contest.host)) == 1
+    assert inbox.list_notices(contest.conn, contest.host) == []
