@@ -184,6 +184,18 @@ def clock_fields(game: Game[Any]) -> Mapping[str, int]:
     return fields
 
 
+def measure_bounds(
+    game: Game[Any], configuration: Mapping[str, Json]
+) -> Mapping[str, tuple[float | None, float | None]]:
+    """Least and greatest value of measures, where the rules bound them; by the measure's name.
+
+    A game with such measures has the method ``measure_bounds``. Other games need not have it.
+    """
+    bounds = getattr(game, "measure_bounds", None)
+    found: Mapping[str, tuple[float | None, float | None]] = bounds(configuration) if bounds else {}
+    return found
+
+
 def with_clock(
     game: Game[Any], configuration: Mapping[str, Json], clock: Mapping[str, Json]
 ) -> dict[str, Json]:

@@ -112,6 +112,13 @@ class Snake:
             raise ConfigurationError("height", f"width times height may be at most {MAX_CELLS}")
         return configuration
 
+    def measure_bounds(
+        self, configuration: Mapping[str, Json]
+    ) -> dict[str, tuple[float | None, float | None]]:
+        """A snake is two cells long at the start and at most as long as the board has cells."""
+        cells = configuration["width"] * configuration["height"]
+        return {"length": (2, cells), "steps": (1, configuration["maxSteps"])}
+
     def longest(self, configuration: Mapping[str, Json]) -> int:
         """The most steps of an episode."""
         return int(configuration["maxSteps"])

@@ -35,6 +35,9 @@ class Measure:
     is_higher_better: bool = True
     of: str | None = None
     """A share; only games that count for it count here. None: every game counts."""
+    least: float | None = None
+    """Least value that the rules allow; None: no bound."""
+    most: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Returns the measure as JSON for the season's row."""
@@ -173,8 +176,14 @@ def _estimate(measure: Measure, sums: Sums) -> Estimate:
         elif games > 1:
             variance = max(0.0, squares - total * value) / (games - 1)
             half = student_t_95(games - 1) * math.sqrt(variance / games)
-            low, high = value - half, value + half
+            low, high = (_within_bounds(measure, end) for end in (value - half, value + half))
     return Estimate(measure.name, measure.title, measure.kind, games, value, low, high)
+
+
+def _within_bounds(measure: Measure, end: float) -> float:
+    """The end of an interval, moved to the nearest value that the rules allow."""
+    low = end if measure.least is None else max(measure.least, end)
+    return low if measure.most is None else min(measure.most, low)
 
 
 def student_t_95(freedom: int) -> float:

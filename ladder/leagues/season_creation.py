@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
-from games.protocol import ConfigurationError, Game, GameError, with_clock
+from games.protocol import ConfigurationError, Game, GameError, measure_bounds, with_clock
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import KAGGLE, OWN_SEAT, Json
 from ladder.errors import Invalid
@@ -87,7 +88,7 @@ def season_columns(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
         ends_at=asked.ends_at,
         remote_agents=asked.remote_agents,
         fault_rule=KAGGLE if game.lenient and seats > 1 else OWN_SEAT,
-        measures=measures_of(game, seats),
+        measures=measures_of(game, seats, configuration),
     )
 
 
@@ -155,9 +156,18 @@ def medal_rules_of(asked: NewSeason, seats: int) -> MedalRules:
     return medals
 
 
-def measures_of(game: Game[Any], seats: int) -> tuple[Measure, ...]:
-    """Returns the measures of a one-seat season; empty for more seats."""
-    return tuple(Measure.of_json(asdict(each)) for each in game.measures) if seats == 1 else ()
+def measures_of(
+    game: Game[Any], seats: int, configuration: Mapping[str, Json]
+) -> tuple[Measure, ...]:
+    """Returns the measures of a one-seat season with their bounds; empty for more seats."""
+    if seats != 1:
+        return ()
+    bounds = measure_bounds(game, configuration)
+    return tuple(
+        replace(Measure.of_json(asdict(each)), least=least, most=most)
+        for each in game.measures
+        for least, most in [bounds.get(each.name, (None, None))]
+    )
 
 
 def supports_remote(game: Game[Any]) -> bool:

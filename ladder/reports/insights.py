@@ -43,6 +43,8 @@ GAMES: Final = 1000
 OPPONENTS: Final = 30
 """Rows of the head-to-head table: the most frequent opponents."""
 UPSETS: Final = 3
+SHORTEST_PACE: Final = 600.0
+"""Least time in seconds over which a pace is measured, for a league that began just now."""
 PACE_SAMPLE: Final = 2000
 """Newest results of the season's last hour that are read."""
 WAIT_SAMPLE: Final = 20
@@ -59,11 +61,13 @@ class NamedOpponent:
 
 @dataclass(frozen=True, slots=True)
 class LeaguePace:
-    """Pace of a league in its last hour."""
+    """Pace of a league in its last hour, or since its first result."""
 
     matches_an_hour: float
     games_an_hour: float | None
     """Mean number for one active entry; None without active entries."""
+    measured_seconds: float = 3600.0
+    """Time over which the pace was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,21 +172,27 @@ def _measure_estimates(conn: Connection, entry: Entry, season: Season) -> tuple[
 
 
 def read_pace(conn: Connection, season: Season) -> LeaguePace:
-    """Returns the pace of the last hour, from its newest results if there are very many."""
+    """Returns the pace of the last hour, from its newest results if there are very many.
+
+    A league whose first result is younger is measured since then.
+    """
     row = conn.execute(
         "select count(*), extract(epoch from now() - min(created_at)),"
+        " (select extract(epoch from now() - created_at) from acceptances where season_id = %s"
+        "   and no = 1),"
         " (select count(*) from entries where season_id = %s and state = 'active'"
         "   and pairing_weight > 0)"
         " from (select created_at from acceptances where season_id = %s order by no desc"
         "   limit %s) a where created_at > now() - interval '1 hour'",
-        (season.id, season.id, PACE_SAMPLE),
+        (season.id, season.id, season.id, PACE_SAMPLE),
     ).fetchone()
     assert row is not None
-    count, spanned, active = row
-    an_hour = float(count)
+    count, spanned, lived, active = row
+    seconds = min(3600.0, max(SHORTEST_PACE, float(lived or 0.0)))
     if count == PACE_SAMPLE:
-        an_hour *= 3600 / max(1.0, float(spanned))
-    return LeaguePace(an_hour, an_hour * season.seats / active if active else None)
+        seconds = max(1.0, float(spanned))
+    an_hour = count * 3600 / seconds
+    return LeaguePace(an_hour, an_hour * season.seats / active if active else None, seconds)
 
 
 def first_match_seconds(

@@ -92,10 +92,11 @@ class TimesOut(BaseModel):
 
 
 class PaceOut(BaseModel):
-    """How fast the league plays, by its last hour."""
+    """How fast the league plays, by its last hour, or since its first result."""
 
     model_config = ConfigDict(from_attributes=True)
     matches_an_hour: float
+    measured_seconds: float = Field(description="time over which the pace was measured")
     games_an_hour: float | None = Field(description="mean of the active entries")
 
 

@@ -156,7 +156,8 @@ def _prospect_sentences(found: Json) -> list[str]:
         lines.append(_games_left_text(found))
     pace = found["pace"]
     each = "" if pace["games_an_hour"] is None else f", {pace['games_an_hour']:.1f} for each agent"
-    lines.append(f"pace: {pace['matches_an_hour']:.0f} matches an hour{each}")
+    span = duration_text(pace["measured_seconds"])
+    lines.append(f"pace: {pace['matches_an_hour']:.0f} matches an hour{each}, by the last {span}")
     verdicts = ", ".join(f"{count} {name}" for name, count in sorted(found["verdicts"].items()))
     lines.append(f"last {found['games']} games: {verdicts or 'none'}")
     times = found["times"]

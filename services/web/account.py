@@ -11,29 +11,19 @@ from fastapi.responses import RedirectResponse
 
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
-from ladder.entries.records import Agent, Entry
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
 from ladder.people import users
-from ladder.people.records import Team, Viewer
+from ladder.people.records import Team
 from ladder.reports import feed
 from ladder.scrims import scrims
-from services.http.app_state import Db
+from services.http.app_state import AppState, Db
+from services.web import my_agents
 from services.web.page_rendering import HEADERS, PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 NEWS_SHOWN: Final = 12
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRow:
-    """One of the visitor's agents with its newest entry."""
-
-    agent: Agent
-    entry: Entry | None
-    score: float | None
-    """None without an entry, or if a match has one seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ class LimitRow:
 
 
 @router.get("/me")
-def show_me(request: Request, conn: Db, who: Visitor) -> Response:
+def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Response:
     """Shows the visitor's agents, feed, scrims and limits."""
     if who.user_id is None:
         return redirect("/sign-in?next=/me")
@@ -55,25 +45,11 @@ def show_me(request: Request, conn: Db, who: Visitor) -> Response:
         request,
         "me.html",
         teams=teams,
-        agents=[row for team in teams for row in agent_rows(conn, who, team)],
+        agents=my_agents.agent_cards(conn, app_state, who, teams),
         news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
     )
-
-
-def agent_rows(conn: Connection, who: Viewer, team: Team) -> list[AgentRow]:
-    """A team's agents, each with its newest entry."""
-    rows = []
-    for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=100):
-        newest = entries.list_entries(conn, agent_id=agent.id, limit=1)
-        entry = newest[0] if newest else None
-        season = seasons.get_season(conn, entry.season_id) if entry else None
-        score = None
-        if entry is not None and season is not None and not season.measures:
-            score = entry.mu + season.score_offset
-        rows.append(AgentRow(agent, entry, score))
-    return rows
 
 
 def limit_rows(conn: Connection, team: Team) -> list[LimitRow]:

@@ -26,6 +26,7 @@ from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
 from ladder.reports import insights
+from ladder.standings import rank_reasons
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import AgentKey
@@ -206,7 +207,7 @@ def standing_context(
 ) -> dict[str, Any]:
     """Rank, score and curve of an entry, for the template."""
     values: dict[str, Any] = dict.fromkeys(
-        ("league", "runs", "standing", "ranked", "shown_score", "curve")
+        ("league", "runs", "standing", "ranked", "rank_reason", "shown_score", "curve")
     )
     if entry is None or season is None:
         return values
@@ -214,6 +215,7 @@ def standing_context(
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
+    values["rank_reason"] = rank_reasons.why_no_rank(entry, board.rows)
     values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
     values["shown_score"] = entry.mu + season.score_offset
     values["curve"] = None if season.measures else draw_curve(conn, entry, season)

@@ -29,6 +29,7 @@ from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Position = Annotated[int, Query(ge=0, le=1000)]
+MOVES_SHOWN = 60
 OVER = (MatchState.FINISHED, MatchState.VOID)
 
 
@@ -174,8 +175,12 @@ def show_log(
     app_state: AppState,
     who: Visitor,
     download: bool = False,
+    page: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> Response:
-    """Shows an agent's output for each move. 404 for everybody but its owner and graders."""
+    """Shows an agent's output for each move, some moves a page.
+
+    404 for everybody but its owner and graders.
+    """
     found = permissions.visible_match(conn, who, match)
     one = next((row for row in found.seats if row.seat == seat), None)
     if one is None or one.log_digest is None:
@@ -188,7 +193,10 @@ def show_log(
         name = f'attachment; filename="match-{found.id}-seat-{seat}-log.json"'
         headers = {**HEADERS, "Content-Disposition": name}
         return Response(text, headers=headers, media_type="application/json")
-    spent = [move.get("charged_seconds") or 0.0 for move in log["moves"]]
+    moves = log["moves"]
+    spent = [move.get("charged_seconds") or 0.0 for move in moves]
+    pages = max(1, -(-len(moves) // MOVES_SHOWN))
+    first = (min(page, pages) - 1) * MOVES_SHOWN
     return render(
         request,
         "log.html",
@@ -196,9 +204,20 @@ def show_log(
         seat=one,
         league=leagues.get_league(conn, found.league_id),
         log=log,
+        moves=moves[first : first + MOVES_SHOWN],
+        page=min(page, pages),
+        pages=pages,
         total=sum(spent),
         slowest=max(spent, default=0.0),
+        slowest_at=spent.index(max(spent)) // MOVES_SHOWN + 1 if spent else 1,
+        failed_at=page_of_step(moves, log.get("failed_step")),
     )
+
+
+def page_of_step(moves: list[dict[str, Any]], step: int | None) -> int | None:
+    """The page of the log with this step, or None."""
+    places = [place for place, move in enumerate(moves) if move["step"] == step]
+    return None if step is None or not places else places[-1] // MOVES_SHOWN + 1
 
 
 def replay_of(

@@ -80,7 +80,7 @@ def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingF
     last = line[-1]
     label = formatting.curve_label(len(points), start.score, last.score, 2 * last.sigma)
     parts = [
-        Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+        Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(
             frame.name, frame.width, frame.height, label
         )
     ]

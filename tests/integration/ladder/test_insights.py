@@ -64,11 +64,12 @@ def test_a_withdrawn_result_is_not_counted(contest: Contest) -> None:
 
 def test_the_pace_counts_the_last_hour(contest: Contest) -> None:
     four = [contest.active() for _ in range(4)]
-    assert read(contest, four[0]).pace == insights.LeaguePace(0.0, 0.0)
+    assert read(contest, four[0]).pace == insights.LeaguePace(0.0, 0.0, 600.0)
     for _ in range(3):
         contest.play(contest.rated(*four), [1, 2, 3, 4])
     rate(contest)
-    assert insights.read_pace(contest.conn, contest.season) == insights.LeaguePace(3.0, 3.0)
+    pace = insights.read_pace(contest.conn, contest.season)  # 3 matches in at least ten minutes
+    assert pace == insights.LeaguePace(18.0, 18.0, 600.0)
 
 
 def test_a_new_entry_gets_an_estimate_of_its_first_match(contest: Contest) -> None:
@@ -78,14 +79,14 @@ def test_a_new_entry_gets_an_estimate_of_its_first_match(contest: Contest) -> No
     contest.play(contest.rated(*four), [1, 2, 3, 4])
     rate(contest)
     waits = read(contest, newcomer).first_match_seconds
-    assert waits == pytest.approx(3600, abs=60), "one match an hour"
+    assert waits == pytest.approx(600, abs=60), "one match in ten minutes"
     contest.rated(newcomer, *four[:3])
     soon = read(contest, newcomer).first_match_seconds
     assert soon is not None
     assert soon < 60
     validated = read(contest, contest.pending()).first_match_seconds
     assert validated is not None
-    assert validated > 3600
+    assert validated > 600
     assert read(contest, four[0]).first_match_seconds is None
 
 

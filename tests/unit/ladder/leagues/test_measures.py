@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from games import GAMES
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.leagues.measures import (
     REWARD,
@@ -22,6 +23,7 @@ from ladder.leagues.measures import (
     student_t_95,
     worst_reward_so_far,
 )
+from ladder.leagues.season_creation import measures_of
 from ladder.matches.pairing import Candidate, EntryRound, next_rounds
 from ladder.matches.pairing.solo_rounds import CATCH_UP
 
@@ -118,6 +120,19 @@ def test_only_won_games_count_for_steps() -> None:
     assert (length.games, length.value) == (3, 80.0)
     assert (steps.games, steps.value) == (2, 800.0)
     assert steps.low == pytest.approx(800 - 12.706 * 100)
+
+
+def test_an_interval_ends_at_the_bounds_of_the_rules() -> None:
+    (bounded,) = measures_of(GAMES["snake"], 1, GAMES["snake"].configure({}))[1:2]
+    assert (bounded.name, bounded.least, bounded.most) == ("length", 2, 100)
+    totals: Totals = {}
+    for length in (100, 100, 70, 100):
+        totals = add_game((bounded,), totals, {"length": length})
+    (found,) = estimates((bounded,), totals)
+    assert (found.value, found.high) == (92.5, 100)
+    assert found.low is not None
+    assert 2 < found.low < 92.5
+    assert Measure.of_json(bounded.to_json()) == bounded
 
 
 def test_a_measure_without_games_is_unknown() -> None:

@@ -1,0 +1,63 @@
+"""Says why an entry has no rank of its own, and which entry stands for a team. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ladder.entries.records import Entry, EntryState
+from ladder.ids import TeamId
+from ladder.standings.board_ranking import BoardRow
+
+
+class NoRank(StrEnum):
+    """Why an entry has no rank."""
+
+    REFERENCE = "reference"
+    """A reference agent has no rank."""
+    UNPLAYED = "unplayed"
+    """It has played no rated match yet."""
+    OTHER_ENTRY = "other entry"
+    """Another entry stands for its team."""
+    PENDING = "pending"
+    REJECTED = "rejected"
+    RETIRED = "retired"
+    DISQUALIFIED = "disqualified"
+
+
+@dataclass(frozen=True, slots=True)
+class RankReason:
+    """Why an entry has no rank."""
+
+    why: NoRank
+    standing: BoardRow | None
+    """The row of the entry that stands for the team; None if no entry does."""
+
+
+def row_of_team(rows: Iterable[BoardRow], team_id: TeamId) -> BoardRow | None:
+    """The row of the entry that stands for the team."""
+    return next((row for row in rows if row.team_id == team_id and not row.is_anchor), None)
+
+
+def why_no_rank(entry: Entry, rows: Iterable[BoardRow]) -> RankReason | None:
+    """Why the entry has no rank on this board; None if it has one."""
+    listed = tuple(rows)
+    own = next((row for row in listed if row.entry_id == entry.id), None)
+    if own is not None and own.rank is not None:
+        return None
+    standing = row_of_team(listed, entry.team_id)
+    if entry.is_anchor:
+        return RankReason(NoRank.REFERENCE, None)
+    if entry.disqualified_at is not None:
+        return RankReason(NoRank.DISQUALIFIED, standing)
+    states = {
+        EntryState.PENDING: NoRank.PENDING,
+        EntryState.REJECTED: NoRank.REJECTED,
+        EntryState.RETIRED: NoRank.RETIRED,
+    }
+    if entry.state in states:
+        return RankReason(states[entry.state], standing)
+    if own is None and standing is not None:
+        return RankReason(NoRank.OTHER_ENTRY, standing)
+    return RankReason(NoRank.UNPLAYED, standing)

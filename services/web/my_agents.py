@@ -1,0 +1,111 @@
+"""The visitor's agents, with every entry by league: state, standing, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.entries import agents, entries, validations
+from ladder.entries.records import Agent, Entry, EntryState
+from ladder.leagues import seasons
+from ladder.leagues.records import League, Season
+from ladder.people.records import Team, Viewer
+from ladder.standings.board_ranking import BoardRow
+from ladder.standings.rank_reasons import RankReason, row_of_team, why_no_rank
+from services.http.app_state import State
+from services.web import leaderboard_page
+
+ENTRIES_READ: Final = 100
+OLDER_SHOWN: Final = 3
+"""Retired and rejected entries of a league that are listed; others are counted."""
+OVER: Final = (EntryState.RETIRED, EntryState.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """One entry of an agent in a season."""
+
+    entry: Entry
+    row: BoardRow | None
+    """Its row on the board, if it stands for its team."""
+    reason: RankReason | None
+    """Why it has no rank; None if it has one."""
+    place: validations.QueuePlace | None
+    """Its place in the queue, while it waits for validation."""
+    score: float | None
+    """Live score. None if a match has one seat, or before the first match."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueLines:
+    """Entries of an agent in one season, newest first."""
+
+    season: Season
+    league: League
+    ranked: int
+    """Number of ranked teams."""
+    standing: BoardRow | None
+    """The row of the entry that stands for the team."""
+    lines: list[EntryLine]
+    older: int
+    """Number of further entries that are over."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCard:
+    """An agent with its entries by league."""
+
+    agent: Agent
+    leagues: list[LeagueLines]
+
+
+def agent_cards(
+    conn: Connection, app_state: State, who: Viewer, teams: Sequence[Team]
+) -> list[AgentCard]:
+    """All agents of the teams with their entries."""
+    found = []
+    for team in teams:
+        for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=ENTRIES_READ):
+            rows = entries.list_entries(conn, agent_id=agent.id, limit=ENTRIES_READ)
+            found.append(AgentCard(agent, _lines_by_league(conn, app_state, rows)))
+    return found
+
+
+def _lines_by_league(
+    conn: Connection, app_state: State, rows: Sequence[Entry]
+) -> list[LeagueLines]:
+    known = seasons.seasons_with_leagues(conn, {entry.season_id for entry in rows})
+    found = []
+    for season, league in sorted(known, key=lambda pair: pair[0].id, reverse=True):
+        its = [entry for entry in rows if entry.season_id == season.id]
+        over = [entry for entry in its if entry.state in OVER]
+        hidden = {entry.id for entry in over[OLDER_SHOWN:]}
+        board = leaderboard_page.read_board(app_state, conn, season)
+        found.append(
+            LeagueLines(
+                season=season,
+                league=league,
+                ranked=sum(1 for row in board.rows if row.rank is not None),
+                standing=row_of_team(board.rows, its[0].team_id),
+                lines=[
+                    _line(conn, entry, season, board.rows)
+                    for entry in its
+                    if entry.id not in hidden
+                ],
+                older=len(hidden),
+            )
+        )
+    return found
+
+
+def _line(conn: Connection, entry: Entry, season: Season, rows: Sequence[BoardRow]) -> EntryLine:
+    waits = entry.state in entries.VALIDATED
+    return EntryLine(
+        entry=entry,
+        row=next((row for row in rows if row.entry_id == entry.id), None),
+        reason=why_no_rank(entry, rows),
+        place=validations.queue_place_of(conn, entry.id) if waits else None,
+        score=entry.mu + season.score_offset if entry.is_rated and entry.games else None,
+    )
