@@ -32,6 +32,7 @@ NoticeId = NewType("NoticeId", str)
 DeliveryId = NewType("DeliveryId", str)
 ChannelId = NewType("ChannelId", str)
 NoticeFeedId = NewType("NoticeFeedId", str)
+JoinRequestId = NewType("JoinRequestId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -56,6 +57,7 @@ PREFIXES: Final = (
     "nch",
     "ndl",
     "nfe",
+    "jrq",
 )
 _lock = threading.Lock()
 _last = (0, 0)

@@ -257,6 +257,39 @@ class Client:
         found: list[Json] = self.get(f"/v1/leagues/{league}/members")["items"]
         return found
 
+    def league_to_join(self, league: str) -> Json:
+        """Title and terms of a league that takes requests."""
+        return self.get(f"/v1/leagues/{league}/requests/terms")
+
+    def request_to_join(self, league: str, terms: str, words: str = "") -> Json:
+        return self.post(f"/v1/leagues/{league}/requests", {"terms": terms, "words": words})
+
+    def join_requests(self, league: str, *, state: str | None = None) -> Iterator[Json]:
+        return self.list_items(f"/v1/leagues/{league}/requests", limit=200, state=state)
+
+    def answer_requests(self, league: str, act: str, **answer: Any) -> list[Json]:
+        """Approves or declines requests, by ids (``requests``) or ``all``."""
+        path = f"/v1/leagues/{league}/requests/answers"
+        found: list[Json] = self.post(path, {"act": act, **answer})["items"]
+        return found
+
+    def own_requests(self) -> list[Json]:
+        found: list[Json] = self.get("/v1/me/requests")["items"]
+        return found
+
+    def withdraw_request(self, request: str) -> Json:
+        done: Json = self.send("DELETE", f"/v1/me/requests/{request}").json()
+        return done
+
+    def league_blocks(self, league: str) -> Iterator[Json]:
+        return self.list_items(f"/v1/leagues/{league}/blocks", limit=200)
+
+    def block_from_league(self, league: str, user: str, reason: str) -> None:
+        self.send("PUT", f"/v1/leagues/{league}/blocks/{user}", json={"reason": reason})
+
+    def unblock_from_league(self, league: str, user: str) -> None:
+        self.send("DELETE", f"/v1/leagues/{league}/blocks/{user}")
+
     def invite(self, league: str, **terms: Any) -> Json:
         return self.post(f"/v1/leagues/{league}/invitations", terms)
 

@@ -15,7 +15,7 @@ from ladder.entries import agents, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Submission
 from ladder.errors import Conflict, LadderError, LimitReached, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
-from ladder.leagues import seasons, staff
+from ladder.leagues import league_blocks, seasons, staff
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.pairing import Candidate
@@ -81,7 +81,8 @@ def enter_season(
     deadline. A remote submission always has the profile ``remote``.
 
     Raises NotFound. Raises Conflict if the season or league is not open, refuses remote agents, or
-    has disqualified the agent or team, or if a person of the team is its grader or commentator.
+    has disqualified the agent or team,
+    or if a person of the team is its grader or commentator, or blocked.
     Raises LadderError for a bundle that is too large, and
     DailyLimitReached.
     """
@@ -92,6 +93,7 @@ def enter_season(
         return known, upload_limits(conn, season_id, submission.team_id), False
     if not is_anchor:  # anchors may enter before the season opens
         staff.refuse_team_with_staff(conn, season.league_id, submission.team_id)
+        league_blocks.refuse_team_with_blocked_person(conn, season.league_id, submission.team_id)
         deadlines.refuse_late_upload(conn, season, submission.team_id, waited_seconds)
     _refuse_excluded(conn, season_id, submission)
     if submission.url is not None:

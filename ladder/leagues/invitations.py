@@ -19,7 +19,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
-from ladder.leagues import leagues, members, staff, terms
+from ladder.leagues import league_blocks, leagues, members, staff, terms
 from ladder.leagues.members import PLAIN
 from ladder.leagues.records import League
 from ladder.notices.events import EventSubject, record_event
@@ -230,6 +230,7 @@ def join_league(
         raise Conflict(
             "terms: read them again; this digest is not that of the league's current terms"
         )
+    league_blocks.refuse_blocked_person(conn, league.id, user_id)
     had = members.role_of(conn, league, user_id)
     if had in STAFF:
         raise Conflict(f"you are {had} of this league: you cannot take another role by a code")
@@ -280,6 +281,7 @@ def record_consent(conn: Connection, league: League, user_id: UserId, terms_dige
     """
     _lock_league(conn, league.id)
     league = leagues.get_league(conn, league.id)
+    league_blocks.refuse_blocked_person(conn, league.id, user_id)
     told = terms.settings_with_digest(terms_digest, staff.staff_names(conn, league.id))
     if told is None or not terms.is_covered_by(told, terms.settings_of_league(league)):
         raise Conflict("terms: this digest is not that of the league's terms or of wider terms")

@@ -19,7 +19,7 @@ from ladder.people.roles import DUTIES, ROLE
 
 LEAGUE: Final = (
     "select id, slug, title, description, game, visibility, replay_visibility, state,"
-    " same_team_lineups, created_at, remote_agents from leagues"
+    " same_team_lineups, created_at, remote_agents, takes_requests from leagues"
 )
 
 
@@ -102,14 +102,19 @@ def update_league(
     visibility: Visibility | None = None,
     replay_visibility: ReplayVisibility | None = None,
     same_team_lineups: bool | None = None,
+    takes_requests: bool | None = None,
 ) -> League:
     """Changes the given values and returns the league. Raises NotFound."""
     conn.execute(
         "update leagues set title = coalesce(%s, title), description = coalesce(%s, description),"
         " visibility = coalesce(%s, visibility),"
         " replay_visibility = coalesce(%s, replay_visibility),"
-        " same_team_lineups = coalesce(%s, same_team_lineups) where id = %s",
-        (title, description, visibility, replay_visibility, same_team_lineups, league_id),
+        " same_team_lineups = coalesce(%s, same_team_lineups),"
+        " takes_requests = coalesce(%s, takes_requests) where id = %s",
+        (
+            *(title, description, visibility, replay_visibility),
+            *(same_team_lineups, takes_requests, league_id),
+        ),
     )
     return get_league(conn, league_id)
 

@@ -47,6 +47,8 @@ def change_role(
             "Ask a host of the league: a co-host gives and takes only the roles"
             " competitor and viewer."
         )
+    if role is not None and _is_blocked(conn, league, user_id):
+        raise Conflict("unblock this person first: the league blocks them", field="user")
     if role in STAFF:
         staff.refuse_competitor_as_staff(conn, league.id, user_id)
     if before is LeagueRole.HOST:
@@ -60,6 +62,13 @@ def change_role(
         subject=user_id,
         reason=f"{before or 'no role'} becomes {role or 'no role'}",
     )
+
+
+def _is_blocked(conn: Connection, league: League, user_id: UserId) -> bool:
+    row = conn.execute(
+        "select 1 from league_blocks where league_id = %s and user_id = %s", (league.id, user_id)
+    ).fetchone()
+    return row is not None
 
 
 def _refuse_last_host(conn: Connection, league: League) -> None:

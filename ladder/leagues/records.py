@@ -29,6 +29,8 @@ class League:
     created_at: datetime
     remote_agents: bool
     """Whether a season has taken remote agents, so the terms mention them."""
+    takes_requests: bool
+    """Whether people may ask to join; then everybody who knows its name may read its title."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,4 +160,7 @@ class LeagueChange(BaseModel):
     visibility: Visibility | None = None
     replay_visibility: ReplayVisibility | None = None
     same_team_lineups: bool | None = None
+    takes_requests: bool | None = Field(
+        default=None, description="whether people may ask to join; title and terms are then open"
+    )
     state: Literal["open", "paused", "closed"] | None = None

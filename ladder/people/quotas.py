@@ -19,6 +19,7 @@ TOKENS: Final = 100
 LEAGUES: Final = 20
 SEASONS: Final = 50
 INVITATIONS: Final = 5000
+REQUESTS: Final = 20
 AGENTS: Final = 100
 UPLOADS: Final = 200
 UPLOAD_MB: Final = 4096
@@ -51,6 +52,12 @@ def check_invitation_quota(conn: Connection, league_id: LeagueId) -> None:
     """Raises LimitReached if a league got too many codes today."""
     made = _count_made_today(conn, "invitations", "league_id", "leagues", league_id)
     _refuse_above(conn, "invitation codes of a league a day", made, INVITATIONS)
+
+
+def check_request_quota(conn: Connection, user_id: UserId) -> None:
+    """Raises LimitReached if a person asked to join too many leagues today."""
+    made = _count_made_today(conn, "join_requests", "user_id", "users", user_id)
+    _refuse_above(conn, "requests to join leagues a day", made, REQUESTS)
 
 
 def check_agent_quota(conn: Connection, team_id: TeamId) -> None:

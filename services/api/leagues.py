@@ -57,6 +57,7 @@ class LeagueOut(BaseModel):
     replay_visibility: ReplayVisibility
     state: str = Field(examples=["open"])
     same_team_lineups: bool
+    takes_requests: bool = Field(description="whether people may ask to join")
     created_at: datetime
     current_season: str | None = Field(default=None, examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     role: LeagueRole | None = Field(default=None, description="the caller's role")

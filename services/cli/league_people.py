@@ -1,4 +1,4 @@
-"""Commands of hosts on the people of a league: members and their roles."""
+"""Commands on the people of a league: members, roles, requests to join, blocks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from services.api_client import Client
-from services.cli.display import AsJson, print_json, stdout, table
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leagues_and_agents import leagues
+from services.cli.membership import Yes, ask_for_agreement
 from services.cli.saved_login import MissingInput, connect
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
@@ -59,7 +60,148 @@ def person_id(ladder: Client, league: str, person: str) -> str:
     raise MissingInput(f"give a name from `peck league members {league}`, or an id (usr_...)")
 
 
+def ask_to_join(
+    league: League,
+    words: Annotated[str, typer.Option(help="A word to the hosts.")] = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the hosts of a league to let you in, after reading the terms."""
+    with connect() as ladder:
+        found = ladder.league_to_join(league)
+        ask_for_agreement(found["terms"], yes, quiet=as_json)
+        made = ladder.request_to_join(league, found["terms"]["digest"], words)
+    if as_json:
+        print_json(made)
+    else:
+        stdout.print(f"you asked to join {made['title']}; see the answer with: peck league asked")
+
+
+def list_own_requests(as_json: AsJson = False) -> None:
+    """List the leagues that you asked to join, and the answers."""
+    with connect() as ladder:
+        rows = ladder.own_requests()
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "league", "state", "answer"],
+        [(row["id"], row["slug"], row["state"], row["answer"]) for row in rows],
+    )
+
+
+def withdraw_request(
+    request: Annotated[str, typer.Argument(help="Id (jrq_...) from `peck league asked`.")],
+) -> None:
+    """Withdraw a request to join a league."""
+    with connect() as ladder:
+        done = ladder.withdraw_request(request)
+    stdout.print(f"withdrew the request to join {done['title']}")
+
+
+def list_requests(league: League, as_json: AsJson = False) -> None:
+    """List the people who ask to join a league; hosts only."""
+    with connect() as ladder:
+        rows = list(ladder.join_requests(league))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "name", "words", "asked"],
+        [(row["id"], row["name"], row["words"], timestamp_text(row["created_at"])) for row in rows],
+    )
+
+
+def answer_requests(
+    league: League,
+    act: Annotated[str, typer.Argument(help="approve or decline.")],
+    requests: Annotated[
+        list[str] | None, typer.Argument(help="Ids from `peck league requests`.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All requests that wait.")] = False,
+    role: Annotated[str, typer.Option(help="competitor or viewer.")] = "competitor",
+    words: Annotated[str, typer.Option(help="A word to the people.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Approve or decline requests to join a league; hosts only."""
+    if every == bool(requests):
+        raise MissingInput("name requests from `peck league requests`, or add --all")
+    with connect() as ladder:
+        rows = ladder.answer_requests(
+            league, act, requests=requests, all=every, role=role, words=words
+        )
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        why = f", {row['answer']}" if row["state"] == "expired" else ""
+        stdout.print(f"{row['name']}: {row['state']}{why}")
+    if not rows:
+        stdout.print("none of these requests waits")
+
+
+def take_requests(
+    league: League,
+    takes: Annotated[bool, typer.Option("--yes/--no", help="Whether people may ask.")] = True,
+) -> None:
+    """Let people ask to join a league, or stop that; hosts only.
+
+    Everybody who knows the league's name may then read its title and its terms.
+    """
+    with connect() as ladder:
+        changed = ladder.patch(f"/v1/leagues/{league}", {"takes_requests": takes})
+    some = "" if changed["takes_requests"] else "no "
+    stdout.print(f"{changed['slug']} takes {some}requests to join")
+
+
+def list_blocks(league: League, as_json: AsJson = False) -> None:
+    """List the people whom hosts blocked from a league; hosts only."""
+    with connect() as ladder:
+        rows = list(ladder.league_blocks(league))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "name", "reason", "since"],
+        [
+            (row["user_id"], row["name"], row["reason"], timestamp_text(row["created_at"]))
+            for row in rows
+        ],
+    )
+
+
+def block(
+    league: League,
+    person: Person,
+    reason: Annotated[str, typer.Option(help="One sentence; the person reads it.")],
+) -> None:
+    """Block a person from a league; hosts only. Their agents play on until you disqualify them."""
+    with connect() as ladder:
+        ladder.block_from_league(league, person_id(ladder, league, person), reason)
+    stdout.print(f"{person} is blocked from {league}")
+
+
+def unblock(league: League, person: Person) -> None:
+    """Unblock a person; hosts only. The person gets no role by this."""
+    with connect() as ladder:
+        rows = {row["name"].lower(): row["user_id"] for row in ladder.league_blocks(league)}
+        ladder.unblock_from_league(league, rows.get(person.lower(), person))
+    stdout.print(f"{person} may join {league} again")
+
+
 def register(_: typer.Typer) -> None:
     """Adds the commands to ``peck league``."""
-    leagues.command("members")(list_members)
-    leagues.command("role")(give_role)
+    for name, command in (
+        ("members", list_members),
+        ("role", give_role),
+        ("ask", ask_to_join),
+        ("asked", list_own_requests),
+        ("withdraw", withdraw_request),
+        ("requests", list_requests),
+        ("answer", answer_requests),
+        ("take-requests", take_requests),
+        ("blocks", list_blocks),
+        ("block", block),
+        ("unblock", unblock),
+    ):
+        leagues.command(name)(command)

@@ -13,7 +13,7 @@ from random import Random, SystemRandom
 from ladder.database import db, idempotency, migrate
 from ladder.entries import entries, remote_agents
 from ladder.ids import SeasonId
-from ladder.leagues import season_notices
+from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
@@ -65,15 +65,22 @@ def reap_leases(conn: db.Connection) -> dict[str, int]:
 
 
 def expire_overdue(conn: db.Connection) -> dict[str, int]:
-    """Expires matches and pending entries past their deadline. Starts due tries of paused
-    entries."""
+    """Expires matches, pending entries and requests to join past their deadline. Starts due tries
+    of paused entries."""
     with conn.transaction():
         expired = matches.expire_queued(conn)
     with conn.transaction():
         renewed = len(entries.expire_pending(conn))
     with conn.transaction():
         tried = len(remote_agents.retry_due_entries(conn))
-    return {"expired": expired, "validations_renewed": renewed, "paused_tried": tried}
+    with conn.transaction():
+        requests = join_requests.expire_requests(conn)
+    return {
+        "expired": expired,
+        "validations_renewed": renewed,
+        "paused_tried": tried,
+        "requests_expired": requests,
+    }
 
 
 def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:

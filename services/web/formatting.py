@@ -39,6 +39,7 @@ CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"
 UNKNOWN_ZONE: Final = "choose a time zone from the list."
 UNKNOWN_PERSON: Final = "type the exact name of a person with an account, or the user id."
+TICK_REQUESTS: Final = "tick the requests to answer, or tick all."
 UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
 UNKNOWN_PROBLEM: Final = "There is no such type of problem."
 REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
@@ -48,6 +49,8 @@ ACCESS_FOR_KNOWN: Final = "any token"
 ACCESS_FOR_ALL: Final = "anybody"
 FIELDS: Final = {
     "user": "person",
+    "blocked": "person to block",
+    "join_role": "role",
     "slug": "short name",
     "season": "league",
     "q": "search text",

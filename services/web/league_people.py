@@ -1,19 +1,29 @@
-"""Pages on the people of a league: its terms for members, and roles for hosts."""
+"""Pages on the people of a league: terms for members; roles, requests and blocks for hosts."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ladder.database.db import Connection
 from ladder.enums import LeagueRole
 from ladder.errors import Invalid, LadderError
-from ladder.field_types import KEY, Line
+from ladder.field_types import KEY, Key, Line
 from ladder.ids import UserId
-from ladder.leagues import invitations, leagues, members, staff, terms
+from ladder.leagues import (
+    invitations,
+    join_requests,
+    league_blocks,
+    league_update,
+    leagues,
+    members,
+    staff,
+    terms,
+)
 from ladder.leagues.records import League
+from ladder.leagues.request_models import LeagueChange
 from ladder.people import users
 from ladder.people.permissions import may_appoint
 from ladder.people.records import Viewer
@@ -29,8 +39,30 @@ from services.web.session import Visitor
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SCOPES: Final = ("leagues:write",)
 MEMBERS_SHOWN: Final = 100
+REQUESTS_SHOWN: Final = 100
+BLOCKS_SHOWN: Final = 200
 ROLE_FORM: Final = {"user": "", "role": LeagueRole.COMPETITOR.value}
 NO_ROLE: Final = "none"
+
+
+ANSWER_FORM: Final = {"all": "", "join_role": "competitor", "words": ""}
+BLOCK_FORM: Final = {"blocked": "", "reason": ""}
+
+
+class AnswerForm(BaseModel):
+    """Which requests a host answers, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+    requests: Annotated[list[Key], Field(max_length=join_requests.MOST_ANSWERED)]
+    all: bool
+    join_role: Literal["competitor", "viewer"]
+    words: Line
+
+
+class BlockForm(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    blocked: Line
+    reason: Annotated[Line, Field(min_length=1)]
 
 
 class RoleForm(BaseModel):
@@ -113,7 +145,7 @@ def change_role(
         asked = RoleForm.model_validate(
             {"user": form.values["user"], "role": None if wished == NO_ROLE else wished}
         )
-        person = find_person(conn, asked.user)
+        person = find_person(conn, asked.user, "user")
         with conn.transaction():
             members.change_role(conn, who, found, person, asked.role)
     except (ValidationError, LadderError) as error:
@@ -122,11 +154,80 @@ def change_role(
     return redirect(f"/leagues/{found.slug}/people#members")
 
 
-def find_person(conn: Connection, text: str) -> UserId:
+@router.post("/leagues/{league}/people/requests/{act}")
+def answer_requests(
+    request: Request,
+    league: LeagueKey,
+    act: Literal["approve", "decline"],
+    conn: Db,
+    who: Visitor,
+    given: forms.Sent,
+) -> Response:
+    """Approves or declines the ticked requests, or all, as the API does."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.check_scopes(who, SCOPES)
+    form = Form.of(given, ANSWER_FORM, ["requests"])
+    try:
+        asked = AnswerForm.model_validate(
+            {**form.values, "all": bool(form.values["all"]), **form.lists}
+        )
+        if not asked.all and not asked.requests:
+            raise Invalid("requests", formatting.TICK_REQUESTS)
+        with conn.transaction():
+            join_requests.answer_requests(
+                conn,
+                who,
+                found,
+                None if asked.all else asked.requests,
+                role=LeagueRole(asked.join_role) if act == "approve" else None,
+                words=asked.words,
+            )
+    except (ValidationError, LadderError) as error:
+        form.add_errors(error)
+        return people_page(request, conn, who, found, answer=form)
+    return redirect(f"/leagues/{found.slug}/people#requests")
+
+
+@router.post("/leagues/{league}/people/requests-mode")
+def change_requests_mode(league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+    """Opens or closes the league for requests to join."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.check_scopes(who, SCOPES)
+    asked = LeagueChange(takes_requests=given.get("takes") == "true")
+    league_update.change_league(conn, who, found, asked)
+    return redirect(f"/leagues/{found.slug}/people#requests")
+
+
+@router.post("/leagues/{league}/people/{act}")
+def change_block(
+    request: Request,
+    league: LeagueKey,
+    act: Literal["block", "unblock"],
+    conn: Db,
+    who: Visitor,
+    given: forms.Sent,
+) -> Response:
+    """Blocks or unblocks a person, as the API does."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.check_scopes(who, SCOPES)
+    form = Form.of(given, BLOCK_FORM)
+    try:
+        asked = BlockForm.model_validate(form.values)
+        person = find_person(conn, asked.blocked, "blocked")
+        do_it = league_blocks.block_person if act == "block" else league_blocks.unblock_person
+        with conn.transaction():
+            do_it(conn, who, found, person, asked.reason)
+    except (ValidationError, LadderError) as error:
+        form.add_errors(error)
+        return people_page(request, conn, who, found, block=form)
+    return redirect(f"/leagues/{found.slug}/people#blocks")
+
+
+def find_person(conn: Connection, text: str, field: str) -> UserId:
     """The person with this id or this exact name. Raises Invalid."""
     user_id = users.find_user(conn, text)
     if user_id is None:
-        raise Invalid("user", formatting.UNKNOWN_PERSON)
+        raise Invalid(field, formatting.UNKNOWN_PERSON)
     return user_id
 
 
@@ -138,6 +239,8 @@ def people_page(
     *,
     after: str | None = None,
     form: Form | None = None,
+    answer: Form | None = None,
+    block: Form | None = None,
 ) -> Response:
     """The page, with the errors of a refused form."""
     rows = leagues.list_members(conn, league.id, UserId(after) if after else None, MEMBERS_SHOWN)
@@ -146,7 +249,12 @@ def people_page(
     return render(
         request,
         "people.html",
-        status=422 if form and form.wrong else 200,
+        status=422 if any(each and each.wrong for each in (form, answer, block)) else 200,
+        requests=join_requests.list_requests(conn, league.id, limit=REQUESTS_SHOWN),
+        waiting=join_requests.count_waiting(conn, league.id),
+        blocks=league_blocks.list_blocks(conn, league.id, limit=BLOCKS_SHOWN),
+        answer=answer or Form(dict(ANSWER_FORM), {"requests": []}),
+        block=block or Form(dict(BLOCK_FORM)),
         league=league,
         members=rows,
         more=rows[-1][0] if len(rows) == MEMBERS_SHOWN else None,

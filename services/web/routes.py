@@ -22,6 +22,7 @@ from services.web import (
     account,
     agents,
     api_reference,
+    ask_to_join,
     confirm,
     device,
     finding,
@@ -85,7 +86,7 @@ def send_robots() -> Response:
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
-    *(finding, notices),
+    *(finding, notices, ask_to_join),
 )
 for part in PARTS:
     router.include_router(part.router)

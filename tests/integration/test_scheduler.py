@@ -320,7 +320,12 @@ def test_overdue_matches_and_validations_expire(contest: Contest) -> None:
     contest.pending()
     conn.execute("update matches set deadline_at = now() - interval '1 s' where state = 'queued'")
     conn.execute("update entries set deadline_at = now() where state = 'pending'")
-    assert jobs.expire_overdue(conn) == {"expired": 2, "validations_renewed": 1, "paused_tried": 0}
+    assert jobs.expire_overdue(conn) == {
+        "expired": 2,
+        "validations_renewed": 1,
+        "paused_tried": 0,
+        "requests_expired": 0,
+    }
 
 
 def test_the_rater_is_woken_once_for_waiting_results(contest: Contest) -> None:

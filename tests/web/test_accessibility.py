@@ -108,7 +108,7 @@ def paths(site: Site) -> list[str]:
 
 
 def host_paths() -> list[str]:
-    return ["/leagues/hungry-geese/people", "/leagues/hungry-geese/terms"]
+    return [f"/leagues/hungry-geese/{page}" for page in ("people", "terms", "request")]
 
 
 def settle(page: Page) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from ladder.ids import LeagueId, UserId
+from ladder.database.db import Connection
+from ladder.ids import LeagueId, UserId, new_id
 from ladder.leagues import invitations
 from ladder.notices import inbox
-from ladder.people import sessions
+from ladder.people import sessions, users
 from services.api_client import ApiError
 from tests.integration.api.world import GOOD, SCOPES, World, play_rated
 
@@ -114,6 +115,46 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 404 403 409 409",
     ),
     ("GET", "/v1/leagues/{league}/invitations", None, "401 403 403 200 200", "401 404 403 200 200"),
+    (
+        "GET",
+        "/v1/leagues/{league}/requests/terms",
+        None,
+        "401 200 200 200 200",
+        "401 404 200 200 200",
+    ),
+    # Both leagues take no requests.
+    (
+        "POST",
+        "/v1/leagues/{league}/requests",
+        {"terms": "{terms}"},
+        "401 409 409 409 409",
+        "401 404 409 409 409",
+    ),
+    ("GET", "/v1/leagues/{league}/requests", None, "401 403 403 200 200", "401 404 403 200 200"),
+    (
+        "POST",
+        "/v1/leagues/{league}/requests/answers",
+        {"act": "decline", "requests": ["{other_request}"]},
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
+    ("GET", "/v1/me/requests", None, "401 200 200 200 200", ""),
+    ("DELETE", "/v1/me/requests/{request}", None, "401 404 200 404 404", ""),
+    ("GET", "/v1/leagues/{league}/blocks", None, "401 403 403 200 200", "401 404 403 200 200"),
+    (
+        "PUT",
+        "/v1/leagues/{league}/blocks/{outsider}",
+        {"reason": "a walk"},
+        "401 403 403 204 204",
+        "401 404 403 204 204",
+    ),
+    (
+        "DELETE",
+        "/v1/leagues/{league}/blocks/{outsider}",
+        None,
+        "401 403 403 204 204",
+        "401 404 403 204 204",
+    ),
     ("GET", "/v1/leagues/{league}/terms", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "POST",
@@ -442,9 +483,16 @@ def words(world: World, league: str) -> dict[str, str]:
         sessions.create_session(conn, member, "Firefox on Linux")
         (session,) = sessions.list_sessions(conn, member)[:1]
         notice = inbox.list_notices(conn, member)[0]
+        outsider = users.create_user(conn, "Outsider").id
+        request, other_request = (
+            insert_join_request(conn, world.leagues[league], user) for user in (member, outsider)
+        )
     return {
         "session": session.id,
         "notice": notice.id,
+        "outsider": outsider,
+        "request": request,
+        "other_request": other_request,
         "user": world.users["member"],
         "token": spare["id"],
         "team": world.teams[insider],
@@ -466,6 +514,18 @@ def words(world: World, league: str) -> dict[str, str]:
         "terms": world.client("member").terms(league)["digest"],
         "number": str(rated["episodes"][0]["number"]),
     }
+
+
+def insert_join_request(conn: Connection, league_id: str, user_id: str) -> str:
+    """A request that waits, although the league takes none."""
+    request_id = new_id("jrq")
+    conn.execute(
+        "insert into join_requests (id, league_id, user_id, agreed_visibility, agreed_replays,"
+        " agreed_remote, terms_digest, agreed_staff, expires_at)"
+        " values (%s, %s, %s, 'public', 'own', false, '', '{}', now() + interval '1 day')",
+        (request_id, league_id, user_id),
+    )
+    return request_id
 
 
 def fill(value: Any, known: dict[str, str]) -> Any:

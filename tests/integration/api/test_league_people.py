@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ladder.leagues import join_requests
 from services.api_client import ApiError
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.test_cli import Peck, read
@@ -66,3 +67,131 @@ def test_peck_gives_and_takes_roles(peck: Peck, world: World) -> None:
     wrong = peck("league", "role", "private", "member", "king", **as_host)
     assert wrong.returncode == 1
     assert "role" in wrong.stderr
+
+
+@pytest.fixture
+def club(world: World) -> str:
+    """A league by invitation that takes requests, hosted by the host."""
+    client = world.client("host")
+    client.create_league("club", "The club", "hungry_geese", visibility="invitation")
+    client.patch("/v1/leagues/club", {"takes_requests": True})
+    return "club"
+
+
+def ask(world: World, person: str, words: str = "") -> str:
+    client = world.client(person)
+    digest = client.league_to_join("club")["terms"]["digest"]
+    return str(client.request_to_join("club", digest, words)["id"])
+
+
+def test_a_host_approves_and_declines_requests_to_join(world: World, club: str) -> None:
+    host, rival = world.client("host"), world.client("rival")
+    with pytest.raises(ApiError) as hidden:
+        rival.league(club)
+    assert hidden.value.status == 404
+    asked = ask(world, "rival", "I sit in row 3")
+    declined = ask(world, "insider")
+    with pytest.raises(ApiError, match="asked already"):
+        ask(world, "rival")
+    assert [row["words"] for row in host.join_requests(club)] == ["I sit in row 3", ""]
+    (one,) = host.answer_requests(club, "decline", requests=[declined], words="row 3 only")
+    assert (one["state"], one["answer"]) == ("declined", "row 3 only")
+    (other,) = host.answer_requests(club, "approve", all=True)
+    assert (other["id"], other["state"]) == (asked, "approved")
+    assert rival.league(club)["role"] == "competitor"
+    assert rival.terms(club)["agreed"]
+    assert world.client("insider").own_requests()[0]["answer"] == "row 3 only"
+    assert host.answer_requests(club, "approve", requests=[declined, asked]) == []
+    assert {row["act"] for row in host.audits(club)} == {"request"}
+
+
+def test_a_request_expires_if_the_terms_become_wider(world: World, club: str) -> None:
+    host = world.client("host")
+    ask(world, "rival")
+    host.patch(f"/v1/leagues/{club}", {"visibility": "public"})
+    (row,) = host.answer_requests(club, "approve", all=True)
+    assert row["state"] == "expired"
+    assert "terms have changed" in row["answer"]
+
+
+def test_a_request_is_withdrawn_and_an_old_one_expires(world: World, club: str) -> None:
+    rival = world.client("rival")
+    first = ask(world, "rival")
+    with pytest.raises(ApiError) as refused:
+        world.client("insider").withdraw_request(first)
+    assert refused.value.status == 404
+    assert rival.withdraw_request(first)["state"] == "withdrawn"
+    ask(world, "rival")
+    with world.connect() as conn:
+        conn.execute("update join_requests set expires_at = now() where state = 'waiting'")
+        conn.commit()
+        assert join_requests.expire_requests(conn) == 1
+        conn.commit()
+    assert rival.own_requests()[0]["state"] == "expired"
+    host = world.client("host")
+    host.patch(f"/v1/leagues/{club}", {"takes_requests": False})
+    with pytest.raises(ApiError) as hidden:
+        ask(world, "rival")
+    assert hidden.value.status == 404
+
+
+def test_a_blocked_person_reads_why_and_neither_joins_nor_enters(world: World, club: str) -> None:
+    host, rival = world.client("host"), world.client("rival")
+    code = host.invite(club)["code"]
+    host.block_from_league(club, world.users["rival"], "two accounts")
+    host.block_from_league("public", world.users["rival"], "two accounts")
+    for act in (
+        lambda: ask(world, "rival"),
+        lambda: rival.join(code, rival.invitation_terms(code)["terms"]["digest"]),
+        lambda: rival.consent("public", rival.terms("public")["digest"]),
+    ):
+        with pytest.raises(ApiError, match="blocked you from this league: two accounts") as refused:
+            act()
+        assert refused.value.status == 403
+    with pytest.raises(ApiError, match="blocked rival from this league"):
+        rival.upload(world.agents["public.rival"], b"new", season="public")
+    with pytest.raises(ApiError, match="take the role first"):
+        host.block_from_league("public", world.users["grader"], "x")
+    with pytest.raises(ApiError, match="unblock this person first"):
+        host.put_member(club, world.users["rival"], "competitor")
+    assert [row["reason"] for row in host.league_blocks(club)] == ["two accounts"]
+    host.unblock_from_league(club, world.users["rival"])
+    ask(world, "rival")
+
+
+def test_requests_and_blocks_on_the_pages(world: World, club: str, host: Browser) -> None:
+    path = f"/leagues/{club}/people"
+    with browse(world, "rival") as rival:
+        assert rival.get(f"/leagues/{club}").status_code == 404
+        asked = rival.submit(f"/leagues/{club}/request", words="let me in <b>")
+        assert "You asked to join" in asked.text
+        assert "let me in &lt;b&gt;" in host.get(path).text
+        none = host.send(path, f"{path}/requests/approve", join_role="competitor")
+        assert none.status_code == 422
+        host.send(path, f"{path}/requests/approve", all="true", join_role="viewer", words="welcome")
+        assert "You are viewer" in rival.get(f"/leagues/{club}/request").text
+        host.send(path, f"{path}/block", blocked="rival", reason="noise")
+        assert rival.get(f"/leagues/{club}").status_code == 404
+        refused = rival.submit(f"/leagues/{club}/request", words="again")
+        assert "blocked you from this league: noise" in refused.text
+    host.send(path, f"{path}/unblock", blocked="rival", reason="unblocked")
+    assert "Nobody is blocked" in host.get(path).text
+
+
+def test_peck_asks_and_answers(peck: Peck, world: World, club: str) -> None:
+    as_host = {"PECK_TOKEN": world.tokens["host"]}
+    as_rival = {"PECK_TOKEN": world.tokens["rival"]}
+    made = read(peck("league", "ask", club, "--yes", "--words", "hi", "--json", **as_rival))
+    assert peck("league", "answer", club, "approve", **as_host).returncode == 1
+    assert "rival" in peck("league", "requests", club, **as_host).stdout
+    done = peck("league", "answer", club, "decline", made["id"], "--words", "full", **as_host)
+    assert done.stdout == "rival: declined\n"
+    (own,) = read(peck("league", "asked", "--json", **as_rival))
+    assert (own["state"], own["answer"]) == ("declined", "full")
+    again = read(peck("league", "ask", club, "--yes", "--json", **as_rival))
+    assert peck("league", "withdraw", again["id"], **as_rival).returncode == 0
+    assert peck("league", "block", club, world.users["rival"], "--reason", "x", **as_host).stdout
+    assert "rival" in peck("league", "blocks", club, **as_host).stdout
+    assert peck("league", "unblock", club, world.users["rival"], **as_host).returncode == 0
+    closed = peck("league", "take-requests", club, "--no", **as_host)
+    assert closed.stdout == "club takes no requests to join\n"

@@ -1,0 +1,267 @@
+"""Requests to join a league: a person asks, a host approves or declines.
+
+A person agrees to the terms when asking. A request expires after ``LIFE``; the scheduler ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from psycopg import errors
+from psycopg.rows import dict_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic, atomic_function
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
+from ladder.errors import Conflict, Invalid, NotFound
+from ladder.ids import JoinRequestId, LeagueId, UserId
+from ladder.leagues import league_blocks, leagues, members, staff, terms
+from ladder.leagues.records import League, league_resource
+from ladder.people import audit_log, quotas, users
+from ladder.people.permissions import may_see
+from ladder.people.records import Viewer
+
+LIFE: Final = timedelta(days=14)
+MOST_ANSWERED: Final = 500
+"""Requests that one answer covers at most."""
+TERMS_CHANGED: Final = "the terms have changed since; read them and ask again"
+REQUEST: Final = (
+    "select r.id, r.league_id, l.slug, l.title, r.user_id, u.name, r.words, r.state, r.created_at,"
+    " r.expires_at, r.answered_at, r.answer from join_requests r"
+    " join leagues l on l.id = r.league_id join users u on u.id = r.user_id"
+)
+
+
+class RequestState(StrEnum):
+    WAITING = "waiting"
+    """Hosts of the league answer it; the scheduler ends it at its date."""
+    APPROVED = "approved"
+    DECLINED = "declined"
+    WITHDRAWN = "withdrawn"
+    EXPIRED = "expired"
+    """No host answered in time, or the terms changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """A person's request to join a league."""
+
+    id: JoinRequestId
+    league_id: LeagueId
+    slug: str
+    title: str
+    user_id: UserId
+    name: str
+    words: str
+    state: RequestState
+    created_at: datetime
+    expires_at: datetime
+    answered_at: datetime | None
+    answer: str
+    """What the host said."""
+
+
+def league_to_ask(conn: Connection, who: Viewer, key: str) -> League:
+    """Returns a league that this viewer may ask to join. Raises NotFound.
+
+    Whoever knows the name of a league that takes requests may read its title and its terms.
+    """
+    found = leagues.get_league(conn, key)
+    if not found.takes_requests and not may_see(who, league_resource(found)):
+        raise NotFound.of("league")
+    return found
+
+
+@atomic_function
+def request_to_join(
+    conn: Connection, league_id: LeagueId, user_id: UserId, terms_digest: str, words: str
+) -> JoinRequest:
+    """Asks to join; the person agrees to the terms with this digest.
+
+    Raises Forbidden for a blocked person. Raises Conflict if the league takes no requests or is
+    closed, if the person is a member or already asks, or if the digest is not that of the current
+    terms. Raises LimitReached.
+    """
+    conn.execute("select 1 from leagues where id = %s for share", (league_id,))
+    league = leagues.get_league(conn, league_id)
+    league_blocks.refuse_blocked_person(conn, league_id, user_id)
+    if not league.takes_requests or league.state == "closed":
+        raise Conflict("ask the host for an invitation code: this league takes no requests")
+    if members.role_of(conn, league, user_id) is not None:
+        raise Conflict("you are a member of this league already")
+    if terms_digest != staff.current_digest(conn, league):
+        raise Conflict(
+            "read the terms again: this digest is not that of the current terms", field="terms"
+        )
+    request_id = ids.new_id("jrq")
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into join_requests (id, league_id, user_id, words, agreed_visibility,"
+                " agreed_replays, agreed_remote, terms_digest, agreed_staff, expires_at)"
+                " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, now() + %s)",
+                (
+                    *(request_id, league_id, user_id, words, *terms.settings_of_league(league)),
+                    terms_digest,
+                    [one.user_id for one in staff.list_staff(conn, league_id)],
+                    LIFE,
+                ),
+            )
+    except errors.UniqueViolation:
+        raise Conflict("you asked already: wait for an answer, or withdraw the request") from None
+    quotas.check_request_quota(conn, user_id)
+    return _select_requests(conn, "where r.id = %s", (request_id,))[0]
+
+
+def list_requests(
+    conn: Connection,
+    league_id: LeagueId,
+    *,
+    state: RequestState | None = RequestState.WAITING,
+    after: str | None = None,
+    limit: int = 50,
+) -> list[JoinRequest]:
+    """Returns a league's requests, oldest first, after ``after``; with ``state`` only these."""
+    return _select_requests(
+        conn,
+        "where r.league_id = %s and r.id > %s and (%s::text is null or r.state = %s)"
+        " order by r.id limit %s",
+        (league_id, after or "", state, state, limit),
+    )
+
+
+def count_waiting(conn: Connection, league_id: LeagueId) -> int:
+    """Returns how many requests of a league wait for an answer."""
+    row = conn.execute(
+        "select count(*) from join_requests where league_id = %s and state = 'waiting'",
+        (league_id,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def requests_of_person(
+    conn: Connection, user_id: UserId, league_id: LeagueId | None = None, limit: int = 50
+) -> list[JoinRequest]:
+    """Returns a person's requests, newest first; with ``league_id`` only those for this league."""
+    return _select_requests(
+        conn,
+        "where r.user_id = %s and (%s::text is null or r.league_id = %s)"
+        " order by r.id desc limit %s",
+        (user_id, league_id, league_id, limit),
+    )
+
+
+@atomic_function
+def withdraw_request(conn: Connection, user_id: UserId, request_id: JoinRequestId) -> JoinRequest:
+    """Withdraws a person's own request; a repeat is no error. Raises NotFound, and Conflict."""
+    conn.execute(
+        "update join_requests set state = 'withdrawn', answered_at = now()"
+        " where id = %s and user_id = %s and state = 'waiting'",
+        (request_id, user_id),
+    )
+    found = _select_requests(conn, "where r.id = %s and r.user_id = %s", (request_id, user_id))
+    if not found:
+        raise NotFound.of("request")
+    if found[0].state is not RequestState.WITHDRAWN:
+        raise Conflict(f"the request is {found[0].state} already")
+    return found[0]
+
+
+@atomic_function
+def answer_requests(
+    conn: Connection,
+    by: Viewer,
+    league: League,
+    request_ids: Sequence[str] | None,
+    *,
+    role: LeagueRole | None,
+    words: str = "",
+) -> list[JoinRequest]:
+    """Approves requests with a role, or declines them (None); returns those that it answered.
+
+    ``request_ids`` None means all that wait, at most MOST_ANSWERED. Requests that do not wait any
+    more are left out. If the league's terms became wider since, a request expires instead of being
+    approved. Writes an audit entry for each. Raises Invalid for another role.
+    """
+    if role is not None and role not in members.PLAIN:
+        raise Invalid("role", "a request makes competitors or viewers")
+    conn.execute("select 1 from leagues where id = %s for share", (league.id,))
+    league = leagues.get_league(conn, league.id)
+    now = terms.settings_of_league(league)
+    wanted = None if request_ids is None else list(request_ids)
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            "select * from join_requests where league_id = %s and state = 'waiting'"
+            " and (%s::text[] is null or id = any (%s)) order by id limit %s for update",
+            (league.id, wanted, wanted, MOST_ANSWERED),
+        ).fetchall()
+    for row in rows:
+        agreed = terms.TermsSettings(
+            Visibility(row["agreed_visibility"]),
+            ReplayVisibility(row["agreed_replays"]),
+            row["agreed_remote"],
+        )
+        state, said = RequestState.DECLINED, words
+        if role is not None and not terms.is_covered_by(agreed, now):
+            state, said = RequestState.EXPIRED, TERMS_CHANGED
+        elif role is not None:
+            state = RequestState.APPROVED
+            _admit(conn, league, row, role)
+        conn.execute(
+            "update join_requests set state = %s, answered_at = now(), answered_by = %s,"
+            " answer = %s where id = %s",
+            (state, by.user_id, said, row["id"]),
+        )
+        audit_log.record_audit(
+            conn,
+            league.id,
+            by=by.user_id,
+            act="request",
+            subject=row["user_id"],
+            reason=f"{state}: {said}" if said else state.value,
+        )
+    return _select_requests(
+        conn, "where r.id = any (%s) order by r.id", ([row["id"] for row in rows],)
+    )
+
+
+def expire_requests(conn: Connection, limit: int = 500) -> int:
+    """Ends requests that no host answered in time; returns how many."""
+    return conn.execute(
+        "update join_requests set state = 'expired', answered_at = now()"
+        " where id in (select id from join_requests where state = 'waiting'"
+        "   and expires_at <= now() order by expires_at limit %s for update skip locked)",
+        (limit,),
+    ).rowcount
+
+
+def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRole) -> None:
+    """Makes the person a member who agreed to what the request says. A member keeps the role."""
+    user_id = UserId(row["user_id"])
+    if members.role_of(conn, league, user_id) is not None:
+        return
+    leagues.set_member_role(conn, league.id, user_id, role)
+    conn.execute(
+        "update league_members set agreed_visibility = %(agreed_visibility)s,"
+        " agreed_replays = %(agreed_replays)s, agreed_remote = %(agreed_remote)s,"
+        " terms_digest = %(terms_digest)s, agreed_at = %(created_at)s"
+        " where league_id = %(league_id)s and user_id = %(user_id)s",
+        row,
+    )
+    named = [one for one in staff.list_staff(conn, league.id) if one.user_id in row["agreed_staff"]]
+    staff.record_staff_agreement(conn, league.id, user_id, named)
+    if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
+        users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
+
+
+def _select_requests(conn: Connection, tail: str, arguments: Sequence[object]) -> list[JoinRequest]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        return [
+            JoinRequest(**{**row, "state": RequestState(row["state"])})
+            for row in cur.execute(f"{REQUEST} {tail}", arguments)
+        ]
