@@ -21,6 +21,8 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import JoinRequestId, LeagueId, UserId
 from ladder.leagues import league_blocks, leagues, members, staff, terms
 from ladder.leagues.records import League, league_resource
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import NoticeKind
 from ladder.people import audit_log, quotas, users
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
@@ -114,6 +116,8 @@ def request_to_join(
     except errors.UniqueViolation:
         raise Conflict("you asked already: wait for an answer, or withdraw the request") from None
     quotas.check_request_quota(conn, user_id)
+    about = EventSubject(league_id=league_id, user_id=user_id)
+    record_event(conn, NoticeKind.JOIN_REQUESTED, about)
     return _select_requests(conn, "where r.id = %s", (request_id,))[0]
 
 
@@ -225,6 +229,10 @@ def answer_requests(
             subject=row["user_id"],
             reason=f"{state}: {said}" if said else state.value,
         )
+        is_approved = state is RequestState.APPROVED
+        kind = NoticeKind.JOIN_APPROVED if is_approved else NoticeKind.JOIN_DECLINED
+        about = EventSubject(league_id=league.id, user_id=UserId(row["user_id"]))
+        record_event(conn, kind, about)
     return _select_requests(
         conn, "where r.id = any (%s) order by r.id", ([row["id"] for row in rows],)
     )

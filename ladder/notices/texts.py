@@ -82,10 +82,10 @@ def _agent(title: str, text: str, *, has_reason: bool = False) -> Callable[[Fact
     return make
 
 
-def _league(title: str, text: str) -> Callable[[Facts], Words]:
+def _league(title: str, text: str, page: str = "") -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
         known = {**facts, **facts["details"], "league_title": facts["league_title"] or "a league"}
-        path = f"/leagues/{facts['league_slug']}" if facts["league_slug"] else "/"
+        path = f"/leagues/{facts['league_slug']}{page}" if facts["league_slug"] else "/"
         return Words(title.format_map(known), text.format_map(known), path)
 
     return make
@@ -195,10 +195,12 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
         "Season {season_number} of {league_title} is finished. The leaderboard shows the result.",
     ),
     NoticeKind.JOIN_APPROVED: _league(
-        "You may join {league_title}", "A host of {league_title} approved your request."
+        "You are in {league_title}", "A host of {league_title} approved your request to join."
     ),
     NoticeKind.JOIN_DECLINED: _league(
-        "You may not join {league_title}", "A host of {league_title} declined your request."
+        "Your request to join {league_title} ended",
+        "A host of {league_title} did not approve it. The page shows the answer.",
+        "/request",
     ),
     NoticeKind.CHANNEL_OFF: _channel_off,
     NoticeKind.TEAM_INVITED: _team("{team_name} invites you", "You can join the team {team_name}."),
