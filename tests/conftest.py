@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx
 import hypothesis
 import pytest
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 # Slow machines make slow examples; no test here asserts a time.
 hypothesis.settings.register_profile("peck", deadline=None)
 hypothesis.settings.load_profile("peck")
+# A loaded machine answers late; httpx would give up after 5 s.
+for _call in (httpx.Client.__init__, httpx.get, httpx.post, httpx.request):
+    _call.__kwdefaults__ = {**(_call.__kwdefaults__ or {}), "timeout": httpx.Timeout(60)}
 
 
 @cache
