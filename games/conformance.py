@@ -38,6 +38,7 @@ CHECKS: Final = {
     "faults": "play goes on after every fault, with the verdicts that lenient requires",
     "answers": "parse() accepts moves of sample() and parse(), and raises InvalidMove for others",
     "json": "frames, observations, moves and chance are plain JSON",
+    "frames": "frames that use the players' format (board, tokens, text) follow it",
     "pure": "step() and observe() change nothing; equal calls give equal results",
     "determinism": "one seed gives one game, and the global generator is left alone",
     "replay": "recorded moves and chance give the same states, observations and result",

@@ -15,8 +15,9 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
+from games.board_frames import parse_frame, uses_format
 from games.episode import Episode, EpisodeError, Step, from_bytes, states, to_bytes
-from games.protocol import Game, InvalidMove, Json, Verdict, placements_from_scores
+from games.protocol import Game, GameError, InvalidMove, Json, Verdict, placements_from_scores
 
 MOST_PLACES: Final = 3
 """Most places reported for one broken promise."""
@@ -81,6 +82,7 @@ class ConformancePlayer:
     ) -> None:
         self._game, self._found, self._overrides, self._seed = game, found, overrides, seed
         self._on_game = on_game
+        self._seats = 0
         self.games = self.steps = self.longest_game = 0
 
     def play(
@@ -92,6 +94,7 @@ class ConformancePlayer:
     ) -> None:
         """Play one game and check it."""
         self._found.where = where
+        self._seats = seats
         before = global_random.getstate()
         try:
             seen = self._play_to_end(configuration, seats, faults, where)
@@ -219,6 +222,11 @@ class ConformancePlayer:
         with found.failing_on_exception("frame()"):
             frame = game.frame(state)
         self._check_json(frame, "frame()")
+        try:
+            if uses_format(frame):
+                parse_frame(frame, self._seats)
+        except GameError as error:
+            found.expect(False, "frames", str(error))
         views = {}
         for seat in to_move:
             with found.failing_on_exception("observe()"):

@@ -1,7 +1,8 @@
 """An episode as frames for viewers, for games without a format of their own.
 
 ``frames[0]`` is the start, ``frames[n]`` the position after ``steps[n - 1]``. The game decides what
-a frame holds (``Game.frame``). Steps are alike in all games.
+a frame holds (``Game.frame``). Steps are alike in all games. ``placements``, ``rewards`` and
+``verdicts`` are null while the episode is being played.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def frames_json(episode: Episode) -> dict[str, Json]:
         "seats": episode.seats,
         "frames": [game.frame(state) for state in states(game, episode)],
         "steps": [_moves_and_faults(step) for step in episode.steps],
-        "placements": list(episode.placements),
-        "rewards": list(episode.rewards),
-        "verdicts": list(episode.verdicts),
+        "placements": list(episode.placements) or None,
+        "rewards": list(episode.rewards) or None,
+        "verdicts": list(episode.verdicts) or None,
     }
 
 

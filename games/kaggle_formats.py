@@ -156,3 +156,78 @@ def _specification_json(game: Game[State], episode: Episode) -> dict[str, Any]:
         },
         "reward": {"type": ["integer", "null"], "minimum": 0, "default": 0},
     }
+
+
+def frames_of_kaggle(document: Mapping[str, Json]) -> dict[str, Json]:
+    """The frames document of a Kaggle episode of Hungry Geese; see ``games.frames``.
+
+    Kaggle does not record why a goose died, so ``endings`` are null. Raises GameError.
+    """
+    if document.get("name") not in GAME_NAMES:
+        raise GameError(f"name: there is no player for {document.get('name')!r:.100}")
+    try:
+        return _frames_of_steps(document, document["steps"])
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise GameError(f"steps: no episode of Hungry Geese ({error!r:.100})") from None
+
+
+def _frames_of_steps(
+    document: Mapping[str, Any], steps: Sequence[Sequence[Any]]
+) -> dict[str, Json]:
+    seats = range(len(steps[0]))
+    times = document.get("info", {}).get("Peck", {})
+    frames = []
+    moves = []
+    for number, records in enumerate(steps):
+        shown = records[0]["observation"]
+        frames.append(
+            {
+                "step": number,
+                "geese": shown["geese"],
+                "food": shown["food"],
+                "rewards": [records[seat]["reward"] for seat in seats],
+                "statuses": [records[seat]["status"] for seat in seats],
+                "endings": [None for _ in seats],
+            }
+        )
+        if number == 0:
+            continue
+        before = frames[number - 1]
+        asked = [bool(before["geese"][seat]) for seat in seats]
+        failed = [
+            asked[seat] and records[seat]["status"] in ("ERROR", "INVALID", "TIMEOUT")
+            for seat in seats
+        ]
+        banks = [records[seat]["observation"].get("remainingOverageTime") for seat in seats]
+        moves.append(
+            {
+                "moves": [
+                    records[seat]["action"] if asked[seat] and not failed[seat] else None
+                    for seat in seats
+                ],
+                "faults": [records[seat]["status"] if failed[seat] else None for seat in seats],
+                "charged_seconds": _times_of_step(times, "charged_seconds", number, seats),
+                "bank_seconds": banks,
+            }
+        )
+    rewards = [document["rewards"][seat] or 0 for seat in seats]
+    return {
+        "format": "peck-frames/1",
+        "game": "hungry_geese",
+        "version": document.get("version", ""),
+        "configuration": document["configuration"],
+        "clock": {"bank_seconds": steps[0][0]["observation"].get("remainingOverageTime")},
+        "seats": len(seats),
+        "frames": frames,
+        "steps": moves,
+        "placements": [1 + sum(other > mine for other in rewards) for mine in rewards],
+        "rewards": list(document["rewards"]),
+        "verdicts": list(document["statuses"]),
+    }
+
+
+def _times_of_step(
+    times: Mapping[str, Any], name: str, number: int, seats: Iterable[int]
+) -> list[float | None]:
+    table = times.get(name)
+    return [None if table is None else table[number - 1][seat] for seat in seats]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from ladder.enums import MatchKind, MatchState
-from ladder.matches.records import Match, Seat
+from ladder.matches.records import Match
 
 UNFINISHED: Final = {
     MatchState.QUEUED: "waiting for a machine",
@@ -15,27 +15,46 @@ UNFINISHED: Final = {
 }
 
 
+class Placed(Protocol):
+    """A seat, as far as titles need it."""
+
+    @property
+    def seat(self) -> int: ...
+    @property
+    def agent_name(self) -> str: ...
+    @property
+    def placement(self) -> int | None: ...
+    @property
+    def verdict(self) -> str | None: ...
+
+
 def match_title(match: Match) -> str:
     """A title such as ``Lattice beats Drifter in 199 steps``."""
     if match.kind is MatchKind.VALIDATION:
         return f"Validation of {match.seats[0].agent_name}{_validation_end(match)}"
     if match.state is not MatchState.FINISHED:
-        return f"{_against(match.seats)}, {UNFINISHED[match.state]}"
-    return _result_title(match)
+        return f"{lineup_text(match.seats)}, {UNFINISHED[match.state]}"
+    return result_text(match.seats, _length(match))
 
 
 def lineup_title(match: Match) -> str:
     """A title that does not tell the result, such as ``Lattice against Drifter``."""
     if match.kind is MatchKind.VALIDATION:
         return f"Validation of {match.seats[0].agent_name}"
-    return _against(match.seats)
+    return lineup_text(match.seats)
 
 
-def _result_title(match: Match) -> str:
-    seats = sorted(match.seats, key=lambda seat: (seat.placement or 99, seat.seat))
+def lineup_text(seats: Sequence[Placed]) -> str:
+    """The agents of these seats: ``Lattice against Drifter``."""
+    names = [seat.agent_name for seat in seats]
+    return names[0] if len(names) == 1 else f"{names[0]} against {_listed(names[1:])}"
+
+
+def result_text(seats: Sequence[Placed], length: str) -> str:
+    """How a finished match ended, after this ``length``, such as ``199 steps``."""
+    seats = sorted(seats, key=lambda seat: (seat.placement or 99, seat.seat))
     first = [seat.agent_name for seat in seats if seat.placement == seats[0].placement]
     others = [seat.agent_name for seat in seats[len(first) :]]
-    length = _length(match)
     if len(seats) == 1:
         failed = seats[0].verdict not in (None, "DONE")
         return f"{first[0]} {'fails after' if failed else 'plays'} {length}"
@@ -51,11 +70,6 @@ def _validation_end(match: Match) -> str:
         return f", {UNFINISHED[match.state]}"
     failed = any(seat.verdict != "DONE" for seat in match.seats)
     return ", failed" if failed else ", passed"
-
-
-def _against(seats: Sequence[Seat]) -> str:
-    names = [seat.agent_name for seat in seats]
-    return names[0] if len(names) == 1 else f"{names[0]} against {_listed(names[1:])}"
 
 
 def _length(match: Match) -> str:

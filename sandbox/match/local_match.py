@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from games.episode import to_bytes
 from games.kaggle_formats import GAME_NAMES, episode_json, log_json
@@ -25,9 +25,10 @@ from sandbox.match import mirrored_pairs, referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
-from sandbox.match.match_record import PlayedMatch, read_log
+from sandbox.match.match_record import EpisodeRecord, PlayedMatch, read_log
 from sandbox.match.seat_loans import borrow_seats
 
+Told = TypeVar("Told")
 BORROW_SECONDS: Final = 120.0
 """How long a box may take to come. A cold engine is slow; a warm one needs milliseconds."""
 
@@ -72,6 +73,14 @@ class LocalResult:
 
 
 @dataclass(frozen=True, slots=True)
+class _Callbacks:
+    """What hears of one game while it is played."""
+
+    on_step: Callable[[int], None] | None
+    on_record: Callable[[EpisodeRecord], None] | None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentSummary:
     """One agent's results over a batch. A shared first place counts as a share of a win."""
 
@@ -100,11 +109,13 @@ def play_games(
     bundles: Sequence[Path],
     node_socket: Path,
     on_step: Callable[[int, int], None] | None = None,
+    on_record: Callable[[int, EpisodeRecord], None] | None = None,
 ) -> Iterator[LocalResult]:
     """Play the games of the plan one after another.
 
-    ``on_step`` gets the game's number and the step. ``bundles`` come from ``prepare_bundles``.
-    Raises HostFault if the node fails.
+    ``on_step`` gets the game's number and the step. ``on_record`` gets the game's number and the
+    record of each episode, which grows while the episode is played. ``bundles`` come from
+    ``prepare_bundles``. Raises HostFault if the node fails.
     """
     for number in range(1, plan.games + 1):
         seed = seed_of_game(plan.seed, number)
@@ -112,7 +123,11 @@ def play_games(
         requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in lineup]
         started = monotonic()
         episode = _episode_player(
-            plan, requests, seed, node_socket, _step_callback(on_step, number)
+            plan,
+            requests,
+            seed,
+            node_socket,
+            _Callbacks(_numbered(on_step, number), _numbered(on_record, number)),
         )
         played = mirrored_pairs.play_match(plan.game, len(lineup), episode)
         yield LocalResult(number, seed, lineup, played, monotonic() - started)
@@ -123,7 +138,7 @@ def _episode_player(
     requests: Sequence[SeatRequest],
     seed: bytes,
     node_socket: Path,
-    on_step: Callable[[int], None] | None,
+    told: _Callbacks,
 ) -> Callable[[tuple[int, ...]], PlayedMatch]:
     """Return a function that plays one episode; the ``requests`` it gets fill the seats."""
 
@@ -138,7 +153,8 @@ def _episode_player(
                 loans,
                 max_parallel_seats=plan.max_parallel_seats,
                 stop_after_seconds=longest_episode_seconds(plan),
-                on_step=on_step,
+                on_step=told.on_step,
+                on_record=told.on_record,
             )
 
     return play
@@ -164,7 +180,10 @@ def longest_episode_seconds(plan: LocalPlan) -> float:
 
 
 def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, Any]:
-    """Write the replay and logs, in our format and in Kaggle's. Returns the paths by kind."""
+    """Write the replay and logs, in our format and in Kaggle's. Returns the paths by kind.
+
+    Adds the game to ``games.jsonl``, which names the agents.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"episode-{result.number:04d}"
     replay = folder / f"{stem}.peck-replay.gz"
@@ -188,7 +207,10 @@ def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, 
         kaggle_log.write_text(json.dumps(log_json(read_log(report.log)["moves"])))
         logs.append(str(log))
         kaggle_logs.append(str(kaggle_log))
-    return {**files, "logs": logs, "kaggle_logs": kaggle_logs}
+    files |= {"logs": logs, "kaggle_logs": kaggle_logs}
+    with (folder / "games.jsonl").open("a") as games:
+        games.write(json.dumps(result_json(result, plan, files)) + "\n")
+    return files
 
 
 def result_json(result: LocalResult, plan: LocalPlan, files: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,10 +287,11 @@ def _summarize_agent(name: str, agent: int, results: Sequence[LocalResult]) -> A
     )
 
 
-def _step_callback(
-    on_step: Callable[[int, int], None] | None, number: int
-) -> Callable[[int], None] | None:
-    return None if on_step is None else lambda step: on_step(number, step)
+def _numbered(
+    call: Callable[[int, Told], None] | None, number: int
+) -> Callable[[Told], None] | None:
+    """The callback, which then gets the game's number first."""
+    return None if call is None else lambda told: call(number, told)
 
 
 def _short_name(path: Path) -> str:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from games.episode import Episode, Step
@@ -198,8 +198,8 @@ class EpisodeRecord:
             )
         )
 
-    def close(self, outcome: Outcome) -> Episode:
-        """Return the finished episode."""
+    def so_far(self) -> Episode:
+        """Return the steps until now, without placements. Another thread may call it."""
         return Episode(
             game=self._game,
             version=self._version,
@@ -208,6 +208,15 @@ class EpisodeRecord:
             seats=self._seats,
             chance=self._chance,
             steps=tuple(self._steps),
+            placements=(),
+            rewards=(),
+            verdicts=(),
+        )
+
+    def close(self, outcome: Outcome) -> Episode:
+        """Return the finished episode."""
+        return replace(
+            self.so_far(),
             placements=tuple(outcome.placements),
             rewards=tuple(outcome.rewards),
             verdicts=tuple(str(verdict) for verdict in outcome.verdicts),

@@ -48,6 +48,7 @@ def play_episode(
     waiting_seconds: float = WAITING_SECONDS,
     forgive_lateness: bool = False,
     on_step: Callable[[int], None] | None = None,
+    on_record: Callable[[EpisodeRecord], None] | None = None,
 ) -> PlayedMatch:
     """Play one episode from reset to end; ``loans`` by seat.
 
@@ -60,6 +61,7 @@ def play_episode(
       HostFault. Otherwise both stand.
     - ``on_step`` gets the number of each step, between steps and on nobody's clock. Its exception
       ends the match and is passed on.
+    - ``on_record`` gets the record once, before the first step. It grows while the match is played.
 
     Raises GameFault if the rules raised. Raises HostFault if the node failed or
     ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` plus the waiting of all
@@ -87,6 +89,8 @@ def play_episode(
                 game, configuration, timing, seed, seats, max_parallel_seats, stop_at
             )
             match.start()
+            if on_record is not None:
+                on_record(match.record)
             while match.step():
                 if on_step is not None:
                     on_step(match.steps)
@@ -132,7 +136,7 @@ class _RunningEpisode:
         self.steps = 0
         with _game_faults("reset"):
             self._state, chance = game.reset(configuration, len(seats), self._random)
-        self._record = EpisodeRecord(
+        self.record = EpisodeRecord(
             game=game.name,
             version=game.version,
             configuration=configuration,
@@ -185,7 +189,7 @@ class _RunningEpisode:
         answers = {seat.index: seat.record.answers[-1] for seat in able}
         with _game_faults("step"):
             self._state, chance = self._game.step(self._state, moves, self._random)
-        self._record.add(moves, answers, chance)
+        self.record.add(moves, answers, chance)
         return True
 
     def report(self) -> PlayedMatch:
@@ -198,7 +202,7 @@ class _RunningEpisode:
         self._tell_end()
         _end_seats(self._seats)
         reports = tuple(_seat_report(seat, outcome) for seat in self._seats)
-        return PlayedMatch(self._record.close(outcome), reports)
+        return PlayedMatch(self.record.close(outcome), reports)
 
     def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
         with _game_faults("observe"):

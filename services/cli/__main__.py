@@ -54,7 +54,7 @@ for verbs in (
     account,
 ):
     verbs.register(app)
-LOCAL_COMMANDS = ("datasets", "run", "up", "migrate", "doctor", "game_check")
+LOCAL_COMMANDS = ("datasets", "run", "view", "up", "migrate", "doctor", "game_check")
 """Commands that need more than a client installation has, and a second to import. `run` and `game`
 play matches, `dataset` encodes replays and `doctor` checks this machine. `up` starts services and
 `migrate` changes a database."""

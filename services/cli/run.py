@@ -11,22 +11,25 @@ import signal
 import sys
 import tempfile
 import time
+import webbrowser
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
 import typer
 
-from games import GAMES, external
+from games import GAMES, external, frames
 from games.protocol import GameError, clock_fields, with_clock
 from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
 from sandbox.match.loans import node_hello
+from sandbox.match.match_record import EpisodeRecord, read_log
 from sandbox.profiles import PROFILES, cache_dir
 from services import child_processes
 from services.cli.saved_login import state_dir
@@ -90,6 +93,9 @@ def run(
     ] = 0,
     profile: Annotated[str, typer.Option(help="Libraries in the sandbox.")] = "numpy",
     memory_mb: Annotated[int, typer.Option(min=64, help="Memory of each agent, in MB.")] = 1024,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show the games in a browser while they are played.")
+    ] = False,
 ) -> None:
     """Play agents against each other on this machine. Writes replays and logs."""
     try:
@@ -101,7 +107,10 @@ def run(
             max_parallel_seats=max_parallel_seats or plan.max_parallel_seats,
             memory_mb=memory_mb,
         )
-        _play_plan(plan, out or _default_folder(), launcher, node, as_json)
+        show = _GamesShown(plan) if watch else None
+        _play_plan(plan, out or _default_folder(), launcher, node, as_json, show)
+        if show is not None:
+            show.stay()
     except (RunError, SandboxError) as error:
         typer.echo(f"peck run: {error}", err=True)
         # Exit status 2: wrong input. Exit status 1: this machine failed.
@@ -194,17 +203,26 @@ def _default_folder() -> Path:
 
 
 def _play_plan(
-    plan: local_match.LocalPlan, out: Path, launcher: LauncherName, node: Path | None, as_json: bool
+    plan: local_match.LocalPlan,
+    out: Path,
+    launcher: LauncherName,
+    node: Path | None,
+    as_json: bool,
+    show: _GamesShown | None,
 ) -> None:
     results: list[local_match.LocalResult] = []
     progress = _Progress(plan.games)
     with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
         bundles = local_match.prepare_bundles(plan, Path(scratch))
         with _node_socket(plan, launcher, Path(scratch), node) as socket:
-            for result in local_match.play_games(plan, bundles, socket, progress.step):
+            for result in local_match.play_games(
+                plan, bundles, socket, progress.step, show.begin if show else None
+            ):
                 progress.clear()
                 results.append(result)
                 files = local_match.save_files(result, plan, out)
+                if show:
+                    show.finish(result)
                 if as_json:
                     typer.echo(json.dumps(local_match.result_json(result, plan, files)))
                 else:
@@ -290,6 +308,42 @@ class _Progress:
         if self._shown:
             sys.stderr.write("\r" + " " * min(60, shutil.get_terminal_size().columns - 1) + "\r")
             sys.stderr.flush()
+
+
+class _GamesShown:
+    """The games of a batch in the player, on a page of this machine."""
+
+    def __init__(self, plan: local_match.LocalPlan) -> None:
+        from services.cli.local_page import LocalPage  # imports the site's templates for a second
+
+        self._plan = plan
+        self._page = LocalPage()
+        self._page.start()
+        typer.echo(f"watch at {self._page.address}", err=True)
+        webbrowser.open(self._page.address)
+
+    def begin(self, number: int, record: EpisodeRecord) -> None:
+        """Shows an episode while it is played."""
+        from services.cli.local_page import LocalGame
+
+        if len(self._page.games) < number:
+            lineup = local_match.rotated_seats(len(self._plan.names), number)
+            names = tuple(self._plan.names[agent] for agent in lineup)
+            self._page.games.append(LocalGame(self._plan.game.name, names))
+        self._page.games[number - 1].episodes.append(lambda: frames.frames_json(record.so_far()))
+
+    def finish(self, result: local_match.LocalResult) -> None:
+        """Shows the whole game with its result and logs."""
+        game = self._page.games[result.number - 1]
+        game.episodes[:] = [partial(frames.frames_json, one) for one in result.played.episodes]
+        game.logs = {
+            seat: partial(read_log, report.log) for seat, report in enumerate(result.played.seats)
+        }
+
+    def stay(self) -> None:
+        """Keeps the page until Ctrl-C."""
+        typer.echo("the games stay on the page; press Ctrl-C to stop", err=True)
+        signal.pause()
 
 
 def _result_table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:

@@ -27,7 +27,7 @@ def test_the_documented_example_passes(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "all checks passed" in done.output
-    assert done.output.count("\nok") == 12
+    assert done.output.count("\nok") == 13
 
 
 def test_a_broken_promise_exits_with_1(tmp_path: Path) -> None:

@@ -121,6 +121,10 @@ def _fails_at_faults(game: Any, state: Any, moves: Any, chance: Any) -> Any:
     return game.of_class.step(game, state, moves, chance)
 
 
+def _draws_off_the_board(game: Any, state: Any) -> dict[str, Json]:
+    return {"board": {"columns": 2, "rows": 2}, "tokens": [{"cell": [2, 0]}]}
+
+
 BREAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "a clock that is no object": ("describes itself", {"clock": None}),
     "a mirrored game for four": ("describes itself", {"mirrored": True}),
@@ -133,6 +137,7 @@ BREAKS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "a fault that nobody tells": ("faults", {"outcome": _forgets_faults}),
     "a parser that raises what it likes": ("answers", {"parse": _raises_odd_errors}),
     "an observation with a set": ("json", {"observe": _shows_a_set}),
+    "a token off the board": ("frames", {"frame": _draws_off_the_board}),
     "an observation that counts": ("pure", {"observe": _counts_its_calls}),
     "draws from the module random": ("determinism", {"_turn_up": _draws_from_the_module}),
     "chance that is not told": ("replay", {"step": _keeps_a_secret}),

@@ -1,0 +1,146 @@
+"""``peck view``: shows replays in the player of the site, on a page of this machine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from games import external, frames, kaggle_formats
+from games.episode import FORMAT, MAX_BYTES, from_document
+from games.protocol import GameError, Json
+from services.cli.local_page import LocalGame, LocalPage
+from services.cli.run import RunError
+from services.environment_variables import Environment
+
+REPLAYS: Final = ("*.peck-replay.gz", "*.peck.json.gz")
+NEEDED: Final = {"game", "seats", "configuration", "clock", "frames", "steps", "placements"}
+MIRRORED: Final = "-mirrored.peck-replay.gz"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command ``view``."""
+    app.command("view")(view)
+
+
+def view(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Replays, or folders of `peck run` such as peck-runs/20260101-120000."),
+    ],
+    name: Annotated[
+        list[str] | None, typer.Option(help="Name of a seat, in the order of seats; repeatable.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Watch replays in the player of the site. Serves a page to this machine alone until Ctrl-C.
+
+    Reads our replays, frames JSON, and Kaggle's episodes of Hungry Geese.
+    """
+    try:
+        external.register_games(Environment.read().games)
+        found = [game for file in files for game in read_games(file, name or [])]
+        page = LocalPage(port)
+    except (RunError, external.ExternalGameError) as error:
+        typer.echo(f"peck view: {error}", err=True)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        typer.echo(f"peck view: --port {port}: {error.strerror}", err=True)
+        raise typer.Exit(2) from None
+    page.games += found
+    typer.echo(f"{len(found)} game{'s' if len(found) > 1 else ''} at {page.address}", err=True)
+    typer.echo("Press Ctrl-C to stop.", err=True)
+    if browser:
+        webbrowser.open(page.address)
+    page.serve()
+
+
+def read_games(path: Path, names: Sequence[str]) -> list[LocalGame]:
+    """The games of a file, or of a folder of `peck run`. Raises RunError."""
+    if not path.is_dir():
+        return [_game([path], names, {})]
+    replays = sorted({file for pattern in REPLAYS for file in path.glob(pattern)})
+    firsts = [file for file in replays if not file.name.endswith(MIRRORED)]
+    if not firsts:
+        raise RunError(f"{path}: there is no replay here; `peck run` writes *.peck-replay.gz")
+    told = _names_of_run(path)
+    games = []
+    for file in firsts:
+        stem = file.name.partition(".")[0]
+        mirror = file.with_name(f"{stem}{MIRRORED}")
+        logs = {
+            seat: partial(_read_json, path / f"{stem}-agent-{seat}.peck-log.gz")
+            for seat in range(16)
+            if (path / f"{stem}-agent-{seat}.peck-log.gz").is_file()
+        }
+        given = names or told.get(stem, ())
+        games.append(_game([file, *([mirror] if mirror.is_file() else [])], given, logs))
+    return games
+
+
+def _names_of_run(folder: Path) -> dict[str, tuple[str, ...]]:
+    """The agents' names by the stem of the replay, as `peck run` wrote them."""
+    try:
+        lines = (folder / "games.jsonl").read_text().splitlines()
+        games = [json.loads(line) for line in lines]
+        return {
+            Path(game["files"]["replay"]).name.partition(".")[0]: tuple(
+                str(seat["agent"]) for seat in game["seats"]
+            )
+            for game in games
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _game(
+    files: Sequence[Path], names: Sequence[str], logs: Mapping[int, Callable[[], Json]]
+) -> LocalGame:
+    documents = [_frames_document(file) for file in files]
+    seats = documents[0]["seats"]
+    if names and len(names) != seats:
+        raise RunError(f"{files[0]}: give --name {seats} times, once for each seat")
+    own = documents[0].get("names") or [f"Seat {seat}" for seat in range(seats)]
+    return LocalGame(
+        documents[0]["game"],
+        tuple(names) or tuple(own),
+        [partial(dict, document) for document in documents],
+        logs,
+    )
+
+
+def _frames_document(path: Path) -> dict[str, Any]:
+    """The frames of a replay in any format that we write. Raises RunError."""
+    document = _read_json(path)
+    form = document.get("format") if isinstance(document, dict) else None
+    try:
+        if form == frames.FORMAT and document.keys() >= NEEDED:
+            return dict(document)
+        if form == FORMAT:
+            return frames.frames_json(from_document(document))
+        if isinstance(document, dict) and "steps" in document and "specification" in document:
+            told = document.get("info", {}).get("TeamNames")
+            return {**kaggle_formats.frames_of_kaggle(document), "names": told}
+    except GameError as error:
+        raise RunError(f"{path}: {error}") from None
+    raise RunError(f"{path}: this is no replay; download one by `peck replay MATCH`")
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        raw = path.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            with gzip.open(path) as unpacked:
+                raw = unpacked.read(MAX_BYTES)
+        return json.loads(raw)
+    except FileNotFoundError:
+        raise RunError(f"{path}: there is no such file") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise RunError(f"{path}: this is no JSON, also not compressed ({error})") from None
