@@ -10,6 +10,7 @@ Returns the API's JSON as dictionaries. Raises ApiError with the service's messa
 from __future__ import annotations
 
 import json
+import os
 import ssl
 import time
 import uuid
@@ -201,6 +202,34 @@ class Client:
             if item["key"] <= until:
                 found.append(item)
         return found[::-1]
+
+    def export_account(self, path: Path, progress: Callable[[int], None]) -> int:
+        """Writes the zip file of the caller's data to a new file; returns its bytes.
+
+        Calls ``progress`` with the bytes so far, about once for each 16 MiB. An answer that breaks
+        off leaves no file.
+        """
+        size, told = 0, 0
+        try:
+            with self.http.stream("GET", "/v1/users/me/export", headers=self.headers) as answer:
+                if answer.is_error:
+                    answer.read()
+                    raise ApiError(answer.json(), answer.status_code)
+                with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    for chunk in answer.iter_bytes(CHUNK_BYTES):
+                        file.write(chunk)
+                        size += len(chunk)
+                        if size - told >= 16 << 20:
+                            told = size
+                            progress(size)
+        except httpx.HTTPError as error:
+            path.unlink(missing_ok=True)
+            raise Unreachable(f"no answer from {self.address}: {error}") from error
+        return size
+
+    def delete_account(self, name: str, password: str = "") -> Json:
+        """Deletes the caller's account for good."""
+        return self.post("/v1/users/me/deletion", {"name": name, "password": password})
 
     def create_user(self, name: str, *, is_admin: bool = False) -> Json:
         return self.post("/v1/users", {"name": name, "is_admin": is_admin})

@@ -36,6 +36,7 @@ from services.api import (
     metrics,
     moderation,
     notices,
+    privacy,
     remote_agents,
     rosters,
     runtime_profiles,
@@ -74,6 +75,7 @@ ROUTERS: Final = (
     leaderboard.router,  # first, because it is read most: routes are tried in order
     users.router,
     accounts.router,
+    privacy.router,
     feed.router,
     notices.router,
     teams.router,

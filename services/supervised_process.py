@@ -42,7 +42,7 @@ SETTINGS_OF_PROCESS: Final = {
         "password_passes",
         "password_hashes",
     ),
-    "scheduler": ("database_url", "redis_url", "run_dir"),
+    "scheduler": ("database_url", "redis_url", "blobs_url", "run_dir"),
     "worker": (
         "worker_database_url",
         "redis_url",

@@ -17,6 +17,8 @@ T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 WORKER_ROLE: Final = "peck_worker"
 CONNECT_SECONDS: Final = 10
+ERASED: Final = "PK003"
+"""SQLSTATE of a row that a deleted account would write (privacy/erasing.sql)."""
 
 
 def connect(url: str, *, autocommit: bool = False) -> Connection:

@@ -9,6 +9,7 @@ from psycopg import errors
 from psycopg.rows import class_row
 
 from ladder import ids
+from ladder.database import erased_blobs
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.entries.records import Agent, Submission
 from ladder.errors import Conflict, Invalid, NotFound
@@ -167,6 +168,7 @@ def add_submission(
     marks a remote submission. Raises NotFound. Raises Conflict if the same bytes exist both as a
     bundle and as a remote submission.
     """
+    erased_blobs.keep_blob(conn, digest)
     try:
         with atomic(conn):
             made = conn.execute(

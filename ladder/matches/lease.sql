@@ -173,7 +173,7 @@ end $$;
 -- 5. It finishes the match
 -- -------------------------------------------------------------------------------------------------
 
--- Records the result and returns 'accepted'. Returns 'late' and changes nothing if this attempt no
+-- Records the result and returns 'accepted'. Returns 'late' and changes no result if this attempt no
 -- longer holds the match.
 create or replace function lease_finish(
     p_match text, p_attempt integer, p_worker text, p_seats jsonb, p_episodes jsonb,
@@ -190,6 +190,14 @@ begin
     select * into m from matches where id = p_match for update;
     v_now := clock_timestamp();
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
+        -- The worker has stored logs. Those of a deleted account go.
+        insert into erased_blobs (digest)
+        select distinct r.log_digest
+          from jsonb_to_recordset(p_seats) as r(seat integer, log_digest text)
+          join seats t on t.match_id = p_match and t.seat = r.seat
+          join teams g on g.id = t.team_id and g.erased_at is not null
+         where r.log_digest is not null
+            on conflict (digest) do nothing;
         return 'late';
     end if;
 

@@ -56,7 +56,8 @@ def create_match(
     seed, or a new seed if an agent is remote: that agent may know the old game.
 
     Raises Conflict for a refused rejudgement, and for an inactive entry in another rated match.
-    Raises Invalid for a wrong number of seats.
+    Raises Conflict also if the account of an agent's owner was deleted, and Invalid for a wrong
+    number of seats.
     """
     if len(lineup) != season.seats:
         raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
@@ -74,6 +75,8 @@ def create_match(
     if gpu is None:
         gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineup)
     match_id = MatchId(ids.new_id("mat"))
+    if kind is not MatchKind.RATED or rejudges is not None:
+        _refuse_deleted_owner(conn, lineup)  # of other rated matches all entries are active
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
     conn.execute(
@@ -174,6 +177,16 @@ def first_turn_of_queue(conn: Connection, queue: str) -> int | None:
     ).fetchone()
     assert row is not None
     return None if row[0] is None else int(row[0])
+
+
+def _refuse_deleted_owner(conn: Connection, lineup: Sequence[LineupSeat]) -> None:
+    """Raises Conflict if a team was erased. Locks the teams, so that an erasure waits."""
+    teams = sorted({seat.team_id for seat in lineup})
+    rows = conn.execute(
+        "select erased_at from teams where id = any (%s) order by id for key share", (teams,)
+    ).fetchall()
+    if any(erased_at is not None for (erased_at,) in rows):
+        raise Conflict("the owner of an agent in this lineup deleted it", field="lineup")
 
 
 def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:

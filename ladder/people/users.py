@@ -131,12 +131,17 @@ def require_all_scopes(conn: Connection, who: Viewer) -> None:
 
 def create_own_team(conn: Connection, name: str, user_id: UserId) -> Team:
     """Creates a team of this name for one person; its slug is made from the name."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30].strip("-") or "team"
+    slug = plain_slug(name) or "team"
     try:
         return create_team(conn, name, slug, user_id)
     except Conflict:
         return create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id)
+
+
+def plain_slug(name: str) -> str:
+    """The slug of a person's own team; empty if the name has no Latin letters or digits."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30].strip("-")
 
 
 def get_team(conn: Connection, team: TeamId | str) -> Team:

@@ -272,8 +272,10 @@ def read_replay(
     one = next((one for one in found.episodes if one.position == episode), None)
     if one is None or not app_state.blobs.exists(one.replay_digest):
         raise ProblemError("not-found", f"There is no such replay; the match is {found.state}.")
+    names = [seat.team_name for seat in found.seats]
+    form = f"kaggle.{etags.names_tag(names)}" if format == "kaggle" else format
     headers = {
-        "ETag": f'W/"{one.id}.{format}"',
+        "ETag": f'W/"{one.id}.{form}"',
         "Cache-Control": "private, no-cache",
         "Vary": "Accept-Encoding, Authorization",
     }
@@ -282,9 +284,7 @@ def read_replay(
     content = b"".join(app_state.blobs.open(one.replay_digest))
     if format == "kaggle":
         exported = kaggle_formats.episode_json(
-            episodes.from_bytes(content),
-            episode_id=one.number,
-            team_names=[seat.team_name for seat in found.seats],
+            episodes.from_bytes(content), episode_id=one.number, team_names=names
         )
         content = json.dumps(exported).encode()
     elif "gzip" in accept_encoding:

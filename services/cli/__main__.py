@@ -14,6 +14,7 @@ from typer.main import get_group
 from services.api_client import ApiError, Unreachable
 from services.cli import (
     account,
+    account_data,
     error_hints,
     finding,
     insights,
@@ -52,6 +53,7 @@ for verbs in (
     league_people,
     notices,
     account,
+    account_data,
 ):
     verbs.register(app)
 LOCAL_COMMANDS = ("datasets", "run", "view", "up", "migrate", "doctor", "game_check")

@@ -17,6 +17,7 @@ from ladder.database.db import Connection
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.http.attempt_limits import AttemptLimits
+from services.http.export_slots import ExportSlots
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.metrics import ApiMetrics
 from services.http.notifications import NotificationListener
@@ -55,6 +56,7 @@ class State:
     listener: NotificationListener = field(default_factory=NotificationListener)
     streams: StreamLimits = field(default_factory=StreamLimits)
     replays: ReplayCache = field(default_factory=ReplayCache)
+    exports: ExportSlots = field(default_factory=ExportSlots)
 
 
 def app_state_of(request: Request) -> State:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import Header
@@ -14,6 +16,11 @@ IfNoneMatch = Annotated[
         max_length=1000,
     ),
 ]
+
+
+def names_tag(names: Iterable[str]) -> str:
+    """A part of a tag that changes with these names: a deleted account leaves a pseudonym."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
 
 
 def matches(header: str | None, etag: str) -> bool:

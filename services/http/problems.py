@@ -21,10 +21,12 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from ladder.database import db
 from ladder.database.blobs import BlobTooLarge
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError, LimitReached, NotFound
 
 MEDIA_TYPE: Final = "application/problem+json"
+ACCOUNT_DELETED: Final = "This account was deleted; nothing of it is written any more."
 log = logging.getLogger(__name__)
 
 
@@ -311,6 +313,14 @@ async def on_database_away(request: Request, error: Exception) -> Response:
     return problem_response("unavailable")
 
 
+async def on_database_error(request: Request, error: Exception) -> Response:
+    """Answers a request of an account that was deleted meanwhile; other errors are ours."""
+    assert isinstance(error, psycopg.DatabaseError)
+    if error.sqlstate == db.ERASED:
+        return problem_response("unauthorized", ACCOUNT_DELETED)
+    raise error
+
+
 async def on_crash(request: Request, error: Exception) -> Response:
     return problem_response("internal")
 
@@ -321,6 +331,7 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(LadderError, on_ladder_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(psycopg.DatabaseError, on_database_error)
     app.add_exception_handler(psycopg.OperationalError, on_database_away)
     app.add_exception_handler(psycopg_pool.PoolTimeout, on_database_away)
     app.add_exception_handler(Exception, on_crash)

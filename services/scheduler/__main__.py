@@ -8,6 +8,7 @@ import sys
 import threading
 from types import FrameType
 
+from ladder.database.blobs import open_blobs
 from ladder.settings import Settings
 from ladder.telemetry import log_event
 from services.scheduler import leader
@@ -21,6 +22,7 @@ def main() -> None:
     for name, value in (
         ("PECK_DATABASE_URL", settings.database_url),
         ("PECK_REDIS_URL", settings.redis_url),
+        ("PECK_BLOBS_URL", settings.blobs_url),
     ):
         if not value:
             sys.exit(f"set {name}: the scheduler needs it")
@@ -32,7 +34,8 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    leader.lead(settings.database_url, all_jobs(send_wake_up), stopping)
+    jobs = all_jobs(send_wake_up, open_blobs(settings.blobs_url))
+    leader.lead(settings.database_url, jobs, stopping)
     log_event("scheduler_stopped")
 
 

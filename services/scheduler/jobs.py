@@ -11,12 +11,14 @@ from collections.abc import Callable
 from random import Random, SystemRandom
 
 from ladder.database import db, idempotency, migrate
+from ladder.database.blobs import Blobs
 from ladder.entries import entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
+from ladder.privacy import erasing
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.reports import alarm_notices, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
@@ -37,7 +39,7 @@ RATE_AGAIN_SECONDS = 2.0
 MONTHS_AHEAD = 2
 
 
-def all_jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
+def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
     """All jobs in the order of a round: jobs that free matches come before jobs that send them
     out."""
     wakes = WakeMessages(wake)
@@ -51,6 +53,7 @@ def all_jobs(wake: Wake, rng: Random | None = None) -> list[Job]:
         Job("wake", 0.0, wakes.send_play_messages),
         Job("rate", 0.0, wakes.send_rate_messages),
         Job("close", 5.0, close_due_seasons),
+        Job("erase", 1.0, lambda conn: erase_accounts(conn, blobs)),
         Job("watch", 5.0, AlarmLog().log_alarm_changes),
         Job("partitions", 3600.0, create_partitions),
         Job("forget", 3600.0, delete_old_rows),
@@ -158,6 +161,14 @@ def close_due_seasons(conn: db.Connection) -> dict[str, int]:
     for season in turned:
         log_event("season_state_changed", season=season.id, state=season.state)
     return {"seasons_turned": len(turned)}
+
+
+def erase_accounts(conn: db.Connection, blobs: Blobs) -> dict[str, int]:
+    """Erases what deleted accounts left: reasons, logs and bundles."""
+    erased = erasing.finish_erasures(conn, blobs)
+    for user_id in erased:
+        log_event("account_erased", user=user_id)
+    return {"accounts_erased": len(erased)}
 
 
 def delete_old_rows(conn: db.Connection) -> dict[str, int]:

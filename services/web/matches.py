@@ -118,10 +118,10 @@ def send_episode(
     is_kaggle = download and found.game in kaggle_formats.GAME_NAMES
     form = "kaggle" if is_kaggle else "frames"
     rules = external.rules_digest(found.game)[:16] if found.game in GAMES else "none"
-    tag = f'W/"{one.id}.{form}.{rules}"'
+    names = tuple(seat.team_name for seat in found.seats)
+    tag = f'W/"{one.id}.{form}.{rules}.{etags.names_tag(names)}"'
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
-    names = tuple(seat.team_name for seat in found.seats)
 
     def made() -> bytes:
         record = episodes.from_bytes(b"".join(app_state.blobs.open(one.replay_digest)))

@@ -20,9 +20,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from ladder.database import db
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
-from services.http.problems import BY_STATUS, PROBLEM_KINDS, ProblemError
+from services.http.problems import ACCOUNT_DELETED, BY_STATUS, PROBLEM_KINDS, ProblemError
 from services.web import formatting, session
 
 FOLDER: Final = Path(__file__).parent
@@ -116,6 +117,8 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, HTTPException):
         kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
         return error.status_code, kind.title, kind.text
+    if isinstance(error, psycopg.Error) and error.sqlstate == db.ERASED:
+        return 401, PROBLEM_KINDS["unauthorized"].title, ACCOUNT_DELETED
     if isinstance(error, psycopg.OperationalError | psycopg_pool.PoolTimeout):
         return 503, PROBLEM_KINDS["unavailable"].title, PROBLEM_KINDS["unavailable"].text
     return 500, PROBLEM_KINDS["internal"].title, PROBLEM_KINDS["internal"].text

@@ -34,6 +34,7 @@ from services.web import (
     moderation,
     new_league,
     notices,
+    privacy,
     remote_agents,
     scrims,
     sign_in,
@@ -86,7 +87,7 @@ def send_robots() -> Response:
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
-    *(finding, notices, ask_to_join),
+    *(finding, notices, ask_to_join, privacy),
 )
 for part in PARTS:
     router.include_router(part.router)

@@ -55,6 +55,10 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/users/{user}/tokens", None, "401 404 200 404 200", ""),
     ("DELETE", "/v1/users/{user}/tokens/{token}", None, "401 404 200 404 200", ""),
     ("DELETE", "/v1/users/{team_owner}/password", None, "401 403 403 403 204", ""),
+    ("GET", "/v1/users/me/export", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/users/me/deletion", None, "401 200 200 200 200", ""),
+    ("POST", "/v1/users/me/deletion", {"name": "not {n}"}, "401 422 422 422 422", ""),
+    ("DELETE", "/v1/users/{spare_user}", None, "401 403 403 403 202", ""),
     ("GET", "/v1/users/me/sessions", None, "401 200 200 200 200", ""),
     ("DELETE", "/v1/users/me/sessions/{session}", None, "401 404 204 404 404", ""),
     (
@@ -488,6 +492,7 @@ def words(world: World, league: str) -> dict[str, str]:
             insert_join_request(conn, world.leagues[league], user) for user in (member, outsider)
         )
     return {
+        "spare_user": world.client("admin").create_user(f"spare of {league}")["id"],
         "session": session.id,
         "notice": notice.id,
         "outsider": outsider,

@@ -19,6 +19,8 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import types
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -199,8 +201,12 @@ def finish(
     *,
     failed_seat: int | None = None,
     worker: str = WORKER,
+    said: Mapping[int, str] = types.MappingProxyType({}),
 ) -> None:
-    """Claim the match and report a complete result, as a worker would."""
+    """Claim the match and report a complete result, as a worker would.
+
+    ``said`` is what a seat printed. It stands in its log and in the reason of its fault.
+    """
     order = lease.claim_match(conn, match_id, worker)
     assert order is not None
     conn.commit()
@@ -209,14 +215,15 @@ def finish(
     seats = []
     for seat, placement in enumerate(episode.placements):
         failed = seat == failed_seat
-        log = blobs.put_bytes(seat_log(f"secret of seat {seat}", failed=failed))
+        reason = f"ZeroDivisionError: division by zero{said.get(seat, '')}"
+        log = blobs.put_bytes(seat_log(f"secret of seat {seat}{said.get(seat, '')}", failed=failed))
         seats.append(
             SeatResult(
                 seat=seat,
                 placement=placement,
                 reward=episode.rewards[seat],
                 verdict="ERROR" if failed else "DONE",
-                reason="ZeroDivisionError: division by zero" if failed else None,
+                reason=reason if failed else None,
                 failed_step=1 if failed else None,
                 charged_seconds=0.5,
                 max_move_seconds=0.1,

@@ -1,0 +1,1 @@
+"""Exports and erases what the service stores about a person."""

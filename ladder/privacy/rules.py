@@ -1,0 +1,432 @@
+"""Says of every table what it holds about a person, and what becomes of it when the account goes.
+
+Export, erasing and the page ``/privacy`` follow ``RULES``. A test compares ``RULES`` with the
+database: every column that can hold a text needs a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+AGENTS: Final = "select id from agents where team_id = any (%(teams)s)"
+"""SQL: agents of the person's teams. Export: all teams; erasing: teams without other members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of one table; a table may have several. Conditions are SQL about the row ``x``.
+
+    They may use these values. ``user`` is the person's id. ``teams`` are the teams that end with
+    the account, in an export all teams. ``left`` are the teams that other members keep. ``leagues``
+    are the leagues that end with the account. ``near`` are all leagues that it took part in.
+    """
+
+    table: str
+    about: str = ""
+    """What the rows are, for the person. Empty: the table holds nothing about people."""
+    stays: str = ""
+    """How long the rows stay while the account lives, for the person."""
+    mine: str = ""
+    """Condition of the rows that belong to a person. Empty: none."""
+    exported: str | None = None
+    """Condition of the rows in the export, if it is not ``mine``. Empty: none."""
+    deleted: bool = False
+    """Whether the person's rows are deleted. All columns are then covered."""
+    erased: Mapping[str, str] = field(default_factory=dict)
+    """New values in the person's rows, as SQL, by column."""
+    named: tuple[str, ...] = ()
+    """Columns in rows of others in which the person's name is replaced."""
+    named_where: str = "true"
+    """Condition of these rows."""
+    words: tuple[str, ...] = ()
+    """Columns of the person's rows whose values name the person, as a mail address does."""
+    secret: tuple[str, ...] = ()
+    """Columns that no export holds: hashes and secrets."""
+    impersonal: str = ""
+    """Columns without personal data, with spaces between: ids, states, digests, our own texts."""
+    is_large: bool = False
+    """Whether the scheduler erases the rows later, because there may be very many."""
+
+    @property
+    def covered(self) -> frozenset[str]:
+        """The columns that this rule covers by name."""
+        return frozenset((*self.erased, *self.named, *self.secret, *self.impersonal.split()))
+
+    @property
+    def effect(self) -> str:
+        """What a deletion does with the person's rows, for the person."""
+        if self.deleted:
+            return "deleted"
+        if "name" in self.erased or "title" in self.erased:
+            return "renamed to a pseudonym"
+        return "texts and files deleted, results stay" if self.erased else "stays, without a name"
+
+
+RULES: Final = (
+    # -- the account ----------------------------------------------------------------------------
+    Rule(
+        "sessions",
+        "Browsers in which you are signed in",
+        "30 days after the end of the session",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+        secret=("hash",),
+    ),
+    Rule(
+        "tokens",
+        "Your tokens: label, scopes and dates. The text of a token is never stored",
+        "as long as the account",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+        secret=("hash",),
+    ),
+    Rule(
+        "passwords",
+        "The hash of your password",
+        "until you set another one",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+        secret=("hash",),
+    ),
+    Rule(
+        "device_logins",
+        "Devices that you signed in with peck login",
+        "1 day",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+        secret=("hash", "code"),
+    ),
+    Rule(
+        "idempotency_keys",
+        "Answers to your requests, so that a repeated request acts once",
+        "24 hours",
+        mine="x.user_id = %(user)s",
+        exported="",
+        deleted=True,
+        named=("body",),
+        impersonal="user_id key request_digest",
+    ),
+    Rule(
+        "notice_deliveries",
+        "Notices on their way to you, and the answers of your webhooks",
+        "30 days",
+        mine="x.channel_id in (select id from notice_channels where user_id = %(user)s)",
+        deleted=True,
+    ),
+    Rule(
+        "notices",
+        "Notices for you",
+        "90 days",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
+        "notice_channels",
+        "Addresses to which your notices go",
+        "until you remove them",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+        words=("address",),
+        secret=("secret",),
+    ),
+    Rule(
+        "notice_preferences",
+        "Which notices you want",
+        "as long as the account",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
+        "notice_feeds",
+        "Your private feeds. Their addresses are never stored",
+        "until you remove them",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+        secret=("hash",),
+    ),
+    # -- membership -----------------------------------------------------------------------------
+    Rule(
+        "invitations",
+        "Invitation codes that you made",
+        "as long as the league",
+        mine="x.created_by = %(user)s or x.league_id = any (%(leagues)s) or x.id in"
+        " (select invitation_id from roster where user_id = %(user)s)",
+        exported="x.created_by = %(user)s",
+        erased={"label": "''"},
+        secret=("hash",),
+        impersonal="id league_id role created_by",
+    ),
+    Rule(
+        "joinings",
+        "The codes by which you joined leagues",
+        "as long as the league",
+        mine="x.user_id = %(user)s",
+        impersonal="invitation_id user_id",
+    ),
+    Rule(
+        "code_accounts",
+        "The code by which you signed up",
+        "as long as the league",
+        mine="x.user_id = %(user)s",
+        impersonal="invitation_id user_id",
+    ),
+    Rule(
+        "roster",
+        "Your line in the roster of a course, which its host wrote",
+        "as long as the league",
+        mine="x.user_id = %(user)s or x.league_id = any (%(leagues)s)",
+        deleted=True,
+        words=("name", "external_id"),
+    ),
+    Rule(
+        "staff_agreements",
+        "The graders and commentators to whom you agreed",
+        "as long as the role",
+        mine="x.user_id = %(user)s or x.staff_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
+        "join_requests",
+        "Your requests to join leagues, and the answers",
+        "as long as the league",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
+        "join_requests",
+        "Your answers to requests, as a host",
+        "as long as the league",
+        mine="x.answered_by = %(user)s",
+        exported="",
+        erased={"answer": "''"},
+    ),
+    Rule(
+        "league_blocks",
+        "Leagues whose hosts blocked you",
+        "until a host ends the block",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+        secret=("reason",),
+    ),
+    Rule(
+        "league_blocks",
+        "Your reasons for blocking others, as a host",
+        "until a host ends the block",
+        mine="x.by_user = %(user)s",
+        exported="",
+        erased={"reason": "'removed with the account of its author'"},
+    ),
+    Rule(
+        "league_members",
+        "The leagues that you joined, and the terms to which you agreed",
+        "until you leave the league",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
+        "memberships",
+        "Your membership in teams",
+        "until you leave the team",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
+        "users",
+        "Your account: name and date",
+        "as long as the account",
+        mine="x.id = %(user)s",
+        erased={
+            "name": "'Deleted user ' || right(x.id, 4)",
+            "look_alike": "null",
+            "is_admin": "false",
+        },
+        words=("name",),
+        impersonal="id",
+    ),
+    # -- what a person made ---------------------------------------------------------------------
+    Rule(
+        "leagues",
+        "Leagues that you host: title and description",
+        "as long as the league",
+        mine="x.id = any (%(leagues)s)",
+        exported="x.created_by = %(user)s or x.id in (select league_id from league_members"
+        " where user_id = %(user)s and role = 'host')",
+        erased={
+            "slug": "'deleted-' || right(x.id, 10)",
+            "title": "'Deleted league ' || right(x.id, 4)",
+            "description": "''",
+            "visibility": "'private'",
+            "state": "'closed'",
+        },
+        named=("title", "description", "slug"),
+        named_where="x.created_by = %(user)s",
+        impersonal="id game visibility replay_visibility state created_by",
+    ),
+    Rule(
+        "agents",
+        "Your agents: names and settings",
+        "as long as the team",
+        mine="x.team_id = any (%(teams)s)",
+        erased={
+            "slug": "'deleted-' || right(x.id, 10)",
+            "name": "'Deleted agent ' || right(x.id, 4)",
+            "open_for_scrims": "false",
+        },
+        named=("name", "slug"),
+        named_where="x.team_id = any (%(left)s)",
+        impersonal="id team_id",
+    ),
+    Rule(
+        "submissions",
+        "Your uploads: the bundles, file names, messages and addresses of remote agents",
+        "as long as the team",
+        mine=f"x.agent_id in ({AGENTS}) or x.created_by = %(user)s",
+        erased={
+            "filename": "'deleted'",
+            "message": "''",
+            "url": f"case when x.agent_id not in ({AGENTS}) then x.url end",
+        },
+        named=("message", "filename"),
+        named_where="x.agent_id in (select id from agents where team_id = any (%(left)s))",
+        impersonal="id agent_id digest created_by",
+    ),
+    Rule(
+        "entries",
+        "Your entries in seasons, with the reasons of failures",
+        "as long as the league",
+        mine="x.team_id = any (%(teams)s)",
+        erased={"reason": "case when x.reason is not null then 'its owner deleted it' end"},
+        impersonal="id season_id agent_id team_id submission_id parent_entry_id profile state"
+        " validation_match_id totals last_match_id disqualified_from",
+    ),
+    Rule(
+        "pauses",
+        "Times when your remote agents did not answer",
+        "as long as the league",
+        mine="x.entry_id in (select id from entries where team_id = any (%(teams)s))",
+        erased={"reason": "''"},
+        impersonal="entry_id validation_match_id outcome",
+    ),
+    Rule(
+        "declared_entries",
+        "The entries that your teams declared",
+        "as long as the league",
+        mine="x.team_id = any (%(teams)s)",
+        impersonal="season_id team_id entry_id declared_by",
+    ),
+    Rule(
+        "scrims",
+        "The scrims that your teams requested",
+        "as long as the team",
+        mine="x.team_id = any (%(teams)s)",
+        impersonal="id season_id team_id requested_by lineup state",
+    ),
+    Rule(
+        "teams",
+        "Your teams: names",
+        "as long as the team",
+        mine="x.id = any (%(teams)s)",
+        erased={
+            "slug": "'deleted-' || right(x.id, 10)",
+            "name": "'Deleted team ' || right(x.id, 4)",
+            "erased_at": "coalesce(x.erased_at, now())",
+        },
+        named=("name", "slug"),
+        named_where="x.id = any (%(left)s)",
+        words=("name", "slug"),
+        impersonal="id created_by",
+    ),
+    Rule(
+        "audits",
+        "What you did as a host, and your reasons",
+        "as long as the league",
+        mine="x.by_user = %(user)s",
+        erased={"reason": "'removed with the account of its author'"},
+        named=("reason", "details"),
+        named_where="x.league_id = any (%(near)s)",
+        impersonal="id league_id season_id by_user act subject",
+    ),
+    Rule(
+        "rejudgements",
+        "Matches that you had judged again as a host, and your reasons",
+        "as long as the league",
+        mine="x.by_user = %(user)s",
+        erased={"reason": "'removed with the account of its author'"},
+        named=("reason",),
+        named_where="x.season_id in (select id from seasons where league_id = any (%(near)s))",
+        impersonal="id season_id predicate by_user outcome",
+    ),
+    # -- matches --------------------------------------------------------------------------------
+    Rule(
+        "seats",
+        "Results of your agents; the reasons of their faults; their logs",
+        "as long as the league",
+        mine=f"x.agent_id in ({AGENTS})",
+        exported=f"x.agent_id in ({AGENTS}) and not exists (select 1 from matches m join scrims c"  # noqa: S608
+        " on c.id = m.scrim_id where m.id = x.match_id and c.team_id <> all (%(teams)s))",
+        erased={"reason": "null", "log_digest": "null"},
+        impersonal="match_id entry_id submission_id agent_id team_id profile verdict statistics",
+        is_large=True,
+    ),
+    Rule(
+        "attempts",
+        "Our messages about attempts that failed in matches of your agents",
+        "as long as the league",
+        mine=f"x.detail <> '' and x.match_id in (select match_id from seats"  # noqa: S608
+        f" where agent_id in ({AGENTS}))",
+        exported="",
+        erased={"detail": "''"},
+        impersonal="match_id worker node image_digest rules_digest ended fault",
+        is_large=True,
+    ),
+    Rule(
+        "matches",
+        "Matches of your agents",
+        "as long as the league",
+        mine=f"x.void_reason like '%%; %%' and x.id in (select match_id from seats"  # noqa: S608
+        f" where agent_id in ({AGENTS}))",
+        exported="",
+        erased={"void_reason": "split_part(x.void_reason, '; ', 1)"},
+        impersonal="id kind season_id scrim_id rejudges state queue profiles speed_class"
+        " refused_worker worker node",
+        secret=("seed",),
+        is_large=True,
+    ),
+    # -- nothing about people -------------------------------------------------------------------
+    Rule("episodes", impersonal="id match_id replay_digest"),
+    Rule(
+        "seasons",
+        impersonal="id league_id state game configuration configuration_digest clock"
+        " profile_images speed_class fault_rule measures medals",
+        secret=("secret",),
+    ),
+    Rule("notice_kinds", impersonal="kind audience gathers_in default_forms"),
+    Rule(
+        "notice_events",
+        impersonal="id kind league_id season_id team_id agent_id entry_id match_id scrim_id"
+        " user_id details",
+    ),
+    Rule("medal_notices", impersonal="season_id team_id medal status"),
+    Rule("extensions", impersonal="season_id team_id"),
+    Rule("daily_uploads", impersonal="season_id team_id"),
+    Rule("round_matches", impersonal="match_id season_id entry_id"),
+    Rule("acceptances", impersonal="season_id match_id entry_id act"),
+    Rule("ratings", impersonal="season_id entry_id match_id"),
+    Rule("reratings", impersonal="season_id ratings"),
+    Rule("standings", impersonal="season_id digest content"),
+    Rule("sealed_medals", impersonal="season_id team_id medal"),
+    Rule("unsealed_medals", impersonal="season_id team_id audit_id"),
+    Rule("exclusions", impersonal="season_id subject"),
+    Rule("rejudged", impersonal="rejudgement_id match_id by_match_id refusal"),
+    Rule(
+        "workers",
+        impersonal="id host node queues profiles speed_class lacks image_digests",
+    ),
+    Rule("migrations", impersonal="name checksum"),
+    Rule("function_files", impersonal="name checksum defines"),
+    Rule("erasures", impersonal="user_id team_ids league_ids"),
+    Rule("erased_blobs", impersonal="digest"),
+)
+"""In the order of erasing: a rule may read the rows of the rules below it."""

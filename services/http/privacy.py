@@ -1,0 +1,74 @@
+"""Exports and deletes accounts, for API and pages."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+
+from ladder.database.db import Connection
+from ladder.errors import Invalid
+from ladder.people import passwords
+from ladder.people.records import Viewer
+from ladder.privacy import erasing, export
+from services.http import sign_in
+from services.http.app_state import State, transaction
+
+T = TypeVar("T")
+WRONG_PASSWORD: Final = "the password is wrong"  # noqa: S105
+WRONG_NAME: Final = "type your name exactly as the site shows it"
+
+
+def export_response(app_state: State, who: Viewer) -> StreamingResponse:
+    """The zip file of everything that is the viewer's. Raises ProblemError, 429 or 503."""
+    user_id = who.user_id
+    assert user_id is not None
+
+    def read(work: Callable[[Connection], T]) -> T:
+        with transaction(app_state) as conn:
+            return work(conn)
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            yield b""  # so that the slot is given back even if nobody reads the answer
+            yield from export.export_person(
+                read, app_state.blobs, who, app_state.settings.base_url.rstrip("/")
+            )
+        finally:
+            app_state.exports.give_back(user_id)
+
+    app_state.exports.take(user_id)
+    content = pieces()
+    next(content)
+    return StreamingResponse(
+        (piece for piece in content if piece),
+        media_type="application/zip",
+        headers={
+            "Content-Disposition": 'attachment; filename="pecking-order-export.zip"',
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+def check_password(request: Request, app_state: State, who: Viewer, password: str) -> None:
+    """Raises Invalid unless this is the viewer's password, if they have one."""
+    assert who.user_id is not None
+    with transaction(app_state) as conn:
+        has_password = passwords.has_password(conn, who.user_id)
+    if has_password and (
+        sign_in.user_of_password(request, app_state, who.name, password) != who.user_id
+    ):
+        raise Invalid("password", WRONG_PASSWORD)
+
+
+def delete_account(app_state: State, who: Viewer, name: str) -> str:
+    """Deletes the viewer's account and returns its pseudonym. Raises Invalid for another name."""
+    assert who.user_id is not None
+    if not hmac.compare_digest(name.strip().encode(), who.name.encode()):
+        raise Invalid("name", WRONG_NAME)
+    with transaction(app_state) as conn:
+        return erasing.erase_person(conn, who.user_id)
