@@ -175,7 +175,7 @@ async def upload_submission(
 
             return IdempotentRequest(conn, planned.who, key, request, stored.digest).run(create)
 
-    with app_state.intake.hold_upload_slot(planned.user_id):
+    async with app_state.intake.hold_upload_slot(planned.user_id, request):
         body = await uploads.receive_bundle(request, planned.limit_bytes, content_digest)
         async with app_state.intake.turn:
             return await run_in_threadpool(record, body)

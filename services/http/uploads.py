@@ -10,8 +10,8 @@ import hashlib
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import IO, Annotated, Final
 
@@ -23,10 +23,13 @@ from ladder.ids import AgentId, UserId
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
 from services.http import multipart
+from services.http.body_limits import seconds_since_arrival
 from services.http.problems import ProblemError
 
 MOST_UPLOADS_PER_USER: Final = 3
 MOST_UPLOADS: Final = 32
+MOST_WAITING: Final = 1000
+"""Uploads that are received or wait for a place."""
 CHUNK_BYTES: Final = 1 << 18
 IN_MEMORY_BYTES: Final = 1 << 20
 RECEIVE_SECONDS: Final = (
@@ -46,15 +49,18 @@ ContentDigest = Annotated[
 
 class UploadSlots:
     """Limits the uploads in progress, for each person and in total. So uncounted bytes cannot fill
-    the disk. Even fewer uploads hold a thread and a database connection at a time."""
+    the disk. Further uploads wait: a deadline counts from the first byte, so none is sent away.
+    Even fewer uploads hold a thread and a database connection at a time."""
 
     def __init__(self, turns: int) -> None:
         self.turn = asyncio.Semaphore(turns)
+        self.receiving = asyncio.Semaphore(MOST_UPLOADS)
         self.senders: Counter[UserId] = Counter()
 
-    @contextmanager
-    def hold_upload_slot(self, user_id: UserId) -> Iterator[None]:
-        """Counts a sender until the upload is over. Raises ProblemError, 429 or 503."""
+    @asynccontextmanager
+    async def hold_upload_slot(self, user_id: UserId, request: Request) -> AsyncIterator[None]:
+        """Counts a sender until the upload is over, and waits for a place. Raises ProblemError: 429
+        for the person's limit, 503 if very many wait or no place becomes free in time."""
         used = self.senders[user_id]
         if used >= MOST_UPLOADS_PER_USER:
             raise ProblemError(
@@ -66,14 +72,29 @@ class UploadSlots:
                 allowed=MOST_UPLOADS_PER_USER,
                 left=0,
             )
-        if self.senders.total() >= MOST_UPLOADS:
+        if self.senders.total() >= MOST_WAITING:
             raise ProblemError("unavailable", "Try again shortly: many bundles are being sent.")
         self.senders[user_id] += 1
         try:
-            yield
+            try:
+                async with asyncio.timeout(seconds_left(request)):
+                    await self.receiving.acquire()
+            except TimeoutError:
+                raise ProblemError(
+                    "unavailable", "Try again shortly: many bundles are being sent."
+                ) from None
+            try:
+                yield
+            finally:
+                self.receiving.release()
         finally:
             self.senders[user_id] -= 1
             self.senders += Counter()  # drops people without an upload
+
+
+def seconds_left(request: Request) -> float:
+    """Seconds until the upload must have arrived."""
+    return max(0.0, RECEIVE_SECONDS - seconds_since_arrival(request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +144,7 @@ async def receive_bundle(
     try:
         hashing, received, size = hashlib.sha256(), 0, 0
         sent = hashing if form is None else hashlib.sha256()
-        async with asyncio.timeout(RECEIVE_SECONDS):
+        async with asyncio.timeout(seconds_left(request)):
             async for chunk in request.stream():
                 received += len(chunk)
                 if sent is not hashing:

@@ -47,6 +47,8 @@ DEFAULTS: Final = {
 }
 FIELDS: Final = (*DEFAULTS, "form_token", "key")
 NEW_AGENT: Final = ""
+USUAL_LIMIT_BYTES: Final = 100 << 20
+"""A season's limit unless its host changed it; the submission checks the limit itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ async def upload(request: Request) -> Response:
         return redirect("/sign-in?next=/upload")
     session.refuse_other_sites(request)
     auth.check_scopes(who, ["agents:write"])
-    with app_state.intake.hold_upload_slot(who.user_id):
+    async with app_state.intake.hold_upload_slot(who.user_id, request):
         try:
             body = await uploads.receive_bundle(request, limit_bytes, None, fields=FIELDS)
         except ProblemError as error:
@@ -116,8 +118,9 @@ async def upload(request: Request) -> Response:
 
 
 def sender_of(request: Request, app_state: State) -> tuple[Viewer, int]:
-    """The visitor, and the most bytes that any season takes from the visitor.
+    """The visitor, and the most bytes that a season may take from the visitor.
 
+    The season of the upload may have closed since the request began, so it counts as a usual one.
     It uses a transaction of its own, so that a slow upload holds no connection.
     """
     with transaction(app_state) as conn:
@@ -125,7 +128,8 @@ def sender_of(request: Request, app_state: State) -> tuple[Viewer, int]:
         if who.user_id is None:
             return who, 0
         choices = upload_choices(conn, who)
-    return who, max((season.max_bundle_bytes for season, _ in choices.seasons), default=1 << 20)
+    allowed = (season.max_bundle_bytes for season, _ in choices.seasons)
+    return who, max(USUAL_LIMIT_BYTES, *allowed, 0)
 
 
 def show_refusal(request: Request, app_state: State, who: Viewer, error: ProblemError) -> Response:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from services.api_client import ApiError, Client, Json
+from tests.drills import deadline
 from tests.stack import Stack, running
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
@@ -176,3 +177,11 @@ def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) 
     with pytest.raises(ApiError) as refused:
         bob.match(played[0]["id"])
     assert refused.value.status == 404
+
+
+@pytest.mark.timeout(300)
+def test_every_upload_that_begins_before_the_deadline_is_accepted(stack: Stack) -> None:
+    outcome = deadline.run(stack, students=8, seconds=6.0, late=2)
+    assert outcome.faults == []
+    accepted = sum(one.is_accepted for one in outcome.students)
+    assert 0 < accepted == len(outcome.validated_seconds)
