@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.integration.api.test_every_route import words
+from tests.integration.api.test_every_route import insert_join_request, words
 from tests.integration.api.world import World
 from tests.sizes import sized
 
@@ -96,6 +96,8 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
         "medals": {"kind": "table"},
         "predicate": {"node": "node"},
         "subject": found["host_agent"],
+        "opponent": found["host_agent"],
+        "until": found["notice"],
         "owner": found["user"],
         "seats": 2,
         "episode": 0,
@@ -124,6 +126,13 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
                     " where id = %s",
                     (found["rejected"],),
                 )
+        if name == "request_to_join":
+            with world.connect() as conn:
+                conn.execute("update leagues set takes_requests = true where slug = 'public'")
+        if name == "withdraw_join_request":
+            with world.connect() as conn:
+                conn.execute("delete from join_requests where user_id = %s", (found["user"],))
+                here["request"] = insert_join_request(conn, world.leagues["public"], found["user"])
         if name == "delete_agent":  # only an agent without submissions can be deleted
             here["agent"] = world.client("member").create_agent(
                 "Without submissions", team="member"
