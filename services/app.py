@@ -59,6 +59,7 @@ from services.http.app_state import (
 )
 from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
+from services.http.compression import PageCompression
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.metrics import ApiMetrics, TimingMiddleware
 from services.http.security_headers import SecurityHeaders
@@ -157,6 +158,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(pages.router)
     pages.mount(app)
     app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    app.add_middleware(PageCompression)
     app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders, base_url=chosen.base_url)
     app.add_middleware(TimingMiddleware, measures=measures)

@@ -22,6 +22,8 @@ class FoundKind(StrEnum):
     LEAGUE = "league"
     AGENT = "agent"
     TEAM = "team"
+    PAGE = "page"
+    """A page of the documentation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,23 @@
-"""The API reference page, built from the OpenAPI document."""
+"""The API reference, a page for each resource, built from the OpenAPI document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
-from services.web import formatting
+from ladder.errors import NotFound
+from services.web import api_examples, formatting
+from services.web.api_examples import CallExample
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Json = dict[str, Any]
+PROBLEM: Final = "Problem"
+"""The object type of every error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,9 @@ class Operation:
     answers: list[tuple[str, Value]]
     """Statuses of success."""
     problems: list[str]
+    example: CallExample
+    refers: list[str]
+    """Object types that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Shape:
     text: str
     words: list[str]
     members: list[Value]
+    refers: list[str]
+    """Object types that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +72,81 @@ class Reference:
     version: str
     text: str
     groups: dict[str, list[Operation]]
-    shapes: list[Shape]
+    shapes: dict[str, Shape]
 
 
-@router.get("/docs")
+@router.get("/docs/api")
 def show_reference(request: Request, who: Visitor) -> Response:
-    """Shows all operations and object types. Built once in a process."""
+    """Shows all operations by resource."""
+    return render(request, "reference.html", reference=reference_of(request))
+
+
+@router.get("/docs/api/{group}")
+def show_group(request: Request, group: str, who: Visitor) -> Response:
+    """Shows the operations of a resource, with their object types."""
+    reference = reference_of(request)
+    if group not in reference.groups:
+        raise NotFound.of("page")
+    operations = reference.groups[group]
+    return render(
+        request,
+        "reference_group.html",
+        reference=reference,
+        group=group,
+        operations=operations,
+        shapes=shapes_of(operations, reference.shapes),
+        base_url=str(request.base_url).rstrip("/"),
+    )
+
+
+def reference_of(request: Request) -> Reference:
+    """The reference. Built once in a process."""
     state = request.app.state
     if not hasattr(state, "reference"):
         state.reference = build_reference(request.app.openapi())
-    return render(request, "reference.html", reference=state.reference)
+    found: Reference = state.reference
+    return found
 
 
 def build_reference(document: Json) -> Reference:
     """The reference of an OpenAPI document."""
+    schemas = document["components"]["schemas"]
     groups: dict[str, list[Operation]] = {}
     for path, methods in document["paths"].items():
         for method, found in methods.items():
-            groups.setdefault(found["tags"][0], []).append(describe_operation(method, path, found))
-    shapes = [
-        Shape(name, schema.get("description", ""), schema.get("enum", []), object_members(schema))
-        for name, schema in sorted(document["components"]["schemas"].items())
-    ]
+            example = api_examples.example_of(method.upper(), path, found, schemas)
+            groups.setdefault(found["tags"][0], []).append(
+                describe_operation(method, path, found, example)
+            )
+    shapes = {
+        name: Shape(
+            name,
+            schema.get("description", ""),
+            schema.get("enum", []),
+            object_members(schema),
+            list(all_references(schema)),
+        )
+        for name, schema in sorted(schemas.items())
+    }
     info = document["info"]
-    return Reference(info["version"], info["description"], groups, shapes)
+    return Reference(info["version"], info["description"], dict(sorted(groups.items())), shapes)
 
 
-def describe_operation(method: str, path: str, found: Json) -> Operation:
+def shapes_of(operations: Iterable[Operation], shapes: Mapping[str, Shape]) -> list[Shape]:
+    """The object types that these operations name, also through other types."""
+    waiting = [PROBLEM]
+    for one in operations:
+        waiting += one.refers
+    found: dict[str, Shape] = {}
+    while waiting:
+        name = waiting.pop()
+        if name in shapes and name not in found:
+            found[name] = shapes[name]
+            waiting += shapes[name].refers
+    return [found[name] for name in sorted(found)]
+
+
+def describe_operation(method: str, path: str, found: Json, example: CallExample) -> Operation:
     """An operation of the reference."""
     scopes = [scope for one in found.get("security", ()) for scope in one.get("token", ())]
     answers = {status: one for status, one in found["responses"].items() if status < "400"}
@@ -113,6 +170,8 @@ def describe_operation(method: str, path: str, found: Json) -> Operation:
             for status, one in answers.items()
         ],
         problems=[status for status in found["responses"] if status >= "400"],
+        example=example,
+        refers=list(all_references(found)),
     )
 
 
@@ -146,6 +205,17 @@ def object_members(schema: Json) -> list[Value]:
 def describe_value(name: str, schema: Json, needed: bool, text: str | None) -> Value:
     shapes = list(referenced_shapes(schema))
     return Value(name, type_text(schema), shapes[0] if shapes else None, needed, text or "")
+
+
+def all_references(part: Any) -> Iterator[str]:
+    """The object types that a part of the document names, in any depth."""
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"].rsplit("/", 1)[-1]
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from all_references(one)
 
 
 def referenced_shapes(schema: Json) -> Iterator[str]:

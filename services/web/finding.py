@@ -24,7 +24,7 @@ from services.http import match_filters
 from services.http.app_state import Db
 from services.http.match_filters import MatchQuery
 from services.http.problems import ProblemError
-from services.web import formatting
+from services.web import documents, formatting
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -95,7 +95,9 @@ def show_search(request: Request, conn: Db, who: Visitor, q: Text = "") -> Respo
     found = []
     if form.values["q"]:
         try:
-            found = site_search.search_names(conn, who, q)
+            found = site_search.search_names(conn, who, q) + documents.search_documents(
+                form.values["q"]
+            )
         except LadderError as error:
             form.add_errors(error)
     return render(request, "search.html", status=422 if form.wrong else 200, form=form, found=found)

@@ -25,6 +25,7 @@ from services.web import (
     ask_to_join,
     confirm,
     device,
+    documents,
     finding,
     formatting,
     join,
@@ -87,7 +88,7 @@ def send_robots() -> Response:
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
-    *(finding, notices, ask_to_join, privacy),
+    *(finding, documents, notices, ask_to_join, privacy),
 )
 for part in PARTS:
     router.include_router(part.router)

@@ -4,29 +4,63 @@ from __future__ import annotations
 
 import html
 import re
+import shlex
 
 import httpx
+from typer.main import get_group
+
+from ladder.leagues.request_models import NewLeague
+from services.cli.__main__ import full_app
+from services.web import api_examples
 
 
 def test_the_page_describes_every_operation_and_shape(http: httpx.Client) -> None:
     document = http.get("/openapi.json").json()
-    page = html.unescape(http.get("/docs").text)
+    index = html.unescape(http.get("/docs/api").text)
+    groups = sorted({one["tags"][0] for ms in document["paths"].values() for one in ms.values()})
+    pages = {group: html.unescape(http.get(f"/docs/api/{group}").text) for group in groups}
+    page = "".join(pages.values())
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             assert f"<code>{method.upper()} {path}</code>" in page
+            assert f'href="/docs/api/{operation["tags"][0]}#{operation["operationId"]}"' in index
             assert f'id="{operation["operationId"]}"' in page
             for parameter in operation.get("parameters", ()):
                 assert f"<code>{parameter['name']}</code>" in page
+    unused = {"HTTPValidationError", "ValidationError"}
     for name, schema in document["components"]["schemas"].items():
+        if name in unused:
+            continue
         assert f'id="shape-{name}"' in page
         for member in schema.get("properties", ()):
             assert f"<code>{member}</code>" in page
     assert "for a token with agents:write" in page
-    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
+    for text in pages.values():
+        assert set(re.findall(r'href="#([^"]+)"', text)) <= set(re.findall(r'id="([^"]+)"', text))
+
+
+def test_examples_name_commands_that_exist_and_calls_that_work(http: httpx.Client) -> None:
+    known = {"run"}
+    for name, command in get_group(full_app()).commands.items():
+        known |= {f"{name} {inner}" for inner in getattr(command, "commands", ())} or {name}
+    for line in api_examples.COMMANDS.values():
+        assert " ".join(line.split()[:2]) in known or line.split()[0] in known, line
+    document = http.get("/openapi.json").json()
+    operations = {one["operationId"] for ms in document["paths"].values() for one in ms.values()}
+    assert set(api_examples.COMMANDS) <= operations
+    schemas = document["components"]["schemas"]
+    found = document["paths"]["/v1/leagues"]["post"]
+    example = api_examples.example_of("POST", "/v1/leagues", found, schemas)
+    body = shlex.split(example.curl)[shlex.split(example.curl).index("-d") + 1]
+    NewLeague.model_validate_json(body)
+    assert '"Authorization: Bearer $PECK_TOKEN"' in example.curl
+    upload = document["paths"]["/v1/agents/{agent}/submissions"]["post"]
+    told = api_examples.example_of("POST", "/v1/agents/{agent}/submissions", upload, schemas).curl
+    assert told.endswith("-F file=@main.py $PECK_URL/v1/agents/AGENT/submissions")
 
 
 def test_the_page_loads_no_external_resources(http: httpx.Client) -> None:
-    answer = http.get("/docs")
+    answer = http.get("/docs/api")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
     assert "unsafe" not in answer.headers["content-security-policy"]
     addresses = re.findall(r'(?:src|href|action)="([^"]*)"', answer.text)
