@@ -10,7 +10,7 @@ RUN python3 -m venv /opt/peck \
 FROM python:3.11-slim
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin peck \
  && install -d -o peck -g peck /run/peck /var/lib/peck /var/lib/peck/blobs /secrets \
- && install -d -o peck -g peck -m 0700 /secrets/owner /secrets/worker \
+ && install -d -o peck -g peck -m 0700 /secrets/owner /secrets/worker /secrets/notifier \
  && install -d -o peck -g peck -m 0755 /secrets/postgres \
  && install -d -o 10002 -g 10002 -m 0755 /run/remote
 COPY --from=environment /opt/peck /opt/peck

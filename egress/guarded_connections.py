@@ -40,7 +40,7 @@ MOST_ADDRESSES_TRIED = 4
 """Highest number of addresses of one name that are tried; all are checked."""
 MOST_ADDRESSES = 64
 """Highest number of addresses of one name. A check takes 0.1 ms; DNS can return thousands."""
-MOST_CONCURRENT_LOOKUPS = 4
+MOST_CONCURRENT_LOOKUPS = 16
 """Resolver calls at a time. A call that hangs cannot be cancelled, so it keeps its slot."""
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -93,10 +93,7 @@ def connect(
     """
     if context and not (context.check_hostname and context.verify_mode is ssl.CERT_REQUIRED):
         raise ValueError("context: must verify certificates and names")
-    _refuse_unparsed_address(address)
-    if not any(first <= address.port <= last for first, last in rules.ports):
-        shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
-        raise Forbidden(f"port {address.port} is not permitted; use one of {shown}")
+    _refuse_address(address, rules)
     # Load the certificates before connecting: it is slow, and the other side would wait.
     trust = (context or tls_context()) if address.scheme == "https" else None
     sock = _connect_to_first(address, _permitted_addresses(address, rules, until), until)
@@ -108,6 +105,23 @@ def connect(
         sock.close()
         raise
     return sock
+
+
+def refuse_forbidden_address(address: Address, rules: Rules, until: float) -> None:
+    """Raises Forbidden if ``connect`` would refuse this address now, another OSError if DNS fails.
+
+    It connects to nothing. A later answer of DNS can differ, so ``connect`` checks again.
+    """
+    _refuse_address(address, rules)
+    _permitted_addresses(address, rules, until)
+
+
+def _refuse_address(address: Address, rules: Rules) -> None:
+    """Refuses ports that the rules do not permit, and an Address that the parser did not make."""
+    _refuse_unparsed_address(address)
+    if not any(first <= address.port <= last for first, last in rules.ports):
+        shown = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in rules.ports)
+        raise Forbidden(f"port {address.port} is not permitted; use one of {shown}")
 
 
 def _refuse_unparsed_address(address: Address) -> None:

@@ -18,6 +18,9 @@ class Settings(BaseSettings):
     worker_database_url: str = Field(
         default="", description="Postgres as the role that may only lease"
     )
+    notifier_database_url: str = Field(
+        default="", description="Postgres as the role that may only send notices"
+    )
     redis_url: str = Field(
         default="", description="Redis for the wake-up messages; may be lost at any time"
     )
@@ -55,6 +58,12 @@ class Settings(BaseSettings):
     smtp_timeout_seconds: float = Field(
         default=10.0, description="longest wait for each answer of the mail server", gt=0
     )
+    egress_allow: str = Field(
+        default="", description="networks that may be called although they are not public"
+    )
+    egress_deny: str = Field(default="", description="networks that are never called")
+    egress_ports: str = Field(default="80,443,8000-8999", description="ports that may be called")
+    notice_slots: int = Field(default=8, description="channels a notifier calls at a time", ge=1)
     worker_slots: int = Field(default=1, description="matches a worker plays at a time", ge=1)
     max_parallel_seats: int = Field(
         default=0, description="seats that play at a time; 0 means cores - 1, at least 1"
@@ -73,6 +82,7 @@ class SetupSettings(Settings):
     """Settings of ``services.setup`` and ``services.deployment_passwords``, which run once."""
 
     worker_password: str = Field(default="", description="password of the workers' role")
+    notifier_password: str = Field(default="", description="password of the notifier's role")
     demo_leagues: str = Field(
         default="",
         description="slugs of the demo leagues to create, separated by commas; empty: all",

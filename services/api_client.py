@@ -165,6 +165,18 @@ class Client:
         found: Json = self.send("POST", "/v1/me/notices/read", json={"until": until}).json()
         return found
 
+    def notice_channels(self) -> list[Json]:
+        """Where your notices go."""
+        return list(self.list_items("/v1/me/notices/channels"))
+
+    def create_notice_channel(self, address: str, form: str = "webhook") -> Json:
+        """Makes a channel; the answer shows the secret of a webhook once."""
+        return self.post("/v1/me/notices/channels", {"form": form, "address": address})
+
+    def notice_deliveries(self, channel: str, *, most: int | None = None) -> Iterator[Json]:
+        """What was sent to a channel, newest first."""
+        return self.list_items(f"/v1/me/notices/channels/{channel}/deliveries", most=most)
+
     def follow_feed(self, after: str | None = None) -> Iterator[Json]:
         """Yields new items of the feed, or the items after this key, without end. Reconnects after
         the stream ends or breaks, without losing items."""

@@ -35,6 +35,7 @@ from services.api import (
     matches,
     metrics,
     moderation,
+    notice_channels,
     notices,
     privacy,
     remote_agents,
@@ -79,6 +80,7 @@ ROUTERS: Final = (
     privacy.router,
     feed.router,
     notices.router,
+    notice_channels.router,
     teams.router,
     leagues.router,
     invitations_and_terms.router,
@@ -203,10 +205,8 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
 
 def needs_token(dependant: Dependant) -> bool:
     """Whether the route refuses anonymous callers."""
-    return any(
-        one.call in (auth.require_scopes, submissions.plan_upload) or needs_token(one)
-        for one in dependant.dependencies
-    )
+    checks = (auth.require_scopes, submissions.plan_upload, notice_channels.plan_channel)
+    return any(one.call in checks or needs_token(one) for one in dependant.dependencies)
 
 
 def encode_keys(responses: dict[int | str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -1,8 +1,8 @@
 """Creates the passwords of a deployment once: ``python -m services.deployment_passwords FOLDER``.
 
-POSTGRES_PASSWORD and PECK_WORKER_PASSWORD take precedence. Writes ``postgres/password`` for the
-server and ``owner/pgpass`` for the owner role. Writes ``worker/password`` and ``worker/pgpass`` for
-the workers. Each service mounts only its own folder.
+POSTGRES_PASSWORD, PECK_WORKER_PASSWORD and PECK_NOTIFIER_PASSWORD take precedence. Writes
+``postgres/password`` for the server and ``owner/pgpass`` for the owner role. Writes ``password``
+and ``pgpass`` in ``worker`` and in ``notifier``. Each service mounts only its own folder.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ def write_passwords(folder: Path) -> None:
     write_private(folder / "owner" / "pgpass", password_line("peck", owner))
     write_private(folder / "worker" / "password", worker)
     write_private(folder / "worker" / "pgpass", password_line("peck_worker", worker))
+    notifier = given.notifier_password or _read_or_generate(folder / "notifier" / "password")
+    write_private(folder / "notifier" / "password", notifier)
+    write_private(folder / "notifier" / "pgpass", password_line("peck_notifier", notifier))
 
 
 def _read_or_generate(path: Path) -> str:

@@ -38,7 +38,12 @@ from services.host_checks import (
     site_answers,
 )
 from services.private_files import read_or_create_secret, write_private
-from services.supervised_process import SETTINGS_OF_PROCESS, SupervisedProcess
+from services.supervised_process import (
+    EGRESS_SETTINGS,
+    SETTINGS_OF_PROCESS,
+    SMTP_SETTINGS,
+    SupervisedProcess,
+)
 
 T = TypeVar("T")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
@@ -47,8 +52,15 @@ NODE_END_SECONDS: Final = 30.0
 """Longer than a node needs to stop."""
 API_SECONDS: Final = 120.0
 REMOTE_SECONDS: Final = 120.0
+PASSED_ON: Final = (
+    *("password_memory_mib", "password_passes", "password_hashes"),
+    "notice_slots",
+    *EGRESS_SETTINGS,
+    *SMTP_SETTINGS,
+)
+"""Settings that the parts get as the operator gave them."""
 EGRESS: Final = "PECK_EGRESS_"
-"""Prefix of the variables that only the remote daemon reads."""
+"""Prefix of the variables that the remote daemon reads itself."""
 WATCH_SECONDS: Final = 0.25
 LONGEST_PAUSE_SECONDS: Final = 30.0
 STEADY_SECONDS: Final = 60.0
@@ -111,12 +123,13 @@ class LocalInstance:
                 "you are root, so the workers run as root too; for agents of strangers "
                 "start this as an ordinary user or with `docker compose up`"
             )
-        self.say("starting the site, the scheduler and the rater")
+        self.say("starting the site, the scheduler, the rater and the notifier")
         self._begin_api()
         self._begin_remote()
         self._start_python_module("scheduler", ["services.scheduler"], grace_seconds=5.0)
         rater = ["workers.main", "--queues", "rate", "--slots", "1"]
         self._start_python_module("rater", rater, grace_seconds=5.0)
+        self._start_python_module("notifier", ["workers.notifier"], grace_seconds=5.0)
         self._await_api()
         self._await_remote()
         node = self._await_node()
@@ -208,7 +221,8 @@ class LocalInstance:
             raise StartError(str(error)) from None
         if self._embedded:
             with db.connect(self.settings.database_url) as conn:
-                db.set_worker_login(conn, embedded_servers.worker_password(self.state))
+                for role in (db.WORKER_ROLE, db.NOTIFIER_ROLE):
+                    db.set_login(conn, role, embedded_servers.role_password(self.state, role))
         if self.options.demo:
             self.say("entering the reference agents in the demo leagues")
         wanted = self.options.demo
@@ -218,6 +232,7 @@ class LocalInstance:
         given = Settings()
         database_url, redis_url = given.database_url, given.redis_url
         worker_url = given.worker_database_url or database_url
+        notifier_url = given.notifier_database_url or database_url
         if not database_url:
             self.say(
                 "starting Postgres" + ("" if self._has_data() else " (creating its files once)")
@@ -227,6 +242,7 @@ class LocalInstance:
             )
             database_url = server.url
             worker_url = embedded_servers.postgres_url(self.state, "peck", db.WORKER_ROLE)
+            notifier_url = embedded_servers.postgres_url(self.state, "peck", db.NOTIFIER_ROLE)
         if not redis_url:
             self.say("starting Redis")
             redis_url = self._start_supervised_server(
@@ -237,18 +253,20 @@ class LocalInstance:
         self.settings = Settings(
             database_url=database_url,
             worker_database_url=worker_url,
+            notifier_database_url=notifier_url,
             redis_url=redis_url,
             blobs_url=given.blobs_url or blobs.as_uri(),
             run_dir=self._run_dir,
             node_socket=self._node_socket,
             remote_socket=self._run_dir / "remote.sock",
             port=listener.getsockname()[1],
+            base_url=given.base_url
+            if "base_url" in given.model_fields_set
+            else f"http://{HOST}:{listener.getsockname()[1]}",
             session_secret=read_or_create_secret(self.state / "session-secret"),
             games=external.absolute_paths(given.games),
             sign_up=given.sign_up if "sign_up" in given.model_fields_set else "local",
-            password_memory_mib=given.password_memory_mib,
-            password_passes=given.password_passes,
-            password_hashes=given.password_hashes,
+            **{name: getattr(given, name) for name in PASSED_ON},
         )
         self.address = f"http://{HOST}:{self.settings.port}"
 

@@ -1,6 +1,7 @@
 """Sets up a deployment, then ends: ``python -m services.setup``.
 
-Updates the database as `peck migrate` does. With a password, it lets the workers' role log in.
+Updates the database as `peck migrate` does. With passwords, it lets the roles of
+workers and notifier log in.
 ``--demo`` adds the demo leagues and an ordinary player's token. ``--admin NAME`` only prints an
 administrator's token with all scopes. Safe to repeat, also on several machines at once.
 """
@@ -31,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         type=Path,
         help="file with the workers' password; default: PECK_WORKER_PASSWORD",
     )
+    parser.add_argument(
+        "--notifier-password-file",
+        type=Path,
+        help="file with the notifier's password; default: PECK_NOTIFIER_PASSWORD",
+    )
     parser.add_argument("--admin", metavar="NAME", help="print a token of an administrator")
     options = parser.parse_args(arguments)
     settings = SetupSettings()
@@ -40,20 +46,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with db.connect(settings.database_url) as conn:
             print(f"admin token: {demo.admin_token(conn, options.admin)}")
         return
-    password = settings.worker_password
-    if options.worker_password_file is not None:
-        password = options.worker_password_file.read_text().strip()
+    passwords = {
+        db.WORKER_ROLE: _read_password(options.worker_password_file, settings.worker_password),
+        db.NOTIFIER_ROLE: _read_password(
+            options.notifier_password_file, settings.notifier_password
+        ),
+    }
     try:
         migrated = migrate.migrate(settings.database_url)
     except LadderError as error:
         sys.exit(str(error))
     with db.connect(settings.database_url) as conn:
         users.fill_look_alike_keys(conn)
-        if password:
-            db.set_worker_login(conn, password)
-    login = "set" if password else "unchanged"
+        for role, password in passwords.items():
+            if password:
+                db.set_login(conn, role, password)
     log_event(
-        "setup_finished", applied=migrated.applied, waiting=migrated.waiting, worker_login=login
+        "setup_finished",
+        applied=migrated.applied,
+        waiting=migrated.waiting,
+        logins_set=[role for role, password in passwords.items() if password],
     )
     if options.demo:
         try:
@@ -61,6 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except Invalid as error:
             sys.exit(str(error))
         print(f"a player's token: {options.token_file or token}")
+
+
+def _read_password(file: Path | None, given: str) -> str:
+    """The password in the file if one is named, else the given one."""
+    return given if file is None else file.read_text().strip()
 
 
 def seed_demo(settings: Settings, token_file: Path | None, *, with_league: bool = True) -> str:

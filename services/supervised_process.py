@@ -28,6 +28,16 @@ class SupervisedProcess:
         return self.child
 
 
+EGRESS_SETTINGS: Final = ("egress_allow", "egress_deny", "egress_ports")
+SMTP_SETTINGS: Final = (
+    "smtp_host",
+    "smtp_port",
+    "smtp_security",
+    "smtp_user",
+    "smtp_password",
+    "smtp_from",
+    "smtp_timeout_seconds",
+)
 SETTINGS_OF_PROCESS: Final = {
     "api": (
         "database_url",
@@ -41,6 +51,8 @@ SETTINGS_OF_PROCESS: Final = {
         "password_memory_mib",
         "password_passes",
         "password_hashes",
+        *EGRESS_SETTINGS,
+        *SMTP_SETTINGS,
     ),
     "scheduler": ("database_url", "redis_url", "blobs_url", "run_dir"),
     "worker": (
@@ -56,5 +68,13 @@ SETTINGS_OF_PROCESS: Final = {
         "games",
     ),
     "rater": ("database_url", "redis_url"),
+    "notifier": (
+        "notifier_database_url",
+        "redis_url",
+        "base_url",
+        "notice_slots",
+        *EGRESS_SETTINGS,
+        *SMTP_SETTINGS,
+    ),
 }
 """The settings of each part alone: workers never see the more powerful database role."""

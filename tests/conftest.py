@@ -149,7 +149,19 @@ def worker_role(postgres_url: str) -> Iterator[None]:
 @pytest.fixture
 def worker_database_url(postgres_url: str, database_url: str) -> Iterator[str]:
     """The address of the same database with the workers' role, which may only lease."""
-    parts = urlsplit(database_url)
-    place = f"{db.WORKER_ROLE}:{servers.WORKER_PASSWORD}@{parts.netloc.rpartition('@')[2]}"
     with servers.worker_login(postgres_url):
-        yield urlunsplit(parts._replace(netloc=place))
+        yield with_login(database_url, db.WORKER_ROLE, servers.WORKER_PASSWORD)
+
+
+@pytest.fixture
+def notifier_database_url(postgres_url: str, database_url: str) -> Iterator[str]:
+    """The address of the same database with the notifier's role, which may only send notices."""
+    with servers.worker_login(postgres_url):
+        yield with_login(database_url, db.NOTIFIER_ROLE, servers.NOTIFIER_PASSWORD)
+
+
+def with_login(database_url: str, role: str, password: str) -> str:
+    """The address of the same database with another role."""
+    parts = urlsplit(database_url)
+    place = f"{role}:{password}@{parts.netloc.rpartition('@')[2]}"
+    return urlunsplit(parts._replace(netloc=place))

@@ -34,6 +34,7 @@ MEMORY_BYTES: Final = 3 << 30
 TEMPLATE_LOCK: Final = 0x74657374
 ROLE_LOCK: Final = 0x726F6C65
 WORKER_PASSWORD: Final = "worker-of-the-tests"
+NOTIFIER_PASSWORD: Final = "notifier-of-the-tests"
 
 
 def fast_place() -> str:
@@ -156,6 +157,7 @@ def worker_role(url: str) -> Iterator[None]:
             yield
         finally:
             db.set_worker_login(conn, WORKER_PASSWORD)
+            db.set_login(conn, db.NOTIFIER_ROLE, NOTIFIER_PASSWORD)
 
 
 @contextmanager

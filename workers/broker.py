@@ -17,8 +17,8 @@ from redis.exceptions import RedisError
 
 from ladder.settings import Settings
 
-QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate")
-KINDS: Final = ("play", "rate")
+QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate", "notices")
+KINDS: Final = ("play", "rate", "notify")
 BACKSTOP_SECONDS: Final = 7200  # the referee ends a match long before
 
 

@@ -44,9 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings()
     options = _make_argument_parser(settings).parse_args(arguments)
     queues = [name.strip() for name in options.queues.split(",") if name.strip()]
-    unknown = sorted(set(queues) - set(QUEUES))
+    served = [queue for queue in QUEUES if queue != "notices"]  # workers.notifier serves it
+    unknown = sorted(set(queues) - set(served))
     if unknown or not queues:
-        sys.exit(f"--queues: choose from {', '.join(QUEUES)}; unknown: {', '.join(unknown)}")
+        sys.exit(f"--queues: choose from {', '.join(served)}; unknown: {', '.join(unknown)}")
     if "rate" in queues and len(queues) > 1:
         sys.exit("--queues: use rate alone, because a rater has more database rights")
     try:

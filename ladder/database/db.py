@@ -16,6 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 WORKER_ROLE: Final = "peck_worker"
+NOTIFIER_ROLE: Final = "peck_notifier"
 CONNECT_SECONDS: Final = 10
 ERASED: Final = "PK003"
 """SQLSTATE of a row that a deleted account would write (privacy/erasing.sql)."""
@@ -88,17 +89,18 @@ def listen(
 
 
 def set_worker_login(conn: Connection, password: str | None) -> None:
-    """Lets workers log in as ``peck_worker``, with this password or, for None, without one.
+    """Lets workers log in as ``peck_worker``, with this password or, for None, without one."""
+    set_login(conn, WORKER_ROLE, password)
+
+
+def set_login(conn: Connection, role: str, password: str | None) -> None:
+    """Lets a role log in, with this password or, for None, without one.
 
     The password is hashed here, so the server's log does not show it. The role belongs to the
     server, not to one database.
     """
     secret: sql.Composable = sql.SQL("null")
     if password is not None:
-        hashed = conn.pgconn.encrypt_password(
-            password.encode(), WORKER_ROLE.encode(), b"scram-sha-256"
-        )
+        hashed = conn.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256")
         secret = sql.Literal(hashed.decode())
-    conn.execute(
-        sql.SQL("alter role {} login password {}").format(sql.Identifier(WORKER_ROLE), secret)
-    )
+    conn.execute(sql.SQL("alter role {} login password {}").format(sql.Identifier(role), secret))

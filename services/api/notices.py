@@ -14,7 +14,7 @@ from ladder.notices import inbox
 from ladder.notices.kinds import NoticeKind
 from ladder.people.records import Viewer
 from services.http.app_state import Db
-from services.http.auth import Known
+from services.http.auth import Known, Writer
 from services.http.paging import Page, Paging
 from services.http.problems import problem_responses
 
@@ -65,8 +65,8 @@ def list_notices(
     return span.page(rows, lambda row: row.id, NoticeOut.model_validate)
 
 
-@router.post("/notices/read", summary="Mark notices as read", responses=problem_responses(404))
-def mark_notices_read(body: NoticesRead, conn: Db, who: Known) -> ReadOut:
+@router.post("/notices/read", summary="Mark notices as read", responses=problem_responses(403, 404))
+def mark_notices_read(body: NoticesRead, conn: Db, who: Writer) -> ReadOut:
     """Marks this notice and all older ones as read. Newer ones stay unread."""
     marked = inbox.mark_read(conn, user_of(who), NoticeId(body.until))
     return ReadOut(marked=marked, unread=inbox.count_unread(conn, user_of(who)))

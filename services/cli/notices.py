@@ -1,15 +1,28 @@
-"""Commands on notices: the list."""
+"""Commands on notices: the list, channels, deliveries and choices."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 
-from services.cli.display import AsJson, print_json, stdout, timestamp_text
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import connect
 
-notices = typer.Typer(help="Read your notices.", no_args_is_help=True)
+notices = typer.Typer(help="Read your notices, and choose where they go.", no_args_is_help=True)
+ChannelId = Annotated[str, typer.Argument(help="Id from `peck notices channels`.")]
+
+
+class ChannelForm(StrEnum):
+    WEBHOOK = "webhook"
+    DISCORD = "discord"
+    SLACK = "slack"
+
+
+class Switch(StrEnum):
+    ON = "on"
+    OFF = "off"
 
 
 @notices.command("list")
@@ -33,6 +46,123 @@ def list_notices(
         stdout.print(f"{mark} {timestamp_text(row['created_at'])}  {row['title']}: {row['text']}")
     if not rows:
         stdout.print("(nothing)")
+
+
+@notices.command("channels")
+def list_channels(as_json: AsJson = False) -> None:
+    """List your channels."""
+    with connect() as ladder:
+        rows = ladder.notice_channels()
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "form", "address", "state", "failures", "waiting", "last sent"],
+        [
+            (
+                *(row["id"], row["form"], f"{row['host']} …{row['address_end']}"),
+                row["off_reason"] or row["state"],
+                *(row["failures"], row["waiting"], timestamp_text(row["last_sent_at"])),
+            )
+            for row in rows
+        ],
+    )
+
+
+@notices.command("add")
+def add_channel(
+    address: Annotated[str, typer.Argument(help="Public address that gets the notices.")],
+    form: Annotated[
+        ChannelForm, typer.Option(help="What the receiver understands.")
+    ] = ChannelForm.WEBHOOK,
+    as_json: AsJson = False,
+) -> None:
+    """Add a channel and send a test to it. A webhook's secret is shown only once."""
+    with connect() as ladder:
+        made = ladder.create_notice_channel(address, form.value)
+    if as_json:
+        print_json(made)
+        return
+    stdout.print(made["id"])
+    if made["secret"]:
+        stdout.print(f"secret: {made['secret']}")
+    stdout.print(f"a test is on its way: peck notices deliveries {made['id']}")
+
+
+@notices.command("deliveries")
+def list_deliveries(
+    channel: ChannelId,
+    show: Annotated[int, typer.Option("-n", "--show", min=1, help="Deliveries to show.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List what was sent to a channel and what failed, newest first."""
+    with connect() as ladder:
+        rows = list(ladder.notice_deliveries(channel, most=show))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "kind", "state", "attempts", "status", "made", "problem"],
+        [
+            (
+                *(row["id"], row["kind"] or "test", row["state"], row["attempts"], row["status"]),
+                *(timestamp_text(row["created_at"]), row["problem"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+@notices.command("test")
+def send_test(channel: ChannelId) -> None:
+    """Send a test to a channel."""
+    with connect() as ladder:
+        ladder.post(f"/v1/me/notices/channels/{channel}/tests")
+    stdout.print(f"a test is on its way: peck notices deliveries {channel}")
+
+
+@notices.command("switch")
+def switch_channel(
+    channel: ChannelId, state: Annotated[Switch, typer.Argument(help="on or off")]
+) -> None:
+    """Switch a channel on or off."""
+    with connect() as ladder:
+        ladder.patch(f"/v1/me/notices/channels/{channel}", {"state": state.value})
+    stdout.print(f"{channel} is {state.value}")
+
+
+@notices.command("remove")
+def remove_channel(channel: ChannelId) -> None:
+    """Delete a channel with its deliveries."""
+    with connect() as ladder:
+        ladder.send("DELETE", f"/v1/me/notices/channels/{channel}")
+    stdout.print(f"deleted {channel}")
+
+
+@notices.command("choose")
+def choose_notices(
+    kind: Annotated[str | None, typer.Argument(help="Kind of notices; none: show all.")] = None,
+    form: Annotated[
+        str | None, typer.Argument(help="page, mail, webhook, discord or slack")
+    ] = None,
+    state: Annotated[Switch, typer.Argument(help="on or off")] = Switch.ON,
+    as_json: AsJson = False,
+) -> None:
+    """Choose which notices you get, or show the choices."""
+    with connect() as ladder:
+        if kind is None or form is None:
+            rows: Any = ladder.get("/v1/me/notices/preferences")
+        else:
+            choice = {"kind": kind, "form": form, "is_on": state is Switch.ON}
+            rows = ladder.patch("/v1/me/notices/preferences", {"choices": [choice]})
+    if as_json:
+        print_json(rows)
+        return
+    forms = list(rows[0]["forms"])
+    table(
+        ["kind", *forms],
+        [(row["kind"], *("on" if row["forms"][form] else "" for form in forms)) for row in rows],
+    )
 
 
 def register(app: typer.Typer) -> None:

@@ -15,7 +15,7 @@ from services.embedded_servers.folders import (
     state_folder,
     write_format_mark,
 )
-from services.embedded_servers.postgres import postgres_url, start_postgres, worker_password
+from services.embedded_servers.postgres import postgres_url, role_password, start_postgres
 from services.embedded_servers.redis import start_redis
 
 __all__ = [
@@ -23,10 +23,10 @@ __all__ = [
     "EmbeddedServer",
     "postgres_url",
     "refuse_earlier_format",
+    "role_password",
     "service_uid",
     "start_postgres",
     "start_redis",
     "state_folder",
-    "worker_password",
     "write_format_mark",
 ]

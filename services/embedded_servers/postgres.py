@@ -53,7 +53,7 @@ def start_postgres(state: Path, *, durable: bool = True) -> EmbeddedServer:
     binaries = _postgres_binaries(state, data, uid)
     passwords = private_folder(state / "passwords", None)
     knows_password = (passwords / "peck").exists()
-    for role in ("peck", db.WORKER_ROLE):
+    for role in ("peck", db.WORKER_ROLE, db.NOTIFIER_ROLE):
         password = read_or_create_secret(passwords / role)
         write_private(passwords / f"{role}.line", password_line(role, password))
     hba = data / "pg_hba.conf"
@@ -108,9 +108,9 @@ def postgres_url(state: Path, database: str, user: str = "peck") -> str:
     return f"postgresql://{user}@/{database}?host={sockets}&passfile={password}"
 
 
-def worker_password(state: Path) -> str:
-    """The password of the workers' role, which ``start_postgres`` creates."""
-    return (state / "passwords" / db.WORKER_ROLE).read_text()
+def role_password(state: Path, role: str) -> str:
+    """The password of a role of workers or the notifier, which ``start_postgres`` creates."""
+    return (state / "passwords" / role).read_text()
 
 
 def _postgres_candidates() -> Iterator[Path]:

@@ -18,6 +18,7 @@ from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
+from ladder.notices import deliveries
 from ladder.privacy import erasing
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.reports import alarm_notices, season_health
@@ -55,6 +56,8 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
         Job("close", 5.0, close_due_seasons),
         Job("erase", 1.0, lambda conn: erase_accounts(conn, blobs)),
         Job("watch", 5.0, AlarmLog().log_alarm_changes),
+        Job("notify", 0.0, wakes.send_notice_messages),
+        Job("expire notices", 60.0, expire_deliveries),
         Job("partitions", 3600.0, create_partitions),
         Job("forget", 3600.0, delete_old_rows),
     ]
@@ -141,6 +144,20 @@ class WakeMessages:
             woken += 1
         return {"raters_woken": woken}
 
+    def send_notice_messages(self, conn: db.Connection) -> dict[str, int]:
+        """Sends a message for each channel that is due. A lost one is sent again soon."""
+        if time.monotonic() < self._quiet_until:
+            return {}
+        with conn.transaction():
+            due = deliveries.channels_to_wake(conn)
+        for position, channel in enumerate(due):
+            try:
+                self._wake("notices", "notify", channel)
+            except WakeError as error:
+                self._pause_sending(error)
+                return {"notifiers_woken": position, "wake_ups_failed": len(due) - position}
+        return {"notifiers_woken": len(due)}
+
     def _pause_sending(self, error: WakeError) -> None:
         log_event("wake_ups_failed", level="warning", error=str(error))
         self._quiet_until = time.monotonic() + WAKE_PAUSE_SECONDS
@@ -171,19 +188,28 @@ def erase_accounts(conn: db.Connection, blobs: Blobs) -> dict[str, int]:
     return {"accounts_erased": len(erased)}
 
 
+def expire_deliveries(conn: db.Connection) -> dict[str, int]:
+    """Ends deliveries of notices past their deadline."""
+    with conn.transaction():
+        return {"deliveries_expired": deliveries.expire_deliveries(conn)}
+
+
 def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     """Deletes old idempotency answers, workers gone for long, and most rows of old official
-    standings."""
+    standings, old notices."""
     with conn.transaction():
         answers = idempotency.delete_old_answers(conn)
     with conn.transaction():
         silent = workers.delete_old_workers(conn)
     with conn.transaction():
         standings = standing_versions.drop_old_rows(conn)
+    with conn.transaction():
+        old_notices = deliveries.delete_old(conn)
     return {
         "answers_forgotten": answers,
         "workers_forgotten": silent,
         "standings_dropped": standings,
+        "notices_forgotten": old_notices,
     }
 
 

@@ -34,6 +34,7 @@ from services.web import (
     matches,
     moderation,
     new_league,
+    notice_settings,
     notices,
     privacy,
     remote_agents,
@@ -88,7 +89,7 @@ def send_robots() -> Response:
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
-    *(finding, documents, notices, ask_to_join, privacy),
+    *(finding, documents, notices, notice_settings, ask_to_join, privacy),
 )
 for part in PARTS:
     router.include_router(part.router)

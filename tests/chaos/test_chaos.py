@@ -170,7 +170,7 @@ def test_every_match_is_rated_once_despite_killed_processes() -> None:
     with running() as fleet:
         migrate.migrate(fleet.database_url)
         with db.connect(fleet.database_url) as conn:
-            db.set_worker_login(conn, embedded_servers.worker_password(fleet.state))
+            db.set_worker_login(conn, embedded_servers.role_password(fleet.state, db.WORKER_ROLE))
         league = make_league(fleet)
         fleet.start("node")
         wait_for_node(fleet)

@@ -517,6 +517,7 @@ def test_old_idempotency_answers_are_dropped(conn: Connection) -> None:
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "standings_dropped": 0,
+        "notices_forgotten": 0,
     }
     assert workers.record_heartbeat(conn, "here")
     assert not workers.record_heartbeat(conn, "long gone")

@@ -97,6 +97,7 @@ def paths(site: Site) -> list[str]:
         "/confirm",
         "/me/notices",
         "/privacy",
+        "/me/notices/settings",
         "/upload",
         "/device",
         "/problems/not-found",

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from egress.address import parse
 from ladder.database.db import Connection
 from ladder.ids import LeagueId, UserId, new_id
 from ladder.leagues import invitations
-from ladder.notices import inbox
+from ladder.notices import channels, inbox
+from ladder.notices.kinds import Form
 from ladder.people import sessions, users
 from services.api_client import ApiError
 from tests.integration.api.world import GOOD, SCOPES, World, play_rated
@@ -42,6 +44,32 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/me/feed", None, "401 200 200 200 200", ""),
     ("GET", "/v1/me/notices", None, "401 200 200 200 200", ""),
     ("POST", "/v1/me/notices/read", {"until": "{notice}"}, "401 404 200 404 404", ""),
+    ("GET", "/v1/me/notices/preferences", None, "401 200 200 200 200", ""),
+    (
+        "PATCH",
+        "/v1/me/notices/preferences",
+        {"choices": [{"kind": "medal_likely", "form": "page", "is_on": False}]},
+        "401 200 200 200 200",
+        "",
+    ),
+    ("GET", "/v1/me/notices/channels", None, "401 200 200 200 200", ""),
+    (
+        "POST",
+        "/v1/me/notices/channels",
+        {"address": "http://1.1.1.1/{n}"},
+        "401 201 201 201 201",
+        "",
+    ),
+    (
+        "PATCH",
+        "/v1/me/notices/channels/{channel}",
+        {"state": "on"},
+        "401 404 200 404 404",
+        "",
+    ),
+    ("POST", "/v1/me/notices/channels/{channel}/tests", None, "401 404 201 404 404", ""),
+    ("GET", "/v1/me/notices/channels/{channel}/deliveries", None, "401 404 200 404 404", ""),
+    ("DELETE", "/v1/me/notices/channels/{channel}", None, "401 404 204 404 404", ""),
     ("POST", "/v1/users", {"name": "new {n}"}, "401 403 403 403 201", ""),
     ("GET", "/v1/users", None, "401 403 403 403 200", ""),
     ("GET", "/v1/users/{user}", None, "401 404 200 404 200", ""),
@@ -491,10 +519,13 @@ def words(world: World, league: str) -> dict[str, str]:
         request, other_request = (
             insert_join_request(conn, world.leagues[league], user) for user in (member, outsider)
         )
+        address = parse(f"http://1.1.1.1/{league}")
+        channel, _ = channels.create_channel(conn, member, Form.WEBHOOK, address)
     return {
         "spare_user": world.client("admin").create_user(f"spare of {league}")["id"],
         "session": session.id,
         "notice": notice.id,
+        "channel": channel.id,
         "outsider": outsider,
         "request": request,
         "other_request": other_request,

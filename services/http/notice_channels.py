@@ -1,0 +1,33 @@
+"""Making a channel, for API and page. Asks the guard about the address outside transactions."""
+
+from __future__ import annotations
+
+from egress.address import Address
+from ladder.database.db import Connection
+from ladder.ids import UserId
+from ladder.notices import channels
+from ladder.notices.channels import Channel
+from ladder.notices.kinds import Form
+from ladder.notices.webhook_address import check_address, rules_of
+from ladder.people import users
+from ladder.people.records import Viewer
+from services.http.app_state import State, transaction
+
+
+def check_channel(app_state: State, who: Viewer, url: str) -> Address:
+    """The address, if the guard permits it. Raises Invalid.
+
+    Raises Forbidden for a token with few scopes: a channel outlives the token.
+    """
+    with transaction(app_state) as conn:
+        users.require_all_scopes(conn, who)
+    return check_address(url, rules_of(app_state.settings))
+
+
+def make_channel(
+    conn: Connection, user_id: UserId, form: Form, address: Address
+) -> tuple[Channel, str]:
+    """Makes the channel and sends a test to it."""
+    made, secret = channels.create_channel(conn, user_id, form, address)
+    channels.send_test(conn, user_id, made.id)
+    return channels.get_channel(conn, user_id, made.id), secret
