@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -23,6 +24,8 @@ from obstore.store import LocalStore, S3Store
 from ladder.errors import Invalid, LadderError, NotFound
 
 CHUNK_BYTES: Final = 1024 * 1024
+INCOMING: Final = "incoming"
+"""Prefix of bytes that have no digest yet."""
 DIGEST_CHARS: Final = frozenset("0123456789abcdef")
 
 
@@ -88,6 +91,10 @@ class Blobs(Protocol):
         """Deletes the blob; a missing blob is no error."""
         ...
 
+    def delete_unfinished(self, before: datetime) -> int:
+        """Deletes what broken uploads left before this moment; returns how many."""
+        ...
+
 
 class ObjectStoreBlobs:
     """Blobs in an object store."""
@@ -103,7 +110,7 @@ class ObjectStoreBlobs:
 
     @contextmanager
     def receive(self, chunks: Iterable[bytes], *, limit_bytes: int) -> Iterator[IncomingBlob]:
-        key = f"incoming/{secrets.token_hex(16)}"
+        key = f"{INCOMING}/{secrets.token_hex(16)}"
         sha = hashlib.sha256()
         size = 0
 
@@ -152,6 +159,18 @@ class ObjectStoreBlobs:
     def delete(self, digest: str) -> None:
         with suppress(FileNotFoundError):
             obstore.delete(self._store, _blob_key(digest))
+
+    def delete_unfinished(self, before: datetime) -> int:
+        stale = [
+            each["path"]
+            for page in obstore.list(self._store, INCOMING)
+            for each in page
+            if each["last_modified"] < before
+        ]
+        for path in stale:
+            with suppress(FileNotFoundError):
+                obstore.delete(self._store, path)
+        return len(stale)
 
 
 def open_blobs(url: str) -> ObjectStoreBlobs:

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from services.cli.display import AsJson, print_json, stdout
-from services.cli.saved_login import MissingInput, connect, delete_saved_login
+from services.cli.saved_login import (
+    MissingInput,
+    config_file,
+    connect,
+    delete_saved_login,
+    find_login,
+)
 from services.environment_variables import Environment
 
 account = typer.Typer(help="Export or delete your account.", no_args_is_help=True)
@@ -43,7 +49,8 @@ def delete_account(
             typer.prompt("Password (empty without one)", hide_input=True, default="")
         )
         made = ladder.delete_account(given, password)
-    delete_saved_login()
+    if find_login().source == str(config_file()):
+        delete_saved_login()
     if as_json:
         print_json(made)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from random import Random, SystemRandom
 
 from ladder.database import db, idempotency, migrate
@@ -60,6 +61,7 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
         Job("expire notices", 60.0, expire_deliveries),
         Job("partitions", 3600.0, create_partitions),
         Job("forget", 3600.0, delete_old_rows),
+        Job("unfinished", 3600.0, lambda conn: delete_unfinished_uploads(blobs)),
     ]
 
 
@@ -211,6 +213,12 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
         "standings_dropped": standings,
         "notices_forgotten": old_notices,
     }
+
+
+def delete_unfinished_uploads(blobs: Blobs) -> dict[str, int]:
+    """Deletes bytes of uploads that broke with their process a day ago."""
+    before = datetime.now(UTC) - timedelta(days=1)
+    return {"unfinished_uploads": blobs.delete_unfinished(before)}
 
 
 def create_partitions(conn: db.Connection) -> dict[str, int]:

@@ -18,7 +18,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from fastapi import Request
 from psycopg import sql
+from redis import Redis
 
 from ladder.database.db import Connection
 from ladder.entries import entries
@@ -31,6 +33,9 @@ from ladder.people import device_logins, sessions
 from ladder.people.user_names import look_alike_key
 from ladder.privacy import erasing
 from services.api_client import ApiError, Client
+from services.http.attempt_limits import AttemptLimits, Limits
+from tests.integration.api.test_cli import Peck
+from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import GOOD, WORKER, World, finish
 
 WORD = "zqxwords"
@@ -312,3 +317,28 @@ def test_token_of_few_scopes_neither_exports_nor_deletes(world: World, person: P
         with pytest.raises(ApiError) as refused:
             reader.send(method, path, json=body)
         assert refused.value.status == 403
+
+
+def test_person_leaves_on_the_command_line(peck: Peck, world: World, tmp_path: Path) -> None:
+    exported = peck("account", "export", "mine.zip")
+    assert exported.returncode == 0, exported.stderr
+    with zipfile.ZipFile(tmp_path / "mine.zip") as packed:
+        assert json.loads(packed.read("data/users.json"))[0]["name"] == "member"
+    assert "name another file" in peck("account", "export", "mine.zip").stderr
+    wrong = peck("account", "delete", "--name", "somebody", PECK_PASSWORD="x")
+    assert "type your name" in wrong.stderr
+    done = peck("account", "delete", "--name", "member", PECK_PASSWORD="x")
+    assert "goes, with its agents, bundles and logs: team Team member" in done.stdout
+    assert "Results stay under Deleted user" in done.stdout
+    assert peck("whoami").returncode == 1
+
+
+def test_counters_of_attempts_name_nobody(redis_url: str) -> None:
+    with Redis.from_url(redis_url) as redis:
+        redis.flushall()
+        limits = AttemptLimits(redis_url)
+        request = Request({"type": "http", "client": ("192.0.2.7", 1)})
+        limits.count(request, Limits.PASSWORD, NAME)
+        keys = b" ".join(redis.keys())
+        assert b"192.0.2.7" in keys
+        assert WORD.encode() not in keys.lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,13 @@ def test_a_bucket_is_opened_by_its_address(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     blobs = open_blobs("s3://bucket/prefix")
     assert blobs.path("a" * 64) is None
+
+
+def test_bytes_of_a_broken_upload_are_deleted_later(blobs: ObjectStoreBlobs, folder: Path) -> None:
+    kept = blobs.put_bytes(b"a goose")
+    left = folder / "incoming" / "half"
+    left.parent.mkdir(exist_ok=True)
+    left.write_bytes(b"half a goo")
+    assert blobs.delete_unfinished(datetime.now(UTC) - timedelta(minutes=1)) == 0
+    assert blobs.delete_unfinished(datetime.now(UTC) + timedelta(minutes=1)) == 1
+    assert files(folder) == [blobs.path(kept.digest)]
