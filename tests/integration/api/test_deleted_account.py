@@ -123,6 +123,7 @@ def type_everywhere(world: World) -> Person:
         json={"name": f"Agent {WORD}"},
         headers={"Idempotency-Key": f"key-{WORD}"},
     )
+    me.create_notice_channel(f"https://1.1.1.1/{WORD}")
     sign_in_elsewhere(world, user)
     entry, match = play(world, me)
     be_named_by_a_host(world, me, made["team"]["id"])
@@ -241,7 +242,7 @@ def test_no_word_of_a_deleted_person_stays(
         *("submissions.message", "submissions.url", "entries.reason", "seats.reason"),
         *("attempts.detail", "roster.name", "roster.external_id", "roster.team"),
         *("invitations.label", "audits.reason", "leagues.slug", "leagues.title"),
-        "leagues.description",
+        *("leagues.description", "notice_channels.address"),
     } <= before
     assert sum(place.startswith("blob") for place in before) >= 6
     tag = board(world).headers["ETag"]
