@@ -391,7 +391,7 @@ class Client:
         return self.get(f"/v1/seasons/{season}/health")
 
     def declare(self, season: str, team: str, entry: str | None) -> Json:
-        """Declares the entry that ranks the team. None: its best entry."""
+        """Declares the entry that ranks the team. None: the service chooses."""
         path = f"/v1/seasons/{season}/teams/{team}/entry"
         said: Json = self.send("PUT", path, json={"entry": entry}).json()
         return said

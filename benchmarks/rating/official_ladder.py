@@ -21,8 +21,9 @@ from ladder.leagues.seasons import SeasonColumns
 from ladder.matches.pairing import Candidate
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
-from ladder.ratings.official.standing import Entrant, OfficialPlace, build_standing
+from ladder.ratings.official.standing import OfficialPlace, build_standing
 from ladder.scheduling.season_field import PairingTerms, SeasonField
 
 DEFAULTS: Final = SeasonColumns(configuration={}, configuration_digest="", clock={}, seats=4)
@@ -57,6 +58,8 @@ class Official:
         self.season_id = SeasonId("sea_simulated")
         self._weight, self._is_open = weight, True
         self._parent: list[int] = []
+        self.declared: set[int] = set()
+        """Entries that their teams declared."""
         self._team: list[int] = []
         """By entry: the first entry of its team. A new version belongs to its parent's team."""
         self._games = np.zeros(0, np.int64)
@@ -142,6 +145,14 @@ class Official:
             self.refit(active)
         return self._read_board(active)
 
+    def place_of(self, entry: int) -> OfficialPlace:
+        """The official place of an entry in the newest standing."""
+        return self._places[entry_id(entry)]
+
+    def games_of(self, entry: int) -> int:
+        """The games that an entry has played and the newest standing includes."""
+        return int(self._games[entry]) if entry_id(entry) in self._places else 0
+
     def shuffled_spread(self, seed: int) -> float:
         """The score change in beta if the log is permuted and all contenders are renumbered."""
         rng = np.random.default_rng(seed)
@@ -205,6 +216,8 @@ class Official:
             int(self._contender[entry]),
             self._parent_number(entry),
             is_anchor=False,
+            is_declared=entry in self.declared,
+            games=int(self._games[entry]),
         )
 
     def _candidate(self, entry: int) -> Candidate:

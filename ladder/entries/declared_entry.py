@@ -1,4 +1,4 @@
-"""Reads and sets the entry that a team declared; otherwise its best entry represents it."""
+"""Reads and sets the entry that a team declared; otherwise ``representatives`` chooses one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def declare_entry(
     entry_id: EntryId | None,
     by: UserId | None,
 ) -> None:
-    """Makes this entry represent the team from the next standing on; None: its best entry.
+    """Makes this entry represent the team from the next standing on; None: the rules choose.
 
     Raises NotFound. Raises Conflict if uploads are locked, or the entry is another team's or not
     active.

@@ -30,7 +30,7 @@ class NewRemote(BaseModel):
 class Declaration(BaseModel):
     model_config = ConfigDict(extra="forbid")
     entry: Annotated[
-        Key | None, Field(description="entry that represents the team; null: its best entry")
+        Key | None, Field(description="entry that represents the team; null: the service chooses")
     ]
 
 

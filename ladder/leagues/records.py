@@ -47,6 +47,8 @@ class Season:
     daily_limit: int
     active_limit: int | None
     """Highest number of active entries of an agent; new ones retire the oldest. None: no limit."""
+    team_active_limit: int | None
+    """Highest number of active entries of a team, over all its agents. None: no limit."""
     mu0: float
     sigma0: float
     beta: float

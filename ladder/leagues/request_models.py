@@ -106,6 +106,11 @@ class NewSeason(BaseModel):
         default=None,
         description="number of an agent's newest submissions that play; default: all of them",
     )
+    team_active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
+        default=3,
+        description="number of a team's newest submissions that play, over all its agents;"
+        " the declared one always plays; null: all of them",
+    )
     medals: Medals = Field(
         default_factory=lambda: TableMedals(kind="table"),
         description="Kaggle's rank table, the least official score of each class, or a number"

@@ -80,6 +80,7 @@ def season_columns(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
         daily_limit=asked.daily_limit,
         max_bundle_bytes=asked.max_bundle_bytes,
         active_limit=asked.active_limit,
+        team_active_limit=asked.team_active_limit,
         medals=medal_rules_of(asked, seats),
         medal_confidence=asked.medal_confidence,
         stops_when_sealed=asked.stops_when_sealed,

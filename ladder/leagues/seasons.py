@@ -24,8 +24,8 @@ from ladder.leagues.records import League, Season
 
 SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
-    " daily_limit, active_limit, mu0, sigma0, beta, tau, draw_probability, fault_rule,"
-    " score_offset,"
+    " daily_limit, active_limit, team_active_limit, mu0, sigma0, beta, tau,"
+    " draw_probability, fault_rule, score_offset,"
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
     " medal_confidence, stops_when_sealed,"
@@ -50,6 +50,7 @@ class SeasonColumns:
     memory_mb: int = 1024
     max_bundle_bytes: int = 100 * 1024 * 1024
     active_limit: int | None = None
+    team_active_limit: int | None = 3
     mu0: float = 600.0
     sigma0: float = 200.0
     beta: float = 150.0

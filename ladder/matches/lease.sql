@@ -289,13 +289,16 @@ end $$;
 
 -- Internal. Decides an entry by its validation result. If a seat failed, a pending entry is
 -- rejected and a paused one is tried again later. Otherwise the entry becomes active. The oldest
--- active entries of its agent above the season's limit are retired.
+-- active entries of its agent above the season's limit are retired, and then those of its team. The
+-- entry that the team declared stays.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_entry text;
     v_agent text;
+    v_team text;
     v_keep integer;
+    v_team_keep integer;
     v_round bigint;
     v_now timestamptz := clock_timestamp();
     v_reason text;
@@ -303,7 +306,7 @@ declare
     e entries;
     t seats;
 begin
-    select entry_id, agent_id into v_entry, v_agent from seats where match_id = m.id and seat = 0;
+    select entry_id, agent_id, team_id into v_entry, v_agent, v_team from seats where match_id = m.id and seat = 0;
     select * into t from seats where match_id = m.id and verdict <> 'DONE'
      order by failed_step nulls first, seat limit 1;
     if found then
@@ -324,9 +327,9 @@ begin
     -- The leaderboard gains an entry, so its revision grows. The season is locked before the entry, so
     -- the entry's first round is one that nobody has begun.
     update seasons set revision = revision + 1 where id = m.season_id
-    returning active_limit, round into v_keep, v_round;
-    if v_keep is not null then
-        perform 1 from entries where season_id = m.season_id and agent_id = v_agent
+    returning active_limit, team_active_limit, round into v_keep, v_team_keep, v_round;
+    if v_keep is not null or v_team_keep is not null then
+        perform 1 from entries where season_id = m.season_id and team_id = v_team
             and (state = 'active' or id = v_entry) order by id for update;
     end if;
     select state into v_was from entries where id = v_entry for update;
@@ -352,6 +355,16 @@ begin
             select id from entries
              where season_id = m.season_id and agent_id = v_agent and state = 'active'
              order by activated_at desc, id desc offset v_keep);
+    end if;
+    if v_team_keep is not null then
+        update entries
+           set state = 'retired',
+               reason = case when id = v_entry then 'newer submissions of its team play instead' end
+         where id in (
+            select own.id from entries own left join declared_entries d on d.entry_id = own.id
+             where own.season_id = m.season_id and own.team_id = v_team and own.state = 'active'
+               and not own.is_anchor
+             order by d.entry_id is null, own.activated_at desc, own.id desc offset v_team_keep);
     end if;
     update pauses
        set ended_at = v_now, outcome = (select state from entries where id = v_entry)

@@ -97,8 +97,8 @@ def reinstate(
     """Undoes a disqualification: the results count again, and active entries play again.
 
     An entry that another disqualification covers stays out: its own, its agent's or its team's. An
-    entry above its agent's limit stays retired. Raises NotFound, LadderError, Conflict if not
-    disqualified.
+    entry above its agent's or team's limit stays retired. Raises NotFound, LadderError, Conflict if
+    not disqualified.
     """
     which = _column_of_subject(subject)
     season = seasons.get_season(conn, season_id)
@@ -128,7 +128,11 @@ def reinstate(
             " state = case when %(state)s = 'active' and (select count(*) from entries o"
             "     where o.season_id = e.season_id and o.agent_id = e.agent_id"
             "     and o.state = 'active') >= (select active_limit from seasons"
-            "     where id = e.season_id) then 'retired' else %(state)s end where id = %(entry)s",
+            "     where id = e.season_id) or %(state)s = 'active' and not e.is_anchor"
+            "     and (select count(*) from entries o where o.season_id = e.season_id"
+            "     and o.team_id = e.team_id and o.state = 'active' and not o.is_anchor)"
+            "     >= (select team_active_limit from seasons where id = e.season_id)"
+            "     then 'retired' else %(state)s end where id = %(entry)s",
             {"state": state, "entry": entry},
         )
     audit_id = audit_log.record_audit(

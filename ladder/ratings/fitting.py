@@ -24,9 +24,9 @@ from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official.fit import Fit, Messages
+from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
 from ladder.ratings.official.standing import (
-    Entrant,
     OfficialPlace,
     OfficialStanding,
     build_standing,
@@ -308,6 +308,7 @@ def _select_entrants(
         (season_id, list(written or ()), written is None),
     ).fetchall()
     number = log.numbers.get
+    games = log.games_by_contender()
     return [
         Entrant(
             EntryId(entry),
@@ -317,6 +318,7 @@ def _select_entrants(
             is_anchor,
             is_declared if written is None else written[entry].rank is not None,
             bundle,
+            int(games[number(entry)]) if entry in log.numbers else 0,
         )
         for entry, team, is_anchor, parent, is_declared, bundle in rows
     ]

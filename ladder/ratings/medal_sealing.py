@@ -14,7 +14,8 @@ from ladder.ids import EntryId, SeasonId, TeamId
 from ladder.leagues.medals import BEST_FIRST, Medal, MedalRules
 from ladder.leagues.sealed_medals import sealed_medals_of_season
 from ladder.ratings import medal_sealing_rule
-from ladder.ratings.official.standing import Entrant, OfficialPlace, OfficialStanding
+from ladder.ratings.official.representatives import Entrant
+from ladder.ratings.official.standing import OfficialPlace, OfficialStanding
 
 
 def seal_medals(

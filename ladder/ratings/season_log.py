@@ -51,6 +51,11 @@ class SeasonLog:
         """All games read so far."""
         return GameTable(self._contenders, self._ranks, self._faults)
 
+    def games_by_contender(self) -> NDArray[np.intp]:
+        """Returns the number of games of each contender: [contenders]."""
+        there = self._contenders[self._contenders >= 0]
+        return np.bincount(there, minlength=len(self._parents))
+
     def read(self, conn: Connection, until: int, most: int = AT_ONCE) -> int:
         """Reads up to ``most`` more numbers, at most to ``until``; returns how many results it
         read.

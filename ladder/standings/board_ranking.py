@@ -6,15 +6,31 @@ In a season of one seat, rows are ranked by the game's measures, in order.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.leagues import measures as leagues_measures
 from ladder.leagues.measures import Estimate, Measure
 from ladder.leagues.medals import Medal, MedalRules, MedalStatus
+from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
+
+
+class StandsBy(StrEnum):
+    """Why an entry represents its team."""
+
+    DECLARED = "declared"
+    """The team's owner declared it."""
+    NEWEST = "newest"
+    """It is the team's newest entry with enough games."""
+    WAITING = "waiting"
+    """The team's newer entries have not played enough games yet."""
+    BETTER = "better"
+    """It is surely better than the team's newest entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +85,9 @@ class BoardRow:
     sealed: Medal | None = None
     """Sealed class: the team keeps it or gets a better one."""
     is_declared: bool = False
-    """Whether the owner declared this entry, rather than it being the team's best."""
+    """Whether the owner declared this entry."""
+    stands_by: StandsBy | None = None
+    """Why the entry represents its team; None if the team has no other or matches have one seat."""
     estimates: tuple[Estimate, ...] = ()
     """Values that decide the rank if matches have one seat; the score then means nothing."""
     remote: bool = False
@@ -140,9 +158,10 @@ def build_board(
 ) -> tuple[BoardRow, ...]:
     """Returns one row per team and one per anchor, best score first.
 
-    ``measures`` decide in order, if given. The declared entry represents its team, otherwise its
-    best one; an entry that has played precedes one that has not. Only teams that have played have
-    ranks and medals. Equal teams count as one. The other teams are at the end.
+    The official standing chooses the entry that represents a team. Before it, and if ``measures``
+    decide, the declared entry does, otherwise the best one; an entry that has played precedes one
+    that has not. Only teams that have played have ranks and medals. Equal teams count as one. The
+    other teams are at the end.
     """
 
     def worth(each: BoardEntry) -> tuple[float, ...]:
@@ -155,15 +174,26 @@ def build_board(
     def order(each: BoardEntry) -> tuple[bool, tuple[float, ...], str]:
         return (each.games == 0, worth(each), each.entry_id)
 
-    def claim(each: BoardEntry) -> tuple[bool, bool, tuple[float, ...], str]:
-        return (each.games == 0, not each.is_declared, worth(each), each.entry_id)
+    def claim(each: BoardEntry) -> tuple[bool, bool, bool, bool, tuple[float, ...], str]:
+        is_ranked = each.official is not None and each.official.rank is not None
+        return (
+            not (each.is_declared and each.games >= LEAST_GAMES),
+            not is_ranked,
+            each.games == 0,
+            not each.is_declared,
+            worth(each),
+            each.entry_id,
+        )
 
     best: dict[TeamId, BoardEntry] = {}
+    teams: dict[TeamId, list[BoardEntry]] = defaultdict(list)
     anchors = []
     for each in contenders:
         if each.is_anchor:
             anchors.append(each)
-        elif each.team_id not in best or claim(each) < claim(best[each.team_id]):
+            continue
+        teams[each.team_id].append(each)
+        if each.team_id not in best or claim(each) < claim(best[each.team_id]):
             best[each.team_id] = each
     shown = sorted([*best.values(), *anchors], key=order)
 
@@ -193,12 +223,26 @@ def build_board(
                 is_anchor=each.is_anchor,
                 official=each.official,
                 is_declared=each.is_declared,
+                stands_by=None if measures else _why_it_stands(each, teams[each.team_id]),
                 estimates=each.estimates,
                 remote=each.remote,
                 paused=each.paused,
             )
         )
     return _award_medals(rows, terms)
+
+
+def _why_it_stands(each: BoardEntry, team: Sequence[BoardEntry]) -> StandsBy | None:
+    if len(team) < 2 or each.is_anchor:
+        return None
+    if each.is_declared:
+        return StandsBy.DECLARED
+    newer = [other for other in team if other.entry_id > each.entry_id]
+    if not newer:
+        return StandsBy.NEWEST
+    if all(other.games < LEAST_GAMES for other in newer):
+        return StandsBy.WAITING
+    return StandsBy.BETTER
 
 
 def _award_medals(rows: list[BoardRow], terms: MedalTerms) -> tuple[BoardRow, ...]:

@@ -21,7 +21,7 @@ PATH = "/seasons/{season}/teams/{team}/entry"
 class DeclaredOut(BaseModel):
     season_id: str
     team_id: str
-    entry_id: str | None = Field(description="null: the best entry ranks the team")
+    entry_id: str | None = Field(description="null: the service chooses the entry")
 
 
 @router.get(PATH, summary="Read a team's declared entry", responses=problem_responses(404))

@@ -14,6 +14,7 @@ from ladder.leagues.measures import MeasureKind
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.request_models import Medals
 from ladder.standings import board_ranking, leaderboard
+from ladder.standings.board_ranking import StandsBy
 from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
 from services.http.app_state import AppState, Db, read_rows
@@ -91,8 +92,9 @@ class StandingOut(BaseModel):
     sealed: Medal | None = Field(
         description="the team keeps this medal or a better one, whatever its later results"
     )
-    is_declared: bool = Field(
-        description="true: the team's owner declared this entry; false: it is the team's best"
+    is_declared: bool = Field(description="whether the team's owner declared this entry")
+    stands_by: StandsBy | None = Field(
+        description="why this entry represents its team; null if the team has no other"
     )
     is_anchor: bool
     remote: bool = Field(description="whether the agent runs at its owner's address")

@@ -54,6 +54,10 @@ class SeasonOut(BaseModel):
     active_limit: int | None = Field(
         description="number of an agent's newest submissions that play; null: all"
     )
+    team_active_limit: int | None = Field(
+        description="number of a team's newest submissions that play, over all its agents;"
+        " null: all"
+    )
     mu0: float
     sigma0: float
     beta: float

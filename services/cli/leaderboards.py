@@ -121,7 +121,7 @@ def declare(
         str | None, typer.Argument(help="Entry id (ent_...), as `peck entries` lists it.")
     ] = None,
     best: Annotated[
-        bool, typer.Option("--best", help="Let the best entry rank your team again.")
+        bool, typer.Option("--best", help="Let the service choose the entry again.")
     ] = False,
     league: Annotated[
         str | None, typer.Option("--league", "--season", help="With --best: slug, or season id.")
@@ -144,7 +144,7 @@ def declare(
     if as_json:
         print_json(said)
     else:
-        stdout.print(f"your team is ranked by {said['entry_id'] or 'its best entry'}")
+        stdout.print(f"your team is ranked by {said['entry_id'] or 'what the service chooses'}")
 
 
 def _own_team(ladder: Client) -> str:

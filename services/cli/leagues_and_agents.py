@@ -95,6 +95,9 @@ def create_league(
     active: Annotated[
         int | None, typer.Option(min=1, help="Newest uploads of an agent that play; default: all.")
     ] = None,
+    team_active: Annotated[
+        int, typer.Option(min=0, max=100, help="Newest uploads of a team that play; 0: all.")
+    ] = 3,
     max_bundle_mb: Annotated[
         int, typer.Option(min=1, max=512, help="Largest upload, in MB.")
     ] = 100,
@@ -143,6 +146,7 @@ def create_league(
         "seats": seats,
         "daily_limit": daily_limit,
         "active_limit": active,
+        "team_active_limit": team_active or None,
         "max_bundle_bytes": max_bundle_mb << 20,
         "configuration": dict(parse_setting(each) for each in configuration or ()),
         "clock": {name: seconds for name, seconds in clock.items() if seconds is not None},

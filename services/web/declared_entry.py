@@ -26,7 +26,7 @@ class DeclaredEntryForm:
     form: Form
     candidates: list[Entry]
     current: Entry | None
-    """The declared entry. None: the best entry ranks the team."""
+    """The declared entry. None: the service chooses the entry."""
     is_open: bool
     may: bool
     """Whether this session's token may declare an entry."""

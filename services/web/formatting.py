@@ -20,8 +20,9 @@ from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches.match_titles import match_title
 from ladder.matches.records import Match
+from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_ranking import BoardRow, StandsBy
 from services.web.avatars import draw_avatar
 
 LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
@@ -238,6 +239,14 @@ def _medal_lines_text(rules: MedalRules) -> str:
     return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) teams."
 
 
+STANDS_BY_TEXTS: Final = {
+    StandsBy.DECLARED: "The team's owner declared this entry",
+    StandsBy.NEWEST: "The team stands by its newest entry that has played enough games",
+    StandsBy.WAITING: f"The team's newer entries have not played {LEAST_GAMES} games yet",
+    StandsBy.BETTER: "This older entry is surely better than the team's newest one",
+}
+
+
 def medal_odds_text(row: BoardRow) -> str:
     """The tooltip of a medal: its state and probability."""
     if row.estimates:
@@ -360,6 +369,7 @@ FILTERS: Final = {
     "chip": state_chip,
     "medal_rules": medal_rules_text,
     "medal_odds": medal_odds_text,
+    "stands_by": STANDS_BY_TEXTS.__getitem__,
     "plural": plural,
     "ranks": rank_interval,
     "percent": percent_text,

@@ -32,7 +32,13 @@ SCOPES: Final = ("leagues:write",)
 DATES: Final = ("season.opens_at", "season.closes_at", "season.ends_at")
 CLASSES: Final = ("season.medals.gold", "season.medals.silver", "season.medals.bronze")
 CONFIGURATION: Final = "season.configuration."
-NUMBERS: Final = ("daily_limit", "active_limit", "max_bundle_bytes", "medal_confidence")
+NUMBERS: Final = (
+    "daily_limit",
+    "active_limit",
+    "team_active_limit",
+    "max_bundle_bytes",
+    "medal_confidence",
+)
 
 
 @router.get(ADDRESS)

@@ -42,7 +42,7 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     page.get_by_label("Time zone").select_option("Europe/Berlin")
     page.get_by_label("Opens").fill("2999-06-02T18:00")
     page.get_by_label("Uploads lock").fill("2999-06-01T18:00")
-    page.get_by_label("Active submissions").fill("2")
+    page.get_by_label("Active submissions of an agent").fill("2")
     page.get_by_label("By official score").check()
     page.get_by_label("Gold").fill("1000")
     page.get_by_label("Silver").fill("1100")

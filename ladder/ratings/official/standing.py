@@ -1,8 +1,7 @@
 """Computes the official standing of a season from a fit: scores, ranks, medal chances. Pure.
 
-Ranks and chances belong to teams. The declared entry represents its team once it has played;
-otherwise the played entry with the highest mean does. Reference agents fix the scale; they have a
-place but no rank.
+Ranks and chances belong to teams. ``representatives`` chooses the entry that represents a team.
+Reference agents fix the scale; they have a place but no rank.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRules
-from ladder.ratings.official import ranks
+from ladder.ratings.official import ranks, representatives
 from ladder.ratings.official.fit import Fit
+from ladder.ratings.official.representatives import Entrant
 
 DRAWS: Final = 400
 """Draws of each rank; a chance of a half has the error 0.025."""
@@ -26,23 +25,6 @@ PARENT_SD: Final = 0.4
 """Deviation in beta of a resubmission from its parent."""
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Entrant:
-    """An active entry for the standing."""
-
-    entry_id: EntryId
-    team_id: TeamId
-    contender: int
-    """Number in the fit; -1 before its first game."""
-    parent: int
-    """Number of the replaced entry, if this one has not played; -1: none."""
-    is_anchor: bool
-    is_declared: bool = False
-    """Whether its team declared it."""
-    bundle: str = ""
-    """Digest and profile of its bundle; empty: a bundle of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +81,7 @@ def build_standing(
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
     reference = float(np.mean(anchors)) if anchors else fit.centre
-    standing_by = _representatives(entrants, mu)
+    standing_by = representatives.choose_representatives(entrants, mu, sigma)
     scores = mu0 + beta * (mu - reference)
     held = np.unique(scores[standing_by])
     count = len(held) + _count_waiting_teams(entrants) if teams is None else teams
@@ -162,20 +144,6 @@ def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
     return mu, sigma
 
 
-def _representatives(entrants: Sequence[Entrant], mu: Floats) -> NDArray[np.intp]:
-    """Returns the entrants that represent teams, one each."""
-    best: dict[TeamId, int] = {}
-    for n, each in enumerate(entrants):
-        if each.is_anchor or each.contender < 0:
-            continue
-        known = best.get(each.team_id)
-        if known is None or _representative_key(each, mu[n]) > _representative_key(
-            entrants[known], mu[known]
-        ):
-            best[each.team_id] = n
-    return np.array(sorted(best.values()), np.intp)
-
-
 def _count_waiting_teams(entrants: Sequence[Entrant]) -> int:
     """Returns how many teams have valid entries but no game; equal bundles count once.
 
@@ -187,11 +155,6 @@ def _count_waiting_teams(entrants: Sequence[Entrant]) -> int:
     newest = {each.team_id: each for each in competing if each.team_id not in playing}
     waiting = {each.bundle or each.entry_id for each in newest.values()}
     return len(waiting - known)
-
-
-def _representative_key(each: Entrant, mean: float) -> tuple[bool, float]:
-    """Returns a key; the entry with the greatest key represents its team."""
-    return each.is_declared, mean
 
 
 def _chance_above_lines(lines: Sequence[float], scores: Floats, sigmas: Floats) -> Floats:

@@ -39,6 +39,7 @@ def test_a_declared_entry_represents_its_team_in_both_layers(
     assert found is not None
     assert (found[1][strong].rank, found[1][weak].rank) == (None, 4)
     declared_entry.declare_entry(conn, season, team, None, owner)
+    refit(contest)
     assert stands_by() == strong
     for version in (1, 2):
         written = standing_versions.get_version(conn, season, version).digest

@@ -9,7 +9,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries import entries, validations
+from ladder.entries import declared_entry, entries, validations
 from ladder.entries.records import EntryState
 from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError
@@ -159,6 +159,21 @@ def test_only_the_newest_entries_of_an_agent_stay_active(
     made = [contest.active(agent) for _ in range(3)]
     states = [entries.get_entry(conn, entry_id).state for entry_id in made]
     assert states == [EntryState.RETIRED, EntryState.ACTIVE, EntryState.ACTIVE]
+
+
+def test_only_the_newest_entries_of_a_team_and_the_declared_one_stay_active(
+    conn: Connection,
+) -> None:
+    contest = raise_contest(conn, team_active_limit=2)
+    team = contest.team()[1]
+    agents = [contest.agent(team) for _ in range(4)]
+    made = [contest.active(agent) for agent in agents[:2]]
+    declared_entry.declare_entry(conn, contest.season.id, team, made[0], None)
+    anchor = contest.active(contest.agent(team), is_anchor=True)
+    made += [contest.active(agent) for agent in agents[2:]]
+    states = [entries.get_entry(conn, entry_id).state for entry_id in (*made, anchor)]
+    retired, active = EntryState.RETIRED, EntryState.ACTIVE
+    assert states == [active, retired, retired, active, active]
 
 
 def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:

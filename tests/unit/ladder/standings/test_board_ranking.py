@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from ladder.ids import AgentId, EntryId, TeamId
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.ratings.official.standing import OfficialPlace
-from ladder.standings.board_ranking import BoardEntry, BoardRow, MedalTerms
+from ladder.standings.board_ranking import BoardEntry, BoardRow, MedalTerms, StandsBy
 from ladder.standings.board_ranking import build_board as build_by
 
 
@@ -55,6 +56,28 @@ def test_a_team_ranks_by_the_declared_entry_after_the_first_game() -> None:
     waiting = contender(2, 900.0, team_id=team, is_declared=True, games=0)
     rows = build([field[0], waiting], 0.0)
     assert [(r.entry_id, r.is_declared) for r in rows] == [("ent_0001", False)]
+
+
+def place_of_rank(rank: int | None) -> OfficialPlace:
+    return OfficialPlace(600.0, 30.0, rank, 1, 2, (0.0, 0.0, 0.0), 0.0)
+
+
+def test_the_official_standing_chooses_the_entry_of_a_team_and_the_board_says_why() -> None:
+    team = TeamId("tea_same")
+
+    def stands_by(old: BoardEntry, new: BoardEntry) -> tuple[EntryId, StandsBy | None]:
+        (row,) = build([replace(each, team_id=team) for each in (old, new)], 0.0)
+        return row.entry_id, row.stands_by
+
+    ranked = contender(1, 500.0, official=place_of_rank(1))
+    other = contender(2, 700.0, official=place_of_rank(None))
+    assert stands_by(ranked, other) == (ranked.entry_id, StandsBy.BETTER)
+    assert stands_by(ranked, replace(other, games=9)) == (ranked.entry_id, StandsBy.WAITING)
+    declared = replace(ranked, is_declared=True)
+    assert stands_by(declared, other) == (ranked.entry_id, StandsBy.DECLARED)
+    newest = replace(ranked, entry_id=EntryId("ent_0009"))
+    assert stands_by(other, newest) == (newest.entry_id, StandsBy.NEWEST)
+    assert build([ranked], 0.0)[0].stands_by is None
 
 
 def test_a_played_entry_ranks_before_an_unplayed_entry() -> None:

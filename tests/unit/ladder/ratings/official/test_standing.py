@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
 from ladder.ratings.official.fit import Fit
-from ladder.ratings.official.standing import PARENT_SD, Entrant, OfficialStanding, build_standing
+from ladder.ratings.official.representatives import Entrant
+from ladder.ratings.official.standing import PARENT_SD, OfficialStanding, build_standing
 
 GEESE = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
 
@@ -39,15 +40,6 @@ def drawn(
         "rules": MedalRules(),
     }
     return build_standing(cast(Fit, fit), entrants, **{**given_terms, **terms})
-
-
-def test_a_team_ranks_by_the_declared_entry_after_the_first_game() -> None:
-    field = [entrant(0, team=9), entrant(1, team=9), entrant(2)]
-    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
-    field[1] = entrant(1, team=9, is_declared=True)
-    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [None, 1, 2]
-    field[1] = entrant(1, team=9, is_declared=True, contender=-1)
-    assert [p.rank for p in drawn([2.0, 1.0, 0.0], field).places] == [1, None, 2]
 
 
 def test_with_score_lines_a_chance_is_the_chance_above_the_line() -> None:
@@ -99,7 +91,7 @@ def test_reference_agents_fix_the_score_scale() -> None:
     assert [place.rank for place in standing.places] == [1, 2, None, None]
 
 
-def test_a_team_ranks_once_by_the_best_played_entry() -> None:
+def test_a_team_ranks_once() -> None:
     field = [
         entrant(0, team=9),
         entrant(1, team=9),
