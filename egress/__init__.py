@@ -1,7 +1,8 @@
 """Guards every outbound call to an address that a person gave.
 
 ``address`` parses the URL. ``guarded_connections`` checks each address of the host and connects.
-``networks`` lists the networks that are not public. ``tls`` bounds every wait of a TLS connection.
+``http_calls`` makes one bounded HTTP request through them. ``networks`` lists the networks that are
+not public. ``tls`` bounds every wait of a TLS connection.
 
 Uses the standard library only, since a caller of a remote agent has nothing else.
 """

@@ -33,6 +33,9 @@ DeliveryId = NewType("DeliveryId", str)
 ChannelId = NewType("ChannelId", str)
 NoticeFeedId = NewType("NoticeFeedId", str)
 JoinRequestId = NewType("JoinRequestId", str)
+PasskeyId = NewType("PasskeyId", str)
+IdentityId = NewType("IdentityId", str)
+ExpectedPersonId = NewType("ExpectedPersonId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -58,6 +61,9 @@ PREFIXES: Final = (
     "ndl",
     "nfe",
     "jrq",
+    "psk",
+    "idn",
+    "exp",
 )
 _lock = threading.Lock()
 _last = (0, 0)

@@ -39,14 +39,20 @@ class Settings(BaseSettings):
     session_secret: str = Field(
         default="", description="protects forms of the site; drawn at start when empty"
     )
-    sign_up: Literal["open", "invitation", "local", "closed"] = Field(
+    sign_up: Literal["open", "domain", "invitation", "local", "closed"] = Field(
         default="closed",
-        description="who may make an account: everybody, people with a code of a league, people"
-        " on this machine, or nobody",
+        description="who may make an account: everybody, people of a mail domain or a list, people"
+        " with a code of a league, people on this machine, or nobody",
+    )
+    sign_up_domains: str = Field(
+        default="", description="mail domains of the mode domain, separated by commas"
     )
     password_memory_mib: int = Field(default=19, description="memory of a password's hash", ge=8)
     password_passes: int = Field(default=2, description="passes of a password's hash", ge=1)
     password_hashes: int = Field(default=2, description="password hashes at a time", ge=1)
+    identity_providers: str = Field(
+        default="", description="JSON list of identity providers, or the path of a file with it"
+    )
     smtp_host: str = Field(default="", description="mail server; empty: the site sends no mail")
     smtp_port: int = Field(default=587, description="port of the mail server", ge=1, le=65535)
     smtp_security: Literal["starttls", "tls", "none"] = Field(

@@ -5,6 +5,7 @@ Run as ``uvicorn services.app:create_app --factory``. Settings come from ``PECK_
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -16,6 +17,9 @@ from fastapi.routing import APIRoute
 from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
+from ladder.mail import MailServer
+from ladder.people.identity_providers import read_providers
+from ladder.people.identity_visits import ProviderClient
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.api import (
@@ -25,6 +29,7 @@ from services.api import (
     deadline_extensions,
     declared_entry,
     entries,
+    expected_people,
     feed,
     health,
     insights,
@@ -62,6 +67,7 @@ from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
 from services.http.compression import PageCompression
 from services.http.leaderboard_cache import LeaderboardCache
+from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics, TimingMiddleware
 from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
@@ -78,6 +84,7 @@ ROUTERS: Final = (
     users.router,
     accounts.router,
     privacy.router,
+    expected_people.router,
     feed.router,
     notices.router,
     notice_channels.router,
@@ -108,11 +115,14 @@ BODILESS: Final = ("get", "delete", "head")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The web application of one process, API and pages. Raises ValueError without a database and
+    """The web application of one process, API and pages. Raises ValueError without a database or
+    for a wrong setting, and
     ExternalGameError if a file in PECK_GAMES defines no game."""
     chosen = settings or Settings()
     if not chosen.database_url or not chosen.blobs_url:
         raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
+    mail_server = MailServer.of(chosen)
+    providers = {one.key: ProviderClient(one) for one in read_providers(chosen.identity_providers)}
     external.register_games(chosen.games)
     measures = ApiMetrics()
 
@@ -138,10 +148,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     chosen.password_memory_mib, chosen.password_passes, chosen.password_hashes
                 ),
                 AttemptLimits(chosen.redis_url),
+                Mailer(mail_server, chosen.base_url) if mail_server is not None else None,
+                providers,
             )
             app.state.peck = found
             async with found.listener.listening(chosen.database_url):
                 yield
+            if found.mailer is not None:
+                await to_thread(found.mailer.close)
 
     app = FastAPI(
         title="Pecking Order",

@@ -1,4 +1,4 @@
-"""Writes and reads a league's audit log: who intervened, and why."""
+"""Writes and reads the audit log of a league, or of accounts: who intervened, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ AUDIT: Final = (
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     id: str
-    league_id: LeagueId
+    league_id: LeagueId | None
+    """None: an act on an account."""
     season_id: SeasonId | None
     by_user: UserId | None
     """None: the operator, on the machine itself."""
@@ -38,7 +39,7 @@ class AuditEntry:
 
 def record_audit(
     conn: Connection,
-    league_id: LeagueId,
+    league_id: LeagueId | None,
     *,
     by: UserId | None,
     act: str,

@@ -13,7 +13,8 @@ from typing import Final
 from ladder.database.db import Connection
 from ladder.errors import ConfirmationNeeded
 from ladder.ids import SessionId, UserId
-from ladder.people import passwords, sessions
+from ladder.people import sessions
+from ladder.people.credentials import credentials_of
 from ladder.people.records import Viewer
 from ladder.people.sessions import SignInMethod
 
@@ -25,16 +26,19 @@ class ConfirmationWays:
     """The credentials with which a person can confirm."""
 
     password: bool
+    passkey: bool
+    issuers: tuple[str, ...]
 
     @property
     def token(self) -> bool:
         """Whether a token confirms: only a person without any other credential has that way."""
-        return not self.password
+        return not (self.password or self.passkey or self.issuers)
 
 
 def confirmation_ways(conn: Connection, user_id: UserId) -> ConfirmationWays:
     """Returns the credentials with which this person can confirm."""
-    return ConfirmationWays(password=passwords.has_password(conn, user_id))
+    found = credentials_of(conn, user_id)
+    return ConfirmationWays(found.has_password, found.passkeys > 0, found.issuers)
 
 
 def require_recent_confirmation(

@@ -24,14 +24,22 @@ class NewToken(BaseModel):
     ] = None
 
 
-class SignUp(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"name": "Ada", "password": "long and unusual"}]},
-    )
+class NewPerson(BaseModel):
+    """A new person who proved an identity or an address already."""
+
+    model_config = ConfigDict(extra="forbid")
     name: Name
-    password: Annotated[str, Field(max_length=1000, description="10 to 200 characters")]
     code: Annotated[
         str,
         Field(max_length=200, description="an invitation code of a league, if it is required"),
     ] = ""
+
+
+class SignUp(NewPerson):
+    """A new person with a password."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"name": "Ada", "password": "long and unusual"}]},
+    )
+    password: Annotated[str, Field(max_length=1000, description="10 to 200 characters")]

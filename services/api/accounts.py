@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import Name
+from ladder.field_types import Line, Name
 from ladder.ids import SessionId, UserId
-from ladder.people import device_logins, passwords, sessions, tokens, users
+from ladder.people import device_logins, passwords, recovery, sessions, tokens, users
 from ladder.people.device_logins import LoginState
 from ladder.people.request_models import SignUp
 from services.api.teams import TeamOut
@@ -19,6 +19,7 @@ from services.http import sign_in
 from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
 from services.http.auth import Admin, Known
+from services.http.idempotency import Idempotent
 from services.http.paging import Page
 from services.http.path_parameters import SessionKey, UserKey
 from services.http.problems import problem_responses
@@ -61,6 +62,20 @@ class DeviceTokenOut(BaseModel):
 
     state: LoginState
     token: str | None = None
+
+
+class NewRecoveryLink(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"reason": "asked in the lecture"}]}
+    )
+    reason: Annotated[Line, Field(min_length=1, description="for the audit log")]
+
+
+class RecoveryLinkOut(BaseModel):
+    """A link that signs a person in once. A repeated Idempotency-Key gets null for the path."""
+
+    path: str | None = Field(description="page of this site; shown only once")
+    expires_at: datetime
 
 
 class SessionOut(BaseModel):
@@ -131,12 +146,33 @@ def redeem_device_login(body: DeviceSecret, conn: Db) -> DeviceTokenOut:
     responses=problem_responses(403, 404),
 )
 def remove_password(user: UserKey, conn: Db, who: Admin) -> Response:
-    """Administrators only. Ends the person's sessions; tokens stay. Then create a token for the
-    person with all scopes but `admin` and without an expiry. The person signs in with it and sets a
-    new password."""
+    """Administrators only. Ends the person's sessions; tokens stay. Then create a recovery link for
+    the person."""
     found = users.get_user(conn, UserId(user))
     passwords.remove_password(conn, found.id)
     return Response(status_code=204)
+
+
+@router.post(
+    "/users/{user}/recovery-link",
+    status_code=201,
+    summary="Create a recovery link",
+    response_model=RecoveryLinkOut,
+    responses=problem_responses(403, 404, 409),
+)
+def create_recovery_link(
+    user: UserKey, body: NewRecoveryLink, conn: Db, who: Admin, once: Idempotent
+) -> Response:
+    """Administrators only. The link signs the person in once, in the next 24 hours. The audit log
+    keeps who made it and why."""
+
+    def create() -> RecoveryLinkOut:
+        _, secret, expires_at = recovery.create_administrator_link(
+            conn, UserId(user), by=who.user_id, reason=body.reason
+        )
+        return RecoveryLinkOut(path=f"/recover/{secret}", expires_at=expires_at)
+
+    return once.run(create, keep=lambda made: made.model_copy(update={"path": None}))
 
 
 @router.get("/users/me/sessions", summary="List your sessions")

@@ -37,14 +37,6 @@ class NewUser(BaseModel):
     is_admin: bool = False
 
 
-class MeOut(BaseModel):
-    """The user of the token, and the token's scopes."""
-
-    user: UserOut
-    teams: list[TeamOut]
-    scopes: list[str] = Field(examples=[["agents:write", "read"]])
-
-
 class TokenOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["tok_01j8x6m3c2k4v9q0w7r5t1y8z3"])
@@ -53,6 +45,15 @@ class TokenOut(BaseModel):
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+
+
+class MeOut(BaseModel):
+    """The user of the token, the token and its scopes."""
+
+    user: UserOut
+    teams: list[TeamOut]
+    scopes: list[str] = Field(examples=[["agents:write", "read"]])
+    token: TokenOut
 
 
 class MintedToken(TokenOut):
@@ -71,9 +72,12 @@ def own_or_any_user(conn: Db, who: Viewer, key: str) -> User:
 
 
 @router.get("/me", summary="Read your user and token")
-def read_me(conn: Db, who: Known) -> MeOut:
+def read_me(conn: Db, who: Known, credentials: Credentials) -> MeOut:
     assert who.user_id is not None
+    assert credentials is not None
+    token = tokens.valid_token(conn, credentials.credentials)
     return MeOut(
+        token=TokenOut.model_validate(token),
         user=UserOut.model_validate(users.get_user(conn, who.user_id)),
         teams=[TeamOut.model_validate(team) for team in users.teams_of(conn, who.user_id)],
         scopes=sorted(who.scopes),

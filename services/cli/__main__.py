@@ -28,6 +28,7 @@ from services.cli import (
     rosters,
     scrims,
     submissions,
+    users,
 )
 from services.cli.saved_login import MissingInput
 
@@ -54,6 +55,7 @@ for verbs in (
     notices,
     account,
     account_data,
+    users,
 ):
     verbs.register(app)
 LOCAL_COMMANDS = ("datasets", "run", "view", "up", "migrate", "doctor", "game_check")

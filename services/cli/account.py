@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from services.api_client import Client
+from services.api_client import ApiError, Client, Unreachable
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import (
     DEFAULT_ADDRESS,
@@ -18,12 +18,15 @@ from services.cli.saved_login import (
     connect,
     delete_saved_login,
     find_login,
+    read_saved_login,
     save_login,
     use_running_instance_hint,
 )
 from services.environment_variables import Environment
 
 tokens = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True)
+MADE_HERE = ("peck login on ", "peck sign-up")
+"""Starts of the labels of tokens that nobody else has."""
 DEFAULT_SCOPES = ["read", "agents:write", "scrims:write"]
 
 
@@ -88,8 +91,28 @@ def sign_up(
 
 
 def logout() -> None:
-    """Forget the login that `peck login` saved. The token itself stays valid."""
-    stdout.print("the login is deleted" if delete_saved_login() else "there was no login")
+    """Forget the saved login and revoke its token. A pasted token stays valid."""
+    login = read_saved_login()
+    if login is None:
+        stdout.print("there was no login")
+        return
+    try:
+        is_revoked = login.token is not None and revoke_own_token(login.address, login.token)
+        told = "and its token is revoked" if is_revoked else "its token stays valid"
+    except (ApiError, Unreachable) as error:
+        told = f"its token may stay valid ({error}); revoke it on {login.address}/me/account"
+    delete_saved_login()
+    stdout.print(f"the login is deleted; {told}")
+
+
+def revoke_own_token(address: str, token: str) -> bool:
+    """Revokes a token that `peck login` or `peck sign-up` made. Returns whether it is revoked."""
+    with Client(address, token) as ladder:
+        made = ladder.me()["token"]
+        if not made["label"].startswith(MADE_HERE):
+            return False
+        ladder.send("DELETE", f"/v1/users/me/tokens/{made['id']}")
+    return True
 
 
 def whoami(as_json: AsJson = False) -> None:
@@ -165,3 +188,4 @@ def register(app: typer.Typer) -> None:
     app.command()(logout)
     app.command()(whoami)
     app.add_typer(tokens, name="token")
+    app.command("tokens", hidden=True)(list_tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Final, TypeVar
@@ -14,11 +14,13 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from ladder.database import db
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
+from ladder.people.identity_visits import ProviderClient
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.http.attempt_limits import AttemptLimits
 from services.http.export_slots import ExportSlots
 from services.http.leaderboard_cache import LeaderboardCache
+from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics
 from services.http.notifications import NotificationListener
 from services.http.replay_cache import ReplayCache
@@ -53,10 +55,19 @@ class State:
     measures: ApiMetrics
     hashing: PasswordHashing
     attempts: AttemptLimits
+    mailer: Mailer | None = None
+    """None: the operator set no mail server."""
+    providers: Mapping[str, ProviderClient] = field(default_factory=dict)
+    """Identity providers by key, in the operator's order."""
     listener: NotificationListener = field(default_factory=NotificationListener)
     streams: StreamLimits = field(default_factory=StreamLimits)
     replays: ReplayCache = field(default_factory=ReplayCache)
     exports: ExportSlots = field(default_factory=ExportSlots)
+
+    @property
+    def issuers(self) -> frozenset[str]:
+        """The issuers of the configured identity providers."""
+        return frozenset(one.provider.issuer for one in self.providers.values())
 
 
 def app_state_of(request: Request) -> State:

@@ -43,6 +43,10 @@ class Limits(Enum):
     PASSWORD = Limit("failed attempts to sign in as one person", parse("10/minute"))
     SIGN_IN = Limit("failed attempts to sign in from one address", parse("1200/hour"))
     SIGN_UP = Limit("new accounts from one address", parse("400/hour"))
+    PASSKEY = Limit("attempts with a passkey", parse("1200/hour"))
+    PROVIDER = Limit("visits to identity providers", parse("600/hour"))
+    MAIL = Limit("mails to one address", parse("5/hour"))
+    RECOVERY = Limit("attempts to recover an account", parse("60/hour"))
     DEVICE = Limit("logins of devices from one address", parse("600/hour"))
     DEVICE_CODE = Limit("codes of devices", parse("10/minute"))
 

@@ -6,7 +6,8 @@ from fastapi import Request
 
 from ladder.ids import UserId
 from ladder.leagues import sign_up as leagues_sign_up
-from ladder.people import passwords
+from ladder.people import one_time_links, passwords
+from ladder.people.one_time_links import LinkPurpose
 from ladder.people.passwords import MOST_CHARACTERS, PasswordsBusy
 from ladder.people.records import Team, User
 from ladder.people.request_models import SignUp
@@ -49,14 +50,23 @@ def hash_password(app_state: State, password: str) -> str:
         raise _busy(error) from None
 
 
-def sign_up(request: Request, app_state: State, asked: SignUp) -> tuple[User, Team | None]:
-    """Creates an account. Raises ProblemError and the errors of `ladder.leagues.sign_up`."""
+def sign_up(
+    request: Request, app_state: State, asked: SignUp, link: str = ""
+) -> tuple[User, Team | None]:
+    """Creates an account. ``link`` is the secret of a mailed link that proves an address.
+
+    Raises ProblemError and the errors of `ladder.leagues.sign_up`.
+    """
     app_state.attempts.count(request, Limits.SIGN_UP)
     mode = sign_up_mode.sign_up_mode(request)
     leagues_sign_up.refuse_sign_up(mode, asked)
     hashed = hash_password(app_state, asked.password)
     with transaction(app_state) as conn:
-        return leagues_sign_up.sign_up(conn, mode, asked, hashed)
+        address = None
+        if link:
+            address = one_time_links.use_link(conn, LinkPurpose.SIGN_UP, link).address
+        domains = sign_up_mode.mail_domains(request)
+        return leagues_sign_up.sign_up(conn, mode, asked, hashed, address=address, domains=domains)
 
 
 def _busy(error: PasswordsBusy) -> ProblemError:

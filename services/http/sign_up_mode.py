@@ -28,10 +28,16 @@ def sign_up_mode(request: Request) -> SignUpMode:
     if is_forwarded or not _is_loopback(request.client.host if request.client else ""):
         raise ProblemError(
             "forbidden",
-            "Ask the administrator to set PECK_SIGN_UP: open, invitation or closed. Until then only"
-            " people on this machine can make an account.",
+            "Ask the administrator to set PECK_SIGN_UP: open, domain, invitation or closed. Until"
+            " then only people on this machine can make an account.",
         )
     return SignUpMode.OPEN
+
+
+def mail_domains(request: Request) -> frozenset[str]:
+    """The mail domains whose people may sign up in the mode ``domain``."""
+    text = app_state_of(request).settings.sign_up_domains
+    return frozenset(part.strip().lower() for part in text.split(",") if part.strip())
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,7 +13,7 @@ from ladder.people.confirmation import ConfirmationWays
 from ladder.people.records import Viewer
 from ladder.people.sessions import SignInMethod
 from services.http import sign_in
-from services.http.app_state import AppState, Db, State, transaction
+from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
 from services.web import formatting, session
 from services.web.account import redirect, safe_redirect_path
@@ -38,11 +38,14 @@ def confirmation_page(
     request: Request, conn: Connection, user_id: UserId, onward: str, wrong: str | None = None
 ) -> Response:
     """The page; ``wrong`` says why the credential was refused."""
+    ways = confirmation.confirmation_ways(conn, user_id)
+    known = [one.provider for one in app_state_of(request).providers.values()]
     return render(
         request,
         "confirm.html",
         status=422 if wrong else 200,
-        ways=confirmation.confirmation_ways(conn, user_id),
+        ways=ways,
+        providers=[one for one in known if one.issuer in ways.issuers],
         next=safe_redirect_path(onward),
         wrong=wrong,
     )

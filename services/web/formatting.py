@@ -97,6 +97,11 @@ STATE_CHIPS: Final = {
 }
 
 
+def sentence(message: str) -> str:
+    """A message of an error as a sentence."""
+    return f"{message[:1].upper()}{message[1:]}."
+
+
 def sign_in_address(path: str, **query: str | None) -> str:
     """The sign-in page that leads on to this path with these values."""
     given = urlencode({name: value for name, value in query.items() if value})

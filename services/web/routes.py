@@ -28,19 +28,24 @@ from services.web import (
     documents,
     finding,
     formatting,
+    identities,
     join,
     league_people,
     leagues,
+    mail_address,
     matches,
     moderation,
     new_league,
     notice_settings,
     notices,
+    passkeys,
     privacy,
+    recover,
     remote_agents,
     scrims,
     sign_in,
     sign_in_settings,
+    sign_up_address,
     upload,
 )
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
@@ -90,6 +95,7 @@ PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
     *(finding, documents, notices, notice_settings, ask_to_join, privacy),
+    *(passkeys, identities, recover, mail_address, sign_up_address),
 )
 for part in PARTS:
     router.include_router(part.router)

@@ -101,8 +101,17 @@ def device_name(user_agent: str) -> str:
 
 def form_token(request: Request) -> str:
     """The hidden value of a form on this page. Needs the cookie that ``set_visit_cookie`` sets."""
-    bound = cookie_of_request(request, SESSION) or visit_of_request(request)
-    return sign_text(request, "form", bound)
+    return sign_text(request, "form", bound_cookie(request))
+
+
+def bound_cookie(request: Request) -> str:
+    """The cookie to which forms and sign-in steps of this browser are bound."""
+    return cookie_of_request(request, SESSION) or visit_of_request(request)
+
+
+def browser_digest(request: Request) -> bytes:
+    """What ``sign_in_steps`` store of this browser."""
+    return hashlib.sha256(bound_cookie(request).encode("utf-8", "replace")).digest()
 
 
 def visit_of_request(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -10,11 +10,13 @@ from pydantic import ValidationError
 
 from ladder.errors import LadderError
 from ladder.ids import TokenId, UserId
-from ladder.people import tokens
+from ladder.people import passkeys, tokens
+from ladder.people.identity_providers import IdentityProvider
 from ladder.people.request_models import SignUp
+from ladder.people.sessions import SignInMethod
 from services.http import sign_in as http_sign_in
 from services.http import sign_up_mode
-from services.http.app_state import AppState, Db, State, transaction
+from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
 from services.web import formatting, forms, session
 from services.web.account import redirect, safe_redirect_path
@@ -22,6 +24,7 @@ from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+SIGN_UP_FIELDS: Final = {"name": "", "password": "", "code": "", "link": "", "address": ""}
 
 
 @router.get("/sign-in")
@@ -77,7 +80,19 @@ def sign_in_page(
         name=name,
         wrong=wrong,
         wrong_token=wrong_token,
+        providers=providers_of(request),
+        has_passkeys=has_passkeys(request),
     )
+
+
+def providers_of(request: Request) -> list[IdentityProvider]:
+    """The configured identity providers."""
+    return [one.provider for one in app_state_of(request).providers.values()]
+
+
+def has_passkeys(request: Request) -> bool:
+    """Whether browsers offer passkeys at the address of this site."""
+    return passkeys.site_of(app_state_of(request).settings.base_url) is not None
 
 
 def signed_in(
@@ -86,11 +101,12 @@ def signed_in(
     user_id: UserId,
     onward: str,
     token_id: TokenId | None = None,
+    method: SignInMethod = SignInMethod.PASSWORD,
 ) -> Response:
     """Starts a session and redirects to a path of this site."""
     response = redirect(safe_redirect_path(onward))
     with transaction(app_state) as conn:
-        session.start_session(request, response, conn, user_id, token_id)
+        session.start_session(request, response, conn, user_id, token_id, method)
     return response
 
 
@@ -118,27 +134,36 @@ def show_sign_up(
     """Shows the form for a new account."""
     if who.user_id:
         return redirect(safe_redirect_path(onward))
-    return sign_up_page(request, onward, forms.Form({"name": "", "password": "", "code": code}))
+    return sign_up_page(request, onward, forms.Form({**SIGN_UP_FIELDS, "code": code}))
 
 
 @router.post("/sign-up")
 def sign_up(request: Request, app_state: AppState, given: forms.Sent) -> Response:
     """Creates a person and signs them in."""
-    form = forms.Form.of(given, {"name": "", "password": "", "code": ""})
+    form = forms.Form.of(given, SIGN_UP_FIELDS)
     onward = str(given.get("next", "/upload"))[:500]
     try:
-        asked = SignUp.model_validate({**form.values, "password": str(given.get("password", ""))})
-        user, _ = http_sign_in.sign_up(request, app_state, asked)
+        values = {"name": form.values["name"], "code": form.values["code"]}
+        asked = SignUp.model_validate({**values, "password": str(given.get("password", ""))})
+        user, _ = http_sign_in.sign_up(request, app_state, asked, form.values["link"])
     except (ValidationError, LadderError) as error:
         form.add_errors(error)
         return sign_up_page(request, onward, form)
-    if asked.code:
-        onward = f"/join?{urlencode({'code': asked.code})}"
-    return signed_in(request, app_state, user.id, onward)
+    return signed_in(request, app_state, user.id, after_sign_up(asked.code, onward))
 
 
-def sign_up_page(request: Request, onward: str, form: forms.Form) -> Response:
-    """The page of the form; the password is never sent back."""
+def after_sign_up(code: str, onward: str) -> str:
+    """Where a new person goes next: into the league of the code, if there is one."""
+    return f"/join?{urlencode({'code': code})}" if code else onward
+
+
+def sign_up_page(
+    request: Request, onward: str, form: forms.Form, *, address: str = "", sent_to: str = ""
+) -> Response:
+    """The page of the form; the password is never sent back.
+
+    ``address`` was proven by the link in the form; ``sent_to`` is where a link was mailed.
+    """
     form.values["password"] = ""
     return render(
         request,
@@ -147,4 +172,9 @@ def sign_up_page(request: Request, onward: str, form: forms.Form) -> Response:
         next=safe_redirect_path(onward),
         form=form,
         mode=sign_up_mode.sign_up_mode(request),
+        providers=providers_of(request),
+        domains=sorted(sign_up_mode.mail_domains(request)),
+        has_mail=app_state_of(request).mailer is not None,
+        address=address,
+        sent_to=sent_to,
     )

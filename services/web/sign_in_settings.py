@@ -1,7 +1,8 @@
-"""The page on which a person manages how they sign in: password, browsers, tokens."""
+"""The page on which a person manages credentials, browsers and tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -9,11 +10,20 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from ladder.database.db import Connection
 from ladder.errors import Invalid, LadderError
 from ladder.ids import SessionId, TokenId, UserId
-from ladder.people import confirmation, passwords, sessions, tokens
+from ladder.people import (
+    confirmation,
+    identities,
+    mail_addresses,
+    passkeys,
+    passwords,
+    recovery,
+    sessions,
+    tokens,
+)
 from ladder.people.records import Viewer
 from ladder.people.sessions import SignInMethod
-from services.http import sign_in
-from services.http.app_state import AppState, Db, transaction
+from services.http import mailing, sign_in
+from services.http.app_state import AppState, Db, app_state_of, transaction
 from services.http.path_parameters import SessionKey, TokenKey
 from services.web import formatting, forms, session
 from services.web.account import redirect
@@ -32,36 +42,54 @@ def lead_to_password() -> Response:
     return redirect(f"{PAGE}#password")
 
 
+Change = Literal["password", "recovered", "mail", "passkey", "identity", "removed"]
+
+
 @router.get(PAGE)
 def show_settings(
     request: Request,
     conn: Db,
     who: Visitor,
-    changed: Annotated[Literal["password"] | None, Query()] = None,
+    changed: Annotated[Change | None, Query()] = None,
 ) -> Response:
     """Shows the credentials, browsers and tokens of the visitor."""
-    return settings_page(request, conn, who, forms.Form(dict(PASSWORD_FIELDS)), changed)
+    return settings_page(request, conn, who, changed=changed)
 
 
 def settings_page(
     request: Request,
     conn: Connection,
     who: Viewer,
-    form: forms.Form,
+    *,
+    form: forms.Form | None = None,
     changed: str | None = None,
+    wrong: Mapping[str, str] | None = None,
+    sent_to: str = "",
 ) -> Response:
-    """The page. Shows a refused password beside its field."""
+    """The page. ``wrong`` has the message of a refused ``address``, ``passkey`` or ``identity``;
+    ``sent_to`` is the address to which a link was mailed.
+    """
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
+    app_state = app_state_of(request)
     held = [token for token in tokens.list_tokens(conn, who.user_id) if not token.revoked_at]
     return render(
         request,
         "sign_in_settings.html",
-        status=422 if form.wrong else 200,
-        form=form,
+        status=422 if wrong or (form and form.wrong) else 200,
+        form=form or forms.Form(dict(PASSWORD_FIELDS)),
         changed=changed,
+        wrong=wrong or {},
+        sent_to=sent_to,
         has_password=passwords.has_password(conn, who.user_id),
         asks_present=asks_present_password(conn, who, request.state.session_id),
+        passkeys=passkeys.list_passkeys(conn, who.user_id),
+        passkey_site=passkeys.site_of(app_state.settings.base_url),
+        identities=identities.list_identities(conn, who.user_id),
+        providers=[one.provider for one in app_state.providers.values()],
+        codes=recovery.count_unused_codes(conn, who.user_id),
+        has_mail=app_state.mailer is not None,
+        address=mail_addresses.proven_address(conn, who.user_id),
         sessions=sessions.list_sessions(conn, who.user_id),
         session_id=request.state.session_id,
         tokens=held,
@@ -109,13 +137,31 @@ def change_password(request: Request, app_state: AppState, given: forms.Sent) ->
         form.add_errors(error)
         form.values["revoke_tokens"] = "true" if revokes_tokens else ""
         with transaction(app_state) as conn:
-            return settings_page(request, conn, who, form)
+            return settings_page(request, conn, who, form=form)
     with transaction(app_state) as conn:
         passwords.store_hash(conn, who.user_id, hashed)
         sessions.revoke_other_sessions(conn, who.user_id, request.state.session_id)
         if revokes_tokens:
             tokens.revoke_all_tokens(conn, who.user_id)
+        mailing.tell_change(request, conn, who.user_id, "Your password was changed.")
     return redirect(f"{PAGE}?changed=password#password")
+
+
+@router.post("/me/recovery/codes")
+def create_recovery_codes(
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Shows ten new recovery codes, once. The old ones end."""
+    user_id = person_of_form(request, conn, who, form_token)
+    if user_id is None:
+        return redirect(TO_SIGN_IN)
+    confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+    codes = recovery.create_codes(conn, user_id)
+    mailing.tell_change(request, conn, user_id, "Your account has new recovery codes.")
+    return render(request, "recovery_codes.html", codes=codes)
 
 
 @router.post("/me/sessions/{session_id}/revoke")

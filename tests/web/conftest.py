@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,12 +98,20 @@ def site(
     seeded_database: tuple[str, str, Contest], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     """The real server over the seeded contest."""
-    database_url, blobs_url, contest = seeded_database
+    with served(seeded_database, tmp_path_factory.mktemp("server") / "log") as made:
+        yield made
+
+
+@contextmanager
+def served(
+    database: tuple[str, str, Contest], log: Path, host: str = "127.0.0.1", **environment: str
+) -> Iterator[Site]:
+    """A real server, for browsers that use this name of the machine."""
+    database_url, blobs_url, contest = database
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    log = tmp_path_factory.mktemp("server") / "log"
+    address = f"http://{host}:{port}"
     with log.open("wb") as output:
         server = subprocess.Popen(
             [sys.executable, "-m", "uvicorn", "services.app:create_app", "--factory",
@@ -113,6 +122,8 @@ def site(
                 "PECK_BLOBS_URL": blobs_url,
                 "PECK_SESSION_SECRET": "of the tests",
                 "PECK_SIGN_UP": "open",
+                "PECK_BASE_URL": address,
+                **environment,
             },
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -95,6 +95,7 @@ def paths(site: Site) -> list[str]:
         "/me/account",
         "/me/data",
         "/confirm",
+        "/recover",
         "/me/notices",
         "/privacy",
         "/me/notices/settings",

@@ -236,8 +236,26 @@ def test_peck_login_waits_for_the_browser(
     assert f"Open {opened[0]}" in done.stdout
     assert opened[0].startswith(str(world.http.base_url))
     assert "Logged in as member" in done.stdout
-    shown = peck(tmp_path, environment, "whoami", "--json")
-    assert json.loads(shown.stdout)["user"]["name"] == "member"
+    shown = json.loads(peck(tmp_path, environment, "whoami", "--json").stdout)
+    assert shown["user"]["name"] == "member"
+    done = peck(tmp_path, environment, "logout")
+    assert "its token is revoked" in done.stdout
+    kept = world.client("member").list_items("/v1/users/me/tokens")
+    (own,) = [token for token in kept if token["id"] == shown["token"]["id"]]
+    assert own["revoked_at"] is not None
+
+
+def test_logging_out_keeps_a_pasted_token(world: World, tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    with db.connect(world.database_url) as conn:
+        _, token = tokens.mint_token(conn, UserId(world.users["member"]), "shared", ["read"])
+        conn.commit()
+    address = str(world.http.base_url)
+    peck(tmp_path, environment, "login", address, "--token", token)
+    assert "its token stays valid" in peck(tmp_path, environment, "logout").stdout
+    with Client(address, token) as ladder:
+        assert ladder.me()["token"]["label"] == "shared"
+    assert peck(tmp_path, environment, "logout").stdout == "there was no login\n"
 
 
 def test_peck_sign_up_makes_an_account_and_signs_in(world: World, tmp_path: Path) -> None:

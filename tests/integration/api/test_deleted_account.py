@@ -25,11 +25,23 @@ from redis import Redis
 from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import MatchKind
-from ladder.ids import EntryId, SeasonId, UserId
+from ladder.ids import EntryId, SeasonId, UserId, new_id
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, workers
 from ladder.matches.records import LineupSeat
-from ladder.people import device_logins, sessions
+from ladder.people import (
+    device_logins,
+    expected_people,
+    identities,
+    mail_addresses,
+    one_time_links,
+    recovery,
+    sessions,
+    sign_in_steps,
+)
+from ladder.people.identity_visits import ProvedIdentity
+from ladder.people.one_time_links import LinkPurpose
+from ladder.people.sign_in_steps import StepPurpose
 from ladder.people.user_names import look_alike_key
 from ladder.privacy import erasing
 from services.api_client import ApiError, Client
@@ -137,6 +149,28 @@ def sign_in_elsewhere(world: World, user: UserId) -> None:
         login, secret = device_logins.start_login(conn, f"laptop of {WORD}")
         device_logins.answer_login(conn, user, login.code, confirm=True)
         device_logins.redeem_login(conn, secret)
+        proved = ProvedIdentity(
+            "https://sso.example.org", f"{WORD}-7", f"{WORD}@example.org", WORD, None
+        )
+        identities.link_identity(conn, user, proved)
+        expected_people.add_people(conn, f"name,address\n{NAME},{WORD}@example.net\n", by=None)
+        line = expected_people.line_of_address(conn, f"{WORD}@example.net")
+        assert line is not None
+        expected_people.mark_signed_up(conn, line, user)
+        one_time_links.create_link(conn, LinkPurpose.SIGN_UP, address=f"{WORD}@example.com")
+        mail_addresses.request_address(conn, user, f"{WORD}@example.org")
+        mail_addresses.store_address(conn, user, f"{WORD}@example.com")
+        recovery.create_codes(conn, user)
+        recovery.create_administrator_link(conn, user, by=None, reason=f"{NAME} lost the phone")
+        step = {"subject": proved.subject, "label": proved.label}
+        sign_in_steps.begin_step(
+            conn, StepPurpose.IDENTITY_SIGN_UP, b"state", b"browser", None, step
+        )
+        conn.execute(
+            "insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)"
+            " values (%s, %s, %s, '', 0, %s)",
+            (new_id("psk"), user, WORD.encode(), f"phone of {WORD}"),
+        )
 
 
 def play(world: World, me: Client) -> tuple[EntryId, str]:

@@ -87,6 +87,22 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/users/me/deletion", None, "401 200 200 200 200", ""),
     ("POST", "/v1/users/me/deletion", {"name": "not {n}"}, "401 422 422 422 422", ""),
     ("DELETE", "/v1/users/{spare_user}", None, "401 403 403 403 202", ""),
+    (
+        "POST",
+        "/v1/users/{team_owner}/recovery-link",
+        {"reason": "lost"},
+        "401 403 403 403 201",
+        "",
+    ),
+    (
+        "POST",
+        "/v1/expected-people",
+        {"csv": "name,address\nexpected {n},\n"},
+        "401 403 403 403 201",
+        "",
+    ),
+    ("GET", "/v1/expected-people", None, "401 403 403 403 200", ""),
+    ("DELETE", "/v1/expected-people/{expected}", None, "401 403 403 403 204", ""),
     ("GET", "/v1/users/me/sessions", None, "401 200 200 200 200", ""),
     ("DELETE", "/v1/users/me/sessions/{session}", None, "401 404 204 404 404", ""),
     (
@@ -521,6 +537,9 @@ def words(world: World, league: str) -> dict[str, str]:
         )
         address = parse(f"http://1.1.1.1/{league}")
         channel, _ = channels.create_channel(conn, member, Form.WEBHOOK, address)
+    expected = world.client("admin").post(
+        "/v1/expected-people", {"csv": f"name,address\nexpected in {league},\n"}
+    )
     return {
         "spare_user": world.client("admin").create_user(f"spare of {league}")["id"],
         "session": session.id,
@@ -549,6 +568,7 @@ def words(world: World, league: str) -> dict[str, str]:
         "code": code,
         "terms": world.client("member").terms(league)["digest"],
         "number": str(rated["episodes"][0]["number"]),
+        "expected": expected["items"][0]["id"],
     }
 
 

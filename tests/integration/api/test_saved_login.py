@@ -64,7 +64,7 @@ def test_logout_selects_the_running_peck_up(
     peck: Peck, world: World, state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     log_in(peck, world)
-    assert peck("logout").stdout == "the login is deleted\n"
+    assert peck("logout").stdout == "the login is deleted; its token stays valid\n"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PECK_STATE", str(state))
     for name in BARE:

@@ -6,36 +6,14 @@ import socket
 from collections.abc import Iterator
 from email import message_from_bytes
 from email.policy import SMTP
-from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
 
 from ladder import mail
 from ladder.errors import Invalid
 from ladder.mail import MailError, MailServer
 from ladder.settings import Settings
-
-
-class Mailbox:
-    """Keeps each message that the server accepts."""
-
-    def __init__(self) -> None:
-        self.messages: list[bytes] = []
-
-    async def handle_RCPT(
-        self, server: Any, session: Any, envelope: Any, address: str, options: Any
-    ) -> str:
-        if address.startswith("full"):
-            return "452 the mailbox is full"
-        if address.startswith("nobody"):
-            return "550 there is no such mailbox"
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
-        self.messages.append(envelope.content)
-        return "250 OK"
+from tests.mailbox import Mailbox, smtp_server
 
 
 @pytest.fixture
@@ -46,15 +24,8 @@ def mailbox() -> Mailbox:
 @pytest.fixture
 def server(mailbox: Mailbox) -> Iterator[MailServer]:
     """A server without TLS on this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    running = Controller(mailbox, hostname="127.0.0.1", port=port)
-    running.start()
-    try:
+    with smtp_server(mailbox) as port:
         yield MailServer("127.0.0.1", port, "none", "", "", "site@example.org", 5.0)
-    finally:
-        running.stop()
 
 
 def test_a_message_arrives_with_its_headers(server: MailServer, mailbox: Mailbox) -> None:

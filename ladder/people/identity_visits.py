@@ -1,0 +1,369 @@
+"""Sends a person to an identity provider and checks what comes back.
+
+OpenID Connect Core 1.0 with the code flow, PKCE, state and nonce; GitHub is OAuth 2 with its own
+API. The provider is not trusted beyond its own people: every answer is bounded and checked.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import joserfc.jwt
+from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.client import OAuth2Client
+from authlib.oidc.core import CodeIDToken
+from joserfc.errors import ExpiredTokenError, InvalidClaimError, JoseError, MissingClaimError
+from joserfc.jwk import KeySet
+from pydantic import BaseModel, ValidationError
+
+from egress import http_calls
+from egress.address import AddressError
+from egress.http_calls import Call
+from ladder.errors import Invalid, LadderError
+from ladder.mail import normal_address
+from ladder.people.identity_providers import GITHUB, IdentityProvider
+
+CALL_SECONDS: Final = 10.0
+"""Longest time of one call of a provider."""
+LEEWAY_SECONDS: Final = 60
+"""How far the provider's clock may be from ours."""
+KEPT_SECONDS: Final = 600.0
+"""How long a provider's metadata and keys are kept in memory."""
+REFRESH_SECONDS: Final = 30.0
+"""Least time between two readings of the keys because a token has an unknown one."""
+ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
+)
+"""Signatures with public keys only."""
+MOST_SUBJECT_CHARACTERS: Final = 255
+
+
+class ProviderError(LadderError):
+    """The identity provider does not answer, or its answer is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedIdentity:
+    """An account at a provider that its person has just used."""
+
+    issuer: str
+    subject: str
+    label: str
+    """Name or address there, for the person."""
+    name: str
+    """A name to suggest for a new account; may be empty."""
+    address: str | None
+    """The mail address, if the provider verified it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What the site remembers until the person comes back."""
+
+    state: str
+    nonce: str
+    verifier: str
+    address: str
+    """Where the browser goes."""
+
+
+class Metadata(BaseModel):
+    """What the site needs of a provider's metadata (OpenID Connect Discovery 1.0)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: list[str] = ["client_secret_basic"]
+
+
+@dataclass
+class _Known:
+    metadata: Metadata
+    keys: KeySet
+    read_at: float
+
+
+class ProviderClient:
+    """Calls one provider, and keeps its metadata and keys for ten minutes. Thread-safe."""
+
+    def __init__(self, provider: IdentityProvider) -> None:
+        self.provider = provider
+        self._known: _Known | None = None
+        self._reading = threading.Lock()
+
+    def begin_visit(self, redirect_uri: str, *, asks_again: bool = False) -> Visit:
+        """Returns where to send the browser. Raises ProviderError.
+
+        With ``asks_again`` the provider is asked to want the person's credential in any case.
+        """
+        provider, state, nonce = self.provider, secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        verifier = secrets.token_urlsafe(48)
+        extra = {"nonce": nonce} if provider.kind == "openid" else {}
+        endpoint = f"{provider.issuer}/login/oauth/authorize"
+        if provider.kind == "openid":
+            endpoint = self._read().metadata.authorization_endpoint
+        if asks_again:
+            extra["prompt"] = "login"
+        client = self._oauth_client(redirect_uri)
+        address, _ = client.create_authorization_url(
+            endpoint, state=state, code_verifier=verifier, **extra
+        )
+        return Visit(state, nonce, verifier, str(address))
+
+    def finish_visit(
+        self, code: str, *, nonce: str, verifier: str, redirect_uri: str
+    ) -> ProvedIdentity:
+        """Exchanges the code and returns whose account it is. Raises ProviderError."""
+        if self.provider.kind == "github":
+            return self._finish_github(code, verifier, redirect_uri)
+        known = self._read()
+        methods = known.metadata.token_endpoint_auth_methods_supported
+        token = self._fetch_token(
+            known.metadata.token_endpoint, code, verifier, redirect_uri, methods
+        )
+        claims = self._check_id_token(token, nonce)
+        if "email" not in claims and known.metadata.userinfo_endpoint:
+            more = self._get_json(known.metadata.userinfo_endpoint, str(token["access_token"]))
+            if not isinstance(more, dict) or more.get("sub") != claims["sub"]:
+                raise self._fault("its userinfo is of another person")
+            claims = {**more, **claims}
+        return self._identity_of_claims(claims)
+
+    def _identity_of_claims(self, claims: dict[str, Any]) -> ProvedIdentity:
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not 0 < len(subject) <= MOST_SUBJECT_CHARACTERS:
+            raise self._fault("its token has no usable sub")
+        is_verified = claims.get("email_verified") in (True, "true")
+        address = None
+        if is_verified or self.provider.vouches_for_addresses:
+            address = _address_or_none(claims.get("email"))
+        names = [_text(claims.get(name)) for name in ("preferred_username", "name", "nickname")]
+        shown = _text(claims.get("email")) or next(filter(None, names), "") or subject
+        return ProvedIdentity(
+            self.provider.issuer,
+            _text(subject) or subject,
+            _text(shown)[:100] or "an account",
+            next(filter(None, [names[0].partition("@")[0], *names[1:]]), ""),
+            address,
+        )
+
+    def _check_id_token(self, token: dict[str, Any], nonce: str) -> dict[str, Any]:
+        """The claims of the id token. Refuses another issuer, audience, nonce, time or key."""
+        provider, text = self.provider, token.get("id_token")
+        if not isinstance(text, str) or not isinstance(token.get("access_token"), str):
+            raise self._fault("it sent no id token")
+        read = self._decode(text)
+        claims = CodeIDToken(
+            read.claims,
+            read.header,
+            options={"iss": {"essential": True, "value": provider.issuer}},
+            params={
+                "nonce": nonce,
+                "client_id": provider.client_id,
+                "access_token": token["access_token"],
+            },
+        )
+        audiences = claims.get("aud")
+        listed = audiences if isinstance(audiences, list) else [audiences]
+        if provider.client_id not in listed:
+            raise self._fault("its token is for another site (aud)")
+        try:
+            claims.validate(now=int(time.time()), leeway=LEEWAY_SECONDS)
+        except ExpiredTokenError:
+            raise self._fault(
+                "its token has expired (exp); compare the clock of this site with the provider's"
+            ) from None
+        except (InvalidClaimError, MissingClaimError) as error:
+            name = getattr(error, "claim", "") or "a claim"
+            hint = "; compare the clock of this site with the provider's"
+            told = f"its token is not valid ({name})"
+            raise self._fault(told + (hint if name in ("iat", "nbf") else "")) from None
+        except Exception:  # claims of other types than the standard's
+            raise self._fault("its token cannot be read") from None
+        return dict(claims)
+
+    def _decode(self, text: str) -> joserfc.jwt.Token:
+        """The token, if one of the provider's present keys signed it."""
+        for keys in (self._read().keys, None):
+            try:
+                return joserfc.jwt.decode(
+                    text, keys or self._read(is_fresh=True).keys, algorithms=ALGORITHMS
+                )
+            except ProviderError:
+                raise
+            except (JoseError, ValueError):
+                if keys is None:
+                    raise self._fault("its token has a wrong signature") from None
+            except Exception:  # hostile bytes
+                raise self._fault("its token cannot be read") from None
+        raise AssertionError
+
+    def _read(self, *, is_fresh: bool = False) -> _Known:
+        """Metadata and keys: the kept ones if they are young enough."""
+        with self._reading:
+            most = REFRESH_SECONDS if is_fresh else KEPT_SECONDS
+            if self._known is None or time.monotonic() - self._known.read_at > most:
+                self._known = self._read_now()
+            return self._known
+
+    def _read_now(self) -> _Known:
+        issuer = self.provider.issuer
+        told = self._get_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+        try:
+            found = Metadata.model_validate(told)
+        except ValidationError as error:
+            place = ".".join(str(part) for part in error.errors()[0]["loc"])
+            raise self._fault(f"its metadata lacks a usable {place}") from None
+        if found.issuer != issuer:
+            raise self._fault("its metadata names another issuer")
+        scheme = f"{issuer.partition(':')[0]}://"
+        for address in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+            if not address.startswith(("https://", scheme)) or not address.isprintable():
+                raise self._fault("its metadata names an address without https")
+        listed = self._get_json(found.jwks_uri)
+        try:
+            keys = KeySet.import_key_set(listed)
+        except Exception:  # any other form than a set of keys
+            raise self._fault("its keys cannot be read") from None
+        return _Known(found, keys, time.monotonic())
+
+    def _finish_github(self, code: str, verifier: str, redirect_uri: str) -> ProvedIdentity:
+        issuer = self.provider.issuer
+        api = "https://api.github.com" if issuer == GITHUB else f"{issuer}/api/v3"
+        token = self._fetch_token(
+            f"{issuer}/login/oauth/access_token",
+            code,
+            verifier,
+            redirect_uri,
+            ["client_secret_post"],
+        )
+        access = str(token.get("access_token", ""))
+        user = self._get_json(f"{api}/user", access)
+        if not isinstance(user, dict) or type(user.get("id")) is not int:
+            raise self._fault("it did not say whose account this is")
+        login = _text(user.get("login")) or "an account"
+        listed = self._get_json(f"{api}/user/emails", access)
+        addresses = [each for each in listed if isinstance(each, dict)] if listed else []
+        addresses.sort(key=lambda each: each.get("primary") is not True)
+        verified = [
+            _address_or_none(each.get("email"))
+            for each in addresses
+            if each.get("verified") is True
+        ]
+        address = next(filter(None, verified), None)
+        return ProvedIdentity(issuer, str(user["id"]), login[:100], login[:60], address)
+
+    def _fetch_token(
+        self, endpoint: str, code: str, verifier: str, redirect_uri: str, methods: list[str]
+    ) -> dict[str, Any]:
+        client = self._oauth_client(redirect_uri, methods)
+        try:
+            token = client.fetch_token(
+                endpoint,
+                grant_type="authorization_code",
+                code=code,
+                code_verifier=verifier,
+            )
+        except OAuth2Error as error:
+            told = _text(error.error) or "an error"
+            raise self._fault(f"it refused the code ({told[:60]})") from None
+        except ValueError:
+            raise self._fault("it sent no token") from None
+        return dict(token)
+
+    def _oauth_client(self, redirect_uri: str, methods: list[str] | None = None) -> Any:
+        provider, method = self.provider, "none"
+        if provider.client_secret:
+            method = "client_secret_basic"
+            if methods and method not in methods and "client_secret_post" in methods:
+                method = "client_secret_post"
+        return OAuth2Client(
+            _GuardedSession(self._call),
+            client_id=provider.client_id,
+            client_secret=provider.client_secret or None,
+            token_endpoint_auth_method=method,
+            scope="read:user user:email" if provider.kind == "github" else provider.scope,
+            redirect_uri=redirect_uri,
+            code_challenge_method="S256",
+        )
+
+    def _get_json(self, url: str, access_token: str = "") -> Any:
+        headers = {"Accept": "application/json"}
+        if access_token:
+            headers["Authorization"] = f"Bearer {access_token}"
+        answer = self._call(Call("GET", url, headers))
+        if answer.status != 200:
+            raise self._fault(f"it answered with status {answer.status}")
+        return answer.json()
+
+    def _call(self, call: Call) -> _JsonAnswer:
+        try:
+            answer = http_calls.send_call(call, self.provider.rules(), seconds=CALL_SECONDS)
+        except AddressError as error:
+            raise self._fault(f"an address of it is refused: {error.message}") from None
+        except http_calls.AnswerError as error:
+            raise self._fault(str(error)) from None
+        except (OSError, ValueError) as error:
+            raise ProviderError(f"{self.provider.name} cannot be reached: {error}") from None
+        return _JsonAnswer(answer.status, answer.body, self._fault)
+
+    def _fault(self, what: str) -> ProviderError:
+        return ProviderError(f"the answer of {self.provider.name} is not valid: {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonAnswer:
+    """An answer in the form that Authlib reads."""
+
+    status_code: int
+    content: bytes
+    fault: Callable[[str], ProviderError]
+
+    @property
+    def status(self) -> int:
+        return self.status_code
+
+    def json(self) -> Any:
+        try:
+            return json.loads(self.content)
+        except (ValueError, RecursionError):
+            raise self.fault("it sent no JSON") from None
+
+    def raise_for_status(self) -> None:
+        if self.status_code >= 400:
+            raise self.fault(f"it answered with status {self.status_code}")
+
+
+@dataclass(frozen=True, slots=True)
+class _GuardedSession:
+    """The session with which Authlib fetches a token."""
+
+    call: Callable[[Call], _JsonAnswer]
+
+    def post(
+        self, url: str, *, data: dict[str, str], headers: dict[str, str], auth: Any
+    ) -> _JsonAnswer:
+        target, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
+        return self.call(Call("POST", target, sent, str(body).encode()))
+
+
+def _text(value: object) -> str:
+    """A text without characters that hide or break lines; empty for any other value."""
+    return "".join(filter(str.isprintable, value)).strip() if isinstance(value, str) else ""
+
+
+def _address_or_none(value: object) -> str | None:
+    try:
+        return normal_address(value) if isinstance(value, str) else None
+    except Invalid:
+        return None

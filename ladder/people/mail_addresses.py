@@ -1,0 +1,88 @@
+"""Stores the mail addresses that people proved. Nobody needs one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from psycopg import errors
+
+from ladder.database.db import Connection, atomic
+from ladder.errors import Conflict, LimitReached, NotFound
+from ladder.ids import UserId
+from ladder.mail import normal_address
+from ladder.people import one_time_links
+from ladder.people.one_time_links import LinkPurpose
+
+MAILS_AN_HOUR: Final = 5
+"""Links that are mailed for one account in an hour, so that nobody floods a mailbox."""
+HOUR: Final = timedelta(hours=1)
+
+
+def proven_address(conn: Connection, user_id: UserId) -> str | None:
+    """Returns the mail address that this person proved; None without one."""
+    row = conn.execute(
+        "select address from mail_addresses where user_id = %s", (user_id,)
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def request_address(conn: Connection, user_id: UserId, address: str) -> tuple[str, str]:
+    """Creates the link that proves an address; returns the normal address and the link's secret.
+
+    Mail the secret to the address. Raises Invalid, and LimitReached after five mails in an hour.
+    """
+    normal = normal_address(address)
+    refuse_many_mails(conn, user_id)
+    _, secret = one_time_links.create_link(
+        conn, LinkPurpose.ADDRESS, user_id=user_id, address=normal
+    )
+    return normal, secret
+
+
+def refuse_many_mails(conn: Connection, user_id: UserId) -> None:
+    """Raises LimitReached if this account's links filled a mailbox lately."""
+    row = conn.execute("select now() from users where id = %s for update", (user_id,)).fetchone()
+    assert row is not None
+    sent = one_time_links.count_recent_links(conn, user_id, HOUR)
+    if sent >= MAILS_AN_HOUR:
+        raise LimitReached("mails for one account an hour", sent, MAILS_AN_HOUR, row[0] + HOUR)
+
+
+def prove_address(conn: Connection, user_id: UserId, secret: str) -> str:
+    """Stores the address of a mailed link as this person's; returns it.
+
+    Raises NotFound for a used or expired link and for another person's, and Conflict if another
+    account has the address.
+    """
+    link = one_time_links.use_link(conn, LinkPurpose.ADDRESS, secret)
+    if link.user_id != user_id or link.address is None:
+        raise NotFound(one_time_links.WRONG_LINK)
+    store_address(conn, user_id, link.address)
+    return link.address
+
+
+def store_address(conn: Connection, user_id: UserId, address: str) -> None:
+    """Stores a proven address. Raises Conflict if another account has it."""
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into mail_addresses (user_id, address) values (%s, %s)"
+                " on conflict (user_id) do update"
+                " set address = excluded.address, proven_at = now()",
+                (user_id, address),
+            )
+    except errors.UniqueViolation:
+        raise Conflict(
+            "use another address: another account has this one", field="address"
+        ) from None
+
+
+def remove_address(conn: Connection, user_id: UserId) -> None:
+    """Forgets this person's address, and makes links to it useless."""
+    conn.execute("delete from mail_addresses where user_id = %s", (user_id,))
+    conn.execute(
+        "update one_time_links set expires_at = now() where user_id = %s and address is not null"
+        " and used_at is null and expires_at > now()",
+        (user_id,),
+    )

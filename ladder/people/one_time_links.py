@@ -1,0 +1,129 @@
+"""Creates and uses links that act once. The row holds the SHA-256 of the link's secret."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection
+from ladder.errors import NotFound
+from ladder.ids import UserId
+
+WRONG_LINK: Final = "this link was used already, has expired or is not complete; ask for a new one"
+
+
+class LinkPurpose(StrEnum):
+    """What a link does."""
+
+    RECOVERY = "recovery"
+    """Signs its person in."""
+    ADDRESS = "address"
+    """Proves the mail address of an account."""
+    SIGN_UP = "sign_up"
+    """Proves the mail address of a person without an account."""
+
+
+LIVES: Final = {
+    LinkPurpose.RECOVERY: timedelta(minutes=30),
+    LinkPurpose.ADDRESS: timedelta(hours=24),
+    LinkPurpose.SIGN_UP: timedelta(hours=24),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OneTimeLink:
+    """A link that was not used yet."""
+
+    purpose: LinkPurpose
+    user_id: UserId | None
+    address: str | None
+    """Where it was mailed; None if an administrator made it."""
+    created_at: datetime
+    expires_at: datetime
+
+
+def create_link(
+    conn: Connection,
+    purpose: LinkPurpose,
+    *,
+    user_id: UserId | None = None,
+    address: str | None = None,
+    created_by: UserId | None = None,
+    life: timedelta | None = None,
+) -> tuple[OneTimeLink, str]:
+    """Creates a link; returns it and the secret for its address, which is stored nowhere.
+
+    It replaces earlier links of the same person and purpose.
+    """
+    conn.execute("delete from one_time_links where created_at < now() - interval '7 days'")
+    if user_id is not None:
+        conn.execute(
+            "update one_time_links set expires_at = now() where user_id = %s and purpose = %s"
+            " and used_at is null and expires_at > now()",
+            (user_id, purpose),
+        )
+    secret = secrets.token_urlsafe(32)
+    with conn.cursor(row_factory=class_row(OneTimeLink)) as cur:
+        made = cur.execute(
+            "insert into one_time_links (hash, purpose, user_id, address, created_by, expires_at)"
+            " values (%s, %s, %s, %s, %s, now() + %s)"
+            " returning purpose, user_id, address, created_at, expires_at",
+            (
+                _hash_secret(secret),
+                purpose,
+                user_id,
+                address,
+                created_by,
+                LIVES[purpose] if life is None else life,
+            ),
+        ).fetchone()
+    assert made is not None
+    return made, secret
+
+
+def read_link(conn: Connection, purpose: LinkPurpose, secret: str) -> OneTimeLink:
+    """Returns the link with this secret and leaves it valid. Raises NotFound."""
+    with conn.cursor(row_factory=class_row(OneTimeLink)) as cur:
+        found = cur.execute(
+            "select purpose, user_id, address, created_at, expires_at from one_time_links"
+            " where hash = %s and purpose = %s and used_at is null and expires_at > now()",
+            (_hash_secret(secret), purpose),
+        ).fetchone()
+    if found is None:
+        raise NotFound(WRONG_LINK)
+    return found
+
+
+def use_link(conn: Connection, purpose: LinkPurpose, secret: str) -> OneTimeLink:
+    """Returns the link with this secret and uses it up. Raises NotFound, also for a second use."""
+    with conn.cursor(row_factory=class_row(OneTimeLink)) as cur:
+        found = cur.execute(
+            "update one_time_links set used_at = now() where hash = %s and purpose = %s"
+            " and used_at is null and expires_at > now()"
+            " returning purpose, user_id, address, created_at, expires_at",
+            (_hash_secret(secret), purpose),
+        ).fetchone()
+    if found is None:
+        raise NotFound(WRONG_LINK)
+    return found
+
+
+def count_recent_links(conn: Connection, user_id: UserId, span: timedelta) -> int:
+    """The number of links that were mailed for this person in this time."""
+    row = conn.execute(
+        "select count(*) from one_time_links where user_id = %s and address is not null"
+        " and created_at > now() - %s",
+        (user_id, span),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _hash_secret(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()

@@ -1,0 +1,145 @@
+"""Signs people in who lost their credentials: by a code, a mailed link or an administrator's link.
+
+A person keeps recovery codes on paper; each signs in once. None of these ways needs another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Final
+
+from ladder.database.db import Connection, atomic_function
+from ladder.errors import Invalid, LimitReached, NotFound
+from ladder.ids import UserId
+from ladder.mail import normal_address
+from ladder.people import mail_addresses, one_time_links, users
+from ladder.people.audit_log import record_audit
+from ladder.people.one_time_links import LinkPurpose
+from ladder.people.records import User
+
+CODES: Final = 10
+LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
+"""No characters that people confuse."""
+CODE_LETTERS: Final = 24
+"""118 bits: a stolen hash does not lead to the code (OWASP ASVS 2.6.2 asks for 112)."""
+GROUP: Final = 6
+ADMINISTRATOR_LINK_LIFE: Final = timedelta(hours=24)
+WRONG_CODE: Final = "check the code: it is mistyped or was used already"
+
+
+@atomic_function
+def create_codes(conn: Connection, user_id: UserId) -> list[str]:
+    """Creates ten codes in place of the old ones. They are shown only once."""
+    codes = [_new_code() for _ in range(CODES)]
+    conn.execute("select 1 from users where id = %s for update", (user_id,))
+    conn.execute("delete from recovery_codes where user_id = %s", (user_id,))
+    with conn.cursor() as cur:
+        cur.executemany(
+            "insert into recovery_codes (hash, user_id) values (%s, %s)",
+            [(_hash_code(code), user_id) for code in codes],
+        )
+    return codes
+
+
+def count_unused_codes(conn: Connection, user_id: UserId) -> int:
+    """The number of codes that still sign this person in."""
+    row = conn.execute(
+        "select count(*) from recovery_codes where user_id = %s and used_at is null", (user_id,)
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def use_code(conn: Connection, code: str) -> UserId:
+    """Returns the person of this code and uses it up. Raises Invalid, also for a second use."""
+    row = conn.execute(
+        "update recovery_codes c set used_at = now() from users u where c.hash = %s"
+        " and c.used_at is null and u.id = c.user_id and u.erased_at is null returning u.id",
+        (_hash_code(code),),
+    ).fetchone()
+    if row is None:
+        raise Invalid("code", WRONG_CODE)
+    return UserId(row[0])
+
+
+@atomic_function
+def create_administrator_link(
+    conn: Connection, user_id: UserId, *, by: UserId | None, reason: str
+) -> tuple[User, str, datetime]:
+    """Creates a link that signs a person in once, in the next 24 hours, and an audit entry.
+
+    ``by`` is the administrator; None is the operator on the machine itself. Returns the person, the
+    link's secret and its expiry. Raises NotFound.
+    """
+    user = users.get_user(conn, user_id)
+    erased = conn.execute("select erased_at from users where id = %s", (user_id,)).fetchone()
+    if erased is None or erased[0] is not None:
+        raise NotFound.of("user")
+    link, secret = one_time_links.create_link(
+        conn,
+        LinkPurpose.RECOVERY,
+        user_id=user_id,
+        created_by=by,
+        life=ADMINISTRATOR_LINK_LIFE,
+    )
+    record_audit(conn, None, by=by, act="create-recovery-link", subject=user_id, reason=reason)
+    return user, secret, link.expires_at
+
+
+def create_mailed_link(conn: Connection, address: str) -> tuple[str, str] | None:
+    """Creates a link for the person with this proven address; returns the address and the secret.
+
+    None if nobody has the address, or it got five mails in the last hour. Never tell the visitor
+    which. Raises Invalid for text that is no address.
+    """
+    row = conn.execute(
+        "select m.user_id, m.address from mail_addresses m join users u on u.id = m.user_id"
+        " where lower(m.address) = lower(%s) and u.erased_at is null",
+        (normal_address(address),),
+    ).fetchone()
+    if row is None:
+        return None
+    try:
+        mail_addresses.refuse_many_mails(conn, UserId(row[0]))
+    except LimitReached:
+        return None
+    _, secret = one_time_links.create_link(
+        conn, LinkPurpose.RECOVERY, user_id=UserId(row[0]), address=row[1]
+    )
+    return str(row[1]), secret
+
+
+def person_of_link(conn: Connection, secret: str) -> User:
+    """Returns the person whom this link signs in, and leaves it valid. Raises NotFound."""
+    link = one_time_links.read_link(conn, LinkPurpose.RECOVERY, secret)
+    assert link.user_id is not None
+    return users.get_user(conn, link.user_id)
+
+
+@atomic_function
+def use_link(conn: Connection, secret: str) -> UserId:
+    """Returns the person of this link and uses it up. Raises NotFound, also for a second use.
+
+    A mailed link works only while its address is still the person's.
+    """
+    link = one_time_links.use_link(conn, LinkPurpose.RECOVERY, secret)
+    assert link.user_id is not None
+    is_stale = link.address is not None and link.address != mail_addresses.proven_address(
+        conn, link.user_id
+    )
+    if is_stale or users.viewer_of_user(conn, link.user_id) is None:
+        raise NotFound(one_time_links.WRONG_LINK)
+    return link.user_id
+
+
+def _new_code() -> str:
+    letters = "".join(secrets.choice(LETTERS) for _ in range(CODE_LETTERS))
+    return "-".join(letters[at : at + GROUP] for at in range(0, CODE_LETTERS, GROUP))
+
+
+def _hash_code(code: str) -> bytes:
+    """The hash of a code, however it is typed."""
+    letters = "".join(letter for letter in code.lower() if letter in LETTERS)
+    return hashlib.sha256(letters.encode()).digest()
