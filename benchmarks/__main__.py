@@ -18,6 +18,8 @@ NAMES = (
     "rating_throughput",
     "pairing",
     "rating",
+    "rating.lottery",
+    "contest_luck",
     "season_order",
 )
 

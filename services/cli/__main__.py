@@ -58,10 +58,10 @@ for verbs in (
     users,
 ):
     verbs.register(app)
-LOCAL_COMMANDS = ("datasets", "run", "view", "up", "migrate", "doctor", "game_check")
+LOCAL_COMMANDS = ("datasets", "luck", "run", "view", "up", "migrate", "doctor", "game_check")
 """Commands that need more than a client installation has, and a second to import. `run` and `game`
-play matches, `dataset` encodes replays and `doctor` checks this machine. `up` starts services and
-`migrate` changes a database."""
+play matches, `dataset` encodes replays, `luck` fits a contest and `doctor` checks this machine.
+`up` starts services and `migrate` changes a database."""
 
 
 @cache
