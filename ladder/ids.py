@@ -36,6 +36,8 @@ JoinRequestId = NewType("JoinRequestId", str)
 PasskeyId = NewType("PasskeyId", str)
 IdentityId = NewType("IdentityId", str)
 ExpectedPersonId = NewType("ExpectedPersonId", str)
+TeamInvitationId = NewType("TeamInvitationId", str)
+TeamMergeId = NewType("TeamMergeId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -64,6 +66,9 @@ PREFIXES: Final = (
     "psk",
     "idn",
     "exp",
+    "tin",
+    "tme",
+    "tau",
 )
 _lock = threading.Lock()
 _last = (0, 0)

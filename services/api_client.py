@@ -267,8 +267,31 @@ class Client:
         answer: Json = self.send("POST", "/v1/device-logins/token", json={"secret": secret}).json()
         return answer
 
-    def create_team(self, name: str, slug: str, *, owner: str | None = None) -> Json:
+    # -- teams --------------------------------------------------------------------------------
+
+    def create_team(self, name: str, slug: str | None = None, *, owner: str | None = None) -> Json:
         return self.post("/v1/teams", {"name": name, "slug": slug, "owner": owner})
+
+    def team(self, key: str) -> Json:
+        return self.get(f"/v1/teams/{key}")
+
+    def team_members(self, key: str) -> list[Json]:
+        found: list[Json] = self.get(f"/v1/teams/{key}/members")["items"]
+        return found
+
+    def invite_to_team(self, key: str, **terms: Any) -> Json:
+        return self.post(f"/v1/teams/{key}/invitations", terms)
+
+    def invitations_to_me(self) -> list[Json]:
+        found: list[Json] = self.get("/v1/users/me/team-invitations")["items"]
+        return found
+
+    def answer_team_invitation(self, invitation: str, answer: str) -> Json:
+        """Accepts or declines an invitation to the caller: ``accept``, ``decline``."""
+        return self.post(f"/v1/users/me/team-invitations/{invitation}/{answer}")
+
+    def join_team(self, code: str) -> Json:
+        return self.post("/v1/join-team", {"code": code})
 
     # -- leagues ------------------------------------------------------------------------------
 

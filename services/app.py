@@ -51,6 +51,8 @@ from services.api import (
     season_health,
     seasons,
     submissions,
+    team_invitations,
+    team_merges,
     teams,
     users,
 )
@@ -89,6 +91,8 @@ ROUTERS: Final = (
     notices.router,
     notice_channels.router,
     teams.router,
+    team_invitations.router,
+    team_merges.router,
     leagues.router,
     invitations_and_terms.router,
     join_requests.router,

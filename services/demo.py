@@ -23,10 +23,9 @@ from ladder.leagues import leagues
 from ladder.leagues.records import Season
 from ladder.leagues.request_models import NewLeague, NewSeason
 from ladder.people import tokens, users
-from ladder.people.records import Team, Viewer
+from ladder.people.records import Viewer
 
 PLAYER: Final = "player"
-PLAYER_TEAM: Final = "players"
 HOST: Final = "demo"
 SCOPES: Final = ("read", "agents:write", "scrims:write", "leagues:write")
 
@@ -132,7 +131,7 @@ def player_token(conn: Connection, known_token: str | None) -> str:
         return known_token
     user_id = _find_or_create_user(conn, PLAYER)
     if not users.teams_of(conn, user_id):
-        users.create_team(conn, "Players", PLAYER_TEAM, user_id)
+        users.create_own_team(conn, "Players", user_id)
     return tokens.mint_token(conn, user_id, "peck up", SCOPES)[1]
 
 
@@ -190,7 +189,7 @@ def _create_demo_league(conn: Connection, blobs: Blobs, demo: DemoLeague) -> Sea
 def _enter_agent(
     conn: Connection, blobs: Blobs, season: Season, host: UserId, each: DemoAgent
 ) -> None:
-    team = _create_team(conn, each.team, host)
+    team = users.create_own_team(conn, each.team, None)  # nobody competes with several teams
     title = reference_agents.title_of(season.game, each.name)
     agent = agents.create_agent(conn, team.id, title, each.name)
     agents.update_agent(conn, agent.id, open_for_scrims=True)
@@ -200,15 +199,6 @@ def _enter_agent(
         conn, agent.id, stored.digest, stored.size, filename, "reference agent", host
     )
     entries.enter_season(conn, season.id, submission.id, count_limit=False)
-
-
-def _create_team(conn: Connection, name: str, host: UserId) -> Team:
-    """Creates a team. Varies the slug if another team has it."""
-    slug = name.lower().replace(" ", "-")
-    try:
-        return users.create_team(conn, name, slug, host)
-    except Conflict:
-        return users.create_team(conn, name, f"{HOST}-{slug}", host)
 
 
 def _find_or_create_user(conn: Connection, name: str) -> UserId:

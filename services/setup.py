@@ -16,7 +16,7 @@ from pathlib import Path
 from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
 from ladder.errors import Invalid, LadderError
-from ladder.people import users
+from ladder.people import competitors, users
 from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import log_event
 from services import demo
@@ -58,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(str(error))
     with db.connect(settings.database_url) as conn:
         users.fill_look_alike_keys(conn)
+        competitors.fill_season_competitors(conn)
         for role, password in passwords.items():
             if password:
                 db.set_login(conn, role, password)

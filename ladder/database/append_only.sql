@@ -42,3 +42,5 @@ create or replace trigger sealed_medals_kept before update or delete on sealed_m
     execute function refuse_change('sealed_medals');
 create or replace trigger unsealed_medals_kept before update or delete on unsealed_medals for each row
     execute function refuse_change('unsealed_medals');
+create or replace trigger team_audits_kept before update or delete on team_audits for each row
+    execute function refuse_change('team_audits', 'details');

@@ -14,7 +14,7 @@ from ladder.database.db import Connection, atomic, atomic_function
 from ladder.entries.records import Agent, Submission
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
-from ladder.people import quotas, visibility
+from ladder.people import competitors, quotas, visibility
 from ladder.people.records import Viewer
 
 AGENT: Final = (
@@ -33,6 +33,7 @@ def create_named_agent(conn: Connection, team_id: TeamId, name: str, slug: str |
 
     Raises Invalid for a name without letters or digits for a slug, Conflict, LimitReached.
     """
+    competitors.lock_team(conn, team_id)
     agent = create_agent(conn, team_id, name, slug or slug_of(name))
     quotas.check_agent_quota(conn, team_id)
     return agent
@@ -141,12 +142,12 @@ def leagues_of_agent(conn: Connection, agent_id: AgentId) -> list[LeagueId]:
 
 
 def leagues_of_team(conn: Connection, team_id: TeamId) -> list[LeagueId]:
-    """Leagues whose board has shown an agent of the team."""
+    """Leagues whose board has shown the team, or the team that it was merged into."""
     rows = conn.execute(
         "select distinct s.league_id from entries e join seasons s on s.id = e.season_id"  # noqa: S608
-        " where e.agent_id in (select id from agents where team_id = %s)"
+        " where e.team_id in (%s, (select merged_into from teams where id = %s))"
         f" and {visibility.ON_BOARD} order by 1",
-        (team_id,),
+        (team_id, team_id),
     )
     return [LeagueId(row[0]) for row in rows]
 

@@ -7,7 +7,6 @@ same bytes are one submission in all leagues.
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 from typing import Final
 
@@ -155,7 +154,4 @@ def reference_team(conn: Connection) -> TeamId:
     ).fetchone()
     if row is not None:
         return TeamId(row[0])
-    try:
-        return users.create_team(conn, TEAM, SLUG, None).id
-    except Conflict:  # a team of users has this slug
-        return users.create_team(conn, TEAM, f"{SLUG}-{secrets.token_hex(4)}", None).id
+    return users.create_own_team(conn, TEAM, None).id

@@ -14,14 +14,14 @@ from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Submission
 from ladder.errors import Conflict, LadderError, LimitReached, NotFound
-from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId
+from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, seasons, staff
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.pairing import Candidate
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.people import visibility
+from ladder.people import competitors, visibility
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
 
@@ -70,6 +70,7 @@ def enter_season(
     is_anchor: bool = False,
     count_limit: bool = True,
     waited_seconds: float = 0.0,
+    by: UserId | None = None,
 ) -> tuple[Entry, UploadLimits, bool]:
     """Returns the submission's entry in the season, the team's limits, and whether it is new.
 
@@ -80,10 +81,13 @@ def enter_season(
     ``waited_seconds`` is the time since the request began to arrive; that moment must precede the
     deadline. A remote submission always has the profile ``remote``.
 
+    Unless the entry is an anchor, all members of the team compete in the season for this team from
+    now on. Messages are for the person ``by``.
+
     Raises NotFound. Raises Conflict if the season or league is not open, refuses remote agents, or
-    has disqualified the agent or team,
-    or if a person of the team is its grader or commentator, or blocked.
-    Raises LadderError for a bundle that is too large, and
+    has disqualified the agent or team, or if a person of the team is its grader or commentator, or
+    blocked. Raises Conflict if the team has ended, or a member competes for another team. Raises
+    LadderError for a bundle that is too large, and
     DailyLimitReached.
     """
     season = seasons.get_season(conn, season_id)
@@ -91,10 +95,12 @@ def enter_season(
     known = _find_entry(conn, season_id, submission_id)
     if known is not None and not (submission.url and known.state is EntryState.REJECTED):
         return known, upload_limits(conn, season_id, submission.team_id), False
+    competitors.lock_team(conn, submission.team_id)
     if not is_anchor:  # anchors may enter before the season opens
         staff.refuse_team_with_staff(conn, season.league_id, submission.team_id)
         league_blocks.refuse_team_with_blocked_person(conn, season.league_id, submission.team_id)
         deadlines.refuse_late_upload(conn, season, submission.team_id, waited_seconds)
+        competitors.add_members_at_entry(conn, season_id, submission.team_id, by)
     _refuse_excluded(conn, season_id, submission)
     if submission.url is not None:
         profile = REMOTE

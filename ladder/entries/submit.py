@@ -87,6 +87,7 @@ def submit(
         submission.id,
         profile=into.profile,
         waited_seconds=into.waited_seconds,
+        by=by,
     )
     return SubmitResult(submission, is_new or is_entered, entry, limits)
 

@@ -24,7 +24,7 @@ from ladder.leagues.members import PLAIN
 from ladder.leagues.records import League
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.people import quotas, users
+from ladder.people import quotas, teams, users
 from ladder.people.roles import STAFF
 from ladder.people.tokens import LETTERS
 
@@ -305,7 +305,8 @@ def refuse_unagreed_settings(
 
     Settings that are None stay as they are. ``remote`` means a season that takes remote agents. The
     function counts members, except hosts, who agreed to less. It also counts teams that entered
-    without a member. They are assumed to have agreed to the settings at that time.
+    without a member. They are assumed to have agreed to the settings at that time. Teams that the
+    service made for itself do not count.
 
     The league stays locked for the caller's transaction, so nobody joins during the change.
     """
@@ -331,6 +332,7 @@ def refuse_unagreed_settings(
     )
     row = conn.execute(
         "select count(distinct e.team_id) from entries e join seasons s on s.id = e.season_id"
+        " join teams t on t.id = e.team_id and t.created_by is not null"
         " where s.league_id = %s and not e.is_anchor and not exists (select 1 from memberships p"
         "   join league_members m on m.user_id = p.user_id and m.league_id = s.league_id"
         "   where p.team_id = e.team_id)",
@@ -361,26 +363,39 @@ def _join_as_roster_line(
         return
     team_id = None
     if row[1] and role is LeagueRole.COMPETITOR:
-        team_id = _roster_team(conn, row[0], row[1], user_id)
+        team_id = _join_roster_team(conn, row[0], row[1], user_id)
     conn.execute(
         "update roster set user_id = %s, team_id = %s where invitation_id = %s",
         (user_id, team_id, invitation_id),
     )
 
 
-def _roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: UserId) -> TeamId:
-    """Returns the roster's team of this name; the first member to join creates it."""
+def _join_roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: UserId) -> TeamId:
+    """Adds a person to the roster's team of this name; the first one to join creates it.
+
+    The team keeps its place in the roster if it is renamed or merged, and loses it if it is
+    dissolved. Raises the Conflict of `teams.add_member`.
+    """
     conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {name.lower()}",))
     row = conn.execute(
-        "select t.id from roster r join teams t on t.id = r.team_id"
-        " where r.league_id = %s and lower(t.name) = lower(%s) limit 1",
+        "select t.id from roster_teams r join teams t on t.id = r.team_id"
+        " where r.league_id = %s and r.name_digest = sha256(convert_to(lower(%s), 'UTF8'))"
+        " and t.ended_at is null",
         (league_id, name),
     ).fetchone()
     if row is None:
-        return users.create_own_team(conn, name, user_id).id
+        slug = leagues.get_league(conn, league_id).slug
+        made = users.create_own_team(conn, name, user_id, f"{name} ({slug})")
+        conn.execute(
+            "insert into roster_teams (league_id, name_digest, team_id)"
+            " values (%s, sha256(convert_to(lower(%s), 'UTF8')), %s)"
+            " on conflict (league_id, name_digest) do update set team_id = excluded.team_id",
+            (league_id, name, made.id),
+        )
+        return made.id
     team_id = TeamId(row[0])
     if all(team.id != team_id for team in users.teams_of(conn, user_id)):
-        users.add_team_member(conn, team_id, user_id)
+        teams.add_member(conn, team_id, user_id, user_id)
     return team_id
 
 

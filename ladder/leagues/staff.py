@@ -89,9 +89,8 @@ def refuse_competitor_as_staff(conn: Connection, league_id: LeagueId, user_id: U
     """
     row = conn.execute(
         "select u.name from users u where u.id = %s and exists ("
-        "  select 1 from entries e join seasons s on s.id = e.season_id"
-        "  join memberships m on m.team_id = e.team_id where m.user_id = u.id"
-        "    and s.league_id = %s and s.state <> 'finished' and not e.is_anchor)",
+        "  select 1 from season_competitors c join seasons s on s.id = c.season_id"
+        "  where c.user_id = u.id and s.league_id = %s and s.state <> 'finished')",
         (user_id, league_id),
     ).fetchone()
     if row is not None:

@@ -7,6 +7,7 @@ The rules:
 | a public league, its seasons, board, entries on the board | everybody |
 | a league by invitation, a private one, and all of that | members and admins |
 | an agent, a team | its own people, admins, and viewers of a league it has played in |
+| the names of a team's people | its own people, hosts of a league it has played in, admins |
 | a rated match | viewers of the league |
 | a validation match | the entry's team, the league's hosts, its graders, admins |
 | a scrim and its matches | the team that requested it, admins |
@@ -53,6 +54,15 @@ class TeamResource:
     team_id: TeamId
     leagues: tuple[LeagueResource, ...]
     """Leagues whose board has shown the team or agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPeopleResource:
+    """The names of the people of a team."""
+
+    team_id: TeamId
+    leagues: tuple[LeagueResource, ...]
+    """Leagues whose board has shown the team."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,7 @@ class PersonResource:
 Resource = (
     LeagueResource
     | TeamResource
+    | TeamPeopleResource
     | EntryResource
     | SubmissionResource
     | TeamPrivateResource
@@ -148,6 +159,12 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
                 viewer.is_admin
                 or resource.team_id in viewer.team_ids
                 or any(may_see(viewer, league) for league in resource.leagues)
+            )
+        case TeamPeopleResource():
+            return (
+                viewer.is_admin
+                or resource.team_id in viewer.team_ids
+                or any(_is_host(viewer, league) for league in resource.leagues)
             )
         case EntryResource():
             if resource.is_on_board and may_see(viewer, resource.league):

@@ -23,6 +23,10 @@ class Team:
     slug: str
     name: str
     created_at: datetime
+    ended_at: datetime | None = None
+    """When it was dissolved or merged. None: it lives."""
+    merged_into: TeamId | None = None
+    """The team that it became part of."""
 
 
 @dataclass(frozen=True, slots=True)

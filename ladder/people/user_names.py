@@ -13,6 +13,7 @@ from ladder.errors import Invalid
 RESERVED: Final = (
     *("admin", "administrator", "anonymous", "everybody", "host", "me", "moderator", "nobody"),
     *("operator", "owner", "peck", "pecking-order", "root", "security", "staff", "support"),
+    *("new", "reference agents"),
     *("demo", "player", "system", "team", "user"),
 )
 SPACES: Final = re.compile(r"[\s._-]+")

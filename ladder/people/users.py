@@ -26,7 +26,7 @@ from ladder.people.user_names import look_alike_key
 
 T = TypeVar("T")
 USER = "select id, name, is_admin, created_at from users"
-TEAM = "select t.id, t.slug, t.name, t.created_at from teams t"
+TEAM = "select t.id, t.slug, t.name, t.created_at, t.ended_at, t.merged_into from teams t"
 
 
 def create_user(conn: Connection, name: str, *, is_admin: bool = False) -> User:
@@ -75,44 +75,74 @@ def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -
 
 
 def create_team(conn: Connection, name: str, slug: str, user_id: UserId | None) -> Team:
-    """Creates a team of this user, or without members (None). Raises Conflict (slug taken)."""
+    """Creates a team of this user, or without members (None).
+
+    Raises Conflict if the slug is taken, or the name, or one that looks like it.
+    """
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(Team)) as cur:
             team = _row_or_not_found(
                 cur.execute(
-                    "insert into teams (id, slug, name, created_by) values (%s, %s, %s, %s)"
-                    " returning id, slug, name, created_at",
-                    (ids.new_id("tea"), slug, name, user_id),
+                    "insert into teams (id, slug, name, look_alike, created_by)"
+                    " values (%s, %s, %s, %s, %s) returning id, slug, name, created_at",
+                    (ids.new_id("tea"), slug, name, look_alike_key(name), user_id),
                 ).fetchone(),
                 "team",
             )
             if user_id is not None:
-                add_team_member(conn, team.id, user_id, is_owner=True)
+                conn.execute(
+                    "insert into memberships (team_id, user_id, is_owner) values (%s, %s, true)",
+                    (team.id, user_id),
+                )
             return team
-    except errors.UniqueViolation:
-        raise Conflict(
-            f"a team {slug!r} already exists; choose another slug", field="slug"
-        ) from None
+    except errors.UniqueViolation as error:
+        raise _taken(error, name, slug) from None
     except errors.ForeignKeyViolation:
         raise NotFound.of("user") from None
 
 
-def fill_look_alike_keys(conn: Connection) -> None:
-    """Gives users of an earlier version their look-alike key; repeat it as often as you like.
+def update_team_name(conn: Connection, team_id: TeamId, name: str, slug: str) -> None:
+    """Changes name and slug of a team. Raises the Conflict of `create_team`."""
+    try:
+        with atomic(conn):
+            conn.execute(
+                "update teams set name = %s, look_alike = %s, slug = %s where id = %s",
+                (name, look_alike_key(name), slug, team_id),
+            )
+    except errors.UniqueViolation as error:
+        raise _taken(error, name, slug) from None
 
-    Of two users with one key the second keeps none.
+
+def _taken(error: errors.UniqueViolation, name: str, slug: str) -> Conflict:
+    if error.diag.constraint_name == "teams_look_alike":
+        return Conflict(
+            f"a team {name!r} already exists, or one with a similar name; choose another name",
+            field="name",
+        )
+    return Conflict(f"a team {slug!r} already exists; choose another slug", field="slug")
+
+
+def fill_look_alike_keys(conn: Connection) -> None:
+    """Gives users and teams of an earlier version their look-alike key; you may repeat it.
+
+    Of two with one key the second keeps none.
     """
-    for user_id, name in conn.execute(
-        "select id, name from users where look_alike is null and erased_at is null order by id"
-    ).fetchall():
-        try:
-            with atomic(conn):
-                conn.execute(
-                    "update users set look_alike = %s where id = %s",
-                    (look_alike_key(name), user_id),
-                )
-        except errors.UniqueViolation:
-            continue
+    for select, update in (
+        (
+            "select id, name from users where look_alike is null and erased_at is null order by id",
+            "update users set look_alike = %s where id = %s",
+        ),
+        (
+            "select id, name from teams where look_alike is null order by id",
+            "update teams set look_alike = %s where id = %s",
+        ),
+    ):
+        for key, name in conn.execute(select).fetchall():
+            try:
+                with atomic(conn):
+                    conn.execute(update, (look_alike_key(name), key))
+            except errors.UniqueViolation:
+                continue
 
 
 def require_all_scopes(conn: Connection, who: Viewer) -> None:
@@ -129,13 +159,36 @@ def require_all_scopes(conn: Connection, who: Viewer) -> None:
         )
 
 
-def create_own_team(conn: Connection, name: str, user_id: UserId) -> Team:
-    """Creates a team of this name for one person; its slug is made from the name."""
-    slug = plain_slug(name) or "team"
+def create_own_team(
+    conn: Connection, name: str, user_id: UserId | None, or_else: str | None = None
+) -> Team:
+    """Creates a team of this name, which nobody chose; its slug is made from the name.
+
+    If a team has this name or one that looks like it, the new name is ``or_else``, or the name with
+    a number. ``user_id`` None makes a team without members.
+    """
+    wanted = [name, *([or_else] if or_else else []), *(f"{name} {n}" for n in range(2, 6))]
+    for each in (*wanted, f"{name} {secrets.token_hex(4)}"):
+        if not _is_name_taken(conn, each):
+            break
+    slug = team_slug(each)
+    if conn.execute("select 1 from teams where slug = %s", (slug,)).fetchone():
+        slug = f"{slug}-{secrets.token_hex(4)}"
     try:
-        return create_team(conn, name, slug, user_id)
-    except Conflict:
-        return create_team(conn, name, f"{slug}-{secrets.token_hex(4)}", user_id)
+        return create_team(conn, each, slug, user_id)
+    except Conflict:  # another request took the name or the slug a moment earlier
+        again = secrets.token_hex(4)
+        return create_team(conn, f"{name} {again}", f"{team_slug(name)}-{again}", user_id)
+
+
+def team_slug(name: str) -> str:
+    """Makes the slug of a team from its name; ``team`` if no letter or digit is left."""
+    return plain_slug(name) or "team"
+
+
+def _is_name_taken(conn: Connection, name: str) -> bool:
+    key = look_alike_key(name)
+    return bool(conn.execute("select 1 from teams where look_alike = %s", (key,)).fetchone())
 
 
 def plain_slug(name: str) -> str:
@@ -162,10 +215,11 @@ def list_teams(conn: Connection, after: TeamId | None = None, limit: int = 50) -
 
 
 def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
-    """Returns the teams of a person, oldest first."""
+    """Returns the living teams of a person, oldest first."""
     with conn.cursor(row_factory=class_row(Team)) as cur:
         return cur.execute(
-            f"{TEAM} join memberships m on m.team_id = t.id where m.user_id = %s order by t.id",
+            f"{TEAM} join memberships m on m.team_id = t.id"
+            " where m.user_id = %s and t.ended_at is null order by t.id",
             (user_id,),
         ).fetchall()
 
@@ -178,21 +232,6 @@ def team_members(conn: Connection, team_id: TeamId) -> list[tuple[User, bool]]:
         (team_id,),
     )
     return [(User(*row[:4]), row[4]) for row in rows]
-
-
-def add_team_member(
-    conn: Connection, team_id: TeamId, user_id: UserId, *, is_owner: bool = False
-) -> None:
-    """Adds a person to a team, or changes whether they are an owner. Raises NotFound."""
-    try:
-        with atomic(conn):
-            conn.execute(
-                "insert into memberships (team_id, user_id, is_owner) values (%s, %s, %s)"
-                " on conflict (team_id, user_id) do update set is_owner = excluded.is_owner",
-                (team_id, user_id, is_owner),
-            )
-    except errors.ForeignKeyViolation:
-        raise NotFound("there is no such team or user") from None
 
 
 def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:

@@ -24,6 +24,18 @@ def visible_leagues(viewer: Viewer) -> Condition:
     return EVERYTHING if viewer.is_admin else (LEAGUE, (list(viewer.roles),))
 
 
+def visible_teams(viewer: Viewer) -> Condition:
+    """For a query with teams as ``t``. A merged team is as visible as the one that it joined."""
+    if viewer.is_admin:
+        return EVERYTHING
+    return (
+        "(t.id = any (%s) or exists (select 1 from entries e"  # noqa: S608
+        " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
+        f" where e.team_id in (t.id, t.merged_into) and {ON_BOARD} and {LEAGUE}))",
+        (list(viewer.team_ids), list(viewer.roles)),
+    )
+
+
 def visible_agents(viewer: Viewer) -> Condition:
     """For a query with agents as ``a``."""
     if viewer.is_admin:

@@ -14,7 +14,7 @@ from typing import Final
 from ladder.database.db import Connection
 from ladder.entries import validations
 from ladder.entries.records import Entry, EntryState
-from ladder.ids import AgentId, EntryId, MatchId
+from ladder.ids import AgentId, EntryId, MatchId, TeamId
 from ladder.leagues import measures
 from ladder.leagues.measures import Estimate
 from ladder.leagues.records import Season
@@ -57,6 +57,7 @@ class NamedOpponent:
     agent_id: AgentId
     agent_name: str
     team_name: str
+    team_id: TeamId
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +286,8 @@ def _opponent_scores(
 
 def _opponent_names(conn: Connection, agent_ids: Iterable[AgentId]) -> dict[AgentId, NamedOpponent]:
     rows = conn.execute(
-        "select a.id, a.name, t.name from agents a join teams t on t.id = a.team_id"
+        "select a.id, a.name, t.name, t.id from agents a join teams t on t.id = a.team_id"
         " where a.id = any (%s)",
         (sorted(agent_ids),),
     )
-    return {AgentId(row[0]): NamedOpponent(AgentId(row[0]), row[1], row[2]) for row in rows}
+    return {AgentId(row[0]): NamedOpponent(AgentId(row[0]), *row[1:]) for row in rows}

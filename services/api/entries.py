@@ -153,6 +153,7 @@ def create_entry(
             submission.id,
             profile=body.profile,
             waited_seconds=seconds_since_arrival(request),
+            by=who.user_id,
         )
         entered = EnteredOut(
             entry=entry_out(conn, who, entry), limits=UploadLimitsOut.model_validate(limits)
@@ -169,16 +170,18 @@ def list_entries(
     span: Paging,
     season: Filter = None,
     agent: Filter = None,
+    team: Filter = None,
     state: Annotated[EntryState | None, Query()] = None,
 ) -> Page[EntryOut]:
-    """Lists the entries of a season or of an agent, newest first. Name one of the two."""
-    if season is None and agent is None:
-        raise ProblemError("invalid", "name a season or an agent.", where="query")
+    """Lists the entries of a season, an agent or a team, newest first. Name one of them."""
+    if season is None and agent is None and team is None:
+        raise ProblemError("invalid", "name a season, an agent or a team.", where="query")
     rows = entries.list_entries(
         conn,
         viewer=who,
         season_id=permissions.visible_season(conn, who, season).id if season else None,
         agent_id=permissions.visible_agent(conn, who, agent).id if agent else None,
+        team_id=permissions.visible_team(conn, who, team).id if team else None,
         state=state,
         after=EntryId(span.after) if span.after else None,
         limit=span.limit,

@@ -28,6 +28,7 @@ from services.cli import (
     rosters,
     scrims,
     submissions,
+    teams,
     users,
 )
 from services.cli.saved_login import MissingInput
@@ -53,6 +54,7 @@ for verbs in (
     rosters,
     league_people,
     notices,
+    teams,
     account,
     account_data,
     users,

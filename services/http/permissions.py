@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ladder.database.db import Connection
-from ladder.entries import agents, entries
+from ladder.entries import agents, entries, team_merges
 from ladder.entries.records import Agent, Entry, EntryState, Submission
+from ladder.entries.team_merges import MergeRequest
 from ladder.enums import MatchKind
 from ladder.errors import NotFound
 from ladder.ids import (
@@ -22,6 +23,7 @@ from ladder.ids import (
     SeasonId,
     SubmissionId,
     TeamId,
+    TeamMergeId,
     is_id,
 )
 from ladder.leagues import leagues, records, seasons
@@ -103,6 +105,28 @@ def owned_team(conn: Connection, who: Viewer, key: str) -> Team:
     return found
 
 
+def may_see_people(conn: Connection, who: Viewer, team: Team) -> bool:
+    """Whether the viewer may see who the people of a visible team are."""
+    played = _league_resources(conn, agents.leagues_of_team(conn, team.id))
+    return permissions.may_see(who, permissions.TeamPeopleResource(team.id, played))
+
+
+def team_of_member(conn: Connection, who: Viewer, key: str) -> Team:
+    """The team with this id or slug, for its members and administrators. 403 for others."""
+    found = visible_team(conn, who, key)
+    if not who.is_admin and found.id not in who.team_ids:
+        raise ProblemError("forbidden", f"You are not a member of {found.name}.")
+    return found
+
+
+def team_merge_of_member(conn: Connection, who: Viewer, key: str) -> MergeRequest:
+    """The open request for a merge, for members of either team and administrators."""
+    found = team_merges.get_merge(conn, TeamMergeId(key))
+    if not who.is_admin and who.team_ids.isdisjoint((found.team_id, found.into_team_id)):
+        raise NotFound.of("merge request")
+    return found
+
+
 def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
     """The named team, or the viewer's only team."""
     mine = users.teams_of(conn, who.user_id) if who.user_id is not None else []
@@ -114,7 +138,7 @@ def own_team(conn: Connection, who: Viewer, key: str | None) -> Team:
             )
         return found
     if not mine:
-        raise ProblemError("forbidden", "Ask an administrator for a team: you have none.")
+        raise ProblemError("forbidden", "Make a team first: you have none.")
     if len(mine) > 1:
         slugs = ", ".join(one.slug for one in mine)
         raise ProblemError("invalid", f"name one of your teams: {slugs}.", where="team")

@@ -13,7 +13,7 @@ from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
-from ladder.people import users
+from ladder.people import team_invitations, users
 from ladder.people.records import Team
 from ladder.reports import feed
 from ladder.scrims import scrims
@@ -49,6 +49,7 @@ def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Re
         news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
+        invitations=team_invitations.invitations_to(conn, who.user_id),
     )
 
 

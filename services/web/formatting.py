@@ -34,6 +34,8 @@ FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
 SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
 EXPORT_LINK_OVER: Final = "This link is over, or not yours. Open the page My data for a new one."
 PRESENT_IS_WRONG: Final = "Check your present password: this is another one."
+NAME_NOT_REPEATED: Final = "Type the present name of the team to dissolve it."
+NO_SUCH_TEAM: Final = "Check the team's short name: there is no such team, or you may not see it."
 NEW_AGENT: Final = "a new agent"
 ALL_LEAGUES: Final = "all leagues"
 NOTHING_NAMED: Final = "Check the name: there is nothing of this name that you may see."
@@ -49,6 +51,22 @@ REPLAY_GONE: Final = "This replay can no longer be shown: {}."
 ACCESS_BY_SCOPE: Final = "a token with {}"
 ACCESS_FOR_KNOWN: Final = "any token"
 ACCESS_FOR_ALL: Final = "anybody"
+TEAM_ACTS: Final = {
+    "create": "made the team",
+    "rename": "renamed the team",
+    "invite": "invited",
+    "revoke": "revoked an invitation",
+    "join": "joined the team",
+    "decline": "declined an invitation",
+    "leave": "left",
+    "remove": "removed",
+    "hand_over": "handed the team over to",
+    "ask_merge": "asked another team for a merge",
+    "declined_merge": "declined a merge",
+    "withdrawn_merge": "withdrew the request for a merge",
+    "merge": "merged two teams",
+}
+"""Words for the acts of a team's log."""
 FIELDS: Final = {
     "user": "person",
     "blocked": "person to block",
@@ -66,6 +84,9 @@ FIELDS: Final = {
     "subject": "entry, agent or team",
     "since": "finished from",
     "until": "finished before",
+    "max_uses": "number of people",
+    "into": "short name of the other team",
+    "name_again": "name of the team",
 }
 """Labels of form fields whose name in the API differs."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
@@ -362,7 +383,13 @@ def options_of_words(words: Iterable[str]) -> list[tuple[str, str]]:
     return [(word, word) for word in words]
 
 
+def team_act_text(act: str) -> str:
+    """What a person did with a team, after the person's name."""
+    return TEAM_ACTS.get(act, act.replace("_", " "))
+
+
 FILTERS: Final = {
+    "team_act": team_act_text,
     "score": score_text,
     "change": change_text,
     "seconds": seconds_text,

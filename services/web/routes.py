@@ -46,6 +46,8 @@ from services.web import (
     sign_in,
     sign_in_settings,
     sign_up_address,
+    team_joining,
+    teams,
     upload,
 )
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
@@ -96,6 +98,7 @@ PARTS = (
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
     *(finding, documents, notices, notice_settings, ask_to_join, privacy),
     *(passkeys, identities, recover, mail_address, sign_up_address),
+    *(team_joining, teams),  # in this order: /teams/new is no team
 )
 for part in PARTS:
     router.include_router(part.router)

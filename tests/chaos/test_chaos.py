@@ -75,7 +75,7 @@ def make_league(fleet: Fleet) -> LeagueId:
             ),
         )
         for number, folder in enumerate(["random_legal", "greedy"] * 3):
-            team = users.create_team(conn, f"Team {number}", f"team-{number}", owner)
+            team = users.create_team(conn, f"Team {number}", f"team-{number}", None)
             agent = agents.create_agent(conn, team.id, f"Agent {number}", f"agent-{number}")
             source = (AGENTS / folder / "main.py").read_bytes() + f"\n# {number}\n".encode()
             stored = blobs.put_bytes(source)

@@ -422,3 +422,19 @@ def test_a_team_declares_its_entry(peck: Peck, world: World) -> None:
     refused = peck("declare", world.entries["public.rejected"])
     assert "this entry is rejected; declare an active one" in refused.stderr
     assert peck("declare").returncode == 1
+
+
+def test_two_people_form_a_team(peck: Peck, world: World) -> None:
+    made = read(peck("team", "create", "Night Geese", "--json"))
+    link = peck("team", "invite", "night-geese").stdout.strip()
+    assert "/join-team?code=team_" in link
+    joined = peck("team", "join", link, PECK_TOKEN=world.tokens["rival"])
+    assert joined.stdout == "you are a member of Night Geese (night-geese)\n"
+    assert "used_up" in peck("team", "invitations", "night-geese").stdout
+    assert peck("team", "hand-over", "night-geese", "Rival").stdout.startswith("rival owns")
+    refused = peck("team", "rename", "night-geese", "Mine")
+    assert "Ask an owner of the team" in refused.stderr
+    assert peck("team", "leave", "night-geese", "--yes").returncode == 0
+    shown = read(peck("team", "show", made["id"], "--json", PECK_TOKEN=world.tokens["rival"]))
+    assert [(row["name"], row["is_owner"]) for row in shown["members"]] == [("rival", True)]
+    assert peck("team", "show", made["id"]).returncode == 1  # hidden from those who left

@@ -140,7 +140,16 @@ def type_everywhere(world: World) -> Person:
     entry, match = play(world, me)
     be_named_by_a_host(world, me, made["team"]["id"])
     be_host(me)
+    own_teams(world, me, made["team"]["id"])
     return Person(me, user, entry, world.seasons["public"], match)
+
+
+def own_teams(world: World, me: Client, team: str) -> None:
+    """Renames the own team, and leaves another one to the rival."""
+    me.patch(f"/v1/teams/{team}", {"name": f"Flock {WORD}"})
+    shared = me.create_team(f"Shared {NAME}")
+    code = me.invite_to_team(shared["id"], max_uses=2)["code"]
+    world.client("rival").join_team(code)
 
 
 def sign_in_elsewhere(world: World, user: UserId) -> None:
@@ -277,6 +286,7 @@ def test_no_word_of_a_deleted_person_stays(
         *("attempts.detail", "roster.name", "roster.external_id", "roster.team"),
         *("invitations.label", "audits.reason", "leagues.slug", "leagues.title"),
         *("leagues.description", "notice_channels.address"),
+        *("teams.look_alike", "team_audits.details"),
     } <= before
     assert sum(place.startswith("blob") for place in before) >= 6
     tag = board(world).headers["ETag"]

@@ -14,11 +14,13 @@ import pytest
 
 from egress.address import parse
 from ladder.database.db import Connection
-from ladder.ids import LeagueId, UserId, new_id
+from ladder.entries import team_merges
+from ladder.ids import LeagueId, TeamId, UserId, new_id
 from ladder.leagues import invitations
 from ladder.notices import channels, inbox
 from ladder.notices.kinds import Form
-from ladder.people import sessions, users
+from ladder.people import sessions, team_invitations, users
+from ladder.people.records import Viewer
 from services.api_client import ApiError
 from tests.integration.api.world import GOOD, SCOPES, World, play_rated
 
@@ -122,6 +124,73 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 403 204",
         "",
     ),
+    (
+        "PATCH",
+        "/v1/teams/{team}",
+        {"name": "Walk {n}"},
+        "401 403 200 403 200",
+        "401 404 403 403 200",
+    ),
+    ("GET", "/v1/teams/{team}/members", None, "401 403 200 200 200", "401 404 403 200 200"),
+    ("GET", "/v1/teams/{team}/opponents", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/teams/{team}/acts", None, "401 403 200 403 200", "401 404 403 403 200"),
+    (
+        "DELETE",
+        "/v1/teams/{team}/members/{team_owner}",  # the last member
+        None,
+        "401 403 409 403 409",
+        "401 404 403 403 409",
+    ),
+    (
+        "PUT",
+        "/v1/teams/{team}/owner",
+        {"user": "{team_owner}"},
+        "401 403 200 403 200",
+        "401 404 403 403 200",
+    ),
+    ("POST", "/v1/teams/{team}/invitations", {}, "401 403 201 403 201", "401 404 403 403 201"),
+    ("GET", "/v1/teams/{team}/invitations", None, "401 403 200 403 200", "401 404 403 403 200"),
+    (
+        "DELETE",
+        "/v1/teams/{team}/invitations/{team_invitation}",
+        None,
+        "401 403 200 403 200",
+        "401 404 403 403 200",
+    ),
+    ("POST", "/v1/join-team/invitation", {"code": "{team_code}"}, "401 409 409 409 409", ""),
+    (
+        "POST",
+        "/v1/join-team",  # members of the team need no invitation
+        {"code": "{team_code}"},
+        "401 409 200 409 409",
+        "401 409 409 409 409",
+    ),
+    ("GET", "/v1/users/me/team-invitations", None, "401 200 200 200 200", ""),
+    (
+        "POST",
+        "/v1/users/me/team-invitations/{own_invitation}/decline",
+        None,
+        "401 404 200 404 404",
+        "",
+    ),
+    (
+        "POST",
+        "/v1/users/me/team-invitations/{own_invitation}/accept",  # after it was declined
+        None,
+        "401 404 409 404 404",
+        "",
+    ),
+    (
+        "POST",
+        "/v1/teams/{team}/merges",
+        {"into": "{host_team}"},
+        "401 403 201 403 409",
+        "401 404 403 403 201",
+    ),
+    ("GET", "/v1/teams/{team}/merges", None, "401 403 200 403 200", "401 404 403 403 200"),
+    ("POST", "/v1/team-merges/{merge}/accept", None, "401 404 404 404 200", ""),
+    ("DELETE", "/v1/team-merges/{other_merge}", None, "401 404 404 404 204", ""),
+    ("DELETE", "/v1/teams/{spare_team}", None, "401 404 404 404 204", ""),
     ("GET", "/v1/games", None, "200 200 200 200 200", ""),
     ("GET", "/v1/profiles", None, "200 200 200 200 200", ""),
     ("GET", "/v1/leagues", None, "200 200 200 200 200", ""),
@@ -326,6 +395,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "",
     ),
     ("GET", "/v1/entries?season={season}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/entries?team={team}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/entries?agent={agent}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/entries/{entry}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/entries/{rejected}", None, "404 404 200 200 200", ""),
@@ -420,7 +490,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 201 409",
         "401 404 403 201 409",
     ),
-    ("POST", "/v1/teams", {"name": "T", "slug": "t{n}"}, "401 403 403 403 201", ""),
+    ("POST", "/v1/teams", {"name": "Flock {n}"}, "401 201 201 201 201", ""),
     (
         "POST",
         "/v1/entries/{entry}/resume",
@@ -473,6 +543,7 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
         ("cohost", "grader", "commentator"), (200, 200)
     ),
     ("POST", "/v1/join"): dict.fromkeys(("grader", "commentator"), (409, 404)),
+    ("GET", "/v1/teams/{team}/members"): dict.fromkeys(("grader", "commentator"), (403, 403)),
     ("GET", "/v1/matches/{rated}/replay"): dict.fromkeys(("grader", "commentator"), (403, 403)),
     ("GET", "/v1/matches/{rated}/replay?format=kaggle"): dict.fromkeys(
         ("grader", "commentator"), (403, 403)
@@ -542,6 +613,7 @@ def words(world: World, league: str) -> dict[str, str]:
     )
     return {
         "spare_user": world.client("admin").create_user(f"spare of {league}")["id"],
+        **team_words(world, world.teams[insider]),
         "session": session.id,
         "notice": notice.id,
         "channel": channel.id,
@@ -582,6 +654,26 @@ def insert_join_request(conn: Connection, league_id: str, user_id: str) -> str:
         (request_id, league_id, user_id),
     )
     return request_id
+
+
+def team_words(world: World, team: str) -> dict[str, str]:
+    """Values about teams: invitations, and requests for merges between teams of nobody here."""
+    with world.connect() as conn:
+        root = Viewer(is_admin=True)
+        revoked, code = team_invitations.invite(conn, TeamId(team), root, max_uses=9)
+        team_invitations.revoke_invitation(conn, TeamId(team), revoked.id, root)
+        spare = [users.create_own_team(conn, f"Spare {n}", None).id for n in range(4)]
+        asked, _ = team_invitations.invite(conn, spare[0], root, person=world.users["member"])
+        merges = [team_merges.ask_for_merge(conn, each, spare[0], root).id for each in spare[1:3]]
+    return {
+        "team_invitation": revoked.id,
+        "team_code": code,
+        "own_invitation": asked.id,
+        "host_team": world.teams["host"],
+        "merge": merges[0],
+        "other_merge": merges[1],
+        "spare_team": spare[3],
+    }
 
 
 def fill(value: Any, known: dict[str, str]) -> Any:

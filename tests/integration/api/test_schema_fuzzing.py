@@ -25,6 +25,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from ladder.entries import team_merges
+from ladder.ids import UserId
+from ladder.people import team_invitations, teams, users
+from ladder.people.records import Viewer
 from tests.integration.api.test_every_route import insert_join_request, words
 from tests.integration.api.world import World
 from tests.sizes import sized
@@ -83,6 +87,26 @@ def order(operation: Any) -> tuple[int, bool]:
     return late, operation.method.lower() != "get"
 
 
+def ids_of_teams(world: World, name: str) -> dict[str, Any]:
+    """Ids of new teams for one operation: some end a team, or use an invitation up."""
+    member, host = UserId(world.users["member"]), UserId(world.users["host"])
+    with world.connect() as conn:
+        root = Viewer(is_admin=True)
+        team, other = (
+            users.create_own_team(conn, f"{name} {n}".replace("_", " "), None).id for n in range(2)
+        )
+        teams.add_member(conn, team, member, None, is_owner=True)
+        teams.add_member(conn, team, host, None)
+        asked, _ = team_invitations.invite(conn, other, root, person=host)
+        _, code = team_invitations.invite(conn, other, root, max_uses=100)
+        found = {"team": team, "into": other, "invitation": asked.id, "code": code, "user": host}
+        if name in ("accept_merge", "end_merge"):
+            found["merge"] = team_merges.ask_for_merge(conn, other, team, root).id
+        if name == "revoke_team_invitation":
+            found["team"] = other
+    return found
+
+
 def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx.Client) -> None:
     found = words(world, "public")
     known: dict[str, Any] = {
@@ -137,6 +161,8 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
             here["agent"] = world.client("member").create_agent(
                 "Without submissions", team="member"
             )["id"]
+        if "team" in name or "merge" in name:
+            here |= ids_of_teams(world, name)
         if name == "delete_user":
             here["user"] = found["spare_user"]
         if name == "delete_account":

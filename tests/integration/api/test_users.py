@@ -68,13 +68,19 @@ def test_a_taken_name_is_a_conflict(world: World) -> None:
 def test_a_new_team_member_may_create_agents_for_the_team(world: World) -> None:
     admin = world.client("admin")
     path = f"/v1/teams/{world.teams['member']}/members"
-    admin.send("POST", path, json={"user": world.users["rival"]})
-    teams = {team["slug"] for team in world.client("rival").me()["teams"]}
-    assert teams == {"rival", "member"}
+    with pytest.raises(ApiError, match="rival already competes in season 1") as refused:
+        admin.send("POST", path, json={"user": world.users["rival"]})
+    assert refused.value.status == 409
+    user = admin.create_user("newcomer")["id"]
+    world.tokens["newcomer"] = admin.mint_token("test", ["agents:write"], user=user)["token"]
+    newcomer = world.client("newcomer")
+    newcomer.create_team("Newcomers")
+    admin.send("POST", path, json={"user": user})
+    assert {team["slug"] for team in newcomer.me()["teams"]} == {"newcomers", "member"}
     with pytest.raises(ApiError, match="name one of your teams") as refused:
-        world.client("rival").create_agent("For whom")
+        newcomer.create_agent("For whom")
     assert refused.value.status == 422
-    made = world.client("rival").create_agent("For them", team="member")
+    made = newcomer.create_agent("For them", team="member")
     assert made["team_id"] == world.teams["member"]
 
 

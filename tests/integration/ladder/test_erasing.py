@@ -21,7 +21,7 @@ from ladder.matches import history, lease
 from ladder.matches.records import EpisodeResult, FinishResult
 from ladder.moderation import rejudgements
 from ladder.moderation.result_search import Predicate
-from ladder.people import audit_log, tokens, users
+from ladder.people import audit_log, teams, tokens, users
 from ladder.privacy import erasing
 from tests.integration.ladder.contest import Contest, digest, results
 from tests.integration.ladder.test_lease import meanwhile
@@ -219,7 +219,7 @@ def test_team_with_other_members_stays_and_gets_an_owner(
     contest: Contest, player: Player, blobs: ObjectStoreBlobs
 ) -> None:
     conn, (other, _) = contest.conn, contest.team()
-    users.add_team_member(conn, player.team, other)
+    teams.add_member(conn, player.team, other, None)
     name = users.get_user(conn, player.user).name
     conn.execute("update teams set name = %s where id = %s", (f"{name} & friends", player.team))
     upload(conn, player, "ours")

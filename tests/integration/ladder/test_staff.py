@@ -16,7 +16,7 @@ from ladder.errors import Conflict, Forbidden
 from ladder.ids import LeagueId, SubmissionId, TeamId, UserId
 from ladder.leagues import invitations, league_update, leagues, members, staff
 from ladder.leagues.request_models import LeagueChange
-from ladder.people import audit_log, permissions, users
+from ladder.people import audit_log, permissions, teams, users
 from ladder.people.permissions import LogResource
 from ladder.people.records import Viewer
 from tests.integration.ladder.contest import Contest
@@ -48,7 +48,7 @@ def test_a_grader_reads_logs_of_a_team_once_all_its_people_agreed(contest: Conte
     conn, league = contest.conn, contest.league.id
     ada, team = contest.team()
     bob, _ = contest.team()
-    users.add_team_member(conn, team, bob)
+    teams.add_member(conn, team, bob, None)
     before = staff.current_digest(conn, contest.league)
     agree(contest, ada)
     agree(contest, bob)

@@ -1,0 +1,251 @@
+"""Merges two teams: one asks, the other agrees, and the first becomes part of the second.
+
+The members, the agents and the entries of unfinished seasons move. Finished seasons and finished
+matches keep the first team's name. Its members still see its old logs.
+
+A merge needs open uploads in every unfinished season in which the first team competes. There both
+teams together may have made at most as many uploads as one team could: the daily limit for each
+day since the season opened. So nobody gets more uploads by starting with two teams.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from psycopg import errors
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic, atomic_function
+from ladder.errors import Conflict, NotFound
+from ladder.ids import TeamId, TeamMergeId
+from ladder.people import competitors, teams, users, visibility
+from ladder.people.records import Team, Viewer
+from ladder.people.team_audits import record_team_act
+
+LIFE: Final = timedelta(days=7)
+"""Time in which the other team can agree."""
+SELECT: Final = (
+    "select m.id, m.team_id, t.name as team_name, m.into_team_id, i.name as into_team_name,"
+    " m.created_at, m.expires_at from team_merges m join teams t on t.id = m.team_id"
+    " join teams i on i.id = m.into_team_id"
+)
+IS_OPEN: Final = "m.outcome is null and m.expires_at > now()"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """An open request: ``team`` wants to become part of ``into_team``."""
+
+    id: TeamMergeId
+    team_id: TeamId
+    team_name: str
+    into_team_id: TeamId
+    into_team_name: str
+    created_at: datetime
+    expires_at: datetime
+
+
+@atomic_function
+def ask_for_merge(
+    conn: Connection, team_id: TeamId, into_team_id: TeamId, who: Viewer
+) -> MergeRequest:
+    """Asks another team to take this one in. Owners of the team and administrators may.
+
+    The request lasts a week. Raises Forbidden. Raises Conflict if a merge is impossible now, or the
+    same request is open.
+    """
+    if team_id == into_team_id:
+        raise Conflict("choose another team: a team cannot be merged with itself", field="into")
+    competitors.lock_team(conn, team_id, into_team_id)
+    teams.require_owner(conn, team_id, who)
+    _refuse_impossible(conn, team_id, into_team_id, who)
+    conn.execute(
+        "update team_merges set outcome = 'withdrawn', answered_at = now()"
+        " where team_id = %s and into_team_id = %s and outcome is null and expires_at <= now()",
+        (team_id, into_team_id),
+    )
+    merge_id = TeamMergeId(ids.new_id("tme"))
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into team_merges (id, team_id, into_team_id, asked_by, expires_at)"
+                " values (%s, %s, %s, %s, now() + %s)",
+                (merge_id, team_id, into_team_id, who.user_id, LIFE),
+            )
+    except errors.UniqueViolation:
+        raise Conflict("wait for the answer: your team has already asked this team") from None
+    record_team_act(conn, team_id, who.user_id, "ask_merge", into_team_id)
+    return get_merge(conn, merge_id)
+
+
+def get_merge(conn: Connection, merge_id: TeamMergeId) -> MergeRequest:
+    """Returns an open request. Raises NotFound for others."""
+    with conn.cursor(row_factory=class_row(MergeRequest)) as cur:
+        found = cur.execute(f"{SELECT} where m.id = %s and {IS_OPEN}", (merge_id,)).fetchone()
+    if found is None:
+        raise NotFound.of("merge request")
+    return found
+
+
+def list_merges(conn: Connection, team_id: TeamId) -> list[MergeRequest]:
+    """The open requests from and to a team, newest first."""
+    with conn.cursor(row_factory=class_row(MergeRequest)) as cur:
+        return cur.execute(
+            f"{SELECT} where %s in (m.team_id, m.into_team_id) and {IS_OPEN} order by m.id desc",
+            (team_id,),
+        ).fetchall()
+
+
+@atomic_function
+def accept_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> Team:
+    """Merges the teams and returns the one that remains. Owners of that one may.
+
+    Raises NotFound, Forbidden. Raises Conflict if a merge is impossible now: uploads are locked,
+    the uploads together are too many, a team is disqualified, or a member competes for a third one.
+    """
+    asked = get_merge(conn, merge_id)
+    competitors.lock_team(conn, asked.team_id, asked.into_team_id)
+    get_merge(conn, merge_id)  # it may have ended a moment earlier
+    teams.require_owner(conn, asked.into_team_id, who)
+    _refuse_impossible(conn, asked.team_id, asked.into_team_id, who)
+    _move_uploads_and_entries(conn, asked.team_id, asked.into_team_id)
+    _move_people(conn, asked.team_id, asked.into_team_id)
+    competitors.add_competitors_of_team(conn, asked.into_team_id, who.user_id)
+    conn.execute(
+        "update teams set ended_at = coalesce(ended_at, now()), merged_into = %s"
+        " where id = %s or merged_into = %s",
+        (asked.into_team_id, asked.team_id, asked.team_id),
+    )
+    _close(conn, merge_id, who, "merged")
+    conn.execute(
+        "update team_merges set outcome = 'withdrawn', answered_at = now()"
+        " where %s in (team_id, into_team_id) and outcome is null",
+        (asked.team_id,),
+    )
+    for team_id in (asked.team_id, asked.into_team_id):
+        record_team_act(conn, team_id, who.user_id, "merge", asked.team_id)
+    return users.get_team(conn, asked.into_team_id)
+
+
+@atomic_function
+def end_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> None:
+    """Declines or withdraws a request: owners of either team may. Raises NotFound, Forbidden."""
+    asked = get_merge(conn, merge_id)
+    competitors.lock_team(conn, asked.team_id, asked.into_team_id)
+    get_merge(conn, merge_id)
+    is_theirs = teams.is_owner(conn, asked.into_team_id, who.user_id)
+    if not is_theirs:
+        teams.require_owner(conn, asked.team_id, who)
+    outcome = "declined" if is_theirs else "withdrawn"
+    _close(conn, merge_id, who, outcome)
+    record_team_act(conn, asked.team_id, who.user_id, f"{outcome}_merge", asked.into_team_id)
+
+
+def _close(conn: Connection, merge_id: TeamMergeId, who: Viewer, outcome: str) -> None:
+    conn.execute(
+        "update team_merges set outcome = %s, answered_at = now(), answered_by = %s where id = %s",
+        (outcome, who.user_id, merge_id),
+    )
+
+
+def _refuse_impossible(conn: Connection, team_id: TeamId, into: TeamId, who: Viewer) -> None:
+    """Raises Conflict unless every unfinished season of the first team allows the merge.
+
+    It locks these seasons. The message names a league only to people who may see it.
+    """
+    seen, values = visibility.visible_leagues(who)
+    params = {f"seen_{place}": value for place, value in enumerate(values)}
+    for name in params:
+        seen = seen.replace("%s", f"%({name})s", 1)
+    rows = conn.execute(
+        f"select case when {seen} then l.title end, s.number,"  # noqa: S608
+        " s.state = 'open' and coalesce(least(s.closes_at, s.ends_at) > now(), true) as is_open,"
+        " exists (select 1 from exclusions x where x.season_id = s.id and x.subject in"
+        "   (select %(team)s union all select %(into)s union all"
+        "    select id from agents where team_id in (%(team)s, %(into)s) union all"
+        "    select id from entries where season_id = s.id and team_id in (%(team)s, %(into)s))),"
+        " exists (select 1 from entries e where e.season_id = s.id and e.is_anchor"
+        "   and e.team_id in (%(team)s, %(into)s)),"
+        " (select coalesce(sum(d.used), 0) from daily_uploads d where d.season_id = s.id"
+        "   and d.team_id in (%(team)s, %(into)s)),"
+        " s.daily_limit * (1 + (now() at time zone 'utc')::date"
+        "   - (s.opens_at at time zone 'utc')::date)"
+        " from seasons s join leagues l on l.id = s.league_id where s.state <> 'finished'"
+        " and exists (select 1 from entries e where e.season_id = s.id and e.team_id = %(team)s)"
+        " order by s.id for no key update of s",
+        {"team": team_id, "into": into, **params},
+    ).fetchall()
+    for title, number, is_open, is_excluded, has_anchor, used, allowed in rows:
+        season = f"season {number} of {title}" if title else "a season of the other team"
+        if not is_open:
+            raise Conflict(f"wait until {season} is finished: its uploads are locked")
+        if is_excluded:
+            raise Conflict(f"ask the host of the league: a disqualification in {season} forbids it")
+        if has_anchor:
+            raise Conflict(f"an agent of one of the teams is a reference agent in {season}")
+        if used > allowed:
+            raise Conflict(
+                f"the teams made {used} uploads together in {season}, one team may have made"
+                f" {allowed} by now; try again on a later day"
+            )
+
+
+def _move_uploads_and_entries(conn: Connection, team_id: TeamId, into: TeamId) -> None:
+    unfinished = "season_id in (select id from seasons where state <> 'finished')"
+    conn.execute(
+        "update seasons set revision = revision + 1, official_is_stale = true where id in ("
+        " select season_id from entries where team_id = %s) and state <> 'finished'",
+        (team_id,),
+    )
+    conn.execute(  # the declared entry of the team that remains stays
+        f"delete from declared_entries where team_id = %s and {unfinished}",  # noqa: S608
+        (team_id,),
+    )
+    conn.execute(
+        "insert into daily_uploads as u (season_id, team_id, day, used)"  # noqa: S608
+        f" select season_id, %s, day, used from daily_uploads where team_id = %s and {unfinished}"
+        " on conflict (season_id, team_id, day) do update set used = u.used + excluded.used",
+        (into, team_id),
+    )
+    conn.execute(
+        f"delete from daily_uploads where team_id = %s and {unfinished}",  # noqa: S608
+        (team_id,),
+    )
+    conn.execute(
+        f"update entries set team_id = %s where team_id = %s and {unfinished}",  # noqa: S608
+        (into, team_id),
+    )
+    conn.execute(  # an agent whose slug is taken gets one that is free
+        "update agents a set team_id = %(into)s, slug = case when exists ("
+        "   select 1 from agents o where o.team_id = %(into)s and o.slug = a.slug)"
+        "   then left(a.slug, 31) || '-' || right(a.id, 8) else a.slug end"
+        " where a.team_id = %(team)s",
+        {"team": team_id, "into": into},
+    )
+
+
+def _move_people(conn: Connection, team_id: TeamId, into: TeamId) -> None:
+    """Copies the members; they also stay in the ended team, so that they see its old logs."""
+    conn.execute(
+        "insert into memberships (team_id, user_id) select %s, user_id from memberships"
+        " where team_id = %s on conflict do nothing",
+        (into, team_id),
+    )
+    row = conn.execute("select count(*) from memberships where team_id = %s", (into,)).fetchone()
+    assert row is not None
+    if row[0] > teams.MOST_MEMBERS:
+        raise Conflict(f"together the teams have more than {teams.MOST_MEMBERS} members")
+    conn.execute(
+        "update season_competitors set team_id = %s where team_id = %s"
+        " and season_id in (select id from seasons where state <> 'finished')",
+        (into, team_id),
+    )
+    conn.execute("update roster set team_id = %s where team_id = %s", (into, team_id))
+    conn.execute("update roster_teams set team_id = %s where team_id = %s", (into, team_id))
+    conn.execute(
+        "update team_invitations set revoked_at = now() where team_id = %s and revoked_at is null",
+        (team_id,),
+    )

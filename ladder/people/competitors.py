@@ -1,0 +1,163 @@
+"""Keeps the rule that a person competes once in a season, in the table ``season_competitors``.
+
+A row says for which team a person competes in a season. It is written at every entry of the team,
+for all its members, and when a person joins a team that competes. Leaving the team keeps the row.
+
+Callers lock the team's row first (`lock_team`). So an entry and a join of one team take turns. The
+key of the table decides between two teams. Rows are written in the order of the key, so two
+transactions cannot wait for each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.errors import Conflict, NotFound
+from ladder.ids import SeasonId, TeamId, UserId
+from ladder.people import users, visibility
+from ladder.people.records import STRANGER
+from ladder.people.roles import STAFF
+
+COMPETES: Final = (
+    "exists (select 1 from entries e where e.season_id = s.id and e.team_id = %(team)s"
+    " and not e.is_anchor)"
+)
+"""Whether a team competes in a season ``s``: anchors do not compete."""
+
+
+def lock_team(conn: Connection, *team_ids: TeamId) -> None:
+    """Locks living teams for the caller's transaction. Raises NotFound, Conflict for ended ones."""
+    rows = conn.execute(
+        "select ended_at is not null, merged_into is not null from teams where id = any (%s)"
+        " order by id for no key update",
+        (sorted(set(team_ids)),),
+    ).fetchall()
+    if len(rows) < len(set(team_ids)):
+        raise NotFound.of("team")
+    for is_ended, is_merged in rows:
+        if is_ended:
+            raise Conflict(
+                f"use another team: this one was {'merged' if is_merged else 'dissolved'}"
+            )
+
+
+def add_members_at_entry(
+    conn: Connection, season_id: SeasonId, team_id: TeamId, told: UserId | None
+) -> None:
+    """Records that all members of a team compete in a season. The caller has locked the team.
+
+    Raises Conflict if one of them competes for another team. The message names that team only if
+    ``told`` may see it.
+    """
+    conn.execute(
+        "insert into season_competitors (season_id, user_id, team_id)"
+        " select %s, m.user_id, m.team_id from memberships m where m.team_id = %s"
+        " order by m.user_id on conflict do nothing",
+        (season_id, team_id),
+    )
+    _refuse_competing_twice(conn, team_id, told, season_id)
+
+
+def add_competitors_of_team(conn: Connection, team_id: TeamId, told: UserId | None) -> None:
+    """Records all members in every unfinished season in which the team competes.
+
+    Call it after people joined the team, which the caller has locked. Raises the Conflict of
+    `add_members_at_entry`.
+    """
+    conn.execute(
+        "insert into season_competitors (season_id, user_id, team_id)"  # noqa: S608
+        " select s.id, m.user_id, m.team_id from memberships m, seasons s"
+        f" where m.team_id = %(team)s and s.state <> 'finished' and {COMPETES}"
+        " order by s.id, m.user_id on conflict do nothing",
+        {"team": team_id},
+    )
+    _refuse_competing_twice(conn, team_id, told)
+    _refuse_staff(conn, team_id)
+
+
+def fill_season_competitors(conn: Connection) -> None:
+    """Adds the people of entries that an earlier version made; repeat it as often as you like.
+
+    A person of two competing teams competes for the one that entered first.
+    """
+    conn.execute(
+        "insert into season_competitors (season_id, user_id, team_id)"
+        " select distinct on (e.season_id, m.user_id) e.season_id, m.user_id, e.team_id"
+        " from entries e join memberships m on m.team_id = e.team_id"
+        " join seasons s on s.id = e.season_id"
+        " where not e.is_anchor and s.state <> 'finished'"
+        " order by e.season_id, m.user_id, e.created_at, e.id on conflict do nothing"
+    )
+
+
+def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
+    """Raises Conflict if a member is grader or commentator of a league where the team competes.
+
+    It locks these leagues, so that no member becomes one meanwhile.
+    """
+    values = {"team": team_id, "staff": list(STAFF)}
+    conn.execute(
+        "select 1 from leagues l where exists (select 1 from seasons s where s.league_id = l.id"  # noqa: S608
+        f" and s.state <> 'finished' and {COMPETES}) order by l.id for share of l",
+        values,
+    )
+    row = conn.execute(
+        "select u.name, d.duty from memberships m join users u on u.id = m.user_id"  # noqa: S608
+        " join league_members d on d.user_id = m.user_id and d.duty = any (%(staff)s)"
+        " join seasons s on s.league_id = d.league_id and s.state <> 'finished'"
+        f" where m.team_id = %(team)s and {COMPETES} order by u.id limit 1",
+        values,
+    ).fetchone()
+    if row is not None:
+        raise Conflict(
+            f"{row[0]} is {row[1]} of a league in which this team competes; who has this role"
+            " competes for no team there"
+        )
+
+
+def _refuse_competing_twice(
+    conn: Connection, team_id: TeamId, told: UserId | None, season_id: SeasonId | None = None
+) -> None:
+    """Raises Conflict if a member competes for another team, where this team competes.
+
+    With ``season_id`` it checks that season alone.
+    """
+    viewer = (users.viewer_of_user(conn, told) if told is not None else None) or STRANGER
+    seen_team, team_values = visibility.visible_teams(viewer)
+    seen_league, league_values = visibility.visible_leagues(viewer)
+    which, season = (COMPETES, "") if season_id is None else ("s.id = %(season)s", season_id)
+    row = conn.execute(
+        "with clash as materialized (select c.season_id, c.user_id, c.team_id"  # noqa: S608
+        "   from season_competitors c join seasons s on s.id = c.season_id"
+        "   join memberships m on m.user_id = c.user_id and m.team_id = %(team)s"
+        f"   where c.team_id <> %(team)s and s.state <> 'finished' and {which}"
+        "   order by c.season_id, c.user_id limit 1)"
+        " select c.user_id, u.name, c.team_id, c.season_id from clash c"
+        " join users u on u.id = c.user_id",
+        {"team": team_id, "season": season},
+    ).fetchone()
+    if row is None:
+        return
+    user_id, name, other_id, where_id = row
+    team = conn.execute(
+        f"select t.name from teams t where t.id = %s and {seen_team}",  # noqa: S608
+        (other_id, *team_values),
+    ).fetchone()
+    league = conn.execute(
+        "select s.number, l.title from seasons s join leagues l on l.id = s.league_id"  # noqa: S608
+        f" where s.id = %s and {seen_league}",
+        (where_id, *league_values),
+    ).fetchone()
+    place = f"season {league[0]} of {league[1]}" if league else "a season of this team"
+    with_whom = f"with the team {team[0]}" if team else "with another team"
+    if user_id == told:
+        raise Conflict(
+            f"you already compete in {place} {with_whom}; a person competes once in a season, so"
+            " go on with that team"
+        )
+    remedy = "for one team" if season_id is None else f"so {name} must leave this team first"
+    raise Conflict(
+        f"{name} already competes in {place} {with_whom}; a person competes once in a season,"
+        f" {remedy}"
+    )

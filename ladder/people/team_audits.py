@@ -1,0 +1,61 @@
+"""Writes and reads what people did with a team. Members of the team and administrators see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.database.db import Connection
+from ladder.enums import Json
+from ladder.ids import TeamId, UserId
+
+
+@dataclass(frozen=True, slots=True)
+class TeamAct:
+    """One act. ``subject`` is the id of the person, team or invitation, or empty."""
+
+    id: str
+    by_user: UserId | None
+    """None: the operator, on the machine itself."""
+    by_name: str | None
+    act: str
+    subject: str
+    subject_name: str | None
+    """Name of the person in ``subject``; None for other subjects."""
+    details: dict[str, Json]
+    created_at: datetime
+
+
+def record_team_act(
+    conn: Connection,
+    team_id: TeamId,
+    by: UserId | None,
+    act: str,
+    subject: str = "",
+    details: Mapping[str, Json] | None = None,
+) -> None:
+    """Writes an act in its own transaction."""
+    conn.execute(
+        "insert into team_audits (id, team_id, by_user, act, subject, details)"
+        " values (%s, %s, %s, %s, %s, %s)",
+        (ids.new_id("tau"), team_id, by, act, subject, Jsonb(dict(details or {}))),
+    )
+
+
+def list_team_acts(
+    conn: Connection, team_id: TeamId, *, after: str | None = None, limit: int = 50
+) -> list[TeamAct]:
+    """Returns a team's acts, newest first, after ``after``."""
+    with conn.cursor(row_factory=class_row(TeamAct)) as cur:
+        return cur.execute(
+            "select a.id, a.by_user, u.name as by_name, a.act, a.subject,"
+            " p.name as subject_name, a.details, a.created_at from team_audits a"
+            " left join users u on u.id = a.by_user left join users p on p.id = a.subject"
+            " where a.team_id = %s and (%s::text is null or a.id < %s) order by a.id desc limit %s",
+            (team_id, after, after, limit),
+        ).fetchall()

@@ -1,0 +1,327 @@
+"""Invites people to a team: by a link for whoever has it, or one person by name.
+
+An invitation's code is ``team_`` and 24 random characters; only its SHA-256 is stored. A person who
+is invited by name also finds the invitation on their page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from psycopg.rows import dict_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic_function
+from ladder.errors import Conflict, Forbidden, Invalid, NotFound
+from ladder.ids import TeamId, TeamInvitationId, UserId
+from ladder.people import competitors, teams, users
+from ladder.people.records import Team, Viewer
+from ladder.people.team_audits import record_team_act
+from ladder.people.tokens import LETTERS
+
+PREFIX: Final = "team_"
+RANDOM_CHARS: Final = 24
+LIFE: Final = timedelta(days=7)
+LONGEST_LIFE: Final = timedelta(days=90)
+MOST_OPEN: Final = 50
+"""Open invitations of a team, so that a team cannot fill the pages of others."""
+SELECT: Final = (
+    "select i.id, i.team_id, t.name as team_name, i.user_id, u.name as user_name,"
+    " b.name as by_name, i.max_uses,"
+    " (select count(*) from team_joinings j where j.invitation_id = i.id) as uses,"
+    " i.created_at, i.expires_at, case when i.declined_at is not null then 'declined'"
+    "   when i.revoked_at is not null then 'revoked'"
+    "   when i.max_uses <= (select count(*) from team_joinings j where j.invitation_id = i.id)"
+    "     then 'used_up' when i.expires_at <= now() then 'expired' else 'open' end as state"
+    " from team_invitations i join teams t on t.id = i.team_id"
+    " left join users u on u.id = i.user_id left join users b on b.id = i.created_by"
+)
+OPEN: Final = (
+    "i.declined_at is null and i.revoked_at is null and i.expires_at > now() and i.max_uses >"
+    " (select count(*) from team_joinings j where j.invitation_id = i.id)"
+)
+
+
+class InvitationState(StrEnum):
+    """Whether an invitation can be used."""
+
+    OPEN = "open"
+    DECLINED = "declined"
+    REVOKED = "revoked"
+    USED_UP = "used_up"
+    EXPIRED = "expired"
+
+
+REFUSALS: Final = {
+    InvitationState.DECLINED: "you declined this invitation: ask the team for a new one",
+    InvitationState.REVOKED: "the team revoked this invitation: ask it for a new one",
+    InvitationState.USED_UP: "this invitation is used up: ask the team for a new one",
+    InvitationState.EXPIRED: "this invitation has expired: ask the team for a new one",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TeamInvitation:
+    """An invitation without the text of its code."""
+
+    id: TeamInvitationId
+    team_id: TeamId
+    team_name: str
+    user_id: UserId | None
+    """The only person who may use it; None: whoever has the link."""
+    user_name: str | None
+    by_name: str | None
+    """Name of the person who made it."""
+    max_uses: int
+    uses: int
+    created_at: datetime
+    expires_at: datetime
+    state: InvitationState
+
+
+def path_of_code(code: str) -> str:
+    """The path of the page on which a person joins with a code."""
+    return f"/join-team?code={code}"
+
+
+@atomic_function
+def invite(
+    conn: Connection,
+    team_id: TeamId,
+    who: Viewer,
+    *,
+    person: str | None = None,
+    max_uses: int = 1,
+    expires_at: datetime | None = None,
+) -> tuple[TeamInvitation, str]:
+    """Creates an invitation; returns it and its code, which is shown only once.
+
+    ``person`` is the name or id of the only person who may use it. It lasts a week unless
+    ``expires_at`` says otherwise. Owners and administrators may. Raises Forbidden, Invalid,
+    NotFound for the person, and Conflict for a member, a second open invitation of one person, or
+    too many open ones.
+    """
+    competitors.lock_team(conn, team_id)
+    teams.require_owner(conn, team_id, who)
+    until = _checked_end(expires_at)
+    user_id = None if person is None else _invited_person(conn, team_id, person)
+    row = conn.execute(
+        f"select count(*) from team_invitations i where i.team_id = %s and {OPEN}",  # noqa: S608
+        (team_id,),
+    ).fetchone()
+    assert row is not None
+    if row[0] >= MOST_OPEN:
+        raise Conflict(f"revoke an invitation first: the team has {MOST_OPEN} open ones")
+    code = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_CHARS))
+    invitation_id = TeamInvitationId(ids.new_id("tin"))
+    conn.execute(
+        "insert into team_invitations (id, team_id, user_id, hash, max_uses, created_by,"
+        " expires_at) values (%s, %s, %s, %s, %s, %s, %s)",
+        (
+            invitation_id,
+            team_id,
+            user_id,
+            _hash_code(code),
+            1 if user_id else max_uses,
+            who.user_id,
+            until,
+        ),
+    )
+    record_team_act(conn, team_id, who.user_id, "invite", user_id or invitation_id)
+    return _one(conn, "i.id = %s", invitation_id), code
+
+
+def list_invitations(
+    conn: Connection, team_id: TeamId, after: str | None = None, limit: int = 50
+) -> list[TeamInvitation]:
+    """A team's invitations, newest first, including those that can no longer be used."""
+    return _select(
+        conn,
+        "i.team_id = %s and (%s::text is null or i.id < %s) order by i.id desc limit %s",
+        (team_id, after, after, limit),
+    )
+
+
+def open_invitations(conn: Connection, team_id: TeamId) -> list[TeamInvitation]:
+    """The invitations of a team that can be used, newest first; there are at most MOST_OPEN."""
+    return _select(conn, f"i.team_id = %s and {OPEN} order by i.id desc", (team_id,))
+
+
+def invitations_to(conn: Connection, user_id: UserId, limit: int = 50) -> list[TeamInvitation]:
+    """The invitations that wait for this person's answer, newest first."""
+    return _select(
+        conn,
+        f"i.user_id = %s and {OPEN} and t.ended_at is null order by i.id desc limit %s",
+        (user_id, limit),
+    )
+
+
+@atomic_function
+def revoke_invitation(
+    conn: Connection, team_id: TeamId, invitation_id: TeamInvitationId, who: Viewer
+) -> TeamInvitation:
+    """Revokes an invitation; people who joined by it stay. A repeat is no error.
+
+    Raises NotFound, and Forbidden for others than owners and administrators.
+    """
+    teams.require_owner(conn, team_id, who)
+    changed = conn.execute(
+        "update team_invitations set revoked_at = now()"
+        " where id = %s and team_id = %s and revoked_at is null",
+        (invitation_id, team_id),
+    )
+    found = _one(conn, "i.team_id = %s and i.id = %s", team_id, invitation_id)
+    if changed.rowcount:
+        record_team_act(conn, team_id, who.user_id, "revoke", invitation_id)
+    return found
+
+
+def read_link(conn: Connection, user_id: UserId, code: str) -> TeamInvitation:
+    """The invitation of a code, if this person may use it.
+
+    Raises NotFound for a code that does not exist. Raises Forbidden for an invitation of another
+    person, and Conflict if it is declined, revoked, used up or expired.
+    """
+    found = _one(conn, "i.hash = %s", _hash_code(code.strip()))
+    _refuse_unusable(conn, found, user_id)
+    return found
+
+
+@atomic_function
+def join_by_link(conn: Connection, user_id: UserId, code: str) -> Team:
+    """Makes a person a member of the team of a code. Joining again changes nothing.
+
+    Raises the errors of `read_link` and `teams.add_member`.
+    """
+    return _join(conn, user_id, _one(conn, "i.hash = %s", _hash_code(code.strip())).id)
+
+
+@atomic_function
+def accept_invitation(conn: Connection, user_id: UserId, invitation_id: TeamInvitationId) -> Team:
+    """Makes the invited person a member. Raises the errors of `join_by_link`."""
+    _own_invitation(conn, user_id, invitation_id)
+    return _join(conn, user_id, invitation_id)
+
+
+@atomic_function
+def decline_invitation(
+    conn: Connection, user_id: UserId, invitation_id: TeamInvitationId
+) -> TeamInvitation:
+    """Declines an invitation for good. A repeat is no error. Raises the errors of `read_link`."""
+    found = _own_invitation(conn, user_id, invitation_id)
+    competitors.lock_team(conn, found.team_id)
+    found = _own_invitation(conn, user_id, invitation_id)
+    if found.state is not InvitationState.DECLINED:
+        _refuse_unusable(conn, found, user_id)
+        conn.execute(
+            "update team_invitations set declined_at = now() where id = %s", (invitation_id,)
+        )
+        record_team_act(conn, found.team_id, user_id, "decline", invitation_id)
+    return _own_invitation(conn, user_id, invitation_id)
+
+
+def _join(conn: Connection, user_id: UserId, invitation_id: TeamInvitationId) -> Team:
+    # All joins of a team take turns, so an invitation admits no more people than its limit.
+    competitors.lock_team(conn, _one(conn, "i.id = %s", invitation_id).team_id)
+    found = _one(conn, "i.id = %s", invitation_id)
+    team = users.get_team(conn, found.team_id)
+    if found.user_id in (None, user_id) and _is_member(conn, team.id, user_id):
+        return team
+    _refuse_unusable(conn, found, user_id)
+    conn.execute(
+        "insert into team_joinings (invitation_id, user_id) values (%s, %s)",
+        (invitation_id, user_id),
+    )
+    teams.add_member(conn, team.id, user_id, user_id)
+    return team
+
+
+def _refuse_unusable(conn: Connection, found: TeamInvitation, user_id: UserId) -> None:
+    if found.user_id not in (None, user_id):
+        raise Forbidden("This invitation is for another person. Ask the team for one of your own.")
+    used = conn.execute(
+        "select 1 from team_joinings where invitation_id = %s and user_id = %s",
+        (found.id, user_id),
+    ).fetchone()
+    if used is not None and not _is_member(conn, found.team_id, user_id):
+        raise Conflict("you used this invitation before: ask the team for a new one", field="code")
+    if found.state in REFUSALS and used is None:
+        raise Conflict(REFUSALS[found.state], field="code")
+
+
+def _own_invitation(
+    conn: Connection, user_id: UserId, invitation_id: TeamInvitationId
+) -> TeamInvitation:
+    """The invitation of this person by name. Raises NotFound for any other."""
+    return _one(conn, "i.id = %s and i.user_id = %s", invitation_id, user_id)
+
+
+def _invited_person(conn: Connection, team_id: TeamId, person: str) -> UserId:
+    column = "id" if ids.is_id(person, "usr") else "lower(name)"
+    value = person if column == "id" else person.lower()
+    row = conn.execute(
+        f"select id, name from users where {column} = %s and erased_at is null",  # noqa: S608
+        (value,),
+    ).fetchone()
+    if row is None:
+        raise NotFound(
+            "check the name: nobody with this name has an account; a link works for anybody",
+            field="person",
+        )
+    if _is_member(conn, team_id, row[0]):
+        raise Conflict(f"{row[1]} is already a member", field="person")
+    asked = conn.execute(
+        "select 1 from team_invitations i where i.team_id = %s and i.user_id = %s"  # noqa: S608
+        f" and {OPEN}",
+        (team_id, row[0]),
+    ).fetchone()
+    if asked is not None:
+        raise Conflict(f"{row[1]} has an open invitation; wait for the answer", field="person")
+    return UserId(row[0])
+
+
+def _checked_end(expires_at: datetime | None) -> datetime:
+    now = datetime.now(UTC)
+    if expires_at is None:
+        return now + LIFE
+    if not now < expires_at <= now + LONGEST_LIFE:
+        raise Invalid(
+            "expires_at", f"choose a time within the next {LONGEST_LIFE.days} days from now"
+        )
+    return expires_at
+
+
+def _is_member(conn: Connection, team_id: TeamId, user_id: UserId) -> bool:
+    row = conn.execute(
+        "select 1 from memberships where team_id = %s and user_id = %s", (team_id, user_id)
+    ).fetchone()
+    return row is not None
+
+
+def _hash_code(code: str) -> bytes:
+    return hashlib.sha256(code.encode()).digest()
+
+
+def _one(conn: Connection, condition: str, *arguments: object) -> TeamInvitation:
+    found = _select(conn, condition, arguments)
+    if not found:
+        raise NotFound(
+            "there is no such invitation: copy the whole link, or ask the team for a new one",
+            field="code",
+        )
+    return found[0]
+
+
+def _select(
+    conn: Connection, condition: str, arguments: tuple[object, ...]
+) -> list[TeamInvitation]:
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows: list[dict[str, Any]] = cur.execute(
+            f"{SELECT} where {condition}", arguments
+        ).fetchall()
+    return [TeamInvitation(**{**row, "state": InvitationState(row["state"])}) for row in rows]

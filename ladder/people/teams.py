@@ -1,0 +1,177 @@
+"""Makes, names and hands over teams, and changes their members."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+from psycopg import errors
+
+from ladder.database.db import Connection, atomic, atomic_function
+from ladder.errors import Conflict, Forbidden, NotFound
+from ladder.ids import TeamId, UserId
+from ladder.people import competitors, user_names, users
+from ladder.people.records import Team, Viewer
+from ladder.people.team_audits import record_team_act
+
+MOST_TEAMS: Final = 20
+"""Living teams that one person may make. More would let one person take many names."""
+MOST_MEMBERS: Final = 100
+
+
+@atomic_function
+def make_team(conn: Connection, name: str, by: UserId, slug: str | None = None) -> Team:
+    """Creates a team that a person named; makes the slug from the name if none is given.
+
+    Raises Invalid for a reserved name, Conflict for a name that is taken, or too many teams.
+    """
+    conn.execute("select 1 from users where id = %s for no key update", (by,))
+    row = conn.execute(
+        "select count(*) from teams where created_by = %s and ended_at is null", (by,)
+    ).fetchone()
+    assert row is not None
+    if row[0] >= MOST_TEAMS:
+        raise Conflict(f"dissolve a team first: you made {MOST_TEAMS} teams, which is the limit")
+    _refuse_name(conn, name, by)
+    team = users.create_team(conn, name, slug or _free_slug(conn, name, None), by)
+    record_team_act(conn, team.id, by, "create", details={"name": name})
+    return team
+
+
+@atomic_function
+def rename_team(conn: Connection, team_id: TeamId, name: str, who: Viewer) -> Team:
+    """Gives a team another name, and a slug made from it. Owners and administrators may.
+
+    Raises the errors of `make_team` and Forbidden.
+    """
+    competitors.lock_team(conn, team_id)
+    require_owner(conn, team_id, who)
+    _refuse_name(conn, name, who.user_id, team_id)
+    before = users.get_team(conn, team_id)
+    users.update_team_name(conn, team_id, name, _free_slug(conn, name, team_id))
+    conn.execute(  # boards are kept in memory until their revision changes
+        "with shown as (select id from seasons where id in (select season_id from entries"
+        "   where team_id = %s) order by id for no key update)"
+        " update seasons s set revision = revision + 1 from shown where s.id = shown.id",
+        (team_id,),
+    )
+    details = {"name": name, "before": before.name}
+    record_team_act(conn, team_id, who.user_id, "rename", details=details)
+    return users.get_team(conn, team_id)
+
+
+def is_owner(conn: Connection, team_id: TeamId, user_id: UserId | None) -> bool:
+    """Whether this person is an owner of the team."""
+    row = conn.execute(
+        "select 1 from memberships where team_id = %s and user_id = %s and is_owner",
+        (team_id, user_id),
+    ).fetchone()
+    return row is not None
+
+
+def require_owner(conn: Connection, team_id: TeamId, who: Viewer) -> None:
+    """Raises Forbidden for a person who is neither an owner of the team nor an administrator."""
+    if not who.is_admin and not is_owner(conn, team_id, who.user_id):
+        raise Forbidden("Ask an owner of the team: only owners may do this.")
+
+
+@atomic_function
+def add_member(
+    conn: Connection, team_id: TeamId, user_id: UserId, by: UserId | None, *, is_owner: bool = False
+) -> None:
+    """Adds a person to a team, or changes whether they are an owner.
+
+    All ways into a team call this function. Raises NotFound. Raises Conflict for an ended or full
+    team, and for a person who competes for another team where this team competes. Its message is
+    for ``by``.
+    """
+    competitors.lock_team(conn, team_id)
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into memberships (team_id, user_id, is_owner) values (%s, %s, %s)"
+                " on conflict (team_id, user_id) do update set is_owner = excluded.is_owner",
+                (team_id, user_id, is_owner),
+            )
+    except errors.ForeignKeyViolation:
+        raise NotFound("there is no such team or user") from None
+    row = conn.execute("select count(*) from memberships where team_id = %s", (team_id,)).fetchone()
+    assert row is not None
+    if row[0] > MOST_MEMBERS:
+        raise Conflict(f"the team is full: it has {MOST_MEMBERS} members")
+    competitors.add_competitors_of_team(conn, team_id, by)
+    record_team_act(conn, team_id, by, "join", user_id, {"is_owner": is_owner})
+
+
+@atomic_function
+def hand_over(conn: Connection, team_id: TeamId, to: UserId, who: Viewer) -> None:
+    """Makes a member the owner; the person who hands over becomes an ordinary member.
+
+    Raises Forbidden for others than owners and administrators, NotFound for no member.
+    """
+    competitors.lock_team(conn, team_id)
+    require_owner(conn, team_id, who)
+    changed = conn.execute(
+        "update memberships set is_owner = true where team_id = %s and user_id = %s", (team_id, to)
+    )
+    if changed.rowcount == 0:
+        raise NotFound("choose a member of the team", field="user")
+    if to != who.user_id:
+        conn.execute(
+            "update memberships set is_owner = false where team_id = %s and user_id = %s",
+            (team_id, who.user_id),
+        )
+    record_team_act(conn, team_id, who.user_id, "hand_over", to)
+
+
+@atomic_function
+def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, who: Viewer) -> None:
+    """Takes a person out of a team: the person themselves, an owner or an administrator may.
+
+    The person still competes for the team in its seasons. Links that they made, or that they may
+    know because an owner removed them, are revoked. Raises NotFound for no member. Raises Conflict
+    for the last owner: somebody must own a team.
+    """
+    competitors.lock_team(conn, team_id)
+    if user_id != who.user_id:
+        require_owner(conn, team_id, who)
+    members = {user.id: owns for user, owns in users.team_members(conn, team_id)}
+    if user_id not in members:
+        raise NotFound("choose a member of the team", field="user")
+    if len(members) == 1:
+        raise Conflict("dissolve the team: this person is its last member")
+    if [each for each, owns in members.items() if owns] == [user_id]:
+        raise Conflict("hand the team over to another member first: this person is its only owner")
+    conn.execute("delete from memberships where team_id = %s and user_id = %s", (team_id, user_id))
+    conn.execute(
+        "update team_invitations set revoked_at = now() where team_id = %s and user_id is null"
+        " and revoked_at is null and (created_by = %s or %s)",
+        (team_id, user_id, user_id != who.user_id),
+    )
+    act = "leave" if user_id == who.user_id else "remove"
+    record_team_act(conn, team_id, who.user_id, act, user_id)
+
+
+def _refuse_name(
+    conn: Connection, name: str, by: UserId | None, team_id: TeamId | None = None
+) -> None:
+    """Raises Invalid for a reserved name, Conflict for the name of a person outside the team."""
+    user_names.refuse_reserved_name(name)
+    other = conn.execute(
+        "select 1 from users u where u.look_alike = %s and u.erased_at is null and u.id <> %s"
+        " and not exists (select 1 from memberships m where m.team_id = %s and m.user_id = u.id)",
+        (user_names.look_alike_key(name), by or "", team_id or ""),
+    ).fetchone()
+    if other is not None:
+        raise Conflict(
+            f"{name!r} is the name of a person, or looks like it; choose another name",
+            field="name",
+        )
+
+
+def _free_slug(conn: Connection, name: str, team_id: TeamId | None) -> str:
+    slug = users.team_slug(name)
+    taken = conn.execute(
+        "select 1 from teams where slug = %s and id <> %s", (slug, team_id or "")
+    ).fetchone()
+    return f"{slug}-{secrets.token_hex(4)}" if taken else slug
