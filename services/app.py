@@ -24,6 +24,7 @@ from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.api import (
     accounts,
+    administration,
     agents,
     anchors,
     deadline_extensions,
@@ -87,6 +88,7 @@ ROUTERS: Final = (
     accounts.router,
     privacy.router,
     expected_people.router,
+    administration.router,
     feed.router,
     notices.router,
     notice_channels.router,

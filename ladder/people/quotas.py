@@ -1,5 +1,7 @@
 """Limits what a person or a team may create in a UTC day, beyond limits of seasons.
 
+The constants are defaults: administrators change them while the instance runs.
+
 Call each function after the creation, in its transaction; the count includes the new row. The
 function locks the owner's row, so simultaneous requests are counted in turn.
 """
@@ -14,6 +16,7 @@ from psycopg import sql
 from ladder.database.db import Connection
 from ladder.errors import LimitReached
 from ladder.ids import LeagueId, TeamId, UserId
+from ladder.people.instance_settings import QUOTA, read_setting
 
 TOKENS: Final = 100
 LEAGUES: Final = 20
@@ -25,49 +28,54 @@ UPLOADS: Final = 200
 UPLOAD_MB: Final = 4096
 
 
+def default_quotas() -> dict[str, int]:
+    """Returns the quotas that count without a choice of an administrator, by name."""
+    return {
+        "tokens": TOKENS,
+        "leagues": LEAGUES,
+        "seasons": SEASONS,
+        "invitations": INVITATIONS,
+        "requests": REQUESTS,
+        "agents": AGENTS,
+        "uploads": UPLOADS,
+        "upload_mb": UPLOAD_MB,
+    }
+
+
 def check_token_quota(conn: Connection, user_id: UserId) -> None:
     """Raises LimitReached if a person created too many tokens today."""
-    _refuse_above(
-        conn, "tokens a day", _count_made_today(conn, "tokens", "user_id", "users", user_id), TOKENS
-    )
+    made = _count_made_today(conn, "tokens", "user_id", "users", user_id)
+    _refuse_above(conn, "tokens", "tokens a day", made)
 
 
 def check_league_quota(conn: Connection, user_id: UserId) -> None:
     """Raises LimitReached if a person created too many leagues today."""
-    _refuse_above(
-        conn,
-        "leagues a day",
-        _count_made_today(conn, "leagues", "created_by", "users", user_id),
-        LEAGUES,
-    )
+    made = _count_made_today(conn, "leagues", "created_by", "users", user_id)
+    _refuse_above(conn, "leagues", "leagues a day", made)
 
 
 def check_season_quota(conn: Connection, league_id: LeagueId) -> None:
     """Raises LimitReached if a league got too many seasons today."""
     made = _count_made_today(conn, "seasons", "league_id", "leagues", league_id)
-    _refuse_above(conn, "seasons of a league a day", made, SEASONS)
+    _refuse_above(conn, "seasons", "seasons of a league a day", made)
 
 
 def check_invitation_quota(conn: Connection, league_id: LeagueId) -> None:
     """Raises LimitReached if a league got too many codes today."""
     made = _count_made_today(conn, "invitations", "league_id", "leagues", league_id)
-    _refuse_above(conn, "invitation codes of a league a day", made, INVITATIONS)
+    _refuse_above(conn, "invitations", "invitation codes of a league a day", made)
 
 
 def check_request_quota(conn: Connection, user_id: UserId) -> None:
     """Raises LimitReached if a person asked to join too many leagues today."""
     made = _count_made_today(conn, "join_requests", "user_id", "users", user_id)
-    _refuse_above(conn, "requests to join leagues a day", made, REQUESTS)
+    _refuse_above(conn, "requests", "requests to join leagues a day", made)
 
 
 def check_agent_quota(conn: Connection, team_id: TeamId) -> None:
     """Raises LimitReached if a team created too many agents today."""
-    _refuse_above(
-        conn,
-        "agents of a team a day",
-        _count_made_today(conn, "agents", "team_id", "teams", team_id),
-        AGENTS,
-    )
+    made = _count_made_today(conn, "agents", "team_id", "teams", team_id)
+    _refuse_above(conn, "agents", "agents of a team a day", made)
 
 
 def check_upload_quota(conn: Connection, team_id: TeamId) -> None:
@@ -80,9 +88,9 @@ def check_upload_quota(conn: Connection, team_id: TeamId) -> None:
         (team_id,),
     ).fetchone()
     assert row is not None
-    _refuse_above(conn, "uploads of a team a day, over all seasons", row[0], UPLOADS)
+    _refuse_above(conn, "uploads", "uploads of a team a day, over all seasons", row[0])
     megabytes = -(-int(row[1]) // (1 << 20))
-    _refuse_above(conn, "megabytes uploaded by a team a day", megabytes, UPLOAD_MB)
+    _refuse_above(conn, "upload_mb", "megabytes uploaded by a team a day", megabytes)
 
 
 def _count_made_today(conn: Connection, table: str, column: str, owners: str, owner: str) -> int:
@@ -99,7 +107,10 @@ def _count_made_today(conn: Connection, table: str, column: str, owners: str, ow
     return int(found[0])
 
 
-def _refuse_above(conn: Connection, limit: str, made: int, allowed: int) -> None:
+def _refuse_above(conn: Connection, name: str, limit: str, made: int) -> None:
+    """Raises LimitReached if ``made`` is above the quota with this name."""
+    chosen = read_setting(conn, f"{QUOTA}{name}")
+    allowed = default_quotas()[name] if chosen is None else int(chosen)
     if made > allowed:
         found = conn.execute("select date_trunc('day', now(), 'utc') + interval '1 day'").fetchone()
         assert found is not None

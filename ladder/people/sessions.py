@@ -20,7 +20,7 @@ from ladder import ids
 from ladder.database.db import Connection
 from ladder.errors import Forbidden, NotFound
 from ladder.ids import SessionId, TokenId, UserId
-from ladder.people import users
+from ladder.people import account_blocks, users
 from ladder.people.records import Viewer
 from ladder.people.tokens import SCOPES
 
@@ -64,6 +64,7 @@ def create_session(
     """Creates a session; returns the key for the cookie. With ``token_id`` it ends with the
     token, and the token is its method.
     """
+    account_blocks.refuse_blocked_account(conn, user_id)
     conn.execute(
         "delete from sessions where user_id = %s and expires_at < now() - interval '30 days'",
         (user_id,),

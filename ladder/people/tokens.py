@@ -21,7 +21,7 @@ from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import TokenId, UserId
-from ladder.people import quotas
+from ladder.people import audit_log, quotas
 from ladder.people.records import User, Viewer
 from ladder.people.request_models import NewToken
 
@@ -72,14 +72,21 @@ def mint_token(
 ) -> tuple[Token, str]:
     """Creates a token; returns it and its text, which is shown only once.
 
-    Raises LadderError for an unknown scope, Conflict for ``admin`` if the user is no administrator.
+    Raises LadderError for an unknown scope, Conflict for ``admin`` if the user is no administrator,
+    and Forbidden for a blocked person.
     """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown:
         raise Invalid("scopes", f"{', '.join(unknown)} unknown; choose from {', '.join(SCOPES)}")
-    person = conn.execute("select is_admin from users where id = %s", (user_id,)).fetchone()
+    person = conn.execute(
+        "select u.is_admin, exists (select 1 from user_blocks b where b.user_id = u.id)"
+        " from users u where u.id = %s",
+        (user_id,),
+    ).fetchone()
     if person is None:
         raise NotFound.of("user")
+    if person[1]:
+        raise Forbidden("Unblock the account first: an administrator blocked it.")
     if "admin" in scopes and not person[0]:
         raise Conflict("leave out admin; it is for administrators only", field="scopes")
     text = new_token_text()
@@ -114,6 +121,11 @@ def mint_requested_token(
             raise Forbidden(f"A token cannot outlive the token that creates it: {end.isoformat()}.")
         expires_at = expires_at or end
     made = mint_token(conn, owner.id, asked.label, sorted(set(asked.scopes)), expires_at)
+    if owner.id != by.user_id:
+        scopes = ", ".join(made[0].scopes)
+        audit_log.record_audit(
+            conn, None, by=by.user_id, act="create-token", subject=owner.id, reason=scopes
+        )
     quotas.check_token_quota(conn, owner.id)
     return made
 
@@ -162,6 +174,15 @@ def valid_token(conn: Connection, text: str) -> Token | None:
     if not is_well_formed(text) or user_of_token(conn, text) is None:
         return None
     return _select_token(conn, "hash = %s", (_hash_token(text),))
+
+
+def owner_of_token(conn: Connection, text: str) -> UserId | None:
+    """Returns the person of a token, also of one that is expired or revoked; None if unknown."""
+    if not is_well_formed(text):
+        return None
+    hashed = _hash_token(text)
+    row = conn.execute("select user_id from tokens where hash = %s", (hashed,)).fetchone()
+    return None if row is None else UserId(row[0])
 
 
 def user_of_token(conn: Connection, text: str) -> tuple[UserId, tuple[str, ...]] | None:

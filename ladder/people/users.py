@@ -246,13 +246,14 @@ def viewer_of_token(conn: Connection, token_text: str) -> Viewer | None:
 def viewer_of_user(
     conn: Connection, user_id: UserId, scopes: Sequence[str] = SCOPES
 ) -> Viewer | None:
-    """Returns the viewer for a signed-in user with these scopes; None if the user is unknown."""
+    """Returns the viewer for a signed-in user with these scopes; None if unknown or blocked."""
     row = conn.execute(
         "select u.name, u.is_admin,"  # noqa: S608
         " array(select team_id from memberships where user_id = u.id),"
         " array(select league_id from league_members where user_id = u.id order by league_id),"
         f" array(select {ROLE} from league_members where user_id = u.id order by league_id)"
-        " from users u where u.id = %s and u.erased_at is null",
+        " from users u where u.id = %s and u.erased_at is null"
+        " and not exists (select 1 from user_blocks b where b.user_id = u.id)",
         (user_id,),
     ).fetchone()
     if row is None:

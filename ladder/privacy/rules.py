@@ -160,6 +160,22 @@ RULES: Final = (
         secret=("hash", "code"),
     ),
     Rule(
+        "user_blocks",
+        "Why an administrator blocked your account",
+        "until an administrator ends the block",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
+        "user_blocks",
+        "Your reasons for blocking accounts, as an administrator",
+        "until an administrator ends the block",
+        mine="x.by_user = %(user)s",
+        exported="",
+        erased={"reason": "'removed with the account of its author'"},
+    ),
+    Rule("instance_settings", impersonal="name value changed_by"),
+    Rule(
         "idempotency_keys",
         "Answers to your requests, so that a repeated request acts once",
         "24 hours",

@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.field_types import Line, Name
 from ladder.ids import SessionId, UserId
-from ladder.people import device_logins, passwords, recovery, sessions, tokens, users
+from ladder.people import administration, device_logins, recovery, sessions, tokens, users
 from ladder.people.device_logins import LoginState
 from ladder.people.request_models import SignUp
 from services.api.teams import TeamOut
-from services.api.users import UserOut
+from services.api.users import UserOut, own_or_any_user
 from services.http import sign_in
 from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
@@ -149,7 +149,7 @@ def remove_password(user: UserKey, conn: Db, who: Admin) -> Response:
     """Administrators only. Ends the person's sessions; tokens stay. Then create a recovery link for
     the person."""
     found = users.get_user(conn, UserId(user))
-    passwords.remove_password(conn, found.id)
+    administration.remove_password_of(conn, who, found.id)
     return Response(status_code=204)
 
 
@@ -175,24 +175,47 @@ def create_recovery_link(
     return once.run(create, keep=lambda made: made.model_copy(update={"path": None}))
 
 
-@router.get("/users/me/sessions", summary="List your sessions")
-def list_sessions(conn: Db, who: Known) -> Page[SessionOut]:
-    """The browsers in which you are signed in, the last used first."""
-    assert who.user_id is not None
-    found = sessions.list_sessions(conn, who.user_id)
+@router.get(
+    "/users/{user}/sessions", summary="List a person's sessions", responses=problem_responses(404)
+)
+def list_sessions(user: UserKey, conn: Db, who: Known) -> Page[SessionOut]:
+    """The browsers in which you are signed in, the last used first. Administrators may read those
+    of any user."""
+    owner = own_or_any_user(conn, who, user)
+    found = sessions.list_sessions(conn, owner.id)
     return Page(items=[SessionOut.model_validate(each) for each in found])
 
 
 @router.delete(
-    "/users/me/sessions/{session}",
+    "/users/{user}/sessions/{session}",
     status_code=204,
     summary="End a session",
-    responses=problem_responses(404),
+    responses=problem_responses(403, 404),
 )
-def revoke_session(session: SessionKey, conn: Db, who: Known) -> Response:
-    """Signs that browser out at once. Repeating it changes nothing. The token needs all scopes that
-    a password gives."""
-    assert who.user_id is not None
-    users.require_all_scopes(conn, who)
-    sessions.revoke_session(conn, who.user_id, SessionId(session))
+def revoke_session(user: UserKey, session: SessionKey, conn: Db, who: Known) -> Response:
+    """Signs that browser out at once. Repeating it changes nothing. For an own session the token
+    needs all scopes that a password gives. Administrators may end sessions of any user."""
+    owner = own_or_any_user(conn, who, user)
+    if owner.id == who.user_id:
+        users.require_all_scopes(conn, who)
+        sessions.revoke_session(conn, owner.id, SessionId(session))
+    else:
+        administration.end_session(conn, who, owner.id, SessionId(session))
+    return Response(status_code=204)
+
+
+@router.delete(
+    "/users/{user}/sessions",
+    status_code=204,
+    summary="End all sessions of a person",
+    responses=problem_responses(403, 404),
+)
+def revoke_all_sessions(user: UserKey, conn: Db, who: Known) -> Response:
+    """Signs all browsers of a person out: your own, or for administrators anybody's."""
+    owner = own_or_any_user(conn, who, user)
+    if owner.id == who.user_id:
+        users.require_all_scopes(conn, who)
+        sessions.revoke_other_sessions(conn, owner.id, None)
+    else:
+        administration.end_all_sessions(conn, who, owner.id)
     return Response(status_code=204)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ladder.field_types import Name
+from ladder.field_types import Line, Name
 from ladder.ids import TokenId, UserId
-from ladder.people import tokens, users
+from ladder.people import administration, tokens, users
 from ladder.people.records import User, Viewer
 from ladder.people.request_models import NewToken
 from services.api.teams import TeamOut
@@ -29,6 +30,14 @@ class UserOut(BaseModel):
     name: str = Field(examples=["Ada"])
     is_admin: bool
     created_at: datetime
+
+
+class AccountOut(UserOut):
+    """A person as administrators see them."""
+
+    blocked_at: datetime | None
+    blocked_reason: str | None
+    seen_at: datetime | None = Field(description="last use of a browser that is signed in")
 
 
 class NewUser(BaseModel):
@@ -95,22 +104,38 @@ def create_user(body: NewUser, conn: Db, who: Admin, once: Idempotent) -> Respon
     """Administrators only. The user has no token yet: create one, and create or name a team."""
 
     def create() -> UserOut:
-        return UserOut.model_validate(users.create_user(conn, body.name, is_admin=body.is_admin))
+        made = administration.create_account(conn, who, body.name, is_admin=body.is_admin)
+        return UserOut.model_validate(made)
 
     return once.run(create)
 
 
 @router.get("/users", summary="List users", responses=problem_responses(403))
-def list_users(conn: Db, who: Admin, span: Paging) -> Page[UserOut]:
-    """Administrators only."""
-    rows = users.list_users(conn, UserId(span.after) if span.after else None, span.limit)
-    return span.page(rows, lambda row: row.id, UserOut.model_validate)
+def list_users(
+    conn: Db,
+    who: Admin,
+    span: Paging,
+    q: Annotated[Line, Query(description="a part of the name, or an id")] = "",
+) -> Page[AccountOut]:
+    """Administrators only. In order of creation."""
+    after = UserId(span.after) if span.after else None
+    rows = administration.search_accounts(conn, q, after, span.limit)
+    return span.page(rows, lambda row: row.id, AccountOut.model_validate)
 
 
 @router.get("/users/{user}", summary="Read a user", responses=problem_responses(404))
 def read_user(user: UserKey, conn: Db, who: Known) -> UserOut:
     """Your own user; administrators may read any user."""
     return UserOut.model_validate(own_or_any_user(conn, who, user))
+
+
+@router.get(
+    "/users/{user}/teams", summary="List a person's teams", responses=problem_responses(404)
+)
+def list_teams_of_user(user: UserKey, conn: Db, who: Known) -> Page[TeamOut]:
+    """Your own teams; administrators may read those of any user."""
+    owner = own_or_any_user(conn, who, user)
+    return Page(items=[TeamOut.model_validate(team) for team in users.teams_of(conn, owner.id)])
 
 
 @router.post(
@@ -165,4 +190,6 @@ def revoke_token(user: UserKey, token: TokenKey, conn: Db, who: Known) -> TokenO
             f"Use a token with the scope {wider[0]!r}: "
             "a token can revoke only tokens of its own scopes.",
         )
-    return TokenOut.model_validate(tokens.revoke_token(conn, owner.id, TokenId(token)))
+    if owner.id != who.user_id:
+        administration.revoke_token_of(conn, who, owner.id, found.id)
+    return TokenOut.model_validate(tokens.revoke_token(conn, owner.id, found.id))

@@ -15,6 +15,7 @@ from services.api_client import ApiError, Unreachable
 from services.cli import (
     account,
     account_data,
+    administration,
     error_hints,
     finding,
     insights,
@@ -58,6 +59,7 @@ for verbs in (
     account,
     account_data,
     users,
+    administration,
 ):
     verbs.register(app)
 LOCAL_COMMANDS = ("datasets", "luck", "run", "view", "up", "migrate", "doctor", "game_check")

@@ -13,7 +13,7 @@ from typing import Annotated
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
-from ladder.people import users
+from ladder.people import account_blocks, users
 from ladder.people.records import STRANGER, Viewer
 from services.http.app_state import Db
 from services.http.problems import ProblemError
@@ -38,6 +38,7 @@ def viewer_of_request(request: Request, conn: Db, credentials: Credentials) -> V
         return STRANGER
     found = users.viewer_of_token(conn, credentials.credentials)
     if found is None:
+        account_blocks.refuse_blocked_token(conn, credentials.credentials)
         raise ProblemError("unauthorized", "Check the token: it is mistyped, expired or revoked.")
     return found
 

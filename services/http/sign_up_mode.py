@@ -8,28 +8,29 @@ from typing import Final
 from fastapi import Request
 
 from ladder.leagues.sign_up import SignUpMode
-from services.http.app_state import app_state_of
+from ladder.people.instance_settings import SIGN_UP, read_setting
+from services.http.app_state import State, app_state_of, read_rows
 from services.http.problems import ProblemError
 
 FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 def sign_up_mode(request: Request) -> SignUpMode:
-    """The mode that the operator chose. With ``local``, the mode of `peck up`, people on this
+    """The mode that an administrator chose. With ``local``, the mode of `peck up`, people on this
     machine sign up freely.
 
     Raises ProblemError for any other request if the mode is ``local``. So an instance that was made
     for one machine does not open itself to a network.
     """
-    chosen = app_state_of(request).settings.sign_up
+    chosen = chosen_mode(app_state_of(request))
     if chosen != "local":
         return SignUpMode(chosen)
     is_forwarded = any(name in request.headers for name in FORWARDED)
     if is_forwarded or not _is_loopback(request.client.host if request.client else ""):
         raise ProblemError(
             "forbidden",
-            "Ask the administrator to set PECK_SIGN_UP: open, domain, invitation or closed. Until"
-            " then only people on this machine can make an account.",
+            "Ask the administrator to choose who may sign up, on the page /admin/settings or with"
+            " PECK_SIGN_UP. Until then only people on this machine can make an account.",
         )
     return SignUpMode.OPEN
 
@@ -38,6 +39,14 @@ def mail_domains(request: Request) -> frozenset[str]:
     """The mail domains whose people may sign up in the mode ``domain``."""
     text = app_state_of(request).settings.sign_up_domains
     return frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+
+
+def chosen_mode(app_state: State) -> str:
+    """What an administrator chose while the site runs, else the setting."""
+    return str(
+        read_rows(app_state.reads, lambda conn: read_setting(conn, SIGN_UP))
+        or app_state.settings.sign_up
+    )
 
 
 def _is_loopback(host: str) -> bool:

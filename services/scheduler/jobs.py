@@ -13,7 +13,7 @@ from random import Random, SystemRandom
 
 from ladder.database import db, idempotency, migrate
 from ladder.database.blobs import Blobs
-from ladder.entries import entries, remote_agents
+from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
@@ -74,7 +74,7 @@ def reap_leases(conn: db.Connection) -> dict[str, int]:
 
 def expire_overdue(conn: db.Connection) -> dict[str, int]:
     """Expires matches, pending entries and requests to join past their deadline. Starts due tries
-    of paused entries."""
+    of paused entries. Pauses entries of blocked people."""
     with conn.transaction():
         expired = matches.expire_queued(conn)
     with conn.transaction():
@@ -83,11 +83,14 @@ def expire_overdue(conn: db.Connection) -> dict[str, int]:
         tried = len(remote_agents.retry_due_entries(conn))
     with conn.transaction():
         requests = join_requests.expire_requests(conn)
+    with conn.transaction():
+        blocked = len(blocked_accounts.pause_and_resume_entries(conn))
     return {
         "expired": expired,
         "validations_renewed": renewed,
         "paused_tried": tried,
         "requests_expired": requests,
+        "blocks_applied": blocked,
     }
 
 

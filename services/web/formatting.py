@@ -43,6 +43,24 @@ CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"
 UNKNOWN_ZONE: Final = "choose a time zone from the list."
 UNKNOWN_PERSON: Final = "type the exact name of a person with an account, or the user id."
+SIGN_UP_DEFAULT: Final = "as the operator set: {}"
+SIGN_UP_MODES: Final = {
+    "open": "everybody",
+    "domain": "people with a mail address of a chosen domain",
+    "invitation": "people with an invitation code of a league",
+    "closed": "nobody; administrators make accounts",
+}
+QUOTAS: Final = {
+    "tokens": "tokens of a person",
+    "leagues": "leagues of a person",
+    "seasons": "seasons of a league",
+    "invitations": "invitation codes of a league",
+    "requests": "requests to join, of a person",
+    "agents": "agents of a team",
+    "uploads": "uploads of a team",
+    "upload_mb": "megabytes of a team's uploads",
+}
+"""What each quota limits, for each UTC day."""
 TICK_REQUESTS: Final = "tick the requests to answer, or tick all."
 UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
 UNKNOWN_PROBLEM: Final = "There is no such type of problem."
@@ -68,6 +86,7 @@ TEAM_ACTS: Final = {
 }
 """Words for the acts of a team's log."""
 FIELDS: Final = {
+    "sign_up": "who may make an account",
     "user": "person",
     "blocked": "person to block",
     "join_role": "role",

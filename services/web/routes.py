@@ -20,6 +20,7 @@ from services.http.app_state import app_state_of, transaction
 from services.http.problems import PROBLEM_KINDS, ProblemError
 from services.web import (
     account,
+    administration,
     agents,
     api_reference,
     ask_to_join,
@@ -96,7 +97,7 @@ def send_robots() -> Response:
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
-    *(finding, documents, notices, notice_settings, ask_to_join, privacy),
+    *(finding, documents, notices, notice_settings, ask_to_join, privacy, administration),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
 )

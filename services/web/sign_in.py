@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ladder.errors import LadderError
 from ladder.ids import TokenId, UserId
-from ladder.people import passkeys, tokens
+from ladder.people import account_blocks, passkeys, tokens
 from ladder.people.identity_providers import IdentityProvider
 from ladder.people.request_models import SignUp
 from ladder.people.sessions import SignInMethod
@@ -53,6 +53,7 @@ def sign_in(
         app_state.attempts.check(request, Limits.SIGN_IN)
         with transaction(app_state) as conn:
             found = tokens.valid_token(conn, token.strip())
+            account_blocks.refuse_blocked_token(conn, token.strip())
         if found is None:
             app_state.attempts.count(request, Limits.SIGN_IN)
             return sign_in_page(request, onward, wrong_token=formatting.LOGIN_FAILED)

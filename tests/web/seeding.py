@@ -54,6 +54,7 @@ class Contest:
     owner_token: str
     stranger_token: str
     host_token: str
+    admin_token: str
     players: dict[EntryId, Callable[[], Agent]] = field(default_factory=dict)
     active: list[Entry] = field(default_factory=list)
     own: list[Entry] = field(default_factory=list)
@@ -79,7 +80,11 @@ def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) ->
     _, stranger_token = tokens.mint_token(conn, stranger.id, "phone", ["read"])
     league, season = make_league(conn, host, "hungry-geese", "Hungry Geese", "public")
     private, _ = make_league(conn, host, "club", "Club of Ornithologists", "private")
-    contest = Contest(league, season, private, owner, owner_token, stranger_token, host_token)
+    admin = users.create_user(conn, "Adele Admin", is_admin=True)
+    _, admin_token = tokens.mint_token(conn, admin.id, "laptop", tokens.SCOPES)
+    contest = Contest(
+        *(league, season, private, owner, owner_token, stranger_token, host_token, admin_token)
+    )
 
     mine = users.create_team(conn, "Odo and Friends", "odo", owner.id)
     for team_name, agent_name, kind in ROSTER:

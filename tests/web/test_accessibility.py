@@ -119,8 +119,15 @@ def paths(site: Site) -> list[str]:
     ]
 
 
-def host_paths() -> list[str]:
-    return [f"/leagues/hungry-geese/{page}" for page in ("people", "terms", "request")]
+def pages_of_others(site: Site) -> list[tuple[str, list[str]]]:
+    """Pages of hosts and of administrators, with a token for them."""
+    contest = site.contest
+    pages = [f"/leagues/hungry-geese/{page}" for page in ("people", "terms", "request")]
+    people = f"/admin/users/{contest.owner.id}"
+    return [
+        (contest.host_token, pages),
+        (contest.admin_token, ["/admin", "/admin/settings", "/admin/audits", people]),
+    ]
 
 
 def settle(page: Page) -> None:
@@ -142,11 +149,12 @@ def test_every_page_has_accessible_names_and_contrast(
         settle(page)
         assert page.evaluate(NAMES) == [], path
         assert page.evaluate(CONTRAST) == [], path
-    mine = tab(scheme=scheme)
-    mine.sign_in(site.contest.host_token)
-    for path in host_paths():
-        page = mine.open(path)
-        assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == [], path
+    for token, their_paths in pages_of_others(site):
+        mine = tab(scheme=scheme)
+        mine.sign_in(token)
+        for path in their_paths:
+            page = mine.open(path)
+            assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == [], path
 
 
 def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[..., Tab]) -> None:
@@ -161,10 +169,11 @@ def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[...
             ".filter((e) => e.scrollWidth > e.clientWidth + 1).length"
         )
         assert page.evaluate(inner) == 0, path
-    mine = tab(width=360)
-    mine.sign_in(site.contest.host_token)
-    for path in host_paths():
-        assert mine.open(path).evaluate("document.documentElement.scrollWidth") <= 360, path
+    for token, their_paths in pages_of_others(site):
+        mine = tab(width=360)
+        mine.sign_in(token)
+        for path in their_paths:
+            assert mine.open(path).evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
 def test_the_first_tab_stop_skips_to_the_content(tab: Callable[..., Tab]) -> None:

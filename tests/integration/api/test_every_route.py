@@ -25,7 +25,7 @@ from services.api_client import ApiError
 from tests.integration.api.world import GOOD, SCOPES, World, play_rated
 
 FIVE = ("stranger", "rival", "member", "host", "admin")
-PEOPLE = (*FIVE, "cohost", "grader", "commentator", "revoked")
+PEOPLE = (*FIVE, "cohost", "grader", "commentator", "revoked", "blocked")
 WITHOUT_TOKEN = (
     "/v1/sign-up",
     "/v1/device-logins",
@@ -105,8 +105,15 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ),
     ("GET", "/v1/expected-people", None, "401 403 403 403 200", ""),
     ("DELETE", "/v1/expected-people/{expected}", None, "401 403 403 403 204", ""),
-    ("GET", "/v1/users/me/sessions", None, "401 200 200 200 200", ""),
-    ("DELETE", "/v1/users/me/sessions/{session}", None, "401 404 204 404 404", ""),
+    ("GET", "/v1/users/{user}/teams", None, "401 404 200 404 200", ""),
+    ("GET", "/v1/users/{user}/sessions", None, "401 404 200 404 200", ""),
+    ("DELETE", "/v1/users/{user}/sessions/{session}", None, "401 404 204 404 204", ""),
+    ("DELETE", "/v1/users/{user}/sessions", None, "401 404 204 404 204", ""),
+    ("PUT", "/v1/users/{outsider}/block", {"reason": "a walk"}, "401 403 403 403 204", ""),
+    ("DELETE", "/v1/users/{outsider}/block", None, "401 403 403 403 204", ""),
+    ("GET", "/v1/admin/settings", None, "401 403 403 403 200", ""),
+    ("PATCH", "/v1/admin/settings", {"quotas": {"requests": 30}}, "401 403 403 403 200", ""),
+    ("GET", "/v1/admin/audits", None, "401 403 403 403 200", ""),
     (
         "POST",
         "/v1/sign-up",
@@ -563,7 +570,8 @@ def statuses(row: tuple[str, str, JSON | None, str, str], league: str) -> dict[s
     """The status for each person.
 
     A co-host owns nothing, so the stricter answer to host and admin applies. Graders and
-    commentators are members who own nothing and manage nothing. A revoked token opens no route.
+    commentators are members who own nothing and manage nothing. A revoked token opens no route. A
+    person whom an administrator blocked reads so everywhere.
     """
     method, path, _, public, private = row
     told = (private if league == "private" and private else public).split()
@@ -574,6 +582,7 @@ def statuses(row: tuple[str, str, JSON | None, str, str], league: str) -> dict[s
     found["grader"] = found["commentator"] = strictest(found["member"], found["cohost"])
     is_open = path in WITHOUT_TOKEN
     found["revoked"] = found["stranger"] if is_open else 401
+    found["blocked"] = found["stranger"] if is_open else 403
     return {**found, **exceptions}
 
 
@@ -692,6 +701,9 @@ def test_every_route_answers_each_person_as_the_table_says(world: World, league:
     spare = world.client("member").mint_token("revoked", SCOPES)
     world.client("member").send("DELETE", f"/v1/users/me/tokens/{spare['id']}")
     world.tokens["revoked"] = spare["token"]
+    admin, blocked = world.client("admin"), world.client("admin").create_user("blocked")["id"]
+    world.tokens["blocked"] = admin.mint_token("test", SCOPES, user=blocked)["token"]
+    admin.send("PUT", f"/v1/users/{blocked}/block", json={"reason": "a walk"})
     wrong = []
     for row in WALK:
         method, path, body, *_ = row

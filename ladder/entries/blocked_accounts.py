@@ -1,0 +1,104 @@
+"""Blocks and unblocks people on the whole instance, and pauses the agents of blocked people.
+
+An agent is paused while all people of its team are blocked: it keeps its rank and is not paired. A
+job of the scheduler pauses and resumes, so it also covers entries that become active later.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ladder.database.db import Connection, atomic_function
+from ladder.errors import Conflict
+from ladder.ids import EntryId, UserId
+from ladder.people import audit_log, users
+from ladder.people.records import Viewer
+
+PAUSED: Final = "all people of its team are blocked; ask an administrator"
+"""Reason of an entry that is paused because of blocks."""
+BLOCKED_TEAMS: Final = (
+    "select m.team_id from memberships m group by m.team_id"
+    " having bool_and(exists (select 1 from user_blocks b where b.user_id = m.user_id))"
+)
+
+
+@atomic_function
+def block_account(conn: Connection, by: Viewer, user_id: UserId, reason: str) -> None:
+    """Blocks a person: ends sessions and tokens, pauses agents. A repeat changes the reason.
+
+    Writes an audit entry. Raises NotFound. Raises Conflict for the own account.
+    """
+    person = users.get_user(conn, user_id)
+    if person.id == by.user_id:
+        raise Conflict("choose another person: you cannot block yourself", field="user")
+    conn.execute(
+        "insert into user_blocks (user_id, reason, by_user) values (%s, %s, %s)"
+        " on conflict (user_id) do update set reason = excluded.reason",
+        (person.id, reason, by.user_id),
+    )
+    for table in ("sessions", "tokens"):
+        conn.execute(
+            f"update {table} set revoked_at = now()"  # noqa: S608
+            " where user_id = %s and revoked_at is null",
+            (person.id,),
+        )
+    conn.execute(
+        "update device_logins set is_refused = true"
+        " where user_id = %s and used_at is null and not is_refused",
+        (person.id,),
+    )
+    _record(conn, by, "block-account", person.id, reason)
+    pause_and_resume_entries(conn)
+
+
+@atomic_function
+def unblock_account(conn: Connection, by: Viewer, user_id: UserId, reason: str) -> None:
+    """Ends a block and resumes agents. The person signs in anew. A repeat changes nothing."""
+    person = users.get_user(conn, user_id)
+    done = conn.execute("delete from user_blocks where user_id = %s", (person.id,))
+    if done.rowcount:
+        _record(conn, by, "unblock-account", person.id, reason)
+        pause_and_resume_entries(conn)
+
+
+@atomic_function
+def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId]:
+    """Pauses active entries of blocked teams, and resumes those of teams that are not any more.
+
+    Entries of finished seasons stay as they are. Returns the changed entries.
+    """
+    rows = conn.execute(
+        f"with blocked as materialized ({BLOCKED_TEAMS})"  # noqa: S608
+        " select e.id, e.season_id from entries e join seasons s on s.id = e.season_id"
+        " where s.state <> 'finished' and e.disqualified_at is null and ("
+        "   e.state = 'active' and e.team_id in (select team_id from blocked)"
+        "   or e.state = 'paused' and e.reason = %s"
+        "     and e.team_id not in (select team_id from blocked))"
+        " order by e.season_id, e.id limit %s",
+        (PAUSED, limit),
+    ).fetchall()
+    if not rows:
+        return []
+    wanted = [entry_id for entry_id, _ in rows]
+    seasons = sorted({season_id for _, season_id in rows})
+    conn.execute(
+        "select 1 from seasons where id = any (%s) order by id for no key update", (seasons,)
+    )
+    changed = conn.execute(
+        f"with blocked as materialized ({BLOCKED_TEAMS})"  # noqa: S608
+        " update entries e set"
+        "   state = case e.state when 'active' then 'paused' else 'active' end,"
+        "   paused_at = case e.state when 'active' then now() end,"
+        "   reason = case e.state when 'active' then %s end, next_try_at = null"
+        " where e.id = any (%s) and ("
+        "   e.state = 'active' and e.team_id in (select team_id from blocked)"
+        "   or e.state = 'paused' and e.reason = %s"
+        "     and e.team_id not in (select team_id from blocked)) returning e.id",
+        (PAUSED, wanted, PAUSED),
+    ).fetchall()
+    conn.execute("update seasons set revision = revision + 1 where id = any (%s)", (seasons,))
+    return [EntryId(row[0]) for row in changed]
+
+
+def _record(conn: Connection, by: Viewer, act: str, user_id: UserId, reason: str) -> None:
+    audit_log.record_audit(conn, None, by=by.user_id, act=act, subject=user_id, reason=reason)

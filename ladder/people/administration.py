@@ -1,0 +1,112 @@
+"""What administrators read of people, and their acts on sessions and tokens of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection, atomic_function
+from ladder.ids import SessionId, TokenId, UserId
+from ladder.people import audit_log, passwords, sessions, tokens, users
+from ladder.people.audit_log import AUDIT, AuditEntry
+from ladder.people.records import User, Viewer
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """A person as administrators see them."""
+
+    id: UserId
+    name: str
+    is_admin: bool
+    created_at: datetime
+    blocked_at: datetime | None
+    blocked_reason: str | None
+    seen_at: datetime | None
+    """Last use of a browser that is signed in."""
+
+
+def search_accounts(
+    conn: Connection, text: str = "", after: UserId | None = None, limit: int = 50
+) -> list[AccountRow]:
+    """Returns people whose name contains the text, or who have this id, in order of creation."""
+    pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return _select_accounts(
+        conn,
+        "where u.erased_at is null and u.id > %s and (u.name ilike %s or u.id = %s)"
+        " order by u.id limit %s",
+        (after or "", f"%{pattern}%", text, limit),
+    )
+
+
+def get_account(conn: Connection, user_id: UserId) -> AccountRow | None:
+    """Returns the person with this id; None if unknown."""
+    found = _select_accounts(conn, "where u.erased_at is null and u.id = %s", (user_id,))
+    return found[0] if found else None
+
+
+def list_all_audits(
+    conn: Connection, *, after: str | None = None, limit: int = 50
+) -> list[AuditEntry]:
+    """Returns the acts on the instance and in all leagues, newest first, after ``after``."""
+    with conn.cursor(row_factory=class_row(AuditEntry)) as cur:
+        return cur.execute(
+            f"{AUDIT} where %s::text is null or a.id < %s order by a.id desc limit %s",
+            (after, after, limit),
+        ).fetchall()
+
+
+@atomic_function
+def create_account(conn: Connection, by: Viewer, name: str, *, is_admin: bool) -> User:
+    """Creates a person without credentials. Raises Conflict if the name is taken."""
+    made = users.create_user(conn, name, is_admin=is_admin)
+    _record(conn, by, "create-account", made.id, "administrator" if is_admin else "user")
+    return made
+
+
+@atomic_function
+def end_session(conn: Connection, by: Viewer, user_id: UserId, session_id: SessionId) -> None:
+    """Ends a session of another person; a repeat is no error. Raises NotFound."""
+    sessions.revoke_session(conn, user_id, session_id)
+    _record(conn, by, "end-session", user_id, f"session {session_id}")
+
+
+@atomic_function
+def end_all_sessions(conn: Connection, by: Viewer, user_id: UserId) -> int:
+    """Ends all sessions of a person; returns how many."""
+    ended = sessions.revoke_other_sessions(conn, user_id, None)
+    _record(conn, by, "end-sessions", user_id, f"{ended} sessions")
+    return ended
+
+
+@atomic_function
+def revoke_token_of(conn: Connection, by: Viewer, user_id: UserId, token_id: TokenId) -> None:
+    """Revokes a token of another person; a repeat is no error. Raises NotFound."""
+    tokens.revoke_token(conn, user_id, token_id)
+    _record(conn, by, "revoke-token", user_id, f"token {token_id}")
+
+
+@atomic_function
+def remove_password_of(conn: Connection, by: Viewer, user_id: UserId) -> None:
+    """Removes a person's password and ends the sessions."""
+    passwords.remove_password(conn, user_id)
+    _record(conn, by, "remove-password", user_id, "the person sets a new one")
+
+
+def _record(conn: Connection, by: Viewer, act: str, user_id: UserId, reason: str) -> None:
+    audit_log.record_audit(conn, None, by=by.user_id, act=act, subject=user_id, reason=reason)
+
+
+def _select_accounts(
+    conn: Connection, tail: str, arguments: tuple[object, ...]
+) -> list[AccountRow]:
+    with conn.cursor(row_factory=class_row(AccountRow)) as cur:
+        return cur.execute(
+            "select u.id, u.name, u.is_admin, u.created_at, b.created_at as blocked_at,"  # noqa: S608
+            " b.reason as blocked_reason, (select max(s.seen_at) from sessions s"
+            "   where s.user_id = u.id and s.revoked_at is null) as seen_at"
+            f" from users u left join user_blocks b on b.user_id = u.id {tail}",
+            arguments,
+        ).fetchall()

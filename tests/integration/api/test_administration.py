@@ -1,0 +1,176 @@
+"""What administrators do: search, blocks, sessions, settings, audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fastapi import FastAPI
+
+from ladder.database.db import Connection
+from ladder.entries import blocked_accounts
+from services.api_client import ApiError
+from tests.integration.api.browsing import Browser, browse
+from tests.integration.api.test_cli import Peck, read
+from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.world import World
+
+
+@pytest.fixture
+def admin(world: World) -> Iterator[Browser]:
+    with browse(world, "admin") as browser:
+        yield browser
+
+
+def state_of(conn: Connection, entry: str) -> str:
+    row = conn.execute("select state from entries where id = %s", (entry,)).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def block(world: World, person: str, reason: str = "spam") -> None:
+    path = f"/v1/users/{world.users[person]}/block"
+    world.client("admin").send("PUT", path, json={"reason": reason})
+
+
+def test_a_block_ends_tokens_and_sessions_and_pauses_agents(world: World) -> None:
+    entry = world.entries["public.rival"]
+    with world.connect() as conn, browse(world, "rival") as rival:
+        assert "Sign out" in rival.get("/me").text
+        block(world, "rival", "two accounts")
+        assert "Sign out" not in rival.get("/me").text
+        with pytest.raises(ApiError, match="The reason: two accounts") as refused:
+            world.client("rival").me()
+        assert refused.value.status == 403
+        with pytest.raises(ApiError, match="Unblock the account first"):
+            world.client("admin").mint_token("new", ["read"], user=world.users["rival"])
+        assert state_of(conn, entry) == "paused"
+        assert state_of(conn, world.entries["public.member"]) == "active"
+        conn.rollback()
+        world.client("admin").send("DELETE", f"/v1/users/{world.users['rival']}/block")
+        assert state_of(conn, entry) == "active"
+    with pytest.raises(ApiError, match="expired or revoked"):
+        world.client("rival").me()
+    minted = world.client("admin").mint_token("new", ["read"], user=world.users["rival"])
+    world.tokens["rival"] = minted["token"]
+    assert world.client("rival").me()["user"]["name"] == "rival"
+
+
+def test_agents_play_while_one_person_of_their_team_is_not_blocked(world: World) -> None:
+    admin, team = world.client("admin"), world.teams["rival"]
+    admin.send("POST", f"/v1/teams/{team}/members", json={"user": world.users["insider"]})
+    block(world, "rival")
+    with world.connect() as conn:
+        assert state_of(conn, world.entries["public.rival"]) == "active"
+        block(world, "insider")
+        assert blocked_accounts.pause_and_resume_entries(conn) == []
+        conn.rollback()
+        assert state_of(conn, world.entries["public.rival"]) == "paused"
+    with pytest.raises(ApiError, match="cannot block yourself"):
+        block(world, "admin")
+
+
+def test_an_administrator_chooses_who_may_sign_up_while_the_site_runs(world: World) -> None:
+    admin = world.client("admin")
+    changed = admin.patch("/v1/admin/settings", {"sign_up": "closed"})
+    assert (changed["sign_up"], changed["chosen"]) == ("closed", ["sign_up"])
+    with pytest.raises(ApiError, match="nobody can sign up"):
+        world.client("stranger").sign_up("Ada", "a long password")
+    assert admin.patch("/v1/admin/settings", {"sign_up": None})["sign_up"] == "open"
+    assert world.client("stranger").sign_up("Ada", "a long password")["user"]["name"] == "Ada"
+    with pytest.raises(ApiError):
+        admin.patch("/v1/admin/settings", {"sign_up": "everybody"})
+
+
+def test_a_changed_quota_counts_at_once(world: World) -> None:
+    admin = world.client("admin")
+    admin.patch("/v1/admin/settings", {"quotas": {"tokens": 1}})
+    with pytest.raises(ApiError, match="tokens a day"):
+        world.client("member").mint_token("one more", ["read"])
+    admin.patch("/v1/admin/settings", {"quotas": {"tokens": None}})
+    world.client("member").mint_token("one more", ["read"])
+    with pytest.raises(ApiError, match="choose from tokens") as refused:
+        admin.patch("/v1/admin/settings", {"quotas": {"geese": 1}})
+    assert refused.value.status == 422
+
+
+def test_every_act_of_an_administrator_is_in_the_audit_log(world: World) -> None:
+    admin, rival = world.client("admin"), world.users["rival"]
+    path = f"/v1/users/{rival}"
+    admin.send("DELETE", f"{path}/sessions")
+    (token, *_) = admin.get(f"{path}/tokens")["items"]
+    admin.send("DELETE", f"{path}/tokens/{token['id']}")
+    admin.send("DELETE", f"{path}/password")
+    admin.mint_token("help", ["read"], user=rival)
+    block(world, "rival")
+    admin.send("DELETE", f"{path}/block")
+    admin.patch("/v1/admin/settings", {"sign_up": "open"})
+    admin.create_user("New Person")
+    acts = [row["act"] for row in admin.list_items("/v1/admin/audits", most=8)]
+    assert acts == [
+        *("create-account", "setting", "unblock-account", "block-account"),
+        *("create-token", "remove-password", "revoke-token", "end-sessions"),
+    ]
+
+
+def test_people_are_found_by_a_part_of_the_name(world: World) -> None:
+    admin = world.client("admin")
+    names = {row["name"] for row in admin.list_items("/v1/users", q="MEM", limit=1)}
+    assert names == {"member"}
+    assert list(admin.list_items("/v1/users", q="%")) == []
+    assert {"member", "rival"} <= {row["name"] for row in admin.list_items("/v1/users", limit=2)}
+
+
+def test_the_pages_of_administrators_act(world: World, admin: Browser) -> None:
+    page = admin.get("/admin?q=riv")
+    assert "rival" in page.text
+    assert "insider" not in page.text
+    person = f"/admin/users/{world.users['rival']}"
+    assert "Team rival" in admin.get(person).text
+    empty = admin.send(person, f"{person}/block", reason="")
+    assert empty.status_code == 422
+    done = admin.submit(person, f"{person}/block", reason="noise <i>")
+    assert "noise &lt;i&gt;" in done.text
+    assert "blocked" in admin.get("/admin?q=riv").text
+    admin.submit(person, f"{person}/unblock")
+    fields = {"sign_up": "invitation", "quota.uploads": "7"}
+    saved = admin.send("/admin/settings", "/admin/settings", **fields)
+    assert saved.status_code == 200
+    settings = world.client("admin").get("/v1/admin/settings")
+    assert (settings["sign_up"], settings["quotas"]["uploads"]) == ("invitation", 7)
+    wrong = admin.send("/admin/settings", "/admin/settings", **{"quota.uploads": "many"})
+    assert wrong.status_code == 422
+    assert "block-account" in admin.get("/admin/audits").text
+    with browse(world, "host") as host:
+        assert host.get("/admin").status_code == 403
+
+
+def test_peck_admin_shows_and_acts(peck: Peck, world: World) -> None:
+    as_admin = {"PECK_TOKEN": world.tokens["admin"]}
+    (found,) = read(peck("admin", "users", "riv", "--json", **as_admin))
+    assert found["id"] == world.users["rival"]
+    assert "Team rival" in peck("admin", "user", "rival", **as_admin).stdout
+    assert peck("admin", "sign-out", "rival", **as_admin).stdout == "rival is signed out\n"
+    assert peck("admin", "block", "rival", "--reason", "x", **as_admin).returncode == 0
+    assert peck("whoami", PECK_TOKEN=world.tokens["rival"]).returncode == 1
+    assert peck("admin", "unblock", "rival", **as_admin).returncode == 0
+    assert peck("admin", "sign-up", "closed", **as_admin).stdout == "sign-up: closed\n"
+    assert peck("admin", "quota", "uploads", "9", **as_admin).stdout == "uploads: 9 a day\n"
+    assert "administrator" in peck("admin", "settings", **as_admin).stdout
+    assert "setting" in peck("admin", "audits", "--limit", "2", **as_admin).stdout
+    assert peck("admin", "users").returncode == 1
+
+
+def test_forwarded_sign_ups_are_refused_until_an_administrator_chose(
+    world: World, app: FastAPI
+) -> None:
+    app.state.peck.settings.sign_up = "local"
+
+    def sign_up(name: str) -> int:
+        body = {"name": name, "password": "a long password"}
+        headers = {"X-Forwarded-For": "203.0.113.7"}
+        return world.http.post("/v1/sign-up", json=body, headers=headers).status_code
+
+    assert sign_up("Ada") == 403
+    world.client("admin").patch("/v1/admin/settings", {"sign_up": "open"})
+    assert sign_up("Ada") == 201

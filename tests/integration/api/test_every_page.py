@@ -1,0 +1,110 @@
+"""Requests every page, and sends every form, with a session that ended in the middle.
+
+The answer must be that of a browser that is not signed in. A page whose path has a new parameter
+fails until the parameter has a value in PARAMETERS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from services.web import routes
+from tests.integration.api.browsing import Browser, browse
+from tests.integration.api.world import World
+
+PARAMETERS: dict[str, Callable[[World], str]] = {
+    "league": lambda world: "private",
+    "agent": lambda world: world.agents["private.host"],
+    "match": lambda world: world.matches["private.rated"],
+    "seat": lambda world: "1",
+    "scrim": lambda world: world.scrims["private"],
+    "user": lambda world: world.users["member"],
+    "team": lambda world: world.teams["host"],
+    "slug": lambda world: "not-found",
+}
+"""What stands in the path of a page; other parameters get an id that does not exist."""
+ACTS = {
+    "/admin/users/{user}/{act}": "block",
+    "/leagues/{league}/moderation/{act}": "disqualify",
+    "/leagues/{league}/people/{act}": "block",
+    "/leagues/{league}/people/requests/{act}": "decline",
+}
+FOR_ALL = ("/sign-in", "/sign-up", "/sign-out")
+"""Forms that work without a session."""
+
+
+def requests(world: World) -> Iterator[tuple[str, str]]:
+    """Method and path of every page and form."""
+    known = {name: made(world) for name, made in PARAMETERS.items()}
+    routers = [routes.router, *(part.router for part in routes.PARTS)]
+    for route in (one for router in routers for one in router.routes):
+        if not isinstance(route, APIRoute):
+            continue  # an included router, which is in the list itself
+        names = route.param_convertors
+        values = {name: known.get(name, "none") for name in names}
+        if "act" in values:
+            values["act"] = ACTS.get(route.path, "none")
+        for method in sorted((route.methods or set()) - {"HEAD"}):
+            yield method, route.path_format.format(**values)
+
+
+def answers(world: World, browser: Browser, token: str) -> dict[tuple[str, str], tuple[int, str]]:
+    """Status and redirect of each page and form."""
+    found = {}
+    for method, path in requests(world):
+        if method == "POST" and path in FOR_ALL:
+            continue
+        data = {"form_token": token} if method == "POST" else None
+        answer = browser.http.request(method, path, data=data, follow_redirects=False)
+        location = answer.headers.get("location", "")
+        found[method, path] = (answer.status_code, location)
+    return found
+
+
+def end_by_revoking(world: World) -> None:
+    world.client("admin").send("DELETE", f"/v1/users/{world.users['host']}/sessions")
+
+
+def end_by_blocking(world: World) -> None:
+    path = f"/v1/users/{world.users['host']}/block"
+    world.client("admin").send("PUT", path, json={"reason": "a walk"})
+
+
+@pytest.mark.parametrize("end", [end_by_revoking, end_by_blocking])
+def test_a_session_that_ends_in_the_middle_opens_no_page(
+    world: World, end: Callable[[World], None]
+) -> None:
+    with browse(world, "stranger") as stranger:
+        expected = answers(world, stranger, stranger.form_token("/sign-in"))
+    with browse(world, "host") as host:
+        token = host.form_token("/leagues/private/people")
+        assert token, "the host has a form"
+        end(world)
+        got = answers(world, host, token)
+    wrong = [
+        f"{each}: {answer}, not {expected[each]}"
+        for each, answer in got.items()
+        if answer != expected[each]
+    ]
+    assert wrong == [], "\n".join(wrong)
+    acted = [
+        (path, status)
+        for (method, path), (status, location) in expected.items()
+        if method == "POST" and status < 400 and not location.startswith("/sign-in")
+    ]
+    assert acted == []
+
+
+def test_a_blocked_person_reads_the_reason_at_the_sign_in(world: World) -> None:
+    with browse(world, "stranger") as browser:
+        world.client("admin").send(
+            "PUT", f"/v1/users/{world.users['rival']}/block", json={"reason": "two accounts"}
+        )
+        answer = browser.send("/sign-in", "/sign-in", token=world.tokens["rival"])
+        assert isinstance(answer, httpx.Response)
+        assert answer.status_code == 403
+        assert "your account is blocked. The reason: two accounts" in answer.text
