@@ -14,6 +14,7 @@ NAMES = (
     "fairness",
     "api",
     "latency",
+    "notices",
     "official_fit",
     "rating_throughput",
     "pairing",

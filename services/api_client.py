@@ -177,6 +177,14 @@ class Client:
         """What was sent to a channel, newest first."""
         return self.list_items(f"/v1/me/notices/channels/{channel}/deliveries", most=most)
 
+    def notice_feeds(self) -> list[Json]:
+        """Your private Atom feeds, without their addresses."""
+        return list(self.list_items("/v1/me/notices/feeds"))
+
+    def create_notice_feed(self, *, agent: str | None = None, league: str | None = None) -> Json:
+        """Makes a private feed; the answer shows its secret address once."""
+        return self.post("/v1/me/notices/feeds", {"agent": agent, "league": league})
+
     def follow_feed(self, after: str | None = None) -> Iterator[Json]:
         """Yields new items of the feed, or the items after this key, without end. Reconnects after
         the stream ends or breaks, without losing items."""

@@ -17,10 +17,11 @@ from ladder.ids import ChannelId, DeliveryId
 from ladder.notices.kinds import Form
 from ladder.notices.texts import Notice
 
-LEASE_SECONDS: Final = 45.0
-"""Longer than one call; a channel is free again after this time if its notifier died."""
+LEASE_SECONDS: Final = 20.0
+"""Longer than one call; a channel is free again after this time if its notifier died. Four times
+as long for a mail, which takes several steps."""
 SLOW_CALLS: Final = 2
-"""Calls at a time to receivers that are new, slow or failing."""
+"""Calls at a time to new receivers, and as many to slow or failing ones."""
 WAKE_SECONDS: Final = 5.0
 """A wake-up message that is unanswered for this long counts as lost."""
 WAKES_AT_ONCE: Final = 16

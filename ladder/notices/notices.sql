@@ -156,11 +156,12 @@ $$;
 -- 3. It is sent
 -- -------------------------------------------------------------------------------------------------
 
--- Internal. Whether calls of a channel are expected to end soon. Others share two places, so that
--- slow and dead receivers delay nobody else.
-create or replace function notices_is_quick(c notice_channels) returns boolean
+-- Internal. How soon calls of a channel are expected to end: quick, new or slow. New and slow ones
+-- get two places each, so that they delay nobody else.
+create or replace function notices_pace(c notice_channels) returns text
 language sql immutable as $$
-    select c.has_succeeded and c.failures = 0 and c.last_call_seconds < 2
+    select case when c.failures > 0 or c.last_call_seconds >= 2 then 'slow'
+                when c.has_succeeded then 'quick' else 'new' end
 $$;
 
 -- Channels that are due for a wake-up message, marked as woken. A message that stays unanswered for
@@ -183,26 +184,28 @@ $$;
 
 -- Gives a worker the channel that has waited longest, with what is due to it: one delivery, or all
 -- for a mail. Null: nothing can be sent now. At most four calls at a time go to one host, and at
--- most p_slow to receivers that are not known to be quick.
+-- most p_slow to new receivers, and as many to slow or failing ones.
 create or replace function notices_claim(
     p_worker text, p_lease_seconds double precision, p_slow integer
 ) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_now timestamptz;
-    v_slow_are_busy boolean;
+    v_busy text[];                        -- paces whose places are taken
     c notice_channels;
     v_ids text[];
     v_deliveries jsonb;
 begin
     perform pg_advisory_xact_lock(x'6e6f7469'::integer);  -- "noti": claims see each other
     v_now := clock_timestamp();
-    select count(*) >= p_slow into v_slow_are_busy from notice_channels o
-     where o.lease_until > v_now and not notices_is_quick(o);
+    select coalesce(array_agg(pace), '{}') into v_busy from (
+        select notices_pace(o) as pace from notice_channels o
+         where o.lease_until > v_now and notices_pace(o) <> 'quick'
+         group by 1 having count(*) >= p_slow) as taken;
     select o.* into c from notice_channels o
      where o.state = 'on' and coalesce(o.retry_at <= v_now, true)
        and coalesce(o.lease_until <= v_now, true)
-       and (notices_is_quick(o) or not v_slow_are_busy)
+       and notices_pace(o) <> all (v_busy)
        and exists (select 1 from notice_deliveries d where d.channel_id = o.id
                       and d.state = 'waiting' and d.next_at <= v_now)
        and (select count(*) from notice_channels h
@@ -212,7 +215,8 @@ begin
         return null;
     end if;
     update notice_channels
-       set worker = p_worker, lease_until = v_now + make_interval(secs => p_lease_seconds),
+       set worker = p_worker, lease_until = v_now + make_interval(
+               secs => p_lease_seconds * case c.form when 'mail' then 4 else 1 end),
            served_at = v_now
      where id = c.id;
     select array_agg(id order by id) into v_ids from (
@@ -309,7 +313,7 @@ revoke execute on function
     notices_record(text, jsonb),
     notices_view(text[]),
     notices_event_view(notice_events),
-    notices_is_quick(notice_channels),
+    notices_pace(notice_channels),
     notices_wake(integer, double precision),
     notices_claim(text, double precision, integer),
     notices_finish(text, text, text[], jsonb),

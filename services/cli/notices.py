@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.name_lookup import own_agent
 from services.cli.saved_login import connect
 
 notices = typer.Typer(help="Read your notices, and choose where they go.", no_args_is_help=True)
@@ -163,6 +164,53 @@ def choose_notices(
         ["kind", *forms],
         [(row["kind"], *("on" if row["forms"][form] else "" for form in forms)) for row in rows],
     )
+
+
+@notices.command("feed")
+def create_feed(
+    agent: Annotated[str | None, typer.Option(help="Only notices about this agent.")] = None,
+    league: Annotated[str | None, typer.Option(help="Only notices about this league.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a private Atom feed and print its secret address, which is shown only once."""
+    with connect() as ladder:
+        found = own_agent(ladder, agent)["id"] if agent else None
+        made = ladder.create_notice_feed(agent=found, league=league)
+    if as_json:
+        print_json(made)
+    else:
+        stdout.print(made["address"])
+
+
+@notices.command("feeds")
+def list_feeds(as_json: AsJson = False) -> None:
+    """List your private Atom feeds."""
+    with connect() as ladder:
+        rows = ladder.notice_feeds()
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "about", "made"],
+        [
+            (
+                row["id"],
+                row["agent_name"] or row["league_title"] or "everything",
+                timestamp_text(row["created_at"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+@notices.command("revoke")
+def revoke_feed(
+    feed: Annotated[str, typer.Argument(help="Id from `peck notices feeds`.")],
+) -> None:
+    """Revoke a private Atom feed for good."""
+    with connect() as ladder:
+        ladder.send("DELETE", f"/v1/me/notices/feeds/{feed}")
+    stdout.print(f"revoked {feed}")
 
 
 def register(app: typer.Typer) -> None:

@@ -25,6 +25,7 @@ from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.reports import alarm_notices, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
+from ladder.standings import medal_notices
 from ladder.telemetry import log_event
 from services.scheduler.leader import Job
 from workers.broker import WakeError
@@ -57,6 +58,7 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
         Job("close", 5.0, close_due_seasons),
         Job("erase", 1.0, lambda conn: erase_accounts(conn, blobs)),
         Job("watch", 5.0, AlarmLog().log_alarm_changes),
+        Job("medals", 2.0, record_medal_changes),
         Job("notify", 0.0, wakes.send_notice_messages),
         Job("expire notices", 60.0, expire_deliveries),
         Job("partitions", 3600.0, create_partitions),
@@ -191,6 +193,15 @@ def erase_accounts(conn: db.Connection, blobs: Blobs) -> dict[str, int]:
     for user_id in erased:
         log_event("account_erased", user=user_id)
     return {"accounts_erased": len(erased)}
+
+
+def record_medal_changes(conn: db.Connection) -> dict[str, int]:
+    """Tells teams whose medal changed with a new official standing."""
+    told = 0
+    for season in medal_notices.seasons_with_news(conn):
+        with conn.transaction():
+            told += medal_notices.record_medal_changes(conn, season)
+    return {"medal_changes": told}
 
 
 def expire_deliveries(conn: db.Connection) -> dict[str, int]:

@@ -9,14 +9,15 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from ladder.database.db import Connection
 from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY
-from ladder.ids import ChannelId, DeliveryId
-from ladder.notices import channels, kinds, preferences
+from ladder.ids import ChannelId, DeliveryId, NoticeFeedId
+from ladder.notices import channels, feeds, kinds, preferences
 from ladder.notices.channels import FAILURES_UNTIL_OFF
 from ladder.notices.kinds import NoticeKind
+from ladder.people import users
 from ladder.people.records import Viewer
 from services.http import notice_channels
 from services.http.app_state import AppState, Db, transaction
-from services.http.path_parameters import ChannelKey
+from services.http.path_parameters import ChannelKey, FeedKey
 from services.web import forms, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
@@ -62,8 +63,10 @@ def show_settings(request: Request, conn: Db, who: Visitor) -> Response:
     return settings_page(request, conn, who, forms.Form(dict(FIELDS)))
 
 
-def settings_page(request: Request, conn: Connection, who: Viewer, form: forms.Form) -> Response:
-    """The page. Shows a refused address beside its field."""
+def settings_page(
+    request: Request, conn: Connection, who: Viewer, form: forms.Form, feed_address: str = ""
+) -> Response:
+    """The page. Shows a refused address beside its field, and a new feed's address once."""
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
     found = channels.list_channels(conn, who.user_id)
@@ -78,7 +81,33 @@ def settings_page(request: Request, conn: Connection, who: Viewer, form: forms.F
         columns=used,
         rows=preferences.list_preferences(conn, who.user_id),
         kind_words=KIND_WORDS,
+        feeds=feeds.list_feeds(conn, who.user_id),
+        feed_address=feed_address,
     )
+
+
+@router.post("/me/notices/feeds")
+def create_feed(
+    request: Request, conn: Db, app_state: AppState, who: Visitor, given: forms.Sent
+) -> Response:
+    """Makes a private Atom feed of all notices, and shows its address once."""
+    if who.user_id is None:
+        return redirect(TO_SIGN_IN)
+    users.require_all_scopes(conn, who)
+    _, secret = feeds.create_feed(conn, who.user_id)
+    address = f"{app_state.settings.base_url.rstrip('/')}/feeds/{secret}.atom"
+    return settings_page(request, conn, who, forms.Form(dict(FIELDS)), address)
+
+
+@router.post("/me/notices/feeds/{feed}/revoke")
+def revoke_feed(
+    request: Request, feed: FeedKey, conn: Db, who: Visitor, given: forms.Sent
+) -> Response:
+    """Ends a private feed."""
+    if who.user_id is None:
+        return redirect(TO_SIGN_IN)
+    feeds.revoke_feed(conn, who.user_id, NoticeFeedId(feed))
+    return redirect(f"{PAGE}#feeds")
 
 
 @router.post("/me/notices/preferences")

@@ -24,6 +24,7 @@ from services.web import (
     agents,
     api_reference,
     ask_to_join,
+    atom_feeds,
     confirm,
     device,
     documents,
@@ -97,7 +98,8 @@ def send_robots() -> Response:
 PARTS = (
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
-    *(finding, documents, notices, notice_settings, ask_to_join, privacy, administration),
+    *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),
+    administration,
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
 )

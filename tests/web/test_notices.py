@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import expect
@@ -60,3 +61,22 @@ def test_a_person_reads_notices_and_chooses_where_they_go(
     expect(page.get_by_label("A medal is likely: webhook")).not_to_be_checked()
     expect(page.get_by_label("A medal is likely: page")).to_be_checked()
     made.complaints.clear()  # the browser reports the status 422
+
+
+def test_feeds_are_atom_for_those_who_see_them(site: Site, tab: Callable[..., Tab]) -> None:
+    league = site.get("/leagues/hungry-geese/feed.atom")
+    assert league.headers["content-type"].startswith("application/atom+xml")
+    assert ElementTree.fromstring(league.content).tag.endswith("feed")
+    assert site.get(f"/agents/{site.contest.own[0].agent_id}/feed.atom").status_code == 200
+    assert site.get("/leagues/no-such-league/feed.atom").status_code == 404
+    assert site.get(f"/feeds/{'x' * 32}.atom").status_code == 404
+    made = tab()
+    page = sign_up(made, "Reading Person", "?next=/me/notices/settings")
+    press(page, "Make a feed")
+    address = page.locator("#feeds pre").inner_text()
+    path = address[address.index("/feeds/") :]
+    first = site.get(path)
+    assert first.status_code == 200
+    assert first.headers["cache-control"].startswith("private")
+    press(page, "Revoke the feed 1")
+    assert site.get(path).status_code == 404

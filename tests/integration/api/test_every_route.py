@@ -17,7 +17,7 @@ from ladder.database.db import Connection
 from ladder.entries import team_merges
 from ladder.ids import LeagueId, TeamId, UserId, new_id
 from ladder.leagues import invitations
-from ladder.notices import channels, inbox
+from ladder.notices import channels, feeds, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
 from ladder.people.records import Viewer
@@ -54,6 +54,15 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 200 200 200 200",
         "",
     ),
+    ("GET", "/v1/me/notices/feeds", None, "401 200 200 200 200", ""),
+    (
+        "POST",
+        "/v1/me/notices/feeds",
+        {"league": "{league}"},
+        "401 201 201 201 201",
+        "401 404 201 201 201",
+    ),
+    ("DELETE", "/v1/me/notices/feeds/{feed}", None, "401 404 204 404 404", ""),
     ("GET", "/v1/me/notices/channels", None, "401 200 200 200 200", ""),
     (
         "POST",
@@ -617,6 +626,7 @@ def words(world: World, league: str) -> dict[str, str]:
         )
         address = parse(f"http://1.1.1.1/{league}")
         channel, _ = channels.create_channel(conn, member, Form.WEBHOOK, address)
+        feed, _ = feeds.create_feed(conn, member)
     expected = world.client("admin").post(
         "/v1/expected-people", {"csv": f"name,address\nexpected in {league},\n"}
     )
@@ -626,6 +636,7 @@ def words(world: World, league: str) -> dict[str, str]:
         "session": session.id,
         "notice": notice.id,
         "channel": channel.id,
+        "feed": feed.id,
         "outsider": outsider,
         "request": request,
         "other_request": other_request,

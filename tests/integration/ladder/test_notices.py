@@ -6,13 +6,25 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
 from ladder.ids import EntryId, NoticeId, UserId
-from ladder.leagues import invitations, leagues, season_notices, seasons, terms
+from ladder.leagues import (
+    invitations,
+    leagues,
+    sealed_medals,
+    season_notices,
+    seasons,
+    terms,
+)
 from ladder.notices import inbox
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import Form, NoticeKind
 from ladder.notices.texts import WORDS
-from ladder.people import users
-from tests.integration.ladder.contest import Contest
+from ladder.people import audit_log, users
+from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
+from ladder.standings import medal_notices
+from ladder.standings.leaderboard import read_board
+from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.test_feed import ONE_EACH
+from tests.integration.ladder.test_fitting import play, refit
 
 GATHERED = {NoticeKind.MEMBER_JOINED, NoticeKind.JOIN_REQUESTED, NoticeKind.SEASON_ALARM}
 FAULTY = ["TIMEOUT", "DONE", "DONE", "DONE"]
@@ -126,3 +138,35 @@ def test_a_rolled_back_act_tells_nobody(contest: Contest) -> None:
         record_event(contest.conn, NoticeKind.JOIN_APPROVED, about)
         assert len(inbox.list_notices(contest.conn, contest.host)) == 1
     assert inbox.list_notices(contest.conn, contest.host) == []
+
+
+def test_a_team_is_told_of_its_medal_once(conn: Connection) -> None:
+    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
+    season = contest.season.id
+    four = [contest.active() for _ in range(4)]
+    for games in (60, *[5] * (STANDINGS_THAT_MUST_AGREE - 1)):
+        refit(contest)
+        play(contest, four, games, seed=3)
+        assert medal_notices.seasons_with_news(conn) in ([season], [])
+        medal_notices.record_medal_changes(conn, season)
+    best = next(row for row in read_board(conn, season).rows if row.rank == 1)
+    winner = owner(contest, best.entry_id)
+    told = [kind for kind in kinds(contest, winner) if kind.startswith("medal")]
+    assert told == [NoticeKind.MEDAL_LIKELY]
+    seasons.set_season_state(conn, season, "locked")
+    refit(contest)
+    for _ in range(2):
+        medal_notices.record_medal_changes(conn, season)
+    told = [kind for kind in kinds(contest, winner) if kind.startswith("medal")]
+    assert told == [NoticeKind.MEDAL_LIKELY, NoticeKind.MEDAL_SEALED]
+    act = audit_log.record_audit(
+        conn, contest.league.id, by=None, act="rejudge", subject=season, reason="a broken node"
+    )
+    sealed_medals.unseal_medals(conn, season, best.team_id, act)
+    conn.execute("update entries set state = 'retired' where id = %s", (best.entry_id,))
+    refit(contest)
+    medal_notices.record_medal_changes(conn, season)
+    newest = inbox.list_notices(conn, winner)[0]
+    assert newest.kind is NoticeKind.MEDAL_LOST
+    assert "gold" in newest.title
+    assert medal_notices.seasons_with_news(conn) == []

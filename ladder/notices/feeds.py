@@ -1,0 +1,144 @@
+"""Atom feeds: public ones of an agent or a league, and private ones at a secret address.
+
+A private feed shows its person's notices. Whoever knows its address can read it, so the person can
+revoke it. It shows only what the person may see at that moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic_function
+from ladder.errors import Conflict, NotFound
+from ladder.ids import AgentId, LeagueId, NoticeFeedId, UserId
+from ladder.notices.texts import Notice
+from ladder.people import visibility
+from ladder.people.records import Viewer
+
+MOST_FEEDS: Final = 20
+"""Private feeds of one person."""
+SHOWN: Final = 50
+"""Newest entries in a feed."""
+RANDOM_BYTES: Final = 24
+FEED: Final = (
+    "select f.id, f.user_id, f.agent_id, a.name as agent_name, f.league_id,"
+    " l.title as league_title, f.created_at from notice_feeds f"
+    " left join agents a on a.id = f.agent_id left join leagues l on l.id = f.league_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateFeed:
+    """A private feed. Its secret is not stored and cannot be shown again."""
+
+    id: NoticeFeedId
+    user_id: UserId
+    agent_id: AgentId | None
+    """Only notices about this agent."""
+    agent_name: str | None
+    league_id: LeagueId | None
+    """Only notices about this league."""
+    league_title: str | None
+    created_at: datetime
+
+
+def public_events(
+    conn: Connection,
+    viewer: Viewer,
+    *,
+    agent_id: AgentId | None = None,
+    league_id: LeagueId | None = None,
+) -> list[Notice]:
+    """Returns public events of an agent or a league, newest first.
+
+    The caller has checked that the viewer may see the agent or league. Leaves out events of other
+    leagues that the viewer may not see.
+    """
+    seen, values = visibility.visible_leagues(viewer)
+    about = "e.agent_id" if agent_id else "e.league_id"
+    rows = conn.execute(
+        "select notices_event_view(e) || jsonb_build_object('id', e.id, 'kind', e.kind,"  # noqa: S608
+        " 'created_at', e.created_at, 'reason', null, 'person_name', null)"
+        " from notice_events e join notice_kinds k on k.kind = e.kind and k.is_public"
+        f" join leagues l on l.id = e.league_id and {seen}"
+        f" where {about} = %s order by e.id desc limit %s",
+        (*values, agent_id or league_id, SHOWN),
+    )
+    return [Notice.of_row(row[0]) for row in rows]
+
+
+@atomic_function
+def create_feed(
+    conn: Connection,
+    user_id: UserId,
+    agent_id: AgentId | None = None,
+    league_id: LeagueId | None = None,
+) -> tuple[PrivateFeed, str]:
+    """Makes a private feed of all notices, or of those about an agent or a league.
+
+    Returns it with its secret. Raises Conflict if the person has MOST_FEEDS.
+    """
+    conn.execute("select 1 from users where id = %s for no key update", (user_id,))
+    if len(list_feeds(conn, user_id)) >= MOST_FEEDS:
+        raise Conflict(f"revoke a feed first: you have {MOST_FEEDS}, which is the limit")
+    secret = secrets.token_urlsafe(RANDOM_BYTES)
+    feed_id = NoticeFeedId(ids.new_id("nfe"))
+    conn.execute(
+        "insert into notice_feeds (id, user_id, hash, agent_id, league_id)"
+        " values (%s, %s, %s, %s, %s)",
+        (feed_id, user_id, _hash_secret(secret), agent_id, league_id),
+    )
+    return next(feed for feed in list_feeds(conn, user_id) if feed.id == feed_id), secret
+
+
+def list_feeds(conn: Connection, user_id: UserId) -> list[PrivateFeed]:
+    """Returns a person's private feeds, oldest first."""
+    return _select_feeds(conn, "where f.user_id = %s order by f.id", (user_id,))
+
+
+def revoke_feed(conn: Connection, user_id: UserId, feed_id: NoticeFeedId) -> None:
+    """Ends a private feed at once and for good. Raises NotFound."""
+    gone = conn.execute(
+        "delete from notice_feeds where id = %s and user_id = %s", (feed_id, user_id)
+    )
+    if gone.rowcount == 0:
+        raise NotFound.of("feed")
+
+
+def read_private_feed(conn: Connection, secret: str) -> tuple[PrivateFeed, list[Notice]]:
+    """Returns the feed with this secret and its newest notices. Raises NotFound."""
+    found = _select_feeds(
+        conn,
+        "join users u on u.id = f.user_id and u.erased_at is null where f.hash = %s",
+        (_hash_secret(secret),),
+    )
+    if not found:
+        raise NotFound.of("feed")
+    feed = found[0]
+    rows = conn.execute(
+        "select notices_view(array(select n.id from notices n"
+        " join notice_events e on e.id = n.event_id where n.user_id = %s and n.is_on_page"
+        " and (%s::text is null or e.agent_id = %s) and (%s::text is null or e.league_id = %s)"
+        " order by n.id desc limit %s))",
+        (
+            *(feed.user_id, feed.agent_id, feed.agent_id),
+            *(feed.league_id, feed.league_id, SHOWN),
+        ),
+    )
+    return feed, [Notice.of_row(row[0]) for row in rows]
+
+
+def _hash_secret(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _select_feeds(conn: Connection, tail: str, values: tuple[Any, ...]) -> list[PrivateFeed]:
+    with conn.cursor(row_factory=class_row(PrivateFeed)) as cur:
+        return cur.execute(f"{FEED} {tail}", values).fetchall()

@@ -1,0 +1,77 @@
+"""Atom feeds in a real database, read by an XML parser."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from xml.etree import ElementTree
+
+import pytest
+
+from ladder.entries import entries
+from ladder.enums import LeagueRole, Visibility
+from ladder.errors import NotFound
+from ladder.leagues import leagues, season_notices
+from ladder.notices import atom, feeds
+from ladder.notices.kinds import NoticeKind
+from ladder.notices.texts import Notice
+from ladder.people.records import STRANGER, Viewer
+from tests.integration.ladder.contest import Contest
+from tests.integration.ladder.test_notices import owner
+
+NAME = "{http://www.w3.org/2005/Atom}"
+
+
+def test_public_feeds_hide_private_leagues_and_private_events(contest: Contest) -> None:
+    entry = contest.active()
+    agent = entries.get_entry(contest.conn, entry).agent_id
+    failed = contest.pending(agent)
+    validation = entries.get_entry(contest.conn, failed).validation_match_id
+    assert validation is not None
+    contest.play(validation, [1] * 4, ["ERROR", "DONE", "DONE", "DONE"])
+    season_notices.record_openings(contest.conn)
+    conn, league = contest.conn, contest.league.id
+    (shown,) = feeds.public_events(conn, STRANGER, agent_id=agent)
+    assert shown.kind is NoticeKind.VALIDATION_PASSED
+    kinds = [one.kind for one in feeds.public_events(conn, STRANGER, league_id=league)]
+    assert kinds == [NoticeKind.SEASON_OPENED, NoticeKind.VALIDATION_PASSED]
+    leagues.update_league(conn, league, visibility=Visibility.PRIVATE)
+    assert feeds.public_events(conn, STRANGER, agent_id=agent) == []
+    member = Viewer(roles={league: LeagueRole.VIEWER})
+    assert len(feeds.public_events(conn, member, league_id=league)) == 2
+
+
+def test_a_private_feed_shows_its_person_alone_until_it_is_revoked(contest: Contest) -> None:
+    mine, other = contest.active(), contest.active()
+    agent = entries.get_entry(contest.conn, mine).agent_id
+    me = owner(contest, mine)
+    made, secret = feeds.create_feed(contest.conn, me)
+    narrow, narrow_secret = feeds.create_feed(
+        contest.conn, me, entries.get_entry(contest.conn, other).agent_id
+    )
+    _, found = feeds.read_private_feed(contest.conn, secret)
+    assert [one.subject["agent_id"] for one in found] == [agent]
+    assert feeds.read_private_feed(contest.conn, narrow_secret) == (narrow, [])
+    stored = contest.conn.execute("select hash from notice_feeds where id = %s", (made.id,))
+    assert secret.encode() not in bytes((stored.fetchone() or [b""])[0])
+    with pytest.raises(NotFound):
+        feeds.revoke_feed(contest.conn, owner(contest, other), made.id)
+    feeds.revoke_feed(contest.conn, me, made.id)
+    with pytest.raises(NotFound):
+        feeds.read_private_feed(contest.conn, secret)
+
+
+def test_names_cannot_break_the_xml() -> None:
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    title = "]]><script>&amp;\x00\x1b[31m\ud800"
+    notice = Notice(
+        "nev_1", NoticeKind.MEDAL_SEALED, title, "text", "/a",
+        None, {}, at, None,
+    )  # fmt: skip
+    parsed = ElementTree.fromstring(
+        atom.write_feed(title, "age_1", "https://ladder.example.org", [notice])
+    )
+    entry = parsed.find(f"{NAME}entry")
+    assert entry is not None
+    assert "<script>&amp;" in (entry.findtext(f"{NAME}title") or "")
+    assert entry.findtext(f"{NAME}id") == "tag:ladder.example.org,2026:nev_1"
+    assert parsed.findtext(f"{NAME}updated") == "2026-01-02T00:00:00Z"
