@@ -57,12 +57,17 @@ def begin_step(
     details: dict[str, Json] | None = None,
 ) -> None:
     """Stores a step for ten minutes. ``browser`` is a digest of the browser's cookie."""
-    conn.execute("delete from sign_in_steps where expires_at < now()")
+    delete_expired_steps(conn)
     conn.execute(
         "insert into sign_in_steps (hash, purpose, browser, user_id, details, expires_at)"
         " values (%s, %s, %s, %s, %s, now() + %s)",
         (_digest(secret), purpose, browser, user_id, Jsonb(details or {}), LIFE),
     )
+
+
+def delete_expired_steps(conn: Connection) -> int:
+    """Deletes steps that nobody can finish any more; returns how many."""
+    return conn.execute("delete from sign_in_steps where expires_at < now()").rowcount
 
 
 def finish_step(conn: Connection, purpose: StepPurpose, secret: bytes, browser: bytes) -> Step:

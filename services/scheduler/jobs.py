@@ -20,6 +20,7 @@ from ladder.leagues import seasons as leagues_seasons
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
+from ladder.people import one_time_links, sign_in_steps
 from ladder.privacy import erasing
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.reports import alarm_notices, season_health
@@ -212,7 +213,7 @@ def expire_deliveries(conn: db.Connection) -> dict[str, int]:
 
 def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     """Deletes old idempotency answers, workers gone for long, and most rows of old official
-    standings, old notices."""
+    standings, old notices, and sign-ins that nobody can finish."""
     with conn.transaction():
         answers = idempotency.delete_old_answers(conn)
     with conn.transaction():
@@ -221,7 +222,12 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
         standings = standing_versions.drop_old_rows(conn)
     with conn.transaction():
         old_notices = deliveries.delete_old(conn)
+    with conn.transaction():
+        steps = sign_in_steps.delete_expired_steps(conn)
+        links = one_time_links.delete_old_links(conn)
     return {
+        "sign_in_steps_forgotten": steps,
+        "links_forgotten": links,
         "answers_forgotten": answers,
         "workers_forgotten": silent,
         "standings_dropped": standings,

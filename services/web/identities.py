@@ -31,6 +31,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 FormToken = Annotated[str, Form(max_length=200)]
 Onward = Annotated[str, Form(alias="next", max_length=500)]
 Reason = Literal["sign_in", "link", "confirm"]
+HAS_ACCOUNT: Final = "sign in and link this identity: an account here has its mail address already"
 NAME_FIELDS: Final = {"name": "", "code": "", "state": ""}
 
 
@@ -247,6 +248,8 @@ def sign_up(request: Request, app_state: AppState, given: forms.Sent) -> Respons
                 conn, sign_up_mode.sign_up_mode(request), asked, identity=proved, domains=domains
             )
     except (ValidationError, LadderError) as error:
+        if isinstance(error, Conflict) and error.field == "address":
+            error = Conflict(HAS_ACCOUNT)
         form.add_errors(error)
         return name_page(request, app_state, form, kept)
     onward = after_sign_up(asked.code, str(kept["next"]))

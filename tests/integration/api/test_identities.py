@@ -402,7 +402,9 @@ def test_an_address_links_nothing(app: FastAPI, browser: httpx.Client, liar: Lyi
     send(browser, "/sign-out", "/me")
     page = visit_liar(browser, liar)
     assert "is new here" in page.text
-    assert choose_name(browser, page, "Thief").status_code == 422  # Ada's address is hers
+    refused = choose_name(browser, page, "Thief")  # Ada's address is hers
+    assert refused.status_code == 422
+    assert "Sign in and link this identity" in refused.text
     assert people(app) == ["Ada"]
 
 
