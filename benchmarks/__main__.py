@@ -22,6 +22,7 @@ NAMES = (
     "rating.lottery",
     "contest_luck",
     "season_order",
+    "cards",
 )
 
 

@@ -18,7 +18,7 @@ from services.host_checks import site_answers
 from services.local_instance import CHECKOUT, LocalInstance
 from services.supervised_process import SupervisedProcess
 
-RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater")
+RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater", "pictures")
 """The site starts first, because the developer waits for it. All parts end before, so that no match
 slows the start. Requests in between wait for the site."""
 SITE_SECONDS: Final = 20.0

@@ -130,6 +130,8 @@ class LocalInstance:
         rater = ["workers.main", "--queues", "rate", "--slots", "1"]
         self._start_python_module("rater", rater, grace_seconds=5.0)
         self._start_python_module("notifier", ["workers.notifier"], grace_seconds=5.0)
+        drawing = ["workers.main", "--queues", "draw", "--slots", "1"]
+        self._start_python_module("pictures", drawing, grace_seconds=5.0)
         self._await_api()
         self._await_remote()
         node = self._await_node()

@@ -76,5 +76,6 @@ SETTINGS_OF_PROCESS: Final = {
         *EGRESS_SETTINGS,
         *SMTP_SETTINGS,
     ),
+    "pictures": ("database_url", "redis_url", "blobs_url", "games"),
 }
 """The settings of each part alone: workers never see the more powerful database role."""

@@ -17,8 +17,8 @@ from redis.exceptions import RedisError
 
 from ladder.settings import Settings
 
-QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate", "notices")
-KINDS: Final = ("play", "rate", "notify")
+QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate", "notices", "draw")
+KINDS: Final = ("play", "rate", "notify", "draw")
 BACKSTOP_SECONDS: Final = 7200  # the referee ends a match long before
 
 

@@ -1,4 +1,5 @@
-"""A worker process: ``python -m workers.main`` plays matches; ``--queues rate`` rates.
+"""A worker process: ``python -m workers.main`` plays matches; ``--queues rate`` rates and
+``--queues draw`` draws pictures.
 
 The parent process of a playing worker registers with the ladder and renews the leases of its run
 directory. Celery's prefork children play. A worker's name is random, so a restart makes a new
@@ -35,6 +36,8 @@ from workers.broker import QUEUES, app
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import StallMonitor, playing_children
 
+DRAW_NICENESS = 10
+"""Pictures take only time that nobody else wants."""
 REMOTE_SECONDS = 1.0
 """Timeout for the remote daemon's hello in seconds; the worker's own heartbeat must not wait."""
 
@@ -48,15 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unknown = sorted(set(queues) - set(served))
     if unknown or not queues:
         sys.exit(f"--queues: choose from {', '.join(served)}; unknown: {', '.join(unknown)}")
-    if "rate" in queues and len(queues) > 1:
-        sys.exit("--queues: use rate alone, because a rater has more database rights")
+    for name in ("rate", "draw"):
+        if name in queues and len(queues) > 1:
+            sys.exit(f"--queues: use {name} alone, because it needs more database rights")
     try:
         external.register_games(settings.games)
     except external.ExternalGameError as error:
         sys.exit(f"PECK_GAMES: {error}")
     renewal = None
-    if queues == ["rate"]:
+    if queues in (["rate"], ["draw"]):
         tasks.database_url = _require_setting(settings.database_url, "PECK_DATABASE_URL")
+        if queues == ["draw"]:
+            os.nice(DRAW_NICENESS)
+            tasks.blobs = open_blobs(_require_setting(settings.blobs_url, "PECK_BLOBS_URL"))
     else:
         renewal = _make_worker_context(settings, queues, options.slots)
         renewal.start()

@@ -1,6 +1,6 @@
-"""The two Celery tasks of wake-up messages: play a match, rate the seasons.
+"""The Celery tasks of wake-up messages: play a match, rate the seasons, draw pictures.
 
-``workers.match_attempt`` plays, ``ladder.ratings.rating_rounds`` rates.
+``workers.match_attempt`` plays, ``ladder.ratings.rating_rounds`` rates, ``workers.pictures`` draws.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import psycopg
 from celery.signals import worker_process_init
 
 from ladder.database import db
+from ladder.database.blobs import Blobs
 from ladder.ids import MatchId
 from ladder.ratings import fitting, rating_rounds
 from ladder.telemetry import bind_fields, log_event, traceback_text
 from workers import match_attempt
 from workers.broker import app
 from workers.liveness import record_answer, recording_answers
+from workers.pictures.drawing import draw_wanted
 
 PR_SET_PDEATHSIG = 1
 ROUNDS_SECONDS = 60.0
@@ -32,7 +34,9 @@ worker_context: match_attempt.WorkerContext | None = None
 worker_pid: int | None = None
 """Process id of the pool's parent, set before it forks."""
 database_url = ""
-"""Database of the rater; empty in players."""
+"""Database of the raters and of the drawing worker; empty in players."""
+blobs: Blobs | None = None
+"""Blobs of the drawing worker."""
 fitter = fitting.OfficialFitter()
 """Keeps the start values of each season's next fit in this process."""
 
@@ -74,3 +78,17 @@ def rate_seasons(reason: str) -> None:
         log_event(
             "rate_failed", level="warning", error=str(error)
         )  # the scheduler sends another message
+
+
+@app.task(name="peck.draw")  # type: ignore[untyped-decorator]
+def draw_pictures(reason: str) -> None:
+    """Draws all wanted pictures. ``reason`` is not used; one message serves all pictures."""
+    record_answer()
+    if blobs is None:
+        raise RuntimeError("start this worker with --queues draw; it cannot draw otherwise")
+    ends_at = time.monotonic() + ROUNDS_SECONDS
+    try:
+        with db.connect(database_url) as conn, recording_answers():
+            draw_wanted(conn, blobs, lambda: time.monotonic() > ends_at, record_answer)
+    except psycopg.OperationalError as error:
+        log_event("draw_failed", level="warning", error=str(error))

@@ -51,6 +51,8 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in EVERYWHERE.items():
                     headers.setdefault(name, value)
+                if "frame-ancestors *" in headers["content-security-policy"]:
+                    del headers["X-Frame-Options"]  # an embedded player
                 if self.is_https or scope["scheme"] == "https":
                     headers.setdefault("Strict-Transport-Security", STRICT_TRANSPORT)
                 if ACCOUNT_PATHS.match(scope["path"]):

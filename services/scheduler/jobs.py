@@ -23,7 +23,7 @@ from ladder.notices import deliveries
 from ladder.people import one_time_links, sign_in_steps
 from ladder.privacy import erasing
 from ladder.ratings import fitting, live_ratings, standing_versions
-from ladder.reports import alarm_notices, season_health
+from ladder.reports import alarm_notices, pictures, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.standings import medal_notices
@@ -38,6 +38,9 @@ WAKE_PAUSE_SECONDS = 1.0
 
 
 RATE_AGAIN_SECONDS = 2.0
+
+
+DRAW_AGAIN_SECONDS = 1.0
 
 
 MONTHS_AHEAD = 2
@@ -56,6 +59,7 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
         Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
         Job("wake", 0.0, wakes.send_play_messages),
         Job("rate", 0.0, wakes.send_rate_messages),
+        Job("draw", 0.0, wakes.send_draw_messages),
         Job("close", 5.0, close_due_seasons),
         Job("erase", 1.0, lambda conn: erase_accounts(conn, blobs)),
         Job("watch", 5.0, AlarmLog().log_alarm_changes),
@@ -113,6 +117,7 @@ class WakeMessages:
     def __init__(self, wake: Wake) -> None:
         self._wake = wake
         self._quiet_until = 0.0
+        self._drawn_at = -math.inf
         self._rated_at: dict[SeasonId, float] = {}
 
     def send_play_messages(self, conn: db.Connection) -> dict[str, int]:
@@ -165,6 +170,22 @@ class WakeMessages:
                 self._pause_sending(error)
                 return {"notifiers_woken": position, "wake_ups_failed": len(due) - position}
         return {"notifiers_woken": len(due)}
+
+    def send_draw_messages(self, conn: db.Connection) -> dict[str, int]:
+        """Sends a message if pictures are wanted. Repeats it only after the worker had time to
+        answer."""
+        now = time.monotonic()
+        if now < max(self._quiet_until, self._drawn_at + DRAW_AGAIN_SECONDS):
+            return {}
+        if not pictures.are_wanted(conn):
+            return {}
+        try:
+            self._wake("draw", "draw", "pictures")
+        except WakeError as error:
+            self._pause_sending(error)
+            return {"wake_ups_failed": 1}
+        self._drawn_at = now
+        return {"drawers_woken": 1}
 
     def _pause_sending(self, error: WakeError) -> None:
         log_event("wake_ups_failed", level="warning", error=str(error))

@@ -36,6 +36,7 @@ from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
+from services.web.sharing import agent_sharing
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN = 25
@@ -148,6 +149,7 @@ def agent_page(
     return render(
         request,
         "agent.html",
+        sharing=agent_sharing(request, conn, found),
         status=422 if any(one and one.wrong for one in (form, remote)) or unresumed else 200,
         submitting=remote_submission.remote_submission_form(conn, who, found, remote),
         unresumed=unresumed,

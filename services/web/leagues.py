@@ -26,6 +26,7 @@ from services.http.path_parameters import LeagueKey
 from services.web import leaderboard_page
 from services.web.page_rendering import PageRoute, not_modified, render
 from services.web.session import Visitor
+from services.web.sharing import league_sharing
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Number = Annotated[int, Query(ge=1, le=100_000)]
@@ -104,6 +105,7 @@ def show_league(
         request,
         "league.html",
         league=found,
+        sharing=league_sharing(request, found),
         season=chosen,
         seasons=every,
         season_query=query,

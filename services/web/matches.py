@@ -26,6 +26,7 @@ from services.http.problems import ProblemError
 from services.web import formatting
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
+from services.web.sharing import match_sharing
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Position = Annotated[int, Query(ge=0, le=1000)]
@@ -73,6 +74,7 @@ def show_match(
         title=match_title(found),
         neutral=lineup_title(found),
         episode_address=f"/matches/{found.id}/episode.json?position={position}",
+        sharing=match_sharing(request, conn, found) if is_open and is_kept else None,
         logs={
             row.seat.seat: f"/logs/{found.id}/{row.seat.seat}?download=1" for row in rows if row.log
         },

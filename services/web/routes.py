@@ -41,6 +41,7 @@ from services.web import (
     notice_settings,
     notices,
     passkeys,
+    pictures,
     privacy,
     recover,
     remote_agents,
@@ -96,6 +97,7 @@ def send_robots() -> Response:
 
 
 PARTS = (
+    pictures,
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),

@@ -1,0 +1,129 @@
+"""What a stranger may see of a match, an agent or a league: for pictures, embeds and feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.entries import agents
+from ladder.entries.records import Agent
+from ladder.enums import MatchKind, MatchState
+from ladder.errors import NotFound
+from ladder.ids import AgentId, LeagueId, MatchId
+from ladder.leagues import leagues, seasons
+from ladder.leagues.records import League, Season, league_resource
+from ladder.matches import history
+from ladder.matches.records import Match, replay_resource
+from ladder.people.permissions import may_see
+from ladder.people.records import STRANGER
+from ladder.standings.board_ranking import BoardRow
+from ladder.standings.leaderboard import read_board
+
+LINES: Final = 5
+LEAGUES: Final = 3
+LOOKED_AT: Final = 20
+"""Newest matches among which one with a public replay is sought."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicMatch:
+    """A match whose replay everybody may see."""
+
+    match: Match
+    league: League
+
+
+@dataclass(frozen=True, slots=True)
+class PublicPlace:
+    """The place of an agent in a league that everybody may see."""
+
+    league: League
+    row: BoardRow
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublicAgent:
+    """An agent that played in a league that everybody may see."""
+
+    agent: Agent
+    places: Sequence[PublicPlace]
+    newest: Match | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublicLeague:
+    """A league that everybody may see, with the first rows of its board."""
+
+    league: League
+    rows: Sequence[BoardRow]
+    newest: Match | None
+
+
+def public_match(conn: Connection, match_id: MatchId) -> PublicMatch:
+    """Raises NotFound if a stranger may not see the replay of this match."""
+    match = history.get_match(conn, match_id)
+    season, league = seasons.get_season_and_league(conn, match.season_id)
+    if not may_see(STRANGER, replay_resource(match, league, season.state)) or not match.episodes:
+        raise NotFound.of("match")
+    return PublicMatch(match, league)
+
+
+def public_league(conn: Connection, league_id: LeagueId) -> PublicLeague:
+    """Raises NotFound if a stranger may not see this league."""
+    league = leagues.get_league(conn, league_id)
+    if not may_see(STRANGER, league_resource(league)):
+        raise NotFound.of("league")
+    season = seasons.current_season(conn, league.id)
+    if season is None:
+        return PublicLeague(league, (), None)
+    rows = [row for row in read_board(conn, season.id).rows if row.rank is not None]
+    return PublicLeague(league, rows[:LINES], _newest_public(conn, season, league, None))
+
+
+def public_agent(conn: Connection, agent_id: AgentId) -> PublicAgent:
+    """Raises NotFound if a stranger may not see this agent."""
+    agent = agents.get_agent(conn, agent_id)
+    places: list[PublicPlace] = []
+    newest = None
+    is_seen = False
+    for league_id in agents.leagues_of_agent(conn, agent_id):
+        league = leagues.get_league(conn, league_id)
+        if not may_see(STRANGER, league_resource(league)):
+            continue
+        is_seen = True
+        season = seasons.current_season(conn, league.id)
+        if season is None or len(places) == LEAGUES:
+            continue
+        rows = [row for row in read_board(conn, season.id).rows if row.rank is not None]
+        own = next((row for row in rows if row.agent_id == agent_id), None)
+        if own is not None:
+            places.append(PublicPlace(league, own, len(rows)))
+        newest = newest or _newest_public(conn, season, league, agent_id)
+    if not is_seen:
+        raise NotFound.of("agent")
+    return PublicAgent(agent, places, newest)
+
+
+def _newest_public(
+    conn: Connection, season: Season, league: League, agent_id: AgentId | None
+) -> Match | None:
+    """The newest rated match of the season whose replay everybody may see."""
+    found = history.list_matches(
+        conn,
+        season_id=season.id,
+        agent_id=agent_id,
+        kind=MatchKind.RATED,
+        state=MatchState.FINISHED,
+        limit=LOOKED_AT,
+    )
+    return next(
+        (
+            match
+            for match in found
+            if match.episodes and may_see(STRANGER, replay_resource(match, league, season.state))
+        ),
+        None,
+    )

@@ -1,0 +1,66 @@
+"""Addresses by which other sites show a page of ours: picture card, clip and embedded player."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import Request
+from markupsafe import escape
+
+from ladder.database.db import Connection
+from ladder.entries.records import Agent
+from ladder.errors import NotFound
+from ladder.leagues.records import League, league_resource
+from ladder.matches.records import Match
+from ladder.people.permissions import may_see
+from ladder.people.records import STRANGER
+from ladder.reports.shown_publicly import public_match
+from services.http import permissions
+
+EMBED: Final = (640, 480)
+"""Width and height of an embedded player in pixels, if the other site names no limit."""
+
+
+def embed_code(site: str, match: str, size: tuple[int, int] = EMBED, step: str = "") -> str:
+    """The ``<iframe>`` for another site."""
+    query = f"?step={step}" if step.isdecimal() and len(step) < 8 else ""
+    return (
+        f'<iframe src="{escape(site)}/embed/matches/{escape(match)}{query}" width="{size[0]}"'
+        f' height="{size[1]}" allow="fullscreen" loading="lazy" title="Replay"></iframe>'
+    )
+
+
+def site_address(request: Request) -> str:
+    """The address by which the visitor reached this site, without a slash at its end."""
+    return str(request.base_url).rstrip("/")
+
+
+def match_sharing(request: Request, conn: Connection, match: Match) -> dict[str, str] | None:
+    """Addresses of a match's card, clips and embed code. None if they are not for everybody."""
+    try:
+        public_match(conn, match.id)
+    except NotFound:
+        return None
+    clip = f"/pictures/matches/{match.id}/clip"
+    code = embed_code(site_address(request), match.id)
+    shared = _addresses(request, "matches", match.id)
+    return {**shared, "webp": f"{clip}.webp", "gif": f"{clip}.gif", "code": code}
+
+
+def agent_sharing(request: Request, conn: Connection, agent: Agent) -> dict[str, str] | None:
+    """Addresses of an agent's page and card. None if they are not for everybody."""
+    if not permissions.may_see_agent(conn, STRANGER, agent):
+        return None
+    return _addresses(request, "agents", agent.id)
+
+
+def league_sharing(request: Request, league: League) -> dict[str, str] | None:
+    """Addresses of a league's page and card. None if they are not for everybody."""
+    if not may_see(STRANGER, league_resource(league)):
+        return None
+    return _addresses(request, "leagues", league.slug)
+
+
+def _addresses(request: Request, kind: str, key: str) -> dict[str, str]:
+    site = site_address(request)
+    return {"card": f"{site}/pictures/{kind}/{key}/card.png", "page": f"{site}/{kind}/{key}"}

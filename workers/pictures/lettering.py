@@ -1,0 +1,85 @@
+"""Text on pictures: the font, and names cut to the room that there is."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from PIL import ImageDraw, ImageFont
+
+FONTS: Final = (
+    ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
+    ("/usr/share/fonts/dejavu/DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
+)
+"""Regular and bold, where the machine has them. Pillow's own font has Latin letters alone."""
+MOST_CHARACTERS: Final = 200
+
+
+@cache
+def font(size: int, *, is_bold: bool = False) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """The font in this size in pixels."""
+    for regular, bold in FONTS:
+        path = Path(regular).with_name(bold) if is_bold else Path(regular)
+        if path.is_file():
+            return ImageFont.truetype(path, size)
+    return ImageFont.load_default(size)
+
+
+def clean(text: str) -> str:
+    """The text on one line, without characters that draw nothing or turn the direction."""
+    short = "".join(
+        " " if unicodedata.category(one).startswith("Z") else one
+        for one in text[:MOST_CHARACTERS]
+        if not unicodedata.category(one).startswith("C")
+    )
+    return " ".join(short.split())
+
+
+def draw_text(
+    pen: ImageDraw.ImageDraw,
+    place: tuple[int, int],
+    text: str,
+    *,
+    size: int,
+    room: int,
+    colour: str,
+    is_bold: bool = False,
+    lines: int = 1,
+) -> int:
+    """Draws the text in ``lines`` lines of at most ``room`` pixels. Returns the y below."""
+    chosen = font(size, is_bold=is_bold)
+    x, y = place
+    for line in _wrap(pen, clean(text), chosen, room, lines):
+        pen.text((x, y), line, fill=colour, font=chosen)
+        y += round(size * 1.25)
+    return y
+
+
+def _wrap(
+    pen: ImageDraw.ImageDraw,
+    text: str,
+    chosen: ImageFont.FreeTypeFont | ImageFont.ImageFont,
+    room: int,
+    lines: int,
+) -> list[str]:
+    def fits(part: str) -> bool:
+        return pen.textlength(part, font=chosen) <= room
+
+    found: list[str] = []
+    words = text.split(" ")
+    while words and len(found) < lines:
+        line = words.pop(0)
+        while words and fits(f"{line} {words[0]}"):
+            line = f"{line} {words.pop(0)}"
+        found.append(line)
+    if words:
+        found[-1] = f"{found[-1]} {words[0]}…"
+    return [line if fits(line) else _cut(line, fits) for line in found]
+
+
+def _cut(line: str, fits: object) -> str:
+    while len(line) > 1 and not fits(f"{line}…"):  # type: ignore[operator]
+        line = line[:-1]
+    return f"{line.rstrip('…')}…"
