@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Any, Final
 
 from psycopg import errors
@@ -77,6 +79,26 @@ def get_league(conn: Connection, league: LeagueId | str) -> League:
     if row is None:
         raise NotFound.of("league")
     return league_from_row(row)
+
+
+def free_slug(conn: Connection, title: str) -> str:
+    """A slug made from a title that no league has: ``autumn``, else ``autumn-2`` and so on.
+
+    Another league may take it before it is used; then creating the league raises Conflict.
+    """
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    base = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:34].strip("-") or "league"
+    taken = {
+        row[0]
+        for row in conn.execute(
+            "select slug from leagues where slug = %s or slug like %s", (base, f"{base}-%")
+        )
+    }
+    return next(
+        slug
+        for slug in (base, *(f"{base}-{number}" for number in range(2, len(taken) + 3)))
+        if slug not in taken
+    )
 
 
 def list_leagues(

@@ -42,6 +42,9 @@ Sent = Annotated[FormData, Depends(sent_form)]
 class DoneAct(BaseModel):
     """The stored result of an act, so that it is not done twice."""
 
+    made: str = ""
+    """Name of the thing that the act made."""
+
 
 @dataclass
 class Form:
@@ -76,15 +79,19 @@ class Form:
 
     def run_once(
         self, request: Request, conn: Connection, who: Viewer, act: Callable[[], object]
-    ) -> None:
-        """Acts once for this page and these values, in a transaction of its own."""
+    ) -> str:
+        """Acts once for this page and these values, in a transaction of its own.
+
+        Returns the name that the act returned, the first time or now; empty if it was no text.
+        """
 
         def create() -> DoneAct:
-            act()
-            return DoneAct()
+            made = act()
+            return DoneAct(made=made if isinstance(made, str) else "")
 
         with conn.transaction():
-            self.make_idempotent_request(request, conn, who).run(create)
+            answer = self.make_idempotent_request(request, conn, who).run(create)
+        return DoneAct.model_validate_json(bytes(answer.body)).made
 
     def add_errors(self, error: ValidationError | ProblemError | LadderError) -> None:
         """Stores each error beside its field."""

@@ -14,6 +14,7 @@ from ladder.entries import reference_agents
 from ladder.entries.league_setup import set_up_league
 from ladder.enums import ReplayVisibility, Visibility
 from ladder.errors import LadderError
+from ladder.leagues import leagues
 from ladder.leagues.request_models import Clock, NewLeague, NewSeason
 from ladder.leagues.season_creation import supports_remote
 from ladder.people.records import Viewer
@@ -64,16 +65,22 @@ def create_league(
     if game is None:
         raise ProblemError("invalid", formatting.UNKNOWN_GAME)
     form = Form.of(given, default_values(game), ["anchors"])
+    slug = ""
+
+    def make() -> str:
+        asked = request_of_form(form, game)
+        if not asked["slug"] and form.values["title"]:
+            asked["slug"] = leagues.free_slug(conn, form.values["title"])
+        body = NewLeague.model_validate(asked)
+        return set_up_league(conn, app_state.blobs, body, game, who).league.slug
+
     try:
-        body = NewLeague.model_validate(request_of_form(form, game))
-        form.run_once(
-            request, conn, who, lambda: set_up_league(conn, app_state.blobs, body, game, who)
-        )
+        slug = form.run_once(request, conn, who, make)
     except (ValidationError, ProblemError, LadderError) as error:
         form.add_errors(error)
     if form.wrong:
         return render_form(request, who, game, form, status=422)
-    return redirect(f"/leagues/{body.slug}")
+    return redirect(f"/leagues/{slug}")
 
 
 def render_form(
@@ -89,6 +96,7 @@ def render_form(
         zones=form_dates.time_zones(),
         configuration=[name for name in form.values if name.startswith(CONFIGURATION)],
         anchors=reference_agents.agent_names(game.name),
+        is_open=bool(set(form.wrong) - {"", "title", "visibility"}),
         supports_remote=supports_remote(game),
         may="leagues:write" in who.scopes or who.is_admin,
     )
@@ -142,6 +150,7 @@ def request_of_form(form: Form, game: Game[Any]) -> dict[str, Any]:
             values[name] = parse_value(values[name])
         elif name in CLASSES and values.get("season.medals.kind") == "table":
             del values[name]
+    values.setdefault("slug", form.values["slug"])
     values["description"] = form.values["description"].replace("\r\n", "\n")
     tree = forms.nest_names({"season.seats": "", **values})
     fill = bool(form.values["fill"])

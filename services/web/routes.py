@@ -31,6 +31,7 @@ from services.web import (
     finding,
     formatting,
     identities,
+    invitations,
     join,
     league_people,
     leagues,
@@ -104,6 +105,7 @@ PARTS = (
     administration,
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
+    *(invitations,),
 )
 for part in PARTS:
     router.include_router(part.router)

@@ -37,8 +37,9 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     mine.sign_in(site.contest.host_token)
     page = mine.open(FORM)
     page.get_by_label("Title").fill("Night geese")
+    page.get_by_label("People whom you add").check()
+    page.locator("details.fold > summary").press("Enter")
     page.get_by_label("Short name for addresses").fill("club")
-    page.get_by_label("Members; you add them").check()
     page.get_by_label("Time zone").select_option("Europe/Berlin")
     page.get_by_label("Opens").fill("2999-06-02T18:00")
     page.get_by_label("Uploads lock").fill("2999-06-01T18:00")
@@ -93,6 +94,53 @@ def test_a_new_league_page_names_the_empty_seats(site: Site) -> None:
             "1 of 4 seats can be filled: add an agent or an anchor"
             in client.get("/leagues/few").text
         )
+
+
+@pytest.mark.browser
+def test_a_league_needs_three_fields_and_invites_by_a_link(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    mine = tab(width=390)
+    mine.sign_in(site.contest.host_token)
+    page = mine.open(f"{FORM}?game=snake")
+    assert page.evaluate("document.documentElement.scrollHeight") < 1400
+    for _ in range(2):  # the second league of a title gets another address
+        page = mine.open(f"{FORM}?game=snake")
+        page.get_by_label("Title").fill("Schlängelnde Äpfel & Co")
+        page.get_by_label("People with a link").check()
+        press(page, "Create the league")
+    assert page.url.endswith("/leagues/schlangelnde-apfel-co-2")
+    page.get_by_role("link", name="Invite people").click()
+    page.get_by_label("Number of people").fill("0")
+    page.locator("form").last.evaluate("(form) => { form.noValidate = true }")
+    page.evaluate("document.querySelectorAll('form').forEach((one) => { one.noValidate = true })")
+    press(page, "Make a link")
+    assert page.get_by_label("Number of people").get_attribute("aria-invalid") == "true"
+    mine.complaints.clear()  # the browser's own line on the status 422
+    page.get_by_label("Number of people").fill("30")
+    press(page, "Make a link")
+    link = page.locator(".copy pre").first.inner_text()
+    assert link.startswith(f"{site.address}/join?code=join_")
+    assert page.locator(".qr-code svg path").count() >= 1
+    assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == []
+    other = tab()
+    other.sign_in(site.contest.stranger_token)
+    assert other.page.goto(link)
+    press(other.page, "Read the terms")
+    press(other.page, "Agree and join")
+    assert other.page.url.endswith("/leagues/schlangelnde-apfel-co-2")
+    page = mine.open("/leagues/schlangelnde-apfel-co-2/invitations")
+    assert "used by 1 person of 30" in page.get_by_role("main").inner_text()
+    press(page, "Revoke")
+    assert "revoked" in page.locator("#codes").inner_text()
+
+
+def test_only_hosts_see_invitations(site: Site) -> None:
+    path = "/leagues/hungry-geese/invitations"
+    assert site.get(path).status_code == 403
+    assert site.get(path, site.contest.stranger_token).status_code == 403
+    assert site.get("/leagues/club/invitations").status_code == 404
+    assert site.get(path, site.contest.host_token).headers["cache-control"] == "no-store"
 
 
 @pytest.mark.browser
