@@ -121,6 +121,7 @@ def draw_qr_code(link: str) -> Markup:
     drawn = io.BytesIO()
     segno.make(link, error="m").save(
         drawn, kind="svg", xmldecl=False, svgns=True, border=3, light="#fff", dark="#11212a",
-        omitsize=True, svgclass="qr", title="QR code of the link",
+        omitsize=True, svgclass="qr",
     )  # fmt: skip
-    return Markup(drawn.getvalue().decode())  # noqa: S704 (segno escapes what it writes)
+    text = drawn.getvalue().decode().replace("<svg ", '<svg aria-hidden="true" ', 1)
+    return Markup(text)  # noqa: S704 (segno escapes what it writes)

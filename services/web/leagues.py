@@ -46,7 +46,6 @@ class LeagueCard:
     recent: list[Match]
 
 
-@router.get("/")
 @router.get("/leagues")
 def show_leagues(
     request: Request,

@@ -30,6 +30,7 @@ from services.web import (
     documents,
     finding,
     formatting,
+    home,
     identities,
     invitations,
     join,
@@ -105,7 +106,7 @@ PARTS = (
     administration,
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
-    *(invitations,),
+    *(home, invitations),
 )
 for part in PARTS:
     router.include_router(part.router)

@@ -1,0 +1,113 @@
+"""The home page: a match to watch, what just happened, and the leagues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+
+from games import GAMES
+from ladder.database.db import Connection
+from ladder.leagues import leagues, records, seasons
+from ladder.leagues.records import League, Season
+from ladder.matches import history
+from ladder.matches.match_titles import lineup_title
+from ladder.people.permissions import may_see
+from ladder.people.records import Viewer
+from ladder.reports import front_page
+from ladder.standings.board_ranking import BoardRow
+from services.http import permissions
+from services.http.app_state import AppState, Db, State
+from services.web import leaderboard_page
+from services.web.documents import game_paths
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+LEAGUES_SHOWN: Final = 12
+TOP_SHOWN: Final = 3
+UPSETS_SHOWN: Final = 4
+NEWCOMERS_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueCard:
+    """A league with the top of its leaderboard."""
+
+    league: League
+    season: Season | None
+    top: tuple[BoardRow, ...]
+    teams: int
+    has_picture: bool
+
+
+@router.get("/")
+def show_home(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Response:
+    """Shows one match, news and leagues that the visitor may see."""
+    cards = league_cards(conn, app_state, who)
+    playing = [card.season.id for card in cards if card.season]
+    recent = front_page.recent_matches(conn, playing)
+    return render(
+        request,
+        "home.html",
+        cards=cards,
+        more=len(cards) == LEAGUES_SHOWN,
+        upsets=front_page.upsets(recent, UPSETS_SHOWN),
+        newcomers=front_page.newcomers(conn, who, NEWCOMERS_SHOWN),
+        **shown_match(conn, app_state, who, recent),
+    )
+
+
+def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[LeagueCard]:
+    """The leagues that the visitor may see, each with the top of its board."""
+    found = []
+    for league in leagues.list_leagues(conn, who, None, LEAGUES_SHOWN):
+        if not may_see(who, records.league_resource(league)):
+            continue
+        season = seasons.current_season(conn, league.id)
+        rows = leaderboard_page.read_board(app_state, conn, season).rows if season else ()
+        ranked = [row for row in rows if row.rank is not None]
+        found.append(
+            LeagueCard(
+                league=league,
+                season=season,
+                top=tuple(ranked[:TOP_SHOWN]),
+                teams=len(ranked),
+                has_picture=f"games/{league.game}.md" in game_paths(),
+            )
+        )
+    return found
+
+
+def shown_match(
+    conn: Connection, app_state: State, who: Viewer, recent: list[front_page.PlayedMatch]
+) -> dict[str, Any]:
+    """The best match whose replay the visitor may see, as the player's template needs it."""
+    sees = permissions.visible_replay_filter(conn, who)
+    waiting = [one for one in recent if is_shown_by_player(one, conn)]
+    while best := front_page.best_match(waiting, datetime.now(UTC)):
+        match = history.get_match(conn, best.match_id)
+        if (
+            match.episodes
+            and sees(match)
+            and app_state.blobs.exists(match.episodes[0].replay_digest)
+        ):
+            return {
+                "match": match,
+                "is_today": datetime.now(UTC) - best.at < timedelta(days=1),
+                "neutral": lineup_title(match),
+                "league": leagues.get_league(conn, match.league_id),
+                "seated": sorted(match.seats, key=lambda seat: seat.seat),
+                "episode_address": f"/matches/{match.id}/episode.json?position=0",
+                "position": 0,
+                "logs": {},
+            }
+        waiting.remove(best)
+    return {"match": None}
+
+
+def is_shown_by_player(one: front_page.PlayedMatch, conn: Connection) -> bool:
+    """Whether the player draws the boards of the match's game."""
+    return seasons.get_season(conn, one.season_id).game in GAMES
