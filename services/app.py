@@ -75,6 +75,7 @@ from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics, TimingMiddleware
 from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
+from services.version import VERSION
 from services.web import routes as pages
 
 DESCRIPTION: Final = """A ladder for game-playing agents.
@@ -167,7 +168,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(
         title="Pecking Order",
-        version="0.1.0",
+        version=VERSION,
         description=DESCRIPTION,
         lifespan=lifespan,
         responses=problems.COMMON_PROBLEMS,

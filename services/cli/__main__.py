@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from functools import cache
+from typing import Annotated, Final
 
 import typer
 from typer.main import get_group
@@ -16,6 +18,7 @@ from services.cli import (
     account,
     account_data,
     administration,
+    completion,
     error_hints,
     finding,
     insights,
@@ -33,10 +36,10 @@ from services.cli import (
     users,
 )
 from services.cli.saved_login import MissingInput
+from services.version import VERSION
 
 app = typer.Typer(
     name="peck",
-    help="Pecking Order: submit agents, watch their matches, try ideas in private.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -60,8 +63,39 @@ for verbs in (
     account_data,
     users,
     administration,
+    completion,
 ):
     verbs.register(app)
+
+
+def print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"peck {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def read_options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Pecking Order: submit agents, watch their matches, try ideas in private."""
+
+
+GROUPS: Final = {
+    "Send agents": ("submit", "submissions", "entries", "resume", "declare", "profiles", "agent"),
+    "See results": ("leaderboard", "insights", "feed", "notices", "watch", "seals"),
+    "Find matches": ("matches", "compare", "search", "episodes", "replay", "logs"),
+    "Try ideas": ("run", "view", "scrim", "dataset", "luck"),
+    "Join and host": (
+        *("join", "team", "league", "disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
+    ),
+    "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "user", "completion"),
+    "Run the service": ("up", "migrate", "doctor", "game"),
+}
+"""The groups of `peck --help`. A command without a group stands before them."""
 LOCAL_COMMANDS = ("datasets", "luck", "run", "view", "up", "migrate", "doctor", "game_check")
 """Commands that need more than a client installation has, and a second to import. `run` and `game`
 play matches, `dataset` encodes replays, `luck` fits a contest and `doctor` checks this machine.
@@ -74,7 +108,26 @@ def full_app() -> typer.Typer:
     for name in LOCAL_COMMANDS:
         if importlib.util.find_spec(f"services.cli.{name}") is not None:
             importlib.import_module(f"services.cli.{name}").register(app)
+    group_commands()
     return app
+
+
+def group_commands() -> None:
+    """Puts the commands of the help into groups."""
+    group_of = {name: group for group, names in GROUPS.items() for name in names}
+    for command in app.registered_commands:
+        assert command.callback is not None
+        name = command.name or command.callback.__name__
+        command.rich_help_panel = group_of.get(name, command.rich_help_panel)
+    for group in app.registered_groups:
+        group.rich_help_panel = group_of.get(str(group.name), group.rich_help_panel)
+
+
+def complete_words() -> None:
+    """Answers the shell that asks how a word may go on."""
+    command = get_group(full_app())
+    completion.add_names(command)
+    command.main(prog_name="peck")
 
 
 def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
@@ -96,6 +149,8 @@ def command_name(arguments: Sequence[str]) -> str:
 def main() -> None:
     """Runs `peck`. Exits with 1 and a sentence on stderr after an error."""
     try:
+        if completion.VARIABLE in os.environ:
+            complete_words()
         smallest_app_for(sys.argv[1:])(prog_name="peck")
     except (ApiError, Unreachable, MissingInput, OSError) as error:
         print(f"peck: {error}", file=sys.stderr)

@@ -11,6 +11,7 @@ import typer
 from games import kaggle_formats
 from services.api_client import Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.name_lookup import own_agent
 from services.cli.saved_login import MissingInput, connect
 
 Where = Annotated[
@@ -19,17 +20,25 @@ Where = Annotated[
 
 
 def episodes(
-    submission: Annotated[str, typer.Argument(help="Submission id or number.")],
+    submission: Annotated[
+        str, typer.Argument(help="Submission id or number, or the name of an agent of yours.")
+    ],
     limit: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the matches a submission played, newest first."""
+    """List the matches that a submission or an agent played, newest first."""
     with connect() as ladder:
-        found = ladder.submission(submission)
-        entries = ladder.submission_entries(found["id"])
-        rows = [
-            match for entry in entries for match in ladder.matches(entry=entry["id"], most=limit)
-        ]
+        if submission.isdigit() or submission.startswith("sub_"):
+            member, found = "submission_id", ladder.submission(submission)
+            entries = ladder.submission_entries(found["id"])
+            rows = [
+                match
+                for entry in entries
+                for match in ladder.matches(entry=entry["id"], most=limit)
+            ]
+        else:
+            member, found = "agent_id", own_agent(ladder, submission)
+            rows = list(ladder.matches(agent=found["id"], most=limit))
     rows.sort(key=lambda match: match["id"], reverse=True)
     if as_json:
         print_json(rows[:limit])
@@ -48,9 +57,7 @@ def episodes(
                 ", ".join(seat["agent_name"] for seat in match["seats"] if seat is not mine),
             )
             for match in rows[:limit]
-            for mine in [
-                next(seat for seat in match["seats"] if seat["submission_id"] == found["id"])
-            ]
+            for mine in [next(seat for seat in match["seats"] if seat[member] == found["id"])]
         ],
     )
 

@@ -66,7 +66,9 @@ def scrim(
                 f"{percent_text(score['low'])} to {percent_text(score['high'])}",
                 score["mean_placement"],
             )
-            for score in found["summary"]
+            for score in sorted(
+                found["summary"], key=lambda score: found["lineup"].index(score["submission_id"])
+            )
         ],
     )
 

@@ -60,8 +60,8 @@ COMMANDS: Final = {
     "list_audits": "audits LEAGUE",
     "disqualify": "disqualify LEAGUE SUBJECT",
     "reinstate": "reinstate LEAGUE SUBJECT",
-    "preview_rejudgement": "rejudge LEAGUE --dry-run",
-    "create_rejudgement": "rejudge LEAGUE",
+    "preview_rejudgement": "rejudge LEAGUE",
+    "create_rejudgement": "rejudge LEAGUE --apply",
     "read_rejudgement": "rejudgement REJUDGEMENT",
 }
 """The command that makes a call, by the name of the operation."""

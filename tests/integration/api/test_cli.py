@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.main import get_group
 
 from ladder.entries import entries
+from services.cli.__main__ import GROUPS, full_app
 from services.cli.submissions import is_being_retried
 from tests import typed
 from tests.integration.api.test_profiles import serve
@@ -438,3 +440,52 @@ def test_two_people_form_a_team(peck: Peck, world: World) -> None:
     shown = read(peck("team", "show", made["id"], "--json", PECK_TOKEN=world.tokens["rival"]))
     assert [(row["name"], row["is_owner"]) for row in shown["members"]] == [("rival", True)]
     assert peck("team", "show", made["id"]).returncode == 1  # hidden from those who left
+
+
+def test_matches_takes_the_filters_of_the_site(peck: Peck) -> None:
+    rows = read(peck("matches", "--agent", "team-member/flood-public-member", "--json"))
+    assert rows
+    assert {seat["agent_name"] for row in rows for seat in row["seats"]} >= {"Flood public.member"}
+    lost = read(
+        peck("matches", "--agent", "flood-public-host", "--opponent", "flood-public-member",
+             "--kind", "rated", "--json")
+    )  # fmt: skip
+    assert {row["kind"] for row in lost} == {"rated"}
+    wrong = peck("matches", "--outcome", "won")
+    assert wrong.returncode == 1
+    assert "name an agent too" in wrong.stderr
+    table = peck("matches", "--league", "public").stdout
+    assert re.search(r"Flood public\.\w+ (beats|and) Flood public\.\w+", table)
+
+
+def test_compare_and_search_name_agents(peck: Peck) -> None:
+    found = peck("compare", "flood-public-member", "flood-public-host")
+    assert "Flood public.member against Flood public.host" in found.stdout
+    assert "in total" in found.stdout
+    assert "Flood public.host" in peck("search", "flood").stdout
+    assert peck("compare", "flood-public-member", "nobody").returncode == 1
+
+
+def test_episodes_takes_an_agents_name(peck: Peck) -> None:
+    assert "Flood public.host" in peck("episodes", "flood-public-member").stdout
+
+
+def test_a_shell_completes_commands_leagues_and_agents(peck: Peck) -> None:
+    def completed(words: str) -> set[str]:
+        done = peck(_PECK_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(
+            len(words.split()) - (not words.endswith(" "))))  # fmt: skip
+        return set(done.stdout.split())
+
+    assert completed("peck leaderb") == {"leaderboard"}
+    assert completed("peck leaderboard pub") == {"public"}
+    assert "flood-public-member" in completed("peck compare flood-public-m")
+    for shell in ("bash", "zsh", "fish"):
+        assert "_PECK_COMPLETE" in peck("completion", shell).stdout
+
+
+def test_help_groups_every_command(peck: Peck) -> None:
+    assert re.fullmatch(r"peck \d+\.\d+\.\d+\n", peck("--version").stdout)
+    grouped = {name for names in GROUPS.values() for name in names}
+    assert grouped <= get_group(full_app()).commands.keys()
+    help_text = peck("--help").stdout
+    assert all(group in help_text for group in GROUPS)

@@ -1,0 +1,77 @@
+"""Completion of commands in shells, with names of leagues and agents from the service."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import typer
+from typer._completion_shared import get_completion_script
+
+from services.api_client import ApiError, Unreachable
+from services.cli.saved_login import MissingInput, connect
+
+VARIABLE: Final = "_PECK_COMPLETE"
+QUIET: Final = (ApiError, Unreachable, MissingInput, OSError)
+"""Errors after which there is nothing to complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedWord:
+    """A way in which a word may go on, with the attributes that Typer reads."""
+
+    value: str
+    type: str = "plain"
+    help: str | None = None
+
+
+class Shell(StrEnum):
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell to complete in.")]) -> None:
+    """Print the completion script of a shell: eval "$(./peck completion bash)"."""
+    typer.echo(get_completion_script(prog_name="peck", complete_var=VARIABLE, shell=shell.value))
+
+
+def complete_league(_: object, __: object, incomplete: str) -> list[CompletedWord]:
+    """Slugs of leagues that begin so."""
+    found: list[str] = []
+    with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
+        found = [row["slug"] for row in ladder.leagues()]
+    return [CompletedWord(slug) for slug in found if slug.startswith(incomplete)]
+
+
+def complete_agent(_: object, __: object, incomplete: str) -> list[CompletedWord]:
+    """Slugs of visible agents that begin so."""
+    found: list[str] = []
+    with contextlib.suppress(*QUIET), connect(needs_token=False) as ladder:
+        found = [row["slug"] for row in ladder.agents()]
+    return [CompletedWord(slug) for slug in sorted({*found}) if slug.startswith(incomplete)]
+
+
+NAMES: Final = {
+    **dict.fromkeys(("league", "leagues", "season", "seasons"), complete_league),
+    **dict.fromkeys(("agent", "opponent", "opponents"), complete_agent),
+}
+"""What completes a parameter, by its name."""
+
+
+def add_names(command: Any) -> None:
+    """Lets parameters for leagues and agents complete with names from the service.
+
+    ``command`` is a group or a command of Typer.
+    """
+    for parameter in command.params:
+        if parameter.name in NAMES:
+            parameter._custom_shell_complete = NAMES[parameter.name]
+    for inner in getattr(command, "commands", {}).values():
+        add_names(inner)
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(completion)
