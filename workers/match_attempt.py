@@ -115,6 +115,7 @@ def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
             lineup=_seat_requests(order, bundles),
             number=order.attempt,
             needs_everybody=order.kind is MatchKind.RATED,
+            stops_at_fault=order.kind is MatchKind.VALIDATION,
         )
         lenders = Lenders(
             worker_context.settings.node_socket, remote_socket, worker_context.max_parallel_seats

@@ -34,6 +34,8 @@ class QueuePlace:
     """What the entry needs and no node has, or why its last attempt had no result. For example: "no
     node serves profile torch now; ...".
     """
+    playing_seconds: float | None = None
+    """Time since its validation match began; None while it waits."""
 
 
 def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
@@ -103,7 +105,8 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     each = float(usual if usual is not None else FIRST_SECONDS)
     rounds = 1 + ahead // slots
     ran = float(running or 0.0)
-    return QueuePlace(ahead, max(1.0, each * rounds - ran, ran / 2), reason)
+    playing = ran if state == "running" else None
+    return QueuePlace(ahead, max(1.0, each * rounds - ran, ran / 2), reason, playing)
 
 
 def _reason_for_repeat(attempts: int, most: int, detail: str | None) -> str | None:

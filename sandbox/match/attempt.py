@@ -45,6 +45,8 @@ class Attempt:
     """1 for the first attempt at this match."""
     needs_everybody: bool
     """Whether to play only if every remote agent answers before the first episode."""
+    stops_at_fault: bool = False
+    """Whether the first fault of a seat decides the match, as in a validation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
                 stop_after_seconds=longest_seconds + waiting_seconds + OWN_SECONDS,
                 waiting_seconds=waiting_seconds / seats,
                 forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
+                stops_at_fault=attempt.stops_at_fault,
             )
 
     return mirrored_pairs.play_match(game, seats, episode), loans

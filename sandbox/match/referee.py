@@ -24,6 +24,7 @@ from sandbox.match.loans import Loan, end_all
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch, SeatReport
 from sandbox.match.questions import StopReached, ask_all
 from sandbox.match.seat import END_SECONDS, MatchTiming, Seat
+from sandbox.match.seat_faults import SeatFault, stopped_fault
 
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
@@ -47,6 +48,7 @@ def play_episode(
     stop_after_seconds: float,
     waiting_seconds: float = WAITING_SECONDS,
     forgive_lateness: bool = False,
+    stops_at_fault: bool = False,
     on_step: Callable[[int], None] | None = None,
     on_record: Callable[[EpisodeRecord], None] | None = None,
 ) -> PlayedMatch:
@@ -59,6 +61,8 @@ def play_episode(
     - With ``forgive_lateness`` a time-out caused by waiting beyond ``waiting_seconds`` is
       HostTooSlow. If a meter cannot forgive, a time-out that the node may have caused is a
       HostFault. Otherwise both stand.
+    - With ``stops_at_fault`` nobody is asked any more once a seat has failed: a validation of
+      copies of one agent is then decided. The other seats get the same fault.
     - ``on_step`` gets the number of each step, between steps and on nobody's clock. Its exception
       ends the match and is passed on.
     - ``on_record`` gets the record once, before the first step. It grows while the match is played.
@@ -88,6 +92,7 @@ def play_episode(
             match = _RunningEpisode(
                 game, configuration, timing, seed, seats, max_parallel_seats, stop_at
             )
+            match.stops_at_fault = stops_at_fault
             match.start()
             if on_record is not None:
                 on_record(match.record)
@@ -134,6 +139,7 @@ class _RunningEpisode:
         self._max_parallel_seats, self._stop_at = max(1, max_parallel_seats), stop_at
         self._random = game_random(seed)
         self.steps = 0
+        self.stops_at_fault = False
         with _game_faults("reset"):
             self._state, chance = game.reset(configuration, len(seats), self._random)
         self.record = EpisodeRecord(
@@ -170,8 +176,9 @@ class _RunningEpisode:
         self.steps += 1
         moves: dict[int, Json | Verdict] = {}
         able = []
+        decided = self._deciding_fault()
         for index in to_move:
-            fault = self._seats[index].fault
+            fault = self._seats[index].fault or decided
             if fault is None:
                 able.append(self._seats[index])
             else:
@@ -201,8 +208,14 @@ class _RunningEpisode:
             _check_numbers(self._game, outcome)
         self._tell_end()
         _end_seats(self._seats)
-        reports = tuple(_seat_report(seat, outcome) for seat in self._seats)
+        decided = self._deciding_fault()
+        reports = tuple(_seat_report(seat, outcome, decided) for seat in self._seats)
         return PlayedMatch(self.record.close(outcome), reports)
+
+    def _deciding_fault(self) -> SeatFault | None:
+        """The first fault of a seat, if it ends the match for all."""
+        faults = [seat.fault for seat in self._seats if seat.fault is not None]
+        return min(faults, key=lambda one: one.step, default=None) if self.stops_at_fault else None
 
     def _ask(self, group: Sequence[Seat]) -> Iterator[tuple[int, Json | Verdict]]:
         with _game_faults("observe"):
@@ -271,13 +284,16 @@ def _check_numbers(game: Game[Any], outcome: Outcome) -> None:
             raise ValueError(f"{name} should be a number {limits}, it is {value!r:.100}")
 
 
-def _seat_report(seat: Seat, outcome: Outcome) -> SeatReport:
+def _seat_report(seat: Seat, outcome: Outcome, decided: SeatFault | None = None) -> SeatReport:
+    """The report of a seat. ``decided`` is the fault of another seat that ended the match."""
     how = outcome.verdicts[seat.index]
     costs = [answer.cost.charged_seconds for answer in seat.record.answers]
     off_turn = sum(answer.off_turn_seconds for answer in seat.record.answers)
     pardons = seat.record.pardoned
     # A game may end a seat for pardoned faults that were never made good.
     fault = seat.fault or (pardons[how].first if how in pardons else None)
+    if fault is None and decided is not None and how.is_fault:
+        fault = stopped_fault(decided)
     return SeatReport(
         placement=outcome.placements[seat.index],
         reward=outcome.rewards[seat.index],

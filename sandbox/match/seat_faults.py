@@ -18,6 +18,10 @@ from sandbox.match.clock import Clock, TimeCharge
 from sandbox.match.move_cost import MoveCost
 
 LONGEST_REASON: Final = 400
+DETAILS: Final = " Details: "
+"""Between the sentence of a time-out and its numbers."""
+IDLE_SHARE: Final = 0.2
+"""An agent whose CPU time is a smaller share of the wall time mostly slept or waited."""
 LONGEST_TRACEBACK: Final = 10_000
 _HINTS: Final = {
     Contract.LINES: "; write and flush one line for each question",
@@ -112,6 +116,7 @@ def late_fault(
     return _make_fault(
         Verdict.TIMEOUT,
         step,
+        f"{_late_text(cost, clock, has_answer=hint is None)}.{DETAILS}"
         f"Step {step} {what} {charge.seconds:.3f} s; {limits}{hint or ''} ({_cost_text(cost)})",
     )
 
@@ -178,6 +183,15 @@ def unreachable_agent_fault(message: str) -> SeatFault:
     return _make_fault(Verdict.ERROR, 0, f"The remote agent did not answer: {message}")
 
 
+def stopped_fault(first: SeatFault) -> SeatFault:
+    """The fault of a copy that was not asked any more, because another copy had failed."""
+    return _make_fault(
+        first.verdict,
+        first.step + 1,
+        "Another copy of this agent failed in this validation, so this one was not asked any more",
+    )
+
+
 def with_game_step(fault: SeatFault, observation: Mapping[str, object]) -> SeatFault:
     """Return the fault with the step number that the agent saw, if that differs.
 
@@ -197,6 +211,17 @@ def clean_text(text: str, limit: int, *, keep_lines: bool = False) -> str:
     )
     kept = "".join(c if allowed(c) else "?" for c in text[: limit + 1])
     return kept if len(kept) <= limit else kept[: limit - 3] + "..."
+
+
+def _late_text(cost: MoveCost, clock: Clock, *, has_answer: bool) -> str:
+    """What the agent did too long, and what is allowed."""
+    idle = cost.cpu_seconds is not None and cost.cpu_seconds < IDLE_SHARE * cost.wall_seconds
+    if idle:
+        did = "slept or waited"
+    else:
+        did = "computed too long" if has_answer else "did not answer in time"
+    bank = ", and its bank of extra time is used up" if clock.bank_seconds > 0 else ""
+    return f"Your agent {did}: {clock.act_seconds:g} s a move is allowed{bank}"
 
 
 def _cost_text(cost: MoveCost) -> str:

@@ -35,6 +35,7 @@ class QueueOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     position: int
     eta_seconds: float | None
+    playing_seconds: float | None = Field(description="since its validation match began")
 
 
 class EntryOut(BaseModel):

@@ -123,13 +123,6 @@ def group_commands() -> None:
         group.rich_help_panel = group_of.get(str(group.name), group.rich_help_panel)
 
 
-def complete_words() -> None:
-    """Answers the shell that asks how a word may go on."""
-    command = get_group(full_app())
-    completion.add_names(command)
-    command.main(prog_name="peck")
-
-
 def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the modules that these arguments need, to save import time."""
     return app if get_group(app).commands.keys() & {*arguments[:1]} else full_app()
@@ -150,7 +143,7 @@ def main() -> None:
     """Runs `peck`. Exits with 1 and a sentence on stderr after an error."""
     try:
         if completion.VARIABLE in os.environ:
-            complete_words()
+            completion.complete_words(get_group(full_app()))
         smallest_app_for(sys.argv[1:])(prog_name="peck")
     except (ApiError, Unreachable, MissingInput, OSError) as error:
         print(f"peck: {error}", file=sys.stderr)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import typer
+from typer._completion_classes import completion_init
 from typer._completion_shared import get_completion_script
 
 from services.api_client import ApiError, Unreachable
@@ -59,6 +60,13 @@ NAMES: Final = {
     **dict.fromkeys(("agent", "opponent", "opponents"), complete_agent),
 }
 """What completes a parameter, by its name."""
+
+
+def complete_words(command: Any) -> None:
+    """Answers the shell that asks how a word may go on. ``command`` is the whole of `peck`."""
+    completion_init()
+    add_names(command)
+    command.main(prog_name="peck")
 
 
 def add_names(command: Any) -> None:

@@ -102,12 +102,6 @@ def run(
         plan = _make_plan(
             game, agents, games, seed, config or [], act_seconds, bank_seconds, profile
         )
-        if len(agents) == 1 and plan.game.seats[-1] > 1:
-            typer.echo(
-                f"one agent plays alone: name up to {plan.game.seats[-1]} agents to play "
-                f"{plan.game.title} against each other",
-                err=True,
-            )
         plan = replace(
             plan,
             max_parallel_seats=max_parallel_seats or plan.max_parallel_seats,
@@ -239,6 +233,12 @@ def _play_plan(
         )
     elif plan.games > 1:
         typer.echo(_summary_table(local_match.summarize_agents(plan, results)))
+    if len(plan.agents) == 1 and plan.game.seats[-1] > 1:
+        typer.echo(
+            f"one agent played alone: name up to {plan.game.seats[-1]} agents to play "
+            f"{plan.game.title} against each other",
+            err=True,
+        )
     typer.echo(f"replays and logs are in {out}", err=True)
 
 

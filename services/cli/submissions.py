@@ -142,11 +142,18 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
             if entry["state"] == "pending" and entry["reason"]:
                 status.update(f"validation: {entry['reason']}")
             elif queue is not None:
-                wait = duration_text(queue["eta_seconds"])
-                status.update(f"validation: place {queue['position']} in the queue, about {wait}")
+                status.update(f"validation: {queue_text(queue)}")
             time.sleep(POLL_SECONDS)
             entry = ladder.entry(entry["id"])
     return entry
+
+
+def queue_text(queue: Json) -> str:
+    """Place in the queue or time since the match began, and the wait."""
+    wait = duration_text(queue["eta_seconds"])
+    if queue["playing_seconds"] is not None:
+        return f"playing for {duration_text(queue['playing_seconds'])}, about {wait} to go"
+    return f"place {queue['position']} in the queue, about {wait}"
 
 
 def is_being_retried(entry: Json) -> bool:
@@ -175,8 +182,7 @@ def state_text(entry: Json) -> str:
         return f"{entry['state']}: {entry['reason']}"
     queue = entry.get("queue")
     if queue is not None:
-        wait = duration_text(queue["eta_seconds"])
-        return f"{entry['state']}, place {queue['position']} in the queue, about {wait}"
+        return f"{entry['state']}, {queue_text(queue)}"
     return str(entry["state"])
 
 

@@ -108,6 +108,8 @@ FIELDS: Final = {
     "name_again": "name of the team",
 }
 """Labels of form fields whose name in the API differs."""
+DETAILS: Final = " Details: "
+"""Between the sentence of a seat's fault and its numbers."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 STATE_CHIPS: Final = {
     "open": ("good", "open"),
@@ -318,6 +320,21 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def short_reason(reason: str) -> str:
+    """The sentence of a reason, without its numbers."""
+    return reason.partition(DETAILS)[0]
+
+
+def reason_html(reason: str) -> Markup:
+    """The sentence of a reason, with its numbers folded."""
+    sentence, _, details = reason.partition(DETAILS)
+    if not details:
+        return escape(sentence)
+    return Markup("{}<details><summary>Numbers</summary>{}</details>").format(
+        sentence, capitalize_first(details)
+    )
+
+
 def match_number(match: Match) -> str:
     """The number of a match, by which Kaggle's formats name it."""
     return f"Match {match.episodes[0].number}" if match.episodes else "Match"
@@ -431,6 +448,8 @@ FILTERS: Final = {
     "prose": prose_html,
     "game": game_title,
     "title": match_title,
+    "reason": reason_html,
+    "short_reason": short_reason,
     "avatar": draw_avatar,
     "number": match_number,
     "field_id": field_id,

@@ -71,6 +71,7 @@ class RealNode:
         on_step: Callable[[int], None] | None = None,
         memory_mb: int = 256,
         game: Game[Any] = GEESE,
+        stops_at_fault: bool = False,
     ) -> PlayedMatch:
         """Play a match between bundles."""
         requests = [SeatRequest("python", path, memory_mb) for path in paths]
@@ -84,6 +85,7 @@ class RealNode:
                 max_parallel_seats=max_parallel_seats,
                 stop_after_seconds=stop_after_seconds,
                 on_step=on_step,
+                stops_at_fault=stops_at_fault,
             )
 
 

@@ -266,3 +266,22 @@ def test_a_refused_bundle_fails_only_its_seat(node: RealNode, tmp_path: Path) ->
     assert report.reason is not None
     assert "../main.py" in report.reason
     _others_played_on(played, after=1)
+
+
+FAILS_IN_SEAT_1 = """
+def agent(observation, configuration):
+    if observation.index == 1 and observation.step == 4:
+        return {}["key"]
+    return "EAST"
+"""
+
+
+def test_a_validation_stops_at_the_first_fault_of_a_copy(node: RealNode, tmp_path: Path) -> None:
+    played = node.play(tmp_path, [FAILS_IN_SEAT_1] * 4, stops_at_fault=True)
+    assert len(played.episode.steps) == 6  # the others play the step of the fault, then no more
+    first = played.seats[1]
+    assert (first.verdict, first.failed_step) == (Verdict.ERROR, 5)
+    assert "KeyError: 'key'" in str(first.reason)
+    for copy in (played.seats[0], *played.seats[2:]):
+        assert (copy.verdict, copy.failed_step) == (Verdict.ERROR, 6)
+        assert "Another copy of this agent failed" in str(copy.reason)

@@ -443,7 +443,7 @@ def test_two_people_form_a_team(peck: Peck, world: World) -> None:
 
 
 def test_matches_takes_the_filters_of_the_site(peck: Peck) -> None:
-    rows = read(peck("matches", "--agent", "team-member/flood-public-member", "--json"))
+    rows = read(peck("matches", "--agent", "member/flood-public-member", "--json"))
     assert rows
     assert {seat["agent_name"] for row in rows for seat in row["seats"]} >= {"Flood public.member"}
     lost = read(

@@ -104,7 +104,11 @@ def test_a_timeout_shows_used_time_allowed_time_and_bank(answered: bool) -> None
     cost = MoveCost(4.5, 0.25, 1.0, 3.5)
     hint = None if answered else seat_faults.silence_hint(Contract.CALLABLE, is_importing=False)
     reason = seat_faults.late_fault(9, charge, cost, Clock(act_seconds=1.0), hint=hint).reason
-    assert reason.startswith("Step 9 took" if answered else "Step 9 had no answer after")
+    sentence, details = reason.split(seat_faults.DETAILS)
+    assert sentence == (
+        "Your agent slept or waited: 1 s a move is allowed, and its bank of extra time is used up."
+    )
+    assert details.startswith("Step 9 took" if answered else "Step 9 had no answer after")
     for number in (
         "3.500 s",
         "1 s",
@@ -114,6 +118,17 @@ def test_a_timeout_shows_used_time_allowed_time_and_bank(answered: bool) -> None
         "1.000 s of w",
     ):
         assert number in reason
+
+
+def test_a_timeout_tells_sleeping_from_computing() -> None:
+    charge = TimeCharge(3.5, bank_before_seconds=0.0, bank_seconds=-2.5, timed_out=True)
+    clock = Clock(act_seconds=0.5, bank_seconds=0.0)
+    busy = MoveCost(3.5, 3.4, 0.0, 3.5)
+    told = seat_faults.late_fault(9, charge, busy, clock).reason
+    assert told.startswith("Your agent computed too long: 0.5 s a move is allowed. Details: ")
+    unknown = MoveCost(3.5, None, 0.0, 3.5)
+    told = seat_faults.late_fault(9, charge, unknown, clock, hint="").reason
+    assert told.startswith("Your agent did not answer in time: ")
 
 
 def test_a_timeout_by_off_turn_computing_shows_the_cost() -> None:
