@@ -93,7 +93,7 @@ GROUPS: Final = {
         *("join", "team", "league", "disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
     ),
     "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "user", "completion"),
-    "Run the service": ("up", "migrate", "doctor", "game"),
+    "Run the service": ("admin", "up", "migrate", "doctor", "game"),
 }
 """The groups of `peck --help`. A command without a group stands before them."""
 LOCAL_COMMANDS = ("datasets", "luck", "run", "view", "up", "migrate", "doctor", "game_check")
