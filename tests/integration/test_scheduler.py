@@ -15,7 +15,9 @@ from ladder.ids import MatchId
 from ladder.leagues import leagues, seasons
 from ladder.matches import history, lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements, result_search
-from ladder.people import users
+from ladder.people import one_time_links, sign_in_steps, users
+from ladder.people.one_time_links import LinkPurpose
+from ladder.people.sign_in_steps import StepPurpose
 from ladder.reports import season_health
 from ladder.scheduling import pairing_round
 from ladder.scheduling.season_cache import SeasonCache
@@ -514,7 +516,23 @@ def test_old_idempotency_answers_are_dropped(conn: Connection) -> None:
     workers.register_worker(conn, hello("here"))
     workers.register_worker(conn, hello("long gone"))
     conn.execute("update workers set seen_at = now() - interval '2 days' where id = 'long gone'")
+    for purpose, minutes in ((StepPurpose.ADD_PASSKEY, 0), (StepPurpose.PROVIDER, 11)):
+        sign_in_steps.begin_step(conn, purpose, purpose.encode(), b"a browser", user.id)
+        conn.execute(
+            "update sign_in_steps set expires_at = expires_at - make_interval(mins => %s)"
+            " where purpose = %s",
+            (minutes, purpose),
+        )
+    for age in ("8 days", "6 days"):
+        one_time_links.create_link(conn, LinkPurpose.RECOVERY, user_id=user.id)
+        conn.execute(
+            "update one_time_links set created_at = now() - %s::interval"
+            " where created_at > now() - interval '1 hour'",
+            (age,),
+        )
     assert jobs.delete_old_rows(conn) == {
+        "sign_in_steps_forgotten": 1,
+        "links_forgotten": 1,
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "standings_dropped": 0,
