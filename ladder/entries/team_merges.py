@@ -218,6 +218,7 @@ def _move_uploads_and_entries(conn: Connection, team_id: TeamId, into: TeamId) -
         f"update entries set team_id = %s where team_id = %s and {unfinished}",  # noqa: S608
         (into, team_id),
     )
+    _retire_above_limit(conn, into)
     conn.execute(  # an agent whose slug is taken gets one that is free
         "update agents a set team_id = %(into)s, slug = case when exists ("
         "   select 1 from agents o where o.team_id = %(into)s and o.slug = a.slug)"
@@ -227,8 +228,28 @@ def _move_uploads_and_entries(conn: Connection, team_id: TeamId, into: TeamId) -
     )
 
 
+def _retire_above_limit(conn: Connection, team_id: TeamId) -> None:
+    """Keeps a team's declared and newest entries active, as many as each season allows.
+
+    The lease does the same when an entry becomes active (``lease_decide_entry``).
+    """
+    conn.execute(
+        "update entries set state = 'retired',"
+        " reason = 'newer submissions of its team play instead'"
+        " where id in (select p.id from (select e.id, s.team_active_limit, row_number() over ("
+        "     partition by e.season_id order by d.entry_id is null, e.activated_at desc, e.id desc)"
+        "     as place from entries e join seasons s on s.id = e.season_id"
+        "   left join declared_entries d on d.entry_id = e.id where e.team_id = %s"
+        "     and e.state = 'active' and not e.is_anchor and s.state <> 'finished') p"
+        "   where p.place > p.team_active_limit)",
+        (team_id,),
+    )
+
+
 def _move_people(conn: Connection, team_id: TeamId, into: TeamId) -> None:
     """Copies the members; they also stay in the ended team, so that they see its old logs."""
+    people = [user.id for user, _ in users.team_members(conn, team_id)]
+    competitors.refuse_blocked_people(conn, into, people)
     conn.execute(
         "insert into memberships (team_id, user_id) select %s, user_id from memberships"
         " where team_id = %s on conflict do nothing",

@@ -306,7 +306,7 @@ declare
     e entries;
     t seats;
 begin
-    select entry_id, agent_id, team_id into v_entry, v_agent, v_team from seats where match_id = m.id and seat = 0;
+    select entry_id, agent_id into v_entry, v_agent from seats where match_id = m.id and seat = 0;
     select * into t from seats where match_id = m.id and verdict <> 'DONE'
      order by failed_step nulls first, seat limit 1;
     if found then
@@ -328,6 +328,8 @@ begin
     -- the entry's first round is one that nobody has begun.
     update seasons set revision = revision + 1 where id = m.season_id
     returning active_limit, team_active_limit, round into v_keep, v_team_keep, v_round;
+    -- A merge may have moved the entry to another team since the match was made.
+    select team_id into v_team from entries where id = v_entry;
     if v_keep is not null or v_team_keep is not null then
         perform 1 from entries where season_id = m.season_id and team_id = v_team
             and (state = 'active' or id = v_entry) order by id for update;

@@ -10,6 +10,7 @@ transactions cannot wait for each other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ladder.database.db import Connection
@@ -74,6 +75,18 @@ def add_competitors_of_team(conn: Connection, team_id: TeamId, told: UserId | No
     )
     _refuse_competing_twice(conn, team_id, told)
     _refuse_staff(conn, team_id)
+
+
+def refuse_blocked_people(conn: Connection, team_id: TeamId, user_ids: Sequence[UserId]) -> None:
+    """Raises Conflict if a host blocked one of these people from a league of the team."""
+    row = conn.execute(
+        "select u.name from league_blocks b join users u on u.id = b.user_id"  # noqa: S608
+        " join seasons s on s.league_id = b.league_id and s.state <> 'finished'"
+        f" where b.user_id = any (%(people)s) and {COMPETES} order by u.id limit 1",
+        {"team": team_id, "people": list(user_ids)},
+    ).fetchone()
+    if row is not None:
+        raise Conflict(f"a host blocked {row[0]} from a league in which this team competes")
 
 
 def fill_season_competitors(conn: Connection) -> None:

@@ -82,8 +82,8 @@ def add_member(
     """Adds a person to a team, or changes whether they are an owner.
 
     All ways into a team call this function. Raises NotFound. Raises Conflict for an ended or full
-    team, and for a person who competes for another team where this team competes. Its message is
-    for ``by``.
+    team, and for a person who competes for another team where this team competes, or whom a host
+    blocked there. Its message is for ``by``.
     """
     competitors.lock_team(conn, team_id)
     try:
@@ -99,6 +99,7 @@ def add_member(
     assert row is not None
     if row[0] > MOST_MEMBERS:
         raise Conflict(f"the team is full: it has {MOST_MEMBERS} members")
+    competitors.refuse_blocked_people(conn, team_id, [user_id])
     competitors.add_competitors_of_team(conn, team_id, by)
     record_team_act(conn, team_id, by, "join", user_id, {"is_owner": is_owner})
 

@@ -64,6 +64,26 @@ def test_a_merge_moves_people_agents_entries_and_uploads(contest: Contest) -> No
     assert sorted(rows) == sorted([(ada, second), (bob, second)])
 
 
+def test_a_merged_team_plays_with_as_many_entries_as_the_season_allows(contest: Contest) -> None:
+    conn = contest.conn
+    conn.execute("update seasons set team_active_limit = 2")
+    first, second = contest.team()[1], contest.team()[1]
+    oldest, middle, newest = (
+        contest.active(contest.agent(team)) for team in (first, second, second)
+    )
+    waiting = contest.pending(contest.agent(first))
+    merge(contest, first, second)
+
+    def states() -> list[str]:
+        return [entries.get_entry(conn, each).state for each in (oldest, middle, newest, waiting)]
+
+    assert states() == ["retired", "active", "active", "pending"]
+    match_id = entries.get_entry(conn, waiting).validation_match_id
+    assert match_id is not None
+    contest.play(match_id, [1] * contest.season.seats)
+    assert states() == ["retired", "retired", "active", "active"]
+
+
 def test_only_the_owner_of_the_remaining_team_agrees(contest: Contest) -> None:
     conn = contest.conn
     ada, first = contest.team()

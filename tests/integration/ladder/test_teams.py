@@ -10,7 +10,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries import entries
+from ladder.entries import entries, team_merges
 from ladder.entries.team_dissolution import dissolve_team
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError, NotFound
@@ -388,3 +388,21 @@ def test_a_grader_of_a_league_joins_no_team_that_competes_there(contest: Contest
     contest.pending(contest.agent(team))
     with pytest.raises(Conflict, match="grace is grader"):
         join(conn, team, grader)
+
+
+def test_a_person_whom_a_host_blocked_joins_no_team_that_competes_there(contest: Contest) -> None:
+    conn = contest.conn
+    blocked, (owner, team) = person(conn, "mallory"), contest.team()
+    conn.execute(
+        "insert into league_blocks (league_id, user_id, reason, by_user)"
+        " values (%s, %s, 'spam', %s)",
+        (contest.league.id, blocked, contest.host),
+    )
+    contest.pending(contest.agent(team))
+    with pytest.raises(Conflict, match="blocked mallory") as refused:
+        join(conn, team, blocked)
+    assert "spam" not in str(refused.value)
+    own = teams.make_team(conn, "Outside", blocked)
+    asked = team_merges.ask_for_merge(conn, own.id, team, viewer(conn, blocked))
+    with pytest.raises(Conflict, match="blocked mallory"):
+        team_merges.accept_merge(conn, asked.id, viewer(conn, owner))
