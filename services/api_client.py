@@ -398,6 +398,11 @@ class Client:
         path = f"/v1/seasons/{season}/standings"
         return self.send("GET", path, params={"format": form}).text
 
+    def participants(self, season: str, *, form: str = "json") -> str:
+        """Who passed validation and where everybody stands, as JSON or CSV; hosts only."""
+        path = f"/v1/seasons/{season}/participants"
+        return self.send("GET", path, params={"format": form}).text
+
     def extend(self, season: str, team: str, closes_at: str, reason: str) -> Json:
         path, body = f"/v1/seasons/{season}/extensions/{team}", {"closes_at": closes_at}
         made: Json = self.send("PUT", path, json={**body, "reason": reason}).json()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Literal
 
@@ -25,15 +21,13 @@ from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
 from services.http.paging import Page
+from services.http.participant_export import ExportForm, ParticipantsOut, participants_file
 from services.http.path_parameters import LeagueKey, SeasonKey
 from services.http.problems import ProblemError, problem_responses
+from services.http.spreadsheets import csv_text
 
 router = APIRouter(prefix="/v1", tags=["rosters"])
 SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
-FORMULA: Final = ("=", "+", "-", "@", "\r")
-"""First characters of a spreadsheet formula. No name may become one."""
-SPLITS: Final = re.compile(r"([;\t])")
-"""Separators of some countries' spreadsheets: a cell may begin after one, quoted or not."""
 
 
 class NewRoster(BaseModel):
@@ -231,23 +225,30 @@ def standings_csv(items: Iterable[FinalStandingOut], is_host: bool) -> str:
     columns.remove("estimates")
     items = list(items)
     measures = [each.name for each in items[0].estimates] if items else []
-    written = io.StringIO(newline="")
-    rows = csv.writer(written)
     told = [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
-    rows.writerow([*columns, *told])
-    for item in items:
-        numbers = [number for one in item.estimates for number in (one.value, one.low, one.high)]
-        rows.writerow([*(csv_cell(getattr(item, column)) for column in columns), *numbers])
-    return written.getvalue()
+    rows = (
+        [
+            *(getattr(item, column) for column in columns),
+            *(number for one in item.estimates for number in (one.value, one.low, one.high)),
+        ]
+        for item in items
+    )
+    return csv_text([*columns, *told], rows)
 
 
-def csv_cell(value: object) -> object:
-    if isinstance(value, list):
-        value = " ".join(value)
-    return "".join(map(without_formula, SPLITS.split(value))) if isinstance(value, str) else value
-
-
-def without_formula(text: str) -> str:
-    """The text, escaped if a spreadsheet would read a formula."""
-    is_formula = unicodedata.normalize("NFKC", text).lstrip(" ").startswith(FORMULA)
-    return f"'{text}" if is_formula else text
+@router.get(
+    "/seasons/{season}/participants",
+    summary="Export the participants",
+    response_model=ParticipantsOut,
+    responses={
+        200: {"content": {"text/csv": {"schema": {"type": "string"}}}},
+        **problem_responses(403, 404),
+    },
+)
+def export_participants(
+    season: SeasonKey, conn: Db, who: Known, format: ExportForm = "json"
+) -> Response:
+    """Hosts and administrators only. One row for each person whom the roster expects or who
+    competes: whether a submission of the team passed validation, and where the team stands."""
+    found, league = permissions.hosted_season(conn, who, season)
+    return participants_file(conn, league, found, format)

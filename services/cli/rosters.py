@@ -87,6 +87,23 @@ def export_standings(
     stdout.print(f"wrote {path}")
 
 
+def export_participants(
+    league: Annotated[str, typer.Argument(help="Slug of a league, or id of a season.")],
+    path: Annotated[
+        Path | None, typer.Option("--path", "-p", help="File to write; default: stdout.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export who passed validation and where everybody stands, as CSV or as JSON; hosts only."""
+    with connect() as ladder:
+        text = ladder.participants(league, form="json" if as_json else "csv")
+    if path is None:
+        print(text, end="" if text.endswith("\n") else "\n")
+        return
+    path.write_text(text, encoding="utf-8", newline="")
+    stdout.print(f"wrote {path}")
+
+
 def extend(
     league: Annotated[str, typer.Argument(help="Slug of a league, or id of a season.")],
     team: Annotated[str, typer.Argument(help="Slug or id of the team.")],
@@ -126,5 +143,6 @@ def register(_: typer.Typer) -> None:
     leagues.command("import")(import_roster)
     leagues.command("roster")(read_roster)
     leagues.command("export")(export_standings)
+    leagues.command("participants")(export_participants)
     leagues.command("extend")(extend)
     leagues.command("extensions")(list_extensions)

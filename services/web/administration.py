@@ -13,7 +13,14 @@ from ladder.errors import LadderError, NotFound
 from ladder.field_types import KEY, Line
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.leagues.sign_up import SignUpMode
-from ladder.people import administration, confirmation, instance_settings, quotas, sessions
+from ladder.people import (
+    administration,
+    confirmation,
+    instance_settings,
+    quotas,
+    recovery,
+    sessions,
+)
 from ladder.people import tokens as people_tokens
 from ladder.people.instance_settings import QUOTA, SIGN_UP
 from ladder.people.records import Viewer
@@ -86,7 +93,9 @@ def show_person(request: Request, user: UserKey, conn: Db, who: Visitor) -> Resp
 def act_on_person(
     request: Request,
     user: UserKey,
-    act: Literal["block", "unblock", "end-session", "end-sessions", "revoke-token"],
+    act: Literal[
+        "block", "unblock", "end-session", "end-sessions", "revoke-token", "recovery-link"
+    ],
     conn: Db,
     who: Visitor,
     given: forms.Sent,
@@ -97,6 +106,7 @@ def act_on_person(
     confirmation.require_recent_confirmation(conn, who, request.state.session_id)
     person, form = UserId(user), Form.of(given, BLOCK_FORM)
     subject = forms.parse_key(given, "subject")
+    secret = None
     try:
         with conn.transaction():
             if act == "block":
@@ -108,20 +118,34 @@ def act_on_person(
                 administration.end_session(conn, who, person, SessionId(subject))
             elif act == "end-sessions":
                 administration.end_all_sessions(conn, who, person)
+            elif act == "recovery-link":
+                asked = BlockForm.model_validate(form.values)
+                _, secret, _ = recovery.create_administrator_link(
+                    conn, person, by=who.user_id, reason=asked.reason
+                )
             else:
                 administration.revoke_token_of(conn, who, person, TokenId(subject))
     except NotFound:
         raise
     except (ValidationError, LadderError) as error:
         form.add_errors(error)
-        return person_page(request, conn, who, person, form)
+        return person_page(request, conn, who, person, form, act=act)
+    if secret is not None:
+        return person_page(request, conn, who, person, link=f"/recover/{secret}")
     return redirect(f"/admin/users/{user}")
 
 
 def person_page(
-    request: Request, conn: Connection, who: Viewer, user_id: UserId, form: Form | None = None
+    request: Request,
+    conn: Connection,
+    who: Viewer,
+    user_id: UserId,
+    form: Form | None = None,
+    *,
+    act: str = "",
+    link: str | None = None,
 ) -> Response:
-    """The page of one person, with the errors of a refused form."""
+    """The page of one person, with the errors of the refused form of an act, or a new link."""
     found = administration.get_account(conn, user_id)
     if found is None:
         raise NotFound.of("user")
@@ -133,7 +157,9 @@ def person_page(
         teams=teams_of(conn, user_id),
         sessions=sessions.list_sessions(conn, user_id),
         tokens=[one for one in people_tokens.list_tokens(conn, user_id) if not one.revoked_at],
-        form=form or Form(dict(BLOCK_FORM)),
+        form=form if form and act == "block" else Form(dict(BLOCK_FORM)),
+        link_form=form if form and act == "recovery-link" else Form({"why": ""}),
+        link=f"{str(request.base_url).rstrip('/')}{link}" if link else None,
         is_self=user_id == who.user_id,
     )
 

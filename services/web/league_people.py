@@ -19,6 +19,7 @@ from ladder.leagues import (
     league_update,
     leagues,
     members,
+    seasons,
     staff,
     terms,
 )
@@ -29,11 +30,12 @@ from ladder.people.permissions import may_appoint
 from ladder.people.records import Viewer
 from services.http import auth, permissions
 from services.http.app_state import Db
+from services.http.participant_export import ExportForm, participants_file
 from services.http.path_parameters import LeagueKey
 from services.web import formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
-from services.web.page_rendering import PageRoute, render
+from services.web.page_rendering import HEADERS, PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -130,6 +132,17 @@ def show_people(
     """Shows members and roles to hosts."""
     found = permissions.hosted_league(conn, who, league)
     return people_page(request, conn, who, found, after=after)
+
+
+@router.get("/leagues/{league}/people/export")
+def send_participants(
+    league: LeagueKey, conn: Db, who: Visitor, format: ExportForm = "csv"
+) -> Response:
+    """Sends who passed validation and where everybody stands, in the current season."""
+    season, found = permissions.hosted_season(conn, who, league)
+    response = participants_file(conn, found, season, format)
+    response.headers.update(HEADERS | dict(response.headers))
+    return response
 
 
 @router.post("/leagues/{league}/people/role")
@@ -257,6 +270,7 @@ def people_page(
         block=block or Form(dict(BLOCK_FORM)),
         league=league,
         members=rows,
+        has_season=seasons.current_season(conn, league.id) is not None,
         more=rows[-1][0] if len(rows) == MEMBERS_SHOWN else None,
         form=form or Form(dict(ROLE_FORM)),
         roles=[*((role.value, role.value) for role in roles), (NO_ROLE, "no role")],

@@ -133,6 +133,8 @@ def test_the_pages_of_administrators_act(world: World, admin: Browser) -> None:
     assert "noise &lt;i&gt;" in done.text
     assert "blocked" in admin.get("/admin?q=riv").text
     admin.submit(person, f"{person}/unblock")
+    made = admin.send(person, f"{person}/recovery-link", reason="lost the phone")
+    assert "/recover/" in made.text
     fields = {"sign_up": "invitation", "quota.uploads": "7"}
     saved = admin.send("/admin/settings", "/admin/settings", **fields)
     assert saved.status_code == 200

@@ -319,6 +319,13 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "200 200 200 200 200",
         "404 404 200 200 200",
     ),
+    (
+        "GET",
+        "/v1/seasons/{season}/participants",
+        None,
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
     # Only a roster code admits people to a private league.
     (
         "POST",

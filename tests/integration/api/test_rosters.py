@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from services.api_client import ApiError
+from tests.integration.api.browsing import browse
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import World
@@ -94,3 +95,32 @@ def test_peck_imports_a_roster_and_exports_standings(
     assert "external_ids" in (tmp_path / "final.csv").read_text()
     assert "external_ids" not in peck("league", "export", "public", PECK_TOKEN="").stdout
     assert peck("league", "roster", "public").returncode == 1
+
+
+def test_hosts_export_who_passed_validation_and_where_everybody_stands(
+    world: World, peck: Peck, tmp_path: Path
+) -> None:
+    enlist(world)
+    world.client("host").import_roster(
+        "public", "name,team,role,external_id\n=Late,,competitor,s-3\n"
+    )
+    with world.connect() as conn:
+        conn.execute("update teams set name = '=1+1' where id = %s", (world.teams["rival"],))
+    as_host = {"PECK_TOKEN": world.tokens["host"]}
+    done = peck("league", "participants", "public", "-p", str(tmp_path / "p.csv"), **as_host)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
+    assert [row["external_id"] for row in rows] == ["s-1", "s-3", "", ""]
+    member, late, *others = rows
+    assert (member["name"], member["account"], member["has_passed"]) == ("Member", "member", "True")
+    assert (member["latest_state"], member["submissions"]) == ("rejected", "2")
+    assert member["rank"] in ("1", "2")
+    assert float(member["score"]) > 0
+    assert (late["name"], late["user_id"], late["has_passed"]) == ("'=Late", "", "False")
+    assert {row["team"] for row in others} == {"Team host", "'=1+1"}
+    listed = read(peck("league", "participants", "public", "--json", **as_host))["items"]
+    assert [row["external_id"] for row in listed[:2]] == ["s-1", "s-3"]
+    with browse(world, "host") as browser, browse(world, "member") as member_browser:
+        path = "/leagues/public/people/export"
+        assert browser.get(path).content == (tmp_path / "p.csv").read_bytes()
+        assert member_browser.get(path).status_code == 403

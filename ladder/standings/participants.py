@@ -1,0 +1,111 @@
+"""Lists the people of a season for its hosts: who passed validation, and where everybody stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection
+from ladder.ids import LeagueId, SeasonId, TeamId, UserId
+from ladder.standings import leaderboard
+
+PEOPLE: Final = (
+    "with people as ("
+    "   select m.user_id from league_members m where m.league_id = %(league)s"
+    "     and coalesce(m.duty, m.role) = 'competitor'"
+    "   union select c.user_id from season_competitors c where c.season_id = %(season)s),"
+    " listed as (select * from roster where league_id = %(league)s and role = 'competitor')"
+    " select r.external_id, coalesce(r.name, u.name) as name, u.id as user_id, u.name as account,"
+    " t.id as team_id, t.name as team, coalesce(s.submissions, 0) as submissions,"
+    " s.passed_at is not null as has_passed, s.passed_at, s.state"
+    " from people p full join listed r on r.user_id = p.user_id"
+    " left join users u on u.id = coalesce(p.user_id, r.user_id)"
+    " left join season_competitors c on c.season_id = %(season)s and c.user_id = u.id"
+    " left join teams t on t.id = c.team_id"
+    " left join lateral (select count(*) as submissions, min(e.activated_at) as passed_at,"
+    "     (array_agg(e.state order by e.id desc))[1] as state from entries e"
+    "   where e.season_id = %(season)s and e.team_id = c.team_id and not e.is_anchor) s on true"
+    " order by r.external_id nulls last, lower(coalesce(r.name, u.name)), u.id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    external_id: str | None
+    name: str
+    user_id: UserId | None
+    account: str | None
+    team_id: TeamId | None
+    team: str | None
+    submissions: int
+    has_passed: bool
+    passed_at: datetime | None
+    state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """A person whom the roster expects, or who competes. The place is that of the team."""
+
+    external_id: str | None
+    """Id from the roster; None for a person who is not in it."""
+    name: str
+    """Name in the roster, else the account's."""
+    user_id: UserId | None
+    """None: has not joined yet."""
+    account: str | None
+    team_id: TeamId | None
+    """Team for which the person competes; None before its first entry."""
+    team: str | None
+    submissions: int
+    has_passed: bool
+    """Whether a submission of the team passed validation."""
+    passed_at: datetime | None
+    """When the first one passed."""
+    latest_state: str | None
+    """State of the newest submission's entry."""
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    score: float | None
+    """Official, or live before the first fit; None without a place, or if a match has one seat."""
+    medal: str | None
+    games: int
+
+
+def list_participants(
+    conn: Connection, league_id: LeagueId, season_id: SeasonId
+) -> list[Participant]:
+    """Returns people of the roster by external id, then all others by name."""
+    board = {row.team_id: row for row in leaderboard.read_board(conn, season_id).rows}
+    found = []
+    with conn.cursor(row_factory=class_row(_Person)) as cur:
+        people = cur.execute(PEOPLE, {"league": league_id, "season": season_id}).fetchall()
+    for one in people:
+        row = board.get(one.team_id) if one.team_id is not None else None
+        place = row.official if row is not None and row.rank is not None else None
+        scored = row if row is not None and row.rank is not None and not row.estimates else None
+        found.append(
+            Participant(
+                external_id=one.external_id,
+                name=one.name,
+                user_id=one.user_id,
+                account=one.account,
+                team_id=one.team_id,
+                team=one.team,
+                submissions=one.submissions,
+                has_passed=one.has_passed,
+                passed_at=one.passed_at,
+                latest_state=one.state,
+                rank=row.rank if row else None,
+                rank_low=place.rank_low if place else None,
+                rank_high=place.rank_high if place else None,
+                score=round(scored.score_and_sigma[0], 3) if scored else None,
+                medal=row.medal if row else None,
+                games=row.games if row else 0,
+            )
+        )
+    return found
