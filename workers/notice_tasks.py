@@ -16,9 +16,12 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from egress.guarded_connections import Rules
+from ladder import mail
 from ladder.database.db import Connection
-from ladder.notices import deliveries, payloads
+from ladder.mail import MailError, MailServer
+from ladder.notices import deliveries, mail_digest, payloads
 from ladder.notices.deliveries import AttemptResult, ClaimedChannel, Outcome
+from ladder.notices.kinds import Form
 from ladder.telemetry import log_event, traceback_text
 from workers.broker import app
 from workers.liveness import record_answer
@@ -26,6 +29,8 @@ from workers.webhook_calls import call_webhook
 
 ROUND_SECONDS: Final = 60.0
 """Seconds after which a task ends although more is due. The scheduler sends another message."""
+MAIL_PAUSE_SECONDS: Final = 300.0
+"""Pause of a mail channel while the operator's mail server does not answer."""
 OUR_FAULT_SECONDS: Final = 60.0
 """Pause of a channel after a fault of this program."""
 
@@ -37,6 +42,8 @@ class NotifierContext:
     pool: ConnectionPool[Connection]
     rules: Rules
     base_url: str
+    mail: MailServer | None = None
+    """None: this site sends no mail."""
 
 
 context: NotifierContext | None = None
@@ -104,5 +111,31 @@ def send_claimed(notifier: NotifierContext, claimed: ClaimedChannel) -> AttemptR
     """Makes one call to a claimed channel."""
     if all(due.notice is None and not due.is_test for due in claimed.deliveries):
         return AttemptResult(Outcome.DROPPED, problem="you may no longer see what it tells")
+    if claimed.form is Form.MAIL:
+        return send_digest(notifier, claimed)
     request = payloads.make_request(claimed, notifier.base_url, datetime.now(UTC))
     return call_webhook(claimed.address, request, notifier.rules)
+
+
+def send_digest(notifier: NotifierContext, claimed: ClaimedChannel) -> AttemptResult:
+    """Sends one mail of all claimed deliveries.
+
+    A mail server that does not answer is the operator's concern: it pauses the channel and is not
+    counted as its failure.
+    """
+    if notifier.mail is None:
+        return AttemptResult(Outcome.DROPPED, problem="this site sends no mail")
+    if not claimed.address:
+        return AttemptResult(Outcome.DROPPED, problem="you have no proven mail address")
+    began = time.monotonic()
+    try:
+        mail.send_message(
+            notifier.mail, mail_digest.build_digest(notifier.mail, claimed, notifier.base_url)
+        )
+    except MailError as error:
+        seconds = time.monotonic() - began
+        if error.is_temporary:
+            pause = MAIL_PAUSE_SECONDS
+            return AttemptResult(Outcome.LIMITED, seconds, problem=str(error), wait_seconds=pause)
+        return AttemptResult(Outcome.FAILED, seconds, problem=str(error))
+    return AttemptResult(Outcome.SENT, time.monotonic() - began)

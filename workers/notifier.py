@@ -16,6 +16,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from redis import Redis
 
 from ladder.database import db
+from ladder.mail import MailServer
 from ladder.notices.webhook_address import rules_of
 from ladder.settings import Settings
 from workers import notice_tasks
@@ -33,13 +34,15 @@ def main() -> None:
     redis_url = _require_setting(settings.redis_url, "PECK_REDIS_URL")
     try:
         rules = rules_of(settings)
+        mail_server = MailServer.of(settings)
     except ValueError as error:
         sys.exit(str(error))
     app.conf.include = ["workers.notice_tasks"]
     # Celery warns root about pickled messages; ours are JSON with one id.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     with db.pool(url, settings.notice_slots) as pool:
-        notice_tasks.context = NotifierContext(pool, rules, settings.base_url.rstrip("/"))
+        base_url = settings.base_url.rstrip("/")
+        notice_tasks.context = NotifierContext(pool, rules, base_url, mail_server)
         _start_stall_monitor(redis_url, settings.notice_slots)
         app.worker_main(
             [

@@ -1,4 +1,4 @@
-"""A person's channels: webhooks and chats. Makes, lists, tests, switches and deletes them."""
+"""A person's channels: webhooks, chats and mail. Makes, lists, tests, switches and deletes them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict, Invalid, LimitReached, NotFound
 from ladder.ids import ChannelId, DeliveryId, UserId
 from ladder.notices.kinds import Form
+from ladder.people import mail_addresses
 
 MOST_CHANNELS: Final = 10
 """Channels of one person."""
+MAIL_MINUTES: Final = (15, 60, 1440)
+"""Pauses between two mails that a person can choose."""
 TESTS_AN_HOUR: Final = 20
 """Tests of one person, so that nobody makes this site call a stranger again and again."""
 SECRET: Final = "whsec_"  # noqa: S105  the prefix of secrets
 FAILURES_UNTIL_OFF: Final = 10
 """Failed calls in a row after which a channel is switched off; ``notices_finish`` counts."""
 CHANNEL: Final = (
-    "select c.id, c.form, c.host, right(c.address, 4) as address_end, c.state, c.off_reason,"
-    " c.failures, c.retry_at, c.created_at, d.waiting, d.last_sent_at"
+    "select c.id, c.form, c.host, c.mail_minutes, right(c.address, 4) as address_end, c.state,"
+    " c.off_reason, c.failures, c.retry_at, c.created_at, d.waiting, d.last_sent_at"
     " from notice_channels c cross join lateral (select"
     "   count(*) filter (where d.state = 'waiting') as waiting,"
     "   max(d.ended_at) filter (where d.state = 'sent') as last_sent_at"
@@ -41,8 +44,10 @@ class Channel:
     id: ChannelId
     form: Form
     host: str
+    mail_minutes: int
+    """Least minutes between two mails; other forms send at once."""
     address_end: str
-    """Last four characters of the address."""
+    """Last four characters of the address; empty for mail, which goes to the proven address."""
     state: str
     """``on`` or ``off``."""
     off_reason: str | None
@@ -90,10 +95,7 @@ def create_channel(
     """
     if form not in (Form.WEBHOOK, Form.DISCORD, Form.SLACK):
         raise Invalid("form", f"choose webhook, discord or slack, not {form}")
-    conn.execute("select 1 from users where id = %s for no key update", (user_id,))
-    known = list_channels(conn, user_id)
-    if len(known) >= MOST_CHANNELS:
-        raise Conflict(f"delete a channel first: you have {MOST_CHANNELS}, which is the limit")
+    _refuse_many_channels(conn, user_id)
     row = conn.execute(
         "select 1 from notice_channels where user_id = %s and form = %s and address = %s",
         (user_id, form.value, str(address)),
@@ -110,6 +112,41 @@ def create_channel(
         (channel_id, user_id, form.value, str(address), address.host, secret),
     )
     return get_channel(conn, user_id, channel_id), secret
+
+
+@atomic_function
+def create_mail_channel(conn: Connection, user_id: UserId, mail_minutes: int) -> Channel:
+    """Makes the person's mail channel: one mail for all notices of ``mail_minutes``.
+
+    If there is one already, it gets the new pause and is switched on. Raises Conflict without a
+    proven address, Invalid for another number of minutes.
+    """
+    if mail_minutes not in MAIL_MINUTES:
+        raise Invalid("mail_minutes", f"choose one of {', '.join(map(str, MAIL_MINUTES))}")
+    if mail_addresses.proven_address(conn, user_id) is None:
+        raise Conflict("prove your mail address first, on the page of your account", field="form")
+    found = [one for one in list_channels(conn, user_id) if one.form is Form.MAIL]
+    if found:
+        conn.execute(
+            "update notice_channels set mail_minutes = %s where id = %s",
+            (mail_minutes, found[0].id),
+        )
+        return switch_channel(conn, user_id, found[0].id, on=True)
+    _refuse_many_channels(conn, user_id)
+    channel_id = ChannelId(ids.new_id("nch"))
+    conn.execute(
+        "insert into notice_channels (id, user_id, form, address, host, mail_minutes)"
+        " values (%s, %s, %s, '', 'mail', %s)",
+        (channel_id, user_id, Form.MAIL.value, mail_minutes),
+    )
+    return get_channel(conn, user_id, channel_id)
+
+
+def _refuse_many_channels(conn: Connection, user_id: UserId) -> None:
+    """Locks the person, so that channels made at once are counted in turn."""
+    conn.execute("select 1 from users where id = %s for no key update", (user_id,))
+    if len(list_channels(conn, user_id)) >= MOST_CHANNELS:
+        raise Conflict(f"delete a channel first: you have {MOST_CHANNELS}, which is the limit")
 
 
 def list_channels(conn: Connection, user_id: UserId) -> list[Channel]:

@@ -228,6 +228,9 @@ begin
                'is_test', d.notice_id is null,
                'notice', (select v from notices_view(array[d.notice_id]) v)) order by d.id)
       into v_deliveries from notice_deliveries d where d.id = any (v_ids);
+    if c.form = 'mail' then               -- empty: the person has no proven address any more
+        c.address := coalesce((select address from mail_addresses where user_id = c.user_id), '');
+    end if;
     return jsonb_build_object('channel_id', c.id, 'form', c.form, 'address', c.address,
                'secret', c.secret, 'deliveries', v_deliveries);
 end $$;

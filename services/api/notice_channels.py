@@ -36,7 +36,8 @@ class ChannelOut(BaseModel):
     id: str = Field(examples=["nch_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     form: Form
     host: str = Field(examples=["hooks.example.org"])
-    address_end: str = Field(description="last four characters of the address")
+    address_end: str = Field(description="last four characters of the address; empty for mail")
+    mail_minutes: int = Field(description="least minutes between two mails")
     state: str = Field(examples=["on"])
     off_reason: str | None = Field(
         description=f"`owner`, `failures` ({FAILURES_UNTIL_OFF} in a row) or `gone` (status 410)"
@@ -81,8 +82,13 @@ class NewChannel(BaseModel):
             "examples": [{"form": "webhook", "address": "https://hooks.example.org/ladder"}]
         },
     )
-    form: Literal[Form.WEBHOOK, Form.DISCORD, Form.SLACK] = Form.WEBHOOK
-    address: Annotated[str, Field(max_length=500)]
+    form: Literal[Form.WEBHOOK, Form.DISCORD, Form.SLACK, Form.MAIL] = Form.WEBHOOK
+    address: Annotated[
+        str, Field(max_length=500, description="empty for mail, which goes to your proven address")
+    ] = ""
+    mail_minutes: Annotated[
+        Literal[15, 60, 1440], Field(description="one mail for all notices of this time")
+    ] = 60
 
 
 class ChannelChange(BaseModel):
@@ -117,11 +123,11 @@ class PreferenceChange(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ChannelPlan:
-    """Who makes a channel, and its checked address."""
+    """Who makes a channel, and its checked address; None for mail."""
 
     who: Viewer
     user_id: UserId
-    address: Address
+    address: Address | None
 
 
 def plan_channel(
@@ -131,7 +137,7 @@ def plan_channel(
     app_state = app_state_of(request)
     with transaction(app_state) as conn:
         who = check_scopes(viewer_of_request(request, conn, credentials), scopes.scopes)
-    address = notice_channels.check_channel(app_state, who, body.address)
+    address = notice_channels.check_channel(app_state, who, body.form, body.address)
     return ChannelPlan(who, user_of(who), address)
 
 
@@ -165,7 +171,7 @@ def create_channel(
 
     def create() -> CreatedChannelOut:
         made, secret = notice_channels.make_channel(
-            conn, planned.user_id, body.form, planned.address
+            conn, planned.user_id, body.form, planned.address, body.mail_minutes
         )
         shown = ChannelOut.model_validate(made)
         return CreatedChannelOut(**shown.model_dump(), secret=secret or None)

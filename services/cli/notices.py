@@ -19,6 +19,7 @@ class ChannelForm(StrEnum):
     WEBHOOK = "webhook"
     DISCORD = "discord"
     SLACK = "slack"
+    MAIL = "mail"
 
 
 class Switch(StrEnum):
@@ -72,7 +73,9 @@ def list_channels(as_json: AsJson = False) -> None:
 
 @notices.command("add")
 def add_channel(
-    address: Annotated[str, typer.Argument(help="Public address that gets the notices.")],
+    address: Annotated[
+        str, typer.Argument(help="Public address that gets the notices; none for mail.")
+    ] = "",
     form: Annotated[
         ChannelForm, typer.Option(help="What the receiver understands.")
     ] = ChannelForm.WEBHOOK,

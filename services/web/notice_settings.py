@@ -26,7 +26,9 @@ from services.web.session import Visitor
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 PAGE: Final = "/me/notices/settings"
 TO_SIGN_IN: Final = f"/sign-in?next={PAGE}"
-FIELDS: Final = {"form": "webhook", "address": ""}
+FIELDS: Final = {"form": "webhook", "address": "", "mail_minutes": "60"}
+PAUSES: Final = (("15", "every 15 minutes"), ("60", "every hour"), ("1440", "every day"))
+MAIL: Final = ("mail", "Mail, several notices in one")
 DELIVERIES_SHOWN: Final = 30
 FORMS: Final = (
     ("webhook", "Signed webhook"),
@@ -77,7 +79,8 @@ def settings_page(
         status=422 if form.wrong else 200,
         form=form,
         channels=found,
-        forms=FORMS,
+        forms=(*FORMS, MAIL) if request.app.state.peck.mailer else FORMS,
+        pauses=PAUSES,
         columns=used,
         rows=preferences.list_preferences(conn, who.user_id),
         kind_words=KIND_WORDS,
@@ -136,13 +139,15 @@ def create_channel(request: Request, app_state: AppState, given: forms.Sent) -> 
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
     try:
-        if form.values["form"] not in dict(FORMS):
+        if form.values["form"] not in dict((*FORMS, MAIL)):
             raise Invalid("form", "choose one of the forms")
-        address = notice_channels.check_channel(app_state, who, form.values["address"])
+        if form.values["mail_minutes"] not in dict(PAUSES):
+            raise Invalid("mail_minutes", "choose one of the pauses")
+        chosen = kinds.Form(form.values["form"])
+        address = notice_channels.check_channel(app_state, who, chosen, form.values["address"])
+        minutes = int(form.values["mail_minutes"])
         with transaction(app_state) as conn:
-            made, secret = notice_channels.make_channel(
-                conn, who.user_id, kinds.Form(form.values["form"]), address
-            )
+            made, secret = notice_channels.make_channel(conn, who.user_id, chosen, address, minutes)
     except LadderError as error:
         form.add_errors(error)
         with transaction(app_state) as conn:

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from email import message_from_bytes
+from email.policy import SMTP
 
 import psycopg
 import pytest
@@ -21,6 +23,7 @@ from ladder.database import db
 from ladder.database.db import Connection
 from ladder.errors import Conflict, Invalid
 from ladder.ids import UserId
+from ladder.mail import MailServer
 from ladder.notices import channels, deliveries, preferences
 from ladder.notices.channels import Channel
 from ladder.notices.events import EventSubject, record_event
@@ -30,6 +33,7 @@ from ladder.people import users
 from ladder.settings import Settings
 from services.scheduler import jobs
 from tests.chaos.fleet import wait_until
+from tests.mailbox import Mailbox, smtp_server
 from tests.receivers import ENVIRONMENT, RULES, Receiver, receiving
 from workers import broker, notice_tasks
 from workers.notice_tasks import NotifierContext, send_until
@@ -320,3 +324,49 @@ def test_a_killed_notifier_loses_nothing_and_repeats_with_the_same_id(
     assert set(received) == wanted
     assert received.count(struck) >= 2
     assert notice_tasks.running_tasks() == 0
+
+
+def test_notices_of_an_hour_come_in_one_mail(conn: Connection, notifier: NotifierContext) -> None:
+    person = users.create_user(conn, "Ada").id
+    owner = users.create_user(conn, "Bob").id
+    team = users.create_team(conn, "Evil\r\nBcc: x@example.org", "team-z", owner)
+    with pytest.raises(Conflict, match="prove your mail address"):
+        channels.create_mail_channel(conn, person, 60)
+    conn.execute(
+        "insert into mail_addresses (user_id, address) values (%s, 'ada@example.org')", (person,)
+    )
+    made = channels.create_mail_channel(conn, person, 60)
+    record_event(conn, NoticeKind.TEAM_INVITED, EventSubject(team_id=team.id, user_id=person))
+    tell(conn, person)
+    assert send(notifier) == 0, "it waits for the hour"
+    first, second = channels.list_deliveries(conn, person, made.id)
+    assert first.next_at == second.next_at
+    make_due(conn)
+    mailbox = Mailbox()
+    with smtp_server(mailbox) as port:
+        server = MailServer("127.0.0.1", port, "none", "", "", "site@example.org", 5.0)
+        assert send(NotifierContext(notifier.pool, RULES, SITE, server)) == 1
+    (raw,) = mailbox.messages
+    read = message_from_bytes(raw, policy=SMTP)
+    assert read["To"] == "ada@example.org"
+    assert read["Subject"] == "2 notices"
+    assert read["Bcc"] is None
+    assert "Evil  Bcc: x@example.org invites you" in read.get_content()
+    assert {one.state for one in channels.list_deliveries(conn, person, made.id)} == {"sent"}
+
+
+def test_a_mail_server_that_is_away_is_no_failure_of_the_person(
+    conn: Connection, person: UserId, notifier: NotifierContext
+) -> None:
+    conn.execute(
+        "insert into mail_addresses (user_id, address) values (%s, 'ada@example.org')", (person,)
+    )
+    made = channels.create_mail_channel(conn, person, 15)
+    channels.send_test(conn, person, made.id)
+    tell(conn, person)
+    make_due(conn)
+    away = MailServer("127.0.0.1", 9, "none", "", "", "site@example.org", 1.0)
+    assert send(NotifierContext(notifier.pool, RULES, SITE, away)) == 1
+    now = channels.get_channel(conn, person, made.id)
+    assert (now.state, now.failures, now.waiting) == ("on", 0, 1)
+    assert now.retry_at is not None
