@@ -25,8 +25,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from egress.address import parse
 from ladder.entries import team_merges
 from ladder.ids import UserId
+from ladder.notices import channels
+from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
 from tests.integration.api.test_every_route import insert_join_request, words
@@ -163,6 +166,15 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
             )["id"]
         if "team" in name or "merge" in name:
             here |= ids_of_teams(world, name)
+        if name == "create_channel":
+            here["address"] = "http://1.1.1.1/k3J9"
+        if name == "switch_channel":
+            here["state"] = "on"
+        if name == "delete_channel":
+            with world.connect() as conn:
+                address = parse("http://1.1.1.1/spare")
+                member = UserId(world.users["member"])
+                here["channel"] = channels.create_channel(conn, member, Form.SLACK, address)[0].id
         if name == "delete_user":
             here["user"] = found["spare_user"]
         if name == "delete_account":
