@@ -14,7 +14,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import entries, team_dissolution, team_merges
+from ladder.entries import agents, entries, team_dissolution, team_merges
 from ladder.entries.records import Entry
 from ladder.errors import Invalid, LadderError
 from ladder.ids import TeamId, TeamInvitationId, UserId
@@ -166,6 +166,9 @@ def team_page(
         member_count=len(members),
         members=members if sees_people else [],
         seasons=rows,
+        own_agents={
+            agent.id for agent in agents.list_agents(conn, viewer=who, team_id=team.id, limit=200)
+        },
         matches=team_results.recent_matches(conn, who, team.id, MATCHES_SHOWN),
         opponents=team_results.head_to_heads(conn, who, team.id),
         is_member=is_member,
