@@ -23,6 +23,7 @@ from workers import match_attempt
 from workers.broker import app
 from workers.liveness import record_answer, recording_answers
 from workers.pictures.drawing import draw_wanted
+from workers.pictures.judging import judge_matches
 
 PR_SET_PDEATHSIG = 1
 ROUNDS_SECONDS = 60.0
@@ -82,7 +83,8 @@ def rate_seasons(reason: str) -> None:
 
 @app.task(name="peck.draw")  # type: ignore[untyped-decorator]
 def draw_pictures(reason: str) -> None:
-    """Draws all wanted pictures. ``reason`` is not used; one message serves all pictures."""
+    """Draws all wanted pictures; one message serves all. With the reason ``judge`` it also looks
+    for games worth watching."""
     record_answer()
     if blobs is None:
         raise RuntimeError("start this worker with --queues draw; it cannot draw otherwise")
@@ -90,5 +92,7 @@ def draw_pictures(reason: str) -> None:
     try:
         with db.connect(database_url) as conn, recording_answers():
             draw_wanted(conn, blobs, lambda: time.monotonic() > ends_at, record_answer)
+            if reason == "judge":
+                judge_matches(conn, blobs, lambda: time.monotonic() > ends_at, record_answer)
     except psycopg.OperationalError as error:
         log_event("draw_failed", level="warning", error=str(error))

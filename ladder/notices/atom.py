@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from enum import StrEnum
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
-
-from ladder.notices.texts import Notice
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
 MEDIA_TYPE: Final = "application/atom+xml"
@@ -16,7 +15,24 @@ EMPTY_AT: Final = datetime(2020, 1, 1, tzinfo=UTC)
 """Time of the last change of a feed without entries."""
 
 
-def write_feed(title: str, feed_id: str, base_url: str, entries: Sequence[Notice]) -> bytes:
+class FeedEntry(Protocol):
+    """A notice, or another thing that a feed lists."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> StrEnum: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+def write_feed(title: str, feed_id: str, base_url: str, entries: Sequence[FeedEntry]) -> bytes:
     """Returns the feed as XML in UTF-8. ``feed_id`` is the same at every request."""
     feed = ElementTree.Element("feed", {"xmlns": ATOM})
     _add(feed, "title", title)

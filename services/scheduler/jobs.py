@@ -43,6 +43,9 @@ RATE_AGAIN_SECONDS = 2.0
 DRAW_AGAIN_SECONDS = 1.0
 
 
+JUDGE_AGAIN_SECONDS = 60.0
+
+
 MONTHS_AHEAD = 2
 
 
@@ -117,7 +120,7 @@ class WakeMessages:
     def __init__(self, wake: Wake) -> None:
         self._wake = wake
         self._quiet_until = 0.0
-        self._drawn_at = -math.inf
+        self._drawn_at = self._judged_at = -math.inf
         self._rated_at: dict[SeasonId, float] = {}
 
     def send_play_messages(self, conn: db.Connection) -> dict[str, int]:
@@ -172,19 +175,21 @@ class WakeMessages:
         return {"notifiers_woken": len(due)}
 
     def send_draw_messages(self, conn: db.Connection) -> dict[str, int]:
-        """Sends a message if pictures are wanted. Repeats it only after the worker had time to
-        answer."""
+        """Sends a message if pictures are wanted, and each minute one to look for games worth
+        watching. Repeats it only after the worker had time to answer."""
         now = time.monotonic()
         if now < max(self._quiet_until, self._drawn_at + DRAW_AGAIN_SECONDS):
             return {}
-        if not pictures.are_wanted(conn):
+        judges = now >= self._judged_at + JUDGE_AGAIN_SECONDS
+        if not judges and not pictures.are_wanted(conn):
             return {}
         try:
-            self._wake("draw", "draw", "pictures")
+            self._wake("draw", "draw", "judge" if judges else "pictures")
         except WakeError as error:
             self._pause_sending(error)
             return {"wake_ups_failed": 1}
         self._drawn_at = now
+        self._judged_at = now if judges else self._judged_at
         return {"drawers_woken": 1}
 
     def _pause_sending(self, error: WakeError) -> None:

@@ -18,7 +18,7 @@ from ladder.entries.records import Entry
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
-from ladder.matches.match_titles import match_title
+from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Match
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
@@ -448,6 +448,7 @@ FILTERS: Final = {
     "prose": prose_html,
     "game": game_title,
     "title": match_title,
+    "lineup": lineup_title,
     "reason": reason_html,
     "short_reason": short_reason,
     "avatar": draw_avatar,

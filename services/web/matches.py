@@ -13,12 +13,15 @@ from games import GAMES, external, frames, kaggle_formats
 from games import episode as episodes
 from games.protocol import GameError
 from ladder.database.db import Connection
-from ladder.enums import MatchState
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.leagues import leagues, seasons
+from ladder.leagues.records import league_resource
 from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Episode, Match, Seat
+from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
+from ladder.reports import highlights
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import MatchKey
@@ -73,6 +76,7 @@ def show_match(
         match=found,
         title=match_title(found),
         neutral=lineup_title(found),
+        pinned=_pinned(conn, who, found),
         episode_address=f"/matches/{found.id}/episode.json?position={position}",
         sharing=match_sharing(request, conn, found) if is_open and is_kept else None,
         logs={
@@ -233,6 +237,15 @@ def replay_of(
     if one is None or not app_state.blobs.exists(one.replay_digest):
         raise NotFound.of("replay")
     return match, one
+
+
+def _pinned(conn: Connection, who: Viewer, match: Match) -> bool | None:
+    """Whether the match is pinned, for a host who may pin it; None for others."""
+    league = leagues.get_league(conn, match.league_id)
+    is_pinnable = match.kind is MatchKind.RATED and match.state is MatchState.FINISHED
+    if not is_pinnable or not may_manage(who, league_resource(league)):
+        return None
+    return match.id in highlights.pinned_matches(conn, league.id)
 
 
 def seat_row(who: Viewer, match: Match, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:

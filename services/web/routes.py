@@ -30,6 +30,7 @@ from services.web import (
     documents,
     finding,
     formatting,
+    highlights,
     home,
     identities,
     invitations,
@@ -100,6 +101,7 @@ def send_robots() -> Response:
 
 PARTS = (
     pictures,
+    highlights,
     *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),

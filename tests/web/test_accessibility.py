@@ -87,6 +87,8 @@ def paths(site: Site) -> list[str]:
     return [
         "/",
         "/leagues/hungry-geese",
+        "/leagues/hungry-geese/watch",
+        "/watch",
         f"/agents/{contest.own[0].agent_id}",
         f"/matches/{contest.failed_match}",
         f"/logs/{contest.failed_match}/0",

@@ -1,0 +1,106 @@
+"""Pages and feeds of games worth watching, and the buttons by which hosts pin matches."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+
+from ladder.database.db import Connection
+from ladder.leagues.records import League
+from ladder.notices import atom
+from ladder.people.records import Viewer
+from ladder.reports import highlights
+from services.http import auth, permissions
+from services.http.app_state import Db, app_state_of
+from services.http.path_parameters import LeagueKey, MatchKey
+from services.web import forms
+from services.web.account import redirect
+from services.web.page_rendering import HEADERS, PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+FIRST_DAY: Final = date(2020, 1, 1)
+Day = Annotated[date | None, Query(ge=FIRST_DAY, le=date(9000, 1, 1))]
+CACHE: Final = {"Cache-Control": "private, max-age=60"}
+
+
+@router.get("/watch")
+def show_all(request: Request, conn: Db, who: Visitor, day: Day = None) -> Response:
+    """The games worth watching of all leagues that the visitor may see."""
+    return _page(request, conn, who, None, day)
+
+
+@router.get("/watch.atom")
+def send_all(request: Request, conn: Db, who: Visitor) -> Response:
+    """The same as an Atom feed."""
+    return _feed(request, conn, who, None)
+
+
+@router.get("/leagues/{league}/watch")
+def show_of_league(
+    request: Request, league: LeagueKey, conn: Db, who: Visitor, day: Day = None
+) -> Response:
+    """The games worth watching of a league; pinned ones come first."""
+    return _page(request, conn, who, permissions.visible_league(conn, who, league), day)
+
+
+@router.get("/leagues/{league}/watch.atom")
+def send_of_league(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
+    """The same as an Atom feed."""
+    return _feed(request, conn, who, permissions.visible_league(conn, who, league))
+
+
+@router.post("/matches/{match}/pin")
+def pin(match: MatchKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+    """Pins the match to the top of its league."""
+    found = permissions.visible_match(conn, who, match)
+    league = permissions.hosted_league(conn, who, found.league_id)
+    auth.check_scopes(who, ["leagues:write"])
+    highlights.pin_match(conn, league.id, found.id, who.user_id)
+    return redirect(f"/matches/{found.id}")
+
+
+@router.post("/matches/{match}/unpin")
+def unpin(match: MatchKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+    """Takes the match from the top of its league."""
+    found = permissions.visible_match(conn, who, match)
+    league = permissions.hosted_league(conn, who, found.league_id)
+    auth.check_scopes(who, ["leagues:write"])
+    highlights.unpin_match(conn, league.id, found.id, who.user_id)
+    return redirect(f"/matches/{found.id}")
+
+
+def _page(
+    request: Request, conn: Connection, who: Viewer, league: League | None, day: date | None
+) -> Response:
+    today = datetime.now(UTC).date()
+    shown = day or today
+    return render(
+        request,
+        "watch.html",
+        league=league,
+        day=day,
+        before=shown - timedelta(days=1) if shown > FIRST_DAY else None,
+        after=shown + timedelta(days=1) if shown < today else None,
+        found=highlights.list_highlights(conn, who, league=league, day=day),
+    )
+
+
+def _feed(request: Request, conn: Connection, who: Viewer, league: League | None) -> Response:
+    found = highlights.list_highlights(conn, who, league=league)
+    base_url = app_state_of(request).settings.base_url.rstrip("/")
+    title = f"{league.title}: games worth watching" if league else "Games worth watching"
+    content = atom.write_feed(
+        title,
+        f"watch:{league.id if league else 'all'}",
+        base_url,
+        highlights.feed_entries(found),
+    )
+    etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
+    headers = {**HEADERS, **CACHE, "ETag": etag}
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=atom.MEDIA_TYPE, headers=headers)
