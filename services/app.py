@@ -163,7 +163,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 providers,
             )
             app.state.peck = found
-            async with found.listener.listening(chosen.database_url):
+            async with found.listener.listening(chosen.database_url), found.clock.ticking():
                 yield
             if found.mailer is not None:
                 await to_thread(found.mailer.close)

@@ -7,6 +7,7 @@ played.
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from ladder.database.db import Connection
@@ -22,9 +23,12 @@ LONGEST_UPLOAD_SECONDS: Final = 660.0
 
 
 def refuse_late_upload(
-    conn: Connection, season: Season, team_id: TeamId, waited_seconds: float
+    conn: Connection, season: Season, team_id: TeamId, began: float | None
 ) -> None:
-    """Raises Conflict if this team's upload, begun ``waited_seconds`` ago, is too late.
+    """Raises Conflict if this team's upload is too late.
+
+    ``began`` is the moment of ``time.monotonic`` at which the request arrived; None: now. The
+    moment in the database's clock is computed as early as it can have been.
 
     If the deadline locked the season, an upload that began earlier is accepted. If a host locked
     the season, only teams with an extension may upload. After a medal is sealed, no upload is
@@ -33,8 +37,11 @@ def refuse_late_upload(
     conn.execute(
         "select pg_advisory_xact_lock_shared(%s, hashtext(%s))", (MAY_STILL_ENTER, season.id)
     )
+    now = conn.execute("select clock_timestamp()").fetchone()
+    assert now is not None
+    waited_seconds = 0.0 if began is None else time.monotonic() - began
     row = conn.execute(
-        "with s as (select *, clock_timestamp() - make_interval(secs => %s) as arrived_at"
+        "with s as (select *, %s::timestamptz - make_interval(secs => %s) as arrived_at"
         "   from seasons where id = %s)"
         " select l.state, s.opens_at > now(),"
         " s.state <> 'finished' and coalesce(s.ends_at > s.arrived_at, true) and ("
@@ -43,7 +50,7 @@ def refuse_late_upload(
         "   or coalesce(x.closes_at > s.arrived_at, false))"
         " from s join leagues l on l.id = s.league_id"
         " left join extensions x on x.season_id = s.id and x.team_id = %s",
-        (min(waited_seconds, LONGEST_UPLOAD_SECONDS), season.id, team_id),
+        (now[0], min(waited_seconds, LONGEST_UPLOAD_SECONDS), season.id, team_id),
     ).fetchone()
     assert row is not None
     league_state, is_early, is_in_time = row

@@ -69,7 +69,7 @@ def enter_season(
     pairing_weight: float = 1.0,
     is_anchor: bool = False,
     count_limit: bool = True,
-    waited_seconds: float = 0.0,
+    began: float | None = None,
     by: UserId | None = None,
 ) -> tuple[Entry, UploadLimits, bool]:
     """Returns the submission's entry in the season, the team's limits, and whether it is new.
@@ -78,8 +78,8 @@ def enter_season(
     is validated again, since its owner can repair the agent. A new entry counts as an upload of the
     day unless ``count_limit`` is false. It gets a validation match in the caller's transaction.
 
-    ``waited_seconds`` is the time since the request began to arrive; that moment must precede the
-    deadline. A remote submission always has the profile ``remote``.
+    ``began`` is the moment of ``time.monotonic`` at which the request arrived; None: now. It must
+    precede the deadline. A remote submission always has the profile ``remote``.
 
     Unless the entry is an anchor, all members of the team compete in the season for this team from
     now on. Messages are for the person ``by``.
@@ -99,7 +99,7 @@ def enter_season(
     if not is_anchor:  # anchors may enter before the season opens
         staff.refuse_team_with_staff(conn, season.league_id, submission.team_id)
         league_blocks.refuse_team_with_blocked_person(conn, season.league_id, submission.team_id)
-        deadlines.refuse_late_upload(conn, season, submission.team_id, waited_seconds)
+        deadlines.refuse_late_upload(conn, season, submission.team_id, began)
         competitors.add_members_at_entry(conn, season_id, submission.team_id, by)
     _refuse_excluded(conn, season_id, submission)
     if submission.url is not None:

@@ -39,8 +39,9 @@ class SeasonToEnter:
 
     season: Season
     profile: str = "numpy"
-    waited_seconds: float = 0.0
-    """Seconds since the request began to arrive; that moment must precede the deadline."""
+    began: float | None = None
+    """Moment of ``time.monotonic`` at which the request arrived; None: now. It must precede the
+    deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def submit(
         into.season.id,
         submission.id,
         profile=into.profile,
-        waited_seconds=into.waited_seconds,
+        began=into.began,
         by=by,
     )
     return SubmitResult(submission, is_new or is_entered, entry, limits)

@@ -19,7 +19,7 @@ from services.api.seasons import UploadLimitsOut
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known, Writer
-from services.http.body_limits import seconds_since_arrival
+from services.http.body_limits import arrival_of
 from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
 from services.http.path_parameters import EntryKey, Filter, SeasonKey
@@ -153,7 +153,7 @@ def create_entry(
             found.id,
             submission.id,
             profile=body.profile,
-            waited_seconds=seconds_since_arrival(request),
+            began=arrival_of(request),
             by=who.user_id,
         )
         entered = EnteredOut(

@@ -9,7 +9,7 @@ from services.api.submissions import UploadOut, upload_out
 from services.http import remote_agents
 from services.http.app_state import AppState, Db
 from services.http.auth import Writer
-from services.http.body_limits import seconds_since_arrival
+from services.http.body_limits import arrival_of
 from services.http.idempotency import Idempotent
 from services.http.path_parameters import AgentKey, Filter
 from services.http.problems import problem_responses
@@ -43,9 +43,7 @@ def submit_remote(
     also enters that season and uses one of the team's uploads of the day. An address rejected there
     before is validated again.
     """
-    agent_id, into = remote_agents.agent_and_season(
-        conn, who, agent, season, seconds_since_arrival(request)
-    )
+    agent_id, into = remote_agents.agent_and_season(conn, who, agent, season, arrival_of(request))
 
     def create() -> tuple[UploadOut, int]:
         sent = remote_agents.submit_remote_agent(conn, app_state, who, body, agent_id, into)

@@ -23,7 +23,7 @@ from services.api.seasons import UploadLimitsOut
 from services.http import permissions, uploads
 from services.http.app_state import Db, app_state_of, transaction
 from services.http.auth import Credentials, Known, check_scopes, viewer_of_request
-from services.http.body_limits import seconds_since_arrival
+from services.http.body_limits import arrival_of
 from services.http.idempotency import IdempotencyKey, IdempotentRequest
 from services.http.paging import Page, Paging
 from services.http.path_parameters import AgentKey, Filter, SubmissionKey
@@ -166,7 +166,7 @@ async def upload_submission(
             upload = Upload(stored.digest, stored.size, name, message)
             into = None
             if planned.season is not None:
-                into = SeasonToEnter(planned.season, profile, seconds_since_arrival(request))
+                into = SeasonToEnter(planned.season, profile, arrival_of(request))
 
             def create() -> tuple[UploadOut, int]:
                 sent = submit(conn, planned.agent_id, upload, planned.user_id, into)

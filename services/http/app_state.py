@@ -20,6 +20,7 @@ from ladder.settings import Settings
 from services.http.attempt_limits import AttemptLimits
 from services.http.export_slots import ExportSlots
 from services.http.leaderboard_cache import LeaderboardCache
+from services.http.loop_clock import LoopClock
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics
 from services.http.notifications import NotificationListener
@@ -63,6 +64,7 @@ class State:
     streams: StreamLimits = field(default_factory=StreamLimits)
     replays: ReplayCache = field(default_factory=ReplayCache)
     exports: ExportSlots = field(default_factory=ExportSlots)
+    clock: LoopClock = field(default_factory=LoopClock)
 
     @property
     def issuers(self) -> frozenset[str]:

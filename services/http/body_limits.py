@@ -40,7 +40,7 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
 
-        scope.setdefault("state", {})["began"] = time.monotonic()
+        scope.setdefault("state", {})["began"] = earliest_arrival(scope)
 
         if scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None:
             await self.app(scope, receive, send)
@@ -80,10 +80,21 @@ class BodyLimit:
         await self.app(scope, counted, send)
 
 
-def seconds_since_arrival(request: Request) -> float:
-    """Seconds since the request began to arrive. Deadlines count from then."""
+def earliest_arrival(scope: Scope) -> float:
+    """The earliest moment at which this request can have arrived."""
+    state = getattr(scope["app"].state, "peck", None) if "app" in scope else None
+    return time.monotonic() if state is None else float(state.clock.earliest_arrival())
+
+
+def arrival_of(request: Request) -> float:
+    """The moment of ``time.monotonic`` at which the request arrived. Deadlines count from then."""
     began: float = request.state.began
-    return time.monotonic() - began
+    return began
+
+
+def seconds_since_arrival(request: Request) -> float:
+    """Seconds since the request began to arrive."""
+    return time.monotonic() - arrival_of(request)
 
 
 def is_json_or_empty(headers: dict[bytes, bytes]) -> bool:

@@ -17,7 +17,7 @@ from services.http.app_state import State
 
 
 def agent_and_season(
-    conn: Connection, who: Viewer, agent: str, season: str | None, waited_seconds: float
+    conn: Connection, who: Viewer, agent: str, season: str | None, began: float
 ) -> tuple[AgentId, SeasonToEnter | None]:
     """The viewer's agent, and the season that it may enter as a remote agent."""
     found = permissions.own_agent(conn, who, agent)
@@ -25,7 +25,7 @@ def agent_and_season(
         return found.id, None
     into = permissions.season_to_enter(conn, who, season, found.team_id)
     submit.refuse_unsupported_game(into, GAMES.get(into.game))
-    return found.id, SeasonToEnter(into, waited_seconds=waited_seconds)
+    return found.id, SeasonToEnter(into, began=began)
 
 
 def make_manifest(asked: NewRemote) -> tuple[str, bytes]:

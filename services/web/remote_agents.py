@@ -10,7 +10,7 @@ from ladder.entries.request_models import NewRemote
 from ladder.errors import Invalid, LadderError
 from services.http import auth, permissions, remote_agents
 from services.http.app_state import AppState, Db
-from services.http.body_limits import seconds_since_arrival
+from services.http.body_limits import arrival_of
 from services.http.path_parameters import AgentKey
 from services.http.problems import ProblemError
 from services.web import agents, formatting, forms, remote_submission
@@ -43,7 +43,7 @@ def submit_remote_agent(
             {name: form.values[name] for name in ("url", "api", "message")}
         )
         agent_id, into = remote_agents.agent_and_season(
-            conn, who, found.id, season, seconds_since_arrival(request)
+            conn, who, found.id, season, arrival_of(request)
         )
         form.run_once(
             request,

@@ -27,7 +27,7 @@ from ladder.people.records import Team, Viewer
 from ladder.runtime_profiles import NAMES
 from services.http import auth, permissions, uploads
 from services.http.app_state import Db, State, app_state_of, transaction
-from services.http.body_limits import seconds_since_arrival
+from services.http.body_limits import arrival_of
 from services.http.problems import ProblemError
 from services.http.uploads import ReceivedBody
 from services.web import formatting, forms, session
@@ -179,7 +179,7 @@ def submit_file(
         sent = Upload(
             stored.digest, stored.size, body.filename or "main.py", values["message"][:200]
         )
-        into = SeasonToEnter(season, values["profile"], seconds_since_arrival(request))
+        into = SeasonToEnter(season, values["profile"], arrival_of(request))
 
         def act() -> None:
             submit.submit(conn, agent.id, sent, who.user_id, into)

@@ -59,7 +59,7 @@ class Student:
     """How long the body takes; 0: it is sent at once."""
     sign_in_seconds: float | None = None
     began_at: float | None = None
-    """Start of the upload's request, in seconds relative to the deadline."""
+    """When the header of the upload's request was sent, in seconds relative to the deadline."""
     answered_at: float | None = None
     is_accepted: bool = False
     trouble: str = ""
@@ -186,8 +186,7 @@ async def attend(address: str, season: SeasonId, one: Student, deadline: float) 
             await sign_in(client, one)
             page = (await client.get("/upload")).text
             await asyncio.sleep(max(0.0, begins_at - time.monotonic()))
-            one.began_at = time.monotonic() - deadline
-            await upload(client, season, one, page)
+            await upload(client, season, one, page, deadline)
             one.answered_at = time.monotonic() - deadline
         except (httpx.HTTPError, AttributeError) as error:
             one.trouble = f"{type(error).__name__}: {error}"
@@ -208,7 +207,9 @@ async def sign_in(client: httpx.AsyncClient, one: Student) -> None:
         one.trouble = f"sign-in: {answer.status_code}"
 
 
-async def upload(client: httpx.AsyncClient, season: SeasonId, one: Student, page: str) -> None:
+async def upload(
+    client: httpx.AsyncClient, season: SeasonId, one: Student, page: str, deadline: float
+) -> None:
     """Sends the form of the upload page; a slow student takes a while."""
     boundary = token_hex(16)
     fields = {
@@ -228,6 +229,7 @@ async def upload(client: httpx.AsyncClient, season: SeasonId, one: Student, page
     body = head.encode() + AGENT + f"# {one.name}\n\r\n--{boundary}--\r\n".encode()
 
     async def pieces() -> AsyncIterator[bytes]:
+        one.began_at = time.monotonic() - deadline  # the header has just been sent
         step = -(-len(body) // 10) if one.slow_seconds else len(body)
         for start in range(0, len(body), step):
             yield body[start : start + step]

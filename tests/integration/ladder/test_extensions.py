@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,6 +24,11 @@ from tests.integration.ladder.test_medal_sealing import ONE_EACH, settle
 
 def minutes(count: float) -> datetime:
     return datetime.now(UTC) + timedelta(minutes=count)
+
+
+def ago(seconds: float) -> float:
+    """A moment of the clock that requests are measured by."""
+    return time.monotonic() - seconds
 
 
 def extend(contest: Contest, team: str, closes_at: datetime) -> deadline_extensions.Extension:
@@ -46,8 +52,8 @@ def test_an_upload_begun_before_the_deadline_is_accepted(conn: Connection) -> No
     contest, _, agent = settled(conn, closes_at=minutes(-1))
     for _ in range(2):
         with pytest.raises(Conflict, match="locked"):
-            contest.pending(agent, waited_seconds=50)
-        contest.pending(agent, waited_seconds=70)
+            contest.pending(agent, began=ago(50))
+        contest.pending(agent, began=ago(70))
         seasons.lock_and_finish_due_seasons(conn)  # locks it by its date
     assert seasons.get_season(conn, contest.season.id).state == "locked"
 
@@ -56,7 +62,7 @@ def test_a_season_locked_by_its_host_refuses_late_uploads(conn: Connection) -> N
     contest, team, agent = settled(conn, closes_at=minutes(10))
     seasons.set_season_state(conn, contest.season.id, "locked")
     with pytest.raises(Conflict, match="locked"):
-        contest.pending(agent, waited_seconds=500)
+        contest.pending(agent, began=ago(500))
     extend(contest, team, minutes(20))
     contest.pending(agent)
     seasons.set_season_state(conn, contest.season.id, "finished")
@@ -135,10 +141,10 @@ def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(
 
     assert not sealed(1)
     assert not sealed(LONGEST_UPLOAD_SECONDS - 30)
-    late = contest.pending(agent, waited_seconds=LONGEST_UPLOAD_SECONDS)
+    late = contest.pending(agent, began=ago(LONGEST_UPLOAD_SECONDS))
     assert not sealed(LONGEST_UPLOAD_SECONDS + 1)  # the late entry arrived and has not played
     with pytest.raises(Conflict, match="locked"):  # however slowly it arrives
-        contest.pending(agent, waited_seconds=10 * LONGEST_UPLOAD_SECONDS)
+        contest.pending(agent, began=ago(10 * LONGEST_UPLOAD_SECONDS))
     entries.retire_entry(conn, late)
     assert sealed(LONGEST_UPLOAD_SECONDS + 1)
 
@@ -155,7 +161,7 @@ def test_no_medal_is_sealed_during_an_uncommitted_entry(
     )
     seasons.lock_and_finish_due_seasons(conn)
     with db.connect(database_url) as other:
-        replace(contest, conn=other).pending(waited_seconds=20)
+        replace(contest, conn=other).pending(began=ago(20))
         conn.execute(
             "update seasons set closes_at = now() - interval '1 hour' where id = %s",
             (contest.season.id,),
@@ -170,7 +176,7 @@ def test_no_medal_is_sealed_during_an_uncommitted_entry(
         (contest.season.id,),
     )
     with pytest.raises(Conflict, match="locked"):
-        contest.pending(waited_seconds=20)
+        contest.pending(began=ago(20))
 
 
 def test_a_fit_waits_for_a_concurrent_extension(conn: Connection, database_url: str) -> None:
