@@ -119,8 +119,8 @@ def finish_erasures(conn: Connection, blobs: Blobs) -> list[UserId]:
         with conn.transaction():
             _stop_playing(conn, team_ids)
         with conn.transaction():
+            _queue_bundles_and_pictures(conn, scope)
             _apply_rules(conn, scope, [], large=True)
-            _queue_bundles(conn, scope)
         while _erase_seats(conn, scope):
             pass
     while erased_blobs.delete_queued_blobs(conn, blobs):
@@ -372,9 +372,11 @@ def replace_names(value: Json, pattern: re.Pattern[str]) -> Json:
     return value
 
 
-def _queue_bundles(conn: Connection, scope: Scope) -> None:
+def _queue_bundles_and_pictures(conn: Connection, scope: Scope) -> None:
+    pictures = next(rule.mine for rule in RULES if rule.table == "pictures")
     rows = conn.execute(
-        f"select distinct digest from submissions where agent_id in ({AGENTS})",  # noqa: S608
+        f"select digest from submissions where agent_id in ({AGENTS})"  # noqa: S608
+        f" union select digest from pictures x where digest is not null and ({pictures})",
         scope,
     ).fetchall()
     erased_blobs.queue_blobs(conn, [row[0] for row in rows])

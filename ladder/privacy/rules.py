@@ -525,6 +525,18 @@ RULES: Final = (
         secret=("seed",),
         is_large=True,
     ),
+    Rule(
+        "pictures",
+        "Pictures of your agents, their matches and leagues, with names",
+        "as long as people ask for them",
+        mine="split_part(x.subject, '/', 2) = any (%(leagues)s)"  # noqa: S608
+        f" or split_part(x.subject, '/', 2) in ({AGENTS} union select match_id from seats"
+        f" where agent_id in ({AGENTS}) union select s.league_id from entries e"
+        " join seasons s on s.id = e.season_id where e.team_id = any (%(teams)s))",
+        exported="",
+        deleted=True,
+        is_large=True,
+    ),
     # -- nothing about people -------------------------------------------------------------------
     Rule("episodes", impersonal="id match_id replay_digest"),
     Rule(

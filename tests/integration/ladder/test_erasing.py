@@ -23,6 +23,7 @@ from ladder.moderation import rejudgements
 from ladder.moderation.result_search import Predicate
 from ladder.people import audit_log, teams, tokens, users
 from ladder.privacy import erasing
+from ladder.reports import pictures
 from tests.integration.ladder.contest import Contest, digest, results
 from tests.integration.ladder.test_lease import meanwhile
 
@@ -199,6 +200,25 @@ def test_upload_of_equal_bytes_during_the_deletion_keeps_them(
             sender.commit,
         )
     assert exists(blobs, b"my agent")
+
+
+def test_pictures_with_a_deleted_name_go(
+    contest: Contest, player: Player, running: tuple[MatchId, int], blobs: ObjectStoreBlobs
+) -> None:
+    conn, other = contest.conn, contest.active()
+    finish(conn, *running, blobs)
+    mine = (f"agents/{player.agent}/card", f"matches/{running[0]}/gif")
+    for subject in (*mine, f"agents/{entries.get_entry(conn, other).agent_id}/card"):
+        stored = blobs.put_bytes(subject.encode())
+        pictures.ask_for_picture(conn, subject)
+        pictures.store_picture(conn, subject, "inputs", stored.digest, stored.size)
+    erasing.erase_person(conn, player.user)
+    finish_erasing(conn, blobs)
+    kept = conn.execute("select subject from pictures").fetchall()
+    assert [subject for (subject,) in kept if subject in mine] == []
+    assert len(kept) == 1
+    assert not any(exists(blobs, subject.encode()) for subject in mine)
+    assert exists(blobs, kept[0][0].encode())
 
 
 def test_matches_of_a_deleted_person_are_not_judged_again(
