@@ -105,10 +105,9 @@ def fill_season_competitors(conn: Connection) -> None:
 
 
 def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
-    """Raises Conflict if a member may not compete in a league where the team competes.
+    """Raises Conflict if a member is grader or commentator of a league where the team competes.
 
-    That is a grader or commentator of the league, or a person whom its hosts blocked. It locks
-    these leagues, so that no member becomes one meanwhile.
+    It locks these leagues, so that no member becomes one meanwhile.
     """
     values = {"team": team_id, "staff": list(STAFF)}
     conn.execute(
@@ -128,15 +127,6 @@ def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
             f"{row[0]} is {row[1]} of a league in which this team competes; who has this role"
             " competes for no team there"
         )
-    row = conn.execute(
-        "select u.name from memberships m join users u on u.id = m.user_id"  # noqa: S608
-        " join league_blocks b on b.user_id = m.user_id"
-        " join seasons s on s.league_id = b.league_id and s.state <> 'finished'"
-        f" where m.team_id = %(team)s and {COMPETES} order by u.id limit 1",
-        values,
-    ).fetchone()
-    if row is not None:
-        raise Conflict(f"a host blocked {row[0]} from a league in which this team competes")
 
 
 def _refuse_competing_twice(

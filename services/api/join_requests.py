@@ -90,6 +90,12 @@ class NewBlock(BaseModel):
     reason: Annotated[Line, Field(min_length=1, description="the person reads it")]
 
 
+def without_texts(out: JoinRequestOut) -> JoinRequestOut:
+    """The answer that is stored for a repeated request: without texts of people."""
+    blank = dict.fromkeys(("slug", "title", "name", "words", "answer"), "")
+    return out.model_copy(update=blank)
+
+
 @router.get(
     "/leagues/{league}/requests/terms",
     summary="Read what joining a league means",
@@ -128,7 +134,7 @@ def request_to_join(
         made = join_requests.request_to_join(conn, found.id, user_id, body.terms, body.words)
         return JoinRequestOut.model_validate(made)
 
-    return once.run(create)
+    return once.run(create, keep=without_texts)
 
 
 @router.get(
@@ -176,7 +182,12 @@ def answer_join_requests(
         )
         return Page(items=[JoinRequestOut.model_validate(row) for row in answered]), 200
 
-    return once.run(answer)
+    return once.run(
+        answer,
+        keep=lambda page: page.model_copy(
+            update={"items": [without_texts(row) for row in page.items]}
+        ),
+    )
 
 
 @router.get("/me/requests", summary="List your requests to join")

@@ -74,7 +74,7 @@ def ask_to_join(
     if as_json:
         print_json(made)
     else:
-        stdout.print(f"you asked to join {made['title']}; see the answer with: peck league asked")
+        stdout.print(f"you asked to join {league}; see the answer with: peck league asked")
 
 
 def list_own_requests(as_json: AsJson = False) -> None:

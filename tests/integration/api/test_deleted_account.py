@@ -140,6 +140,7 @@ def type_everywhere(world: World) -> Person:
     entry, match = play(world, me)
     be_named_by_a_host(world, me, made["team"]["id"])
     be_host(me)
+    ask_and_be_blocked(world, me, user)
     own_teams(world, me, made["team"]["id"])
     return Person(me, user, entry, world.seasons["public"], match)
 
@@ -250,6 +251,25 @@ def be_host(me: Client) -> None:
         league["id"], f"name,team,role,external_id\nBob {WORD},T {WORD},competitor,b-{WORD}\n"
     )
     me.extend(season["id"], me.me()["teams"][0]["id"], "2999-01-01T00:00:00Z", f"for {WORD}")
+
+
+def ask_and_be_blocked(world: World, me: Client, user: UserId) -> None:
+    """Asks to join a league and answers requests; hosts and administrators block the person."""
+    host, rival = world.client("host"), world.client("rival")
+    for league, owner, other in (("gated", host, me), (f"league-{WORD}", me, rival)):
+        if owner is host:
+            owner.create_league(league, "Gated", "hungry_geese", visibility="invitation")
+        owner.patch(f"/v1/leagues/{league}", {"takes_requests": True})
+        terms = other.league_to_join(league)["terms"]["digest"]
+        asked = other.request_to_join(league, terms, f"I am {WORD}" if other is me else "")
+        owner.answer_requests(league, "decline", requests=[asked["id"]], words=f"no, {NAME}")
+    host.block_from_league("gated", user, f"{NAME} shouts")
+    me.block_from_league(f"league-{WORD}", world.users["rival"], f"no friend of {WORD}")
+    with world.connect() as conn:
+        conn.execute(
+            "insert into user_blocks (user_id, reason, by_user) values (%s, %s, %s)",
+            (world.users["commentator"], f"no friend of {WORD}", user),
+        )
 
 
 @pytest.fixture
