@@ -92,7 +92,7 @@ GROUPS: Final = {
     "Join and host": (
         *("join", "team", "league", "disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
     ),
-    "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "user", "completion"),
+    "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "completion"),
     "Run the service": ("admin", "up", "migrate", "doctor", "game"),
 }
 """The groups of `peck --help`. A command without a group stands before them."""

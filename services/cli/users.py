@@ -8,33 +8,21 @@ from typing import Annotated
 
 import typer
 
-from services.api_client import Client
+from services.cli.administration import Person, admin, person_id
 from services.cli.display import AsJson, print_json, stdout, table
-from services.cli.saved_login import MissingInput, connect
-
-users = typer.Typer(help="Help people with their accounts; administrators only.")
+from services.cli.saved_login import connect
 
 
-def find_user_id(ladder: Client, name: str) -> str:
-    """The id of the user with this id or name. Raises MissingInput."""
-    if name.startswith("usr_"):
-        return name
-    for row in ladder.list_items("/v1/users"):
-        if row["name"].lower() == name.lower():
-            return str(row["id"])
-    raise MissingInput(f"there is no user {name!r}; give the name or the id")
-
-
-@users.command("recovery-link")
+@admin.command("recovery-link")
 def make_recovery_link(
-    user: Annotated[str, typer.Argument(help="Name or id of the person.")],
+    person: Person,
     reason: Annotated[str, typer.Option(help="One sentence for the audit log.")],
     as_json: AsJson = False,
 ) -> None:
     """Make a link that signs a person in once, in the next 24 hours."""
     with connect() as ladder:
-        user_id = find_user_id(ladder, user)
-        made = ladder.post(f"/v1/users/{user_id}/recovery-link", {"reason": reason})
+        path = f"/v1/users/{person_id(ladder, person)}/recovery-link"
+        made = ladder.post(path, {"reason": reason})
         address = f"{ladder.address}{made['path']}"
     if as_json:
         print_json({**made, "address": address})
@@ -43,7 +31,7 @@ def make_recovery_link(
     stdout.print("Give it to the person over a safe way: it is shown only once.")
 
 
-@users.command("expect")
+@admin.command("expect")
 def expect_people(
     people: Annotated[
         Path, typer.Argument(help="CSV with the header name,address.", dir_okay=False)
@@ -79,7 +67,7 @@ def without_formula(name: str) -> str:
     return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
 
 
-@users.command("expected")
+@admin.command("expected")
 def list_expected_people(as_json: AsJson = False) -> None:
     """List the people who may sign up in the mode `domain`, and who did."""
     with connect() as ladder:
@@ -93,9 +81,9 @@ def list_expected_people(as_json: AsJson = False) -> None:
     )
 
 
-@users.command("unexpect")
+@admin.command("unexpect")
 def remove_expected_person(
-    person: Annotated[str, typer.Argument(help="Id from `peck user expected`.")],
+    person: Annotated[str, typer.Argument(help="Id from `peck admin expected`.")],
 ) -> None:
     """Remove a line of the expected people. An account that was made with it stays."""
     with connect() as ladder:
@@ -103,5 +91,5 @@ def remove_expected_person(
     stdout.print(f"removed {person}")
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(users, name="user")
+def register(_: typer.Typer) -> None:
+    """Adds the commands to ``peck admin``."""
