@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ladder.database import db
+from ladder.database import db, migrate
 from ladder.database.db import Connection
 from ladder.entries import entries, team_merges
 from ladder.entries.team_dissolution import dissolve_team
@@ -335,20 +336,28 @@ def test_a_join_and_the_first_entry_of_the_team_at_once_are_both_counted(
     assert "already compete" in errors[1]
 
 
-def test_the_people_of_entries_of_an_earlier_version_are_filled_in(contest: Contest) -> None:
+def test_a_person_of_earlier_entries_competes_for_the_team_that_entered_first(
+    contest: Contest,
+) -> None:
     conn = contest.conn
     ada, first = contest.team()
     second = teams.make_team(conn, "Second", ada)
-    contest.pending(contest.agent(first))
-    conn.execute("delete from season_competitors")
-    contest.conn.execute(
-        "insert into memberships (team_id, user_id) values (%s, %s)",
-        (second.id, contest.team()[0]),
-    )
+    bob = contest.team()[0]
+    join(conn, second.id, bob)
+    for team in (first, second.id):  # both enter, as before this rule
+        contest.pending(contest.agent(team))
+        conn.execute("delete from season_competitors")
+    migration = dict(migrate.migration_files())["0003_before_teams.sql"]
+    (backfill,) = re.findall(r"(insert into season_competitors.*?);", migration, re.DOTALL)
+    conn.execute(backfill)
     for _ in range(2):
+        rows = conn.execute("select user_id, team_id from season_competitors").fetchall()
+        assert set(rows) == {(ada, first), (bob, second.id)}
+        conn.execute("delete from season_competitors")
         competitors.fill_season_competitors(conn)
-    rows = conn.execute("select user_id, team_id from season_competitors").fetchall()
-    assert rows == [(ada, first)]
+        competitors.fill_season_competitors(conn)
+    with pytest.raises(Conflict, match="must leave this team first"):
+        contest.pending(contest.agent(second.id), by=bob)
 
 
 def test_a_roster_team_keeps_its_members_after_a_new_name(contest: Contest) -> None:
