@@ -553,6 +553,8 @@ RULES: Final = (
     ),
     Rule("medal_notices", impersonal="season_id team_id medal status"),
     Rule("roster_teams", impersonal="league_id name_digest team_id"),
+    Rule("match_interest", impersonal="match_id season_id league_id"),
+    Rule("pinned_matches", impersonal="league_id match_id pinned_by"),
     Rule("extensions", impersonal="season_id team_id"),
     Rule("daily_uploads", impersonal="season_id team_id"),
     Rule("round_matches", impersonal="match_id season_id entry_id"),
