@@ -21,7 +21,7 @@ LEASE_SECONDS: Final = 20.0
 """Longer than one call; a channel is free again after this time if its notifier died. Four times
 as long for a mail, which takes several steps."""
 SLOW_CALLS: Final = 2
-"""Calls at a time to new receivers, and as many to slow or failing ones."""
+"""Calls at a time to slow or failing receivers. New ones get twice as many."""
 WAKE_SECONDS: Final = 5.0
 """A wake-up message that is unanswered for this long counts as lost."""
 WAKES_AT_ONCE: Final = 16

@@ -157,7 +157,7 @@ $$;
 -- -------------------------------------------------------------------------------------------------
 
 -- Internal. How soon calls of a channel are expected to end: quick, new or slow. New and slow ones
--- get two places each, so that they delay nobody else.
+-- get few places, so that they delay nobody else.
 create or replace function notices_pace(c notice_channels) returns text
 language sql immutable as $$
     select case when c.failures > 0 or c.last_call_seconds >= 2 then 'slow'
@@ -184,7 +184,7 @@ $$;
 
 -- Gives a worker the channel that has waited longest, with what is due to it: one delivery, or all
 -- for a mail. Null: nothing can be sent now. At most four calls at a time go to one host, and at
--- most p_slow to new receivers, and as many to slow or failing ones.
+-- most p_slow to slow or failing receivers, and twice as many to new ones.
 create or replace function notices_claim(
     p_worker text, p_lease_seconds double precision, p_slow integer
 ) returns jsonb
@@ -199,9 +199,10 @@ begin
     perform pg_advisory_xact_lock(x'6e6f7469'::integer);  -- "noti": claims see each other
     v_now := clock_timestamp();
     select coalesce(array_agg(pace), '{}') into v_busy from (
-        select notices_pace(o) as pace from notice_channels o
+        select notices_pace(o), count(*) from notice_channels o
          where o.lease_until > v_now and notices_pace(o) <> 'quick'
-         group by 1 having count(*) >= p_slow) as taken;
+         group by 1) as taken(pace, calls)
+     where calls >= p_slow * case pace when 'new' then 2 else 1 end;
     select o.* into c from notice_channels o
      where o.state = 'on' and coalesce(o.retry_at <= v_now, true)
        and coalesce(o.lease_until <= v_now, true)

@@ -210,7 +210,10 @@ def test_a_dead_receiver_delays_nobody_else(
         channel(conn, other, receiver.url(f"/quick/{other[-4:]}"))
     conn.execute("update notice_channels set has_succeeded = true where user_id <> %s", (person,))
     # One host takes four calls at a time, so the dead ones get a host of their own.
-    conn.execute("update notice_channels set host = 'dead.example' where user_id = %s", (person,))
+    conn.execute(
+        "update notice_channels set host = 'dead.example', failures = 1 where user_id = %s",
+        (person,),
+    )
     for one in (person, *others):
         tell(conn, one)
     threads = [threading.Thread(target=send, args=(notifier,)) for _ in range(4)]
