@@ -66,7 +66,7 @@ def play_season(seed: int, strategy: str, limit: int | None, agents: int = AGENT
                 if strategy == "lucky":
                     _declare_best(ladder, own)
                 if limit is not None and len(own) > limit:
-                    own.remove(next(each for each in own if each not in ladder.declared))
+                    ladder.declared.discard(own.pop(0))
     active = np.concatenate([others, own]).astype(np.int32)
     ladder.view(active)
     return _outcome(ladder, world, active, len(others))

@@ -109,7 +109,7 @@ class NewSeason(BaseModel):
     team_active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
         default=3,
         description="number of a team's newest submissions that play, over all its agents;"
-        " the declared one always plays; null: all of them",
+        " null: all of them",
     )
     medals: Medals = Field(
         default_factory=lambda: TableMedals(kind="table"),

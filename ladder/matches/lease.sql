@@ -289,8 +289,8 @@ end $$;
 
 -- Internal. Decides an entry by its validation result. If a seat failed, a pending entry is
 -- rejected and a paused one is tried again later. Otherwise the entry becomes active. The oldest
--- active entries of its agent above the season's limit are retired, and then those of its team. The
--- entry that the team declared stays.
+-- active entries of its agent above the season's limit are retired, and then those of its team, also
+-- a declared one: a team that could keep its luckiest entry would gain by many uploads.
 create or replace function lease_decide_entry(m matches) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -363,10 +363,10 @@ begin
            set state = 'retired',
                reason = case when id = v_entry then 'newer submissions of its team play instead' end
          where id in (
-            select own.id from entries own left join declared_entries d on d.entry_id = own.id
-             where own.season_id = m.season_id and own.team_id = v_team and own.state = 'active'
-               and not own.is_anchor
-             order by d.entry_id is null, own.activated_at desc, own.id desc offset v_team_keep);
+            select id from entries
+             where season_id = m.season_id and team_id = v_team and state = 'active'
+               and not is_anchor
+             order by activated_at desc, id desc offset v_team_keep);
     end if;
     update pauses
        set ended_at = v_now, outcome = (select state from entries where id = v_entry)

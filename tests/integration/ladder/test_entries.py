@@ -161,19 +161,17 @@ def test_only_the_newest_entries_of_an_agent_stay_active(
     assert states == [EntryState.RETIRED, EntryState.ACTIVE, EntryState.ACTIVE]
 
 
-def test_only_the_newest_entries_of_a_team_and_the_declared_one_stay_active(
-    conn: Connection,
-) -> None:
+def test_only_the_newest_entries_of_a_team_stay_active(conn: Connection) -> None:
     contest = raise_contest(conn, team_active_limit=2)
     team = contest.team()[1]
     agents = [contest.agent(team) for _ in range(4)]
     made = [contest.active(agent) for agent in agents[:2]]
-    declared_entry.declare_entry(conn, contest.season.id, team, made[0], None)
+    declared_entry.declare_entry(conn, contest.season.id, team, made[1], None)
     anchor = contest.active(contest.agent(team), is_anchor=True)
     made += [contest.active(agent) for agent in agents[2:]]
     states = [entries.get_entry(conn, entry_id).state for entry_id in (*made, anchor)]
     retired, active = EntryState.RETIRED, EntryState.ACTIVE
-    assert states == [active, retired, retired, active, active]
+    assert states == [retired, retired, active, active, active]
 
 
 def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:
