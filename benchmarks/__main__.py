@@ -14,6 +14,8 @@ NAMES = (
     "fairness",
     "api",
     "latency",
+    "match_filters",
+    "site_weight",
     "notices",
     "official_fit",
     "rating_throughput",

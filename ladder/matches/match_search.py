@@ -92,12 +92,19 @@ def search_matches(
     Without season, agent, entry and scrim these are rated matches of all visible leagues. Raises
     Invalid for a filter that needs an agent.
     """
+    text, arguments = search_query(viewer, wanted, before, limit)
+    found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
+    return history.get_matches(conn, found)
+
+
+def search_query(
+    viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """The query for the ids of ``search_matches``, and its arguments. Raises Invalid."""
     _check_filter(wanted)
     if wanted.names_a_player:
-        found = _matches_of_player(conn, viewer, wanted, before, limit)
-    else:
-        found = _matches_of_seasons(conn, viewer, wanted, before, limit)
-    return history.get_matches(conn, found)
+        return _matches_of_player(viewer, wanted, before, limit)
+    return _matches_of_seasons(viewer, wanted, before, limit)
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
@@ -137,9 +144,9 @@ def _check_filter(wanted: MatchFilter) -> None:
 
 
 def _matches_of_player(
-    conn: Connection, viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
-) -> list[MatchId]:
-    """Ids of matches by the seats of an agent or entry, newest first."""
+    viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """Matches by the seats of an agent or entry, newest first."""
     clauses, values = _seat_clauses(wanted)
     more, more_values = _match_clauses(wanted, before)
     seen, seen_values = visibility.visible_matches(viewer)
@@ -148,19 +155,18 @@ def _matches_of_player(
         rival = " join seats o on o.match_id = t.match_id and o.seat <> t.seat"
         clauses.append("o.agent_id = %s")
         values.append(wanted.opponent_id)
-    rows = conn.execute(
+    text = (
         "select distinct t.match_id from seats t join matches m on m.id = t.match_id"  # noqa: S608
         f"{FROM}{rival} where {' and '.join((*clauses, *more, seen))}"
-        " order by t.match_id desc limit %s",
-        (*values, *more_values, *seen_values, limit),
+        " order by t.match_id desc limit %s"
     )
-    return [MatchId(row[0]) for row in rows]
+    return text, (*values, *more_values, *seen_values, limit)
 
 
 def _matches_of_seasons(
-    conn: Connection, viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
-) -> list[MatchId]:
-    """Ids of matches of a season, of a scrim, or of all visible leagues, newest first."""
+    viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """Matches of a season, of a scrim, or of all visible leagues, newest first."""
     clauses, values = _match_clauses(wanted, before)
     seen, seen_values = visibility.visible_matches(viewer)
     if wanted.season_id is None and wanted.scrim_id is None:
@@ -175,14 +181,14 @@ def _matches_of_seasons(
             f"{FROM} where {' and '.join((*clauses, seen))} order by m.id desc limit %s) found"
             " order by found.id desc limit %s"
         )
-        arguments = (*open_values, *values, *seen_values, limit, limit)
+        arguments: tuple[Any, ...] = (*open_values, *values, *seen_values, limit, limit)
     else:
         text = (
             f"select m.id from matches m{FROM}"  # noqa: S608
             f" where {' and '.join((*clauses, seen))} order by m.id desc limit %s"
         )
         arguments = (*values, *seen_values, limit)
-    return [MatchId(row[0]) for row in conn.execute(text, arguments)]
+    return text, arguments
 
 
 def _match_clauses(wanted: MatchFilter, before: MatchId | None) -> tuple[list[str], list[Any]]:

@@ -240,6 +240,13 @@ def read_document(path: str) -> Document:
     return Document(path, title, Markup(html), tuple(headings), lead)  # noqa: S704
 
 
+@cache
+def first_agent(path: str) -> str:
+    """The source of the first complete agent on a game's page."""
+    found = re.search(r"^```python\n(.*?)^```$", source_of(path), re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
 def rewrite_links(token: Token, path: str) -> None:
     """Lets links lead to pages of this site, and removes those that cannot."""
     children: list[Token] = []

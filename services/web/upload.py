@@ -32,6 +32,13 @@ from services.http.problems import ProblemError
 from services.http.uploads import ReceivedBody
 from services.web import formatting, forms, session
 from services.web.account import redirect
+from services.web.documents import (
+    GAMES_FOLDER,
+    address_of,
+    first_agent,
+    game_paths,
+    read_document,
+)
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -77,6 +84,17 @@ class UploadChoices:
     def team_options(self) -> list[tuple[str, str]]:
         """The visitor's teams."""
         return [(team.id, team.name) for team in self.teams]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTemplate:
+    """A complete agent to begin with."""
+
+    title: str
+    """Title of its game."""
+    address: str | None
+    """Page of the game's rules."""
+    source: str
 
 
 @router.get("/upload")
@@ -231,6 +249,17 @@ def form_of(given: Mapping[str, str]) -> Form:
     return form
 
 
+def template_of(choices: UploadChoices, season_id: str) -> AgentTemplate:
+    """The complete agent of the chosen season's game, else of the first game with one."""
+    games = [league.game for season, league in choices.seasons if season.id == season_id]
+    games += [league.game for _, league in choices.seasons]
+    paths = [f"{GAMES_FOLDER}{game}.md" for game in games]
+    path = next((one for one in (*paths, *game_paths()) if one in game_paths()), None)
+    if path is None:  # no game of this site has a page
+        return AgentTemplate("your game", None, formatting.EMPTY_AGENT)
+    return AgentTemplate(read_document(path).title, address_of(path), first_agent(path))
+
+
 def upload_page(request: Request, choices: UploadChoices, form: Form) -> Response:
     """The page of the form."""
     if len(choices.seasons) == 1:
@@ -242,4 +271,5 @@ def upload_page(request: Request, choices: UploadChoices, form: Form) -> Respons
         form=form,
         choices=choices,
         profiles=[(name, name) for name in NAMES],
+        sample=template_of(choices, form.values["season"]),
     )

@@ -1,0 +1,189 @@
+"""Measures the filters of match lists over ten million matches, and prints the slowest plans.
+
+    python -m benchmarks.match_filters [--matches 10000000] [--agents 1000] [--queries 30]
+
+Postgres is real: PECK_TEST_DATABASE_URL or an embedded server. The rows are made by SQL in a
+database of their own: ten seasons, two seats a match, one result in 500 a fault, one match in 50 a
+validation. Every filter is asked for random agents through `match_search.search_matches`, as a
+stranger, with a page of 50. A time includes reading the seats of the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from benchmarks.report_tables import aligned, describe_machine, quantile
+from ladder import ids
+from ladder.database.db import Connection, connect
+from ladder.enums import MatchKind
+from ladder.ids import AgentId, SeasonId
+from ladder.matches import match_search
+from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
+from ladder.people.records import STRANGER
+from tests import servers
+from tests.integration.ladder.contest import raise_contest
+
+SEASONS = 10
+SPAN = timedelta(days=100)
+LIMIT_MS = 50.0
+MATCHES = """
+insert into matches (id, kind, season_id, state, queue, profiles, deadline_at, seed, max_attempts,
+                     lease_seconds, accepted_no, created_at, finished_at)
+select fill_id(n), case when n %% 50 = 0 then 'validation' else 'rated' end,
+       (%(seasons)s::text[])[1 + n %% %(count)s], 'finished', 'play.cpu', '{numpy}', now(),
+       '\\x00'::bytea, 3, 15, n, now(), now()
+  from generate_series(%(from)s::bigint, %(to)s::bigint) as numbers(n)
+"""
+SEATS = """
+insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, placement, reward,
+                   verdict, charged_seconds, max_move_seconds)
+select fill_id(n), s, a.entry_id, a.submission_id, a.agent_id, a.team_id,
+       (1 + (s + n / 7) %% 2)::int, 0,
+       case when (n * 2 + s) %% 500 = 0 then 'TIMEOUT' else 'DONE' end, 1, 0.1
+  from generate_series(%(from)s::bigint, %(to)s::bigint) as numbers(n),
+       generate_series(0, 1) as places(s),
+       lateral (select (n %% %(count)s) * %(size)s as base) b,
+       lateral (select b.base
+         + ((n / %(count)s) * (1 + s * 6) + s * (1 + n %% 97)) %% %(size)s as k) p
+  join fill_agents a on a.place = p.k
+"""
+
+
+@contextlib.contextmanager
+def filled(matches: int, agents: int) -> Iterator[tuple[Connection, list[AgentId], list[int]]]:
+    """A database with these matches; its agents and the numbers of their submissions."""
+    with servers.postgres() as url:
+        name = servers.template(url)
+        with servers.cloned(url, name) as address, connect(address, autocommit=True) as conn:
+            seasons: list[SeasonId] = []
+            names: list[AgentId] = []
+            numbers: list[int] = []
+            conn.execute(
+                "create table fill_agents (place bigint primary key, entry_id text,"
+                " submission_id text, agent_id text, team_id text)"
+            )
+            for season in range(SEASONS):
+                contest = raise_contest(conn, seats=2)
+                seasons.append(contest.season.id)
+                size = agents // SEASONS
+                for place in range(size):
+                    made = contest.submission()
+                    conn.execute(
+                        "insert into fill_agents select %s, %s, %s, %s, team_id from agents"
+                        " where id = %s",
+                        (season * size + place, ids.new_id("ent"), made.id, made.agent_id,
+                         made.agent_id),
+                    )  # fmt: skip
+                    names.append(made.agent_id)
+                    numbers.append(made.number)
+            fill(conn, matches, seasons, agents // SEASONS)
+            yield conn, names, numbers
+
+
+def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> None:
+    """Makes the rows, a million at a time, with ids spread over SPAN."""
+    start = int((datetime.now(UTC) - SPAN).timestamp() * 1000)
+    every = SPAN.total_seconds() * 1000 / matches
+    # The id of match n: its moment in the alphabet of ids, and n as the random part.
+    conn.execute(
+        "create function fill_id(n bigint) returns text language sql immutable parallel safe as $$"
+        " select 'mat_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz',"
+        f" (((({start} + (n * {every})::bigint) >> (45 - 5 * i)) & 31) + 1)::int, 1), ''"
+        " order by i)"
+        " || lpad(n::text, 16, '0') from generate_series(0, 9) i $$"
+    )
+    conn.execute("set synchronous_commit = off")
+    step = 500_000
+    for first in range(1, matches + 1, step):
+        given: dict[str, Any] = {
+            "from": first,
+            "to": min(matches, first + step - 1),
+            "seasons": seasons,
+            "count": SEASONS,
+            "size": size,
+        }
+        conn.execute(MATCHES, given)
+        conn.execute(SEATS, given)
+        print(f"\r{given['to']:,} matches", end="", flush=True)
+    print()
+    conn.execute("vacuum analyze matches")
+    conn.execute("vacuum analyze seats")
+
+
+def questions(
+    agents: list[AgentId], numbers: list[int], draw: random.Random
+) -> dict[str, MatchFilter]:
+    """One filter of each kind, for agents of one season."""
+    size = len(agents) // SEASONS
+    base = draw.randrange(SEASONS) * size
+    place = base + draw.randrange(size)
+    one, other = agents[place], agents[base + draw.randrange(size)]
+    recent = datetime.now(UTC) - timedelta(days=draw.randrange(1, 90))
+    return {
+        "all leagues": MatchFilter(),
+        "agent": MatchFilter(agent_id=one),
+        "agent, outcome": MatchFilter(agent_id=one, outcome=draw.choice(list(Outcome))),
+        "agent, verdict": MatchFilter(agent_id=one, verdict=SeatVerdict.TIMEOUT),
+        "agent, verdict never": MatchFilter(agent_id=one, verdict=SeatVerdict.INVALID),
+        "agent, seat": MatchFilter(agent_id=one, seat=draw.randrange(2)),
+        "agent, version": MatchFilter(agent_id=one, version=numbers[place]),
+        "agent, since": MatchFilter(agent_id=one, since=recent),
+        "agent, kind": MatchFilter(agent_id=one, kind=MatchKind.VALIDATION),
+        "agent, opponent": MatchFilter(agent_id=one, opponent_id=other),
+        "opponent, outcome": MatchFilter(agent_id=one, opponent_id=other, outcome=Outcome.LOST),
+        "opponent elsewhere": MatchFilter(
+            agent_id=one, opponent_id=agents[(place + size) % len(agents)]
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--matches", type=int, default=10_000_000)
+    parser.add_argument("--agents", type=int, default=1000)
+    parser.add_argument("--queries", type=int, default=30)
+    options = parser.parse_args()
+    print(describe_machine())
+    times: dict[str, list[float]] = {}
+    worst: dict[str, MatchFilter] = {}
+    with filled(options.matches, options.agents) as (conn, agents, numbers):
+        draw = random.Random(5)
+        for number in range(options.queries + 1):
+            for name, wanted in questions(agents, numbers, draw).items():
+                began = time.perf_counter()
+                match_search.search_matches(conn, STRANGER, wanted)
+                took = 1000 * (time.perf_counter() - began)
+                if number:  # the first asks warm the server's memory
+                    times.setdefault(name, []).append(took)
+                    if took >= max(times[name]):
+                        worst[name] = wanted
+        rows = [["filter", "median ms", "p95 ms", "worst ms"]]
+        for name, took_ms in times.items():
+            p95 = quantile(sorted(took_ms), 0.95)
+            rows.append(
+                [name, f"{quantile(sorted(took_ms), 0.5):.1f}", f"{p95:.1f}", f"{max(took_ms):.1f}"]
+            )
+        every = sorted(one for took_ms in times.values() for one in took_ms)
+        print(aligned(rows))
+        print(f"all filters: p95 {quantile(every, 0.95):.1f} ms, aim {LIMIT_MS:.0f} ms")
+        for name in sorted(times, key=lambda one: -max(times[one]))[:3]:
+            print(f"\nslowest plan of: {name}")
+            for line in explain(conn, worst[name]):
+                print(f"  {line}")
+
+
+def explain(conn: Connection, wanted: MatchFilter) -> list[str]:
+    """The plan of a search, as Postgres executed it."""
+    text, arguments = match_search.search_query(STRANGER, wanted, None, 50)
+    rows = conn.execute(f"explain (analyze, buffers, costs off) {text}", arguments)
+    return [row[0] for row in rows]
+
+
+if __name__ == "__main__":
+    main()

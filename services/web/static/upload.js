@@ -1,0 +1,103 @@
+// The upload page: drop a file, several files or a folder; or take the template. Several files become
+// one .tar. Without script the page has a plain field for one file.
+
+const BLOCK = 512;
+
+function header(name, size) {
+  const bytes = new Uint8Array(BLOCK);
+  const put = (text, at) => bytes.set(new TextEncoder().encode(text), at);
+  const octal = (value, length) => value.toString(8).padStart(length - 1, "0") + "\0";
+  put(name, 0);
+  put(octal(0o644, 8), 100);
+  put(octal(0, 8), 108);
+  put(octal(0, 8), 116);
+  put(octal(size, 12), 124);
+  put(octal(0, 12), 136);
+  put("        ", 148);
+  put("0", 156);
+  put("ustar\0" + "00", 257);
+  put(octal(bytes.reduce((sum, byte) => sum + byte, 0), 7) + " ", 148);
+  return bytes;
+}
+
+// files: [{ path, file }]. Names longer than 100 bytes do not fit into this format.
+async function tar(files) {
+  const parts = [];
+  for (const { path, file } of files) {
+    if (new TextEncoder().encode(path).length > 100) throw new Error(`the name ${path} is too long`);
+    parts.push(header(path, file.size), file);
+    parts.push(new Uint8Array((BLOCK - (file.size % BLOCK)) % BLOCK));
+  }
+  parts.push(new Uint8Array(2 * BLOCK));
+  return new File(parts, "agent.tar", { type: "application/x-tar" });
+}
+
+const read = (reader) => new Promise((done, fail) => reader.readEntries(done, fail));
+
+async function walk(entry, base) {
+  if (entry.isFile) {
+    const file = await new Promise((done, fail) => entry.file(done, fail));
+    return [{ path: base + entry.name, file }];
+  }
+  const found = [];
+  const reader = entry.createReader();
+  for (let some = await read(reader); some.length; some = await read(reader)) {
+    for (const inner of some) found.push(...(await walk(inner, `${base}${entry.name}/`)));
+  }
+  return found;
+}
+
+// A dropped folder alone is the bundle's root.
+function withoutCommonFolder(files) {
+  const first = files[0]?.path.split("/")[0];
+  const isFolder = files.every(({ path }) => path.startsWith(`${first}/`));
+  return isFolder ? files.map((one) => ({ ...one, path: one.path.slice(first.length + 1) })) : files;
+}
+
+async function dropped(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.length) return [...transfer.files].map((file) => ({ path: file.name, file }));
+  const found = [];
+  for (const entry of entries) found.push(...(await walk(entry, "")));
+  return withoutCommonFolder(found).filter(({ path }) => !/(^|\/)(\.|__pycache__)/.test(path));
+}
+
+function start(zone) {
+  const input = zone.querySelector("input[type=file]");
+  const told = zone.querySelector("[data-told]");
+  const put = (file, text) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(file);
+    input.files = transfer.files;
+    told.textContent = text;
+  };
+  zone.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    zone.classList.add("over");
+  });
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", async (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    try {
+      const files = await dropped(event.dataTransfer);
+      if (!files.length) return;
+      if (files.length === 1) put(files[0].file, `${files[0].file.name} is ready to upload.`);
+      else put(await tar(files), `${files.length} files are ready to upload as agent.tar.`);
+    } catch (error) {
+      told.textContent = `This cannot be read: ${error.message}.`;
+    }
+  });
+  for (const button of document.querySelectorAll("[data-template]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const source = document.getElementById(button.dataset.template).textContent;
+      put(new File([source], "main.py"), "The template is ready to upload as main.py.");
+      const name = document.getElementById("name");
+      if (name && !name.value) name.value = "My first agent";
+      input.form.querySelector("button[type=submit]").focus();
+    });
+  }
+}
+
+for (const zone of document.querySelectorAll("[data-drop]")) start(zone);

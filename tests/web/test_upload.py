@@ -1,0 +1,62 @@
+"""Uploading in a browser: the template in one click, and several dropped files as one archive."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ladder.database.db import connect
+from tests.web.conftest import Site, Tab, press
+
+pytestmark = pytest.mark.browser
+
+DROP = """([zone, files]) => {
+  const transfer = new DataTransfer();
+  for (const [name, text] of files) transfer.items.add(new File([text], name));
+  zone.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true }));
+}"""
+
+
+def drop(page: Page, files: list[tuple[str, str]]) -> None:
+    zone = page.locator("[data-drop]").element_handle()
+    page.evaluate(DROP, [zone, files])
+
+
+def test_the_template_is_an_agent_in_two_clicks(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab(width=390)
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/upload?league=hungry-geese")
+    page.get_by_role("button", name="Use this agent").click()
+    expect(page.locator("[data-told]")).to_have_text("The template is ready to upload as main.py.")
+    assert page.get_by_label("Name of the new agent").input_value() == "My first agent"
+    press(page, "Upload")
+    assert "/agents/age_" in page.url
+    assert "My first agent" in page.get_by_role("heading", level=1).inner_text()
+    expect(page.locator("#submissions")).to_contain_text("in validation")
+
+
+def test_dropped_files_become_one_archive(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab()
+    mine.sign_in(site.contest.owner_token)
+    page = mine.open("/upload?league=hungry-geese")
+    drop(page, [("main.py", "import helper\nagent = helper.agent\n"), ("helper.py", "x" * 700)])
+    expect(page.locator("[data-told]")).to_contain_text("2 files are ready to upload")
+    page.get_by_label("Name of the new agent").fill("Two files")
+    press(page, "Upload")
+    with connect(site.database_url) as conn:
+        row = conn.execute(
+            "select s.digest, s.filename from submissions s join agents a on a.id = s.agent_id"
+            " where a.name = 'Two files'"
+        ).fetchone()
+    assert row is not None
+    assert row[1] == "agent.tar"
+    content = b"".join(site.blobs.open(row[0]))
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        assert archive.getnames() == ["main.py", "helper.py"]
+        found = archive.extractfile("helper.py")
+        assert found is not None
+        assert found.read() == b"x" * 700
