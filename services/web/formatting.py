@@ -36,7 +36,6 @@ EXPORT_LINK_OVER: Final = "This link is over, or not yours. Open the page My dat
 PRESENT_IS_WRONG: Final = "Check your present password: this is another one."
 NAME_NOT_REPEATED: Final = "Type the present name of the team to dissolve it."
 NO_SUCH_TEAM: Final = "Check the team's short name: there is no such team, or you may not see it."
-EMPTY_AGENT: Final = "def agent(observation, configuration):\n    ...\n"
 NEW_AGENT: Final = "a new agent"
 ALL_LEAGUES: Final = "all leagues"
 NOTHING_NAMED: Final = "Check the name: there is nothing of this name that you may see."

@@ -45,6 +45,7 @@ templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 templates.filters.update(formatting.FILTERS)
+templates.tests["contains"] = lambda values, one: one in values
 
 
 def render(

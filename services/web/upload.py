@@ -90,11 +90,14 @@ class UploadChoices:
 class AgentTemplate:
     """A complete agent to begin with."""
 
+    game: str
     title: str
     """Title of its game."""
-    address: str | None
+    address: str
     """Page of the game's rules."""
     source: str
+    seasons: list[str]
+    """Seasons of the form in which it may play."""
 
 
 @router.get("/upload")
@@ -249,15 +252,18 @@ def form_of(given: Mapping[str, str]) -> Form:
     return form
 
 
-def template_of(choices: UploadChoices, season_id: str) -> AgentTemplate:
-    """The complete agent of the chosen season's game, else of the first game with one."""
-    games = [league.game for season, league in choices.seasons if season.id == season_id]
-    games += [league.game for _, league in choices.seasons]
-    paths = [f"{GAMES_FOLDER}{game}.md" for game in games]
-    path = next((one for one in (*paths, *game_paths()) if one in game_paths()), None)
-    if path is None:  # no game of this site has a page
-        return AgentTemplate("your game", None, formatting.EMPTY_AGENT)
-    return AgentTemplate(read_document(path).title, address_of(path), first_agent(path))
+def agent_templates(choices: UploadChoices) -> list[AgentTemplate]:
+    """A complete agent for each game of the seasons that the visitor may choose."""
+    seasons_of: dict[str, list[str]] = {}
+    for season, league in choices.seasons:
+        seasons_of.setdefault(league.game, []).append(season.id)
+    found = []
+    for game, chosen in seasons_of.items():
+        path = f"{GAMES_FOLDER}{game}.md"
+        if path in game_paths():
+            title = read_document(path).title
+            found.append(AgentTemplate(game, title, address_of(path), first_agent(path), chosen))
+    return found
 
 
 def upload_page(request: Request, choices: UploadChoices, form: Form) -> Response:
@@ -271,5 +277,5 @@ def upload_page(request: Request, choices: UploadChoices, form: Form) -> Respons
         form=form,
         choices=choices,
         profiles=[(name, name) for name in NAMES],
-        sample=template_of(choices, form.values["season"]),
+        samples=agent_templates(choices),
     )

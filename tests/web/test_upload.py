@@ -30,6 +30,10 @@ def test_the_template_is_an_agent_in_two_clicks(site: Site, tab: Callable[..., T
     mine = tab(width=390)
     mine.sign_in(site.contest.owner_token)
     page = mine.open("/upload?league=hungry-geese")
+    page.get_by_label("League").select_option(label="Snake")
+    expect(page.get_by_text("This is a whole agent for Snake")).to_be_visible()
+    page.get_by_label("League").select_option(label="Hungry Geese")
+    expect(page.get_by_text("This is a whole agent for Snake")).to_be_hidden()
     page.get_by_role("button", name="Use this agent").click()
     expect(page.locator("[data-told]")).to_have_text("The template is ready to upload as main.py.")
     assert page.get_by_label("Name of the new agent").input_value() == "My first agent"

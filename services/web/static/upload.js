@@ -100,4 +100,10 @@ function start(zone) {
   }
 }
 
+const season = document.getElementById("season");
+season?.addEventListener("change", () => {
+  for (const sample of document.querySelectorAll("[data-sample]")) {
+    sample.hidden = !sample.dataset.sample.split(" ").includes(season.value);
+  }
+});
 for (const zone of document.querySelectorAll("[data-drop]")) start(zone);
