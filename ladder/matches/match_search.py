@@ -24,6 +24,9 @@ from ladder.people.records import Viewer
 
 SEASONS: Final = 200
 """Newest seasons that are searched if no season, agent, entry or scrim is named."""
+SEATS_AT_ONCE: Final = 3
+"""Seats that are read first, for each match of the page."""
+MOST_SEATS: Final = 20_000
 AGES: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 FROM: Final = (
     " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
@@ -92,19 +95,13 @@ def search_matches(
     Without season, agent, entry and scrim these are rated matches of all visible leagues. Raises
     Invalid for a filter that needs an agent.
     """
-    text, arguments = search_query(viewer, wanted, before, limit)
-    found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
-    return history.get_matches(conn, found)
-
-
-def search_query(
-    viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
-) -> tuple[str, tuple[Any, ...]]:
-    """The query for the ids of ``search_matches``, and its arguments. Raises Invalid."""
     _check_filter(wanted)
     if wanted.names_a_player:
-        return _matches_of_player(viewer, wanted, before, limit)
-    return _matches_of_seasons(viewer, wanted, before, limit)
+        found = _matches_of_player(conn, viewer, wanted, before, limit)
+    else:
+        text, arguments = _seasons_query(viewer, wanted, before, limit)
+        found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
+    return history.get_matches(conn, found)
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
@@ -144,26 +141,53 @@ def _check_filter(wanted: MatchFilter) -> None:
 
 
 def _matches_of_player(
-    viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
-) -> tuple[str, tuple[Any, ...]]:
-    """Matches by the seats of an agent or entry, newest first."""
-    clauses, values = _seat_clauses(wanted)
-    more, more_values = _match_clauses(wanted, before)
+    conn: Connection, viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
+) -> list[MatchId]:
+    """Ids of matches by the seats of an agent or entry, newest first.
+
+    The first query reads seats alone, in the order of their index. The second one keeps matches by
+    their own columns and by visibility. Both repeat with more seats until the page is full.
+    """
+    clauses, values = _match_clauses(wanted, None)
     seen, seen_values = visibility.visible_matches(viewer)
+    found: list[MatchId] = []
+    size = SEATS_AT_ONCE * limit
+    while True:
+        text, arguments = seats_query(wanted, before, size)
+        candidates = [MatchId(row[0]) for row in conn.execute(text, arguments)]
+        rows = conn.execute(
+            f"select m.id from matches m{FROM}"  # noqa: S608
+            f" where {' and '.join(('m.id = any (%s)', *clauses, seen))}"
+            " order by m.id desc limit %s",
+            (candidates, *values, *seen_values, limit - len(found)),
+        )
+        found += [MatchId(row[0]) for row in rows]
+        if len(found) == limit or len(candidates) < size:
+            return found
+        before, size = candidates[-1], min(MOST_SEATS, 4 * size)
+
+
+def seats_query(
+    wanted: MatchFilter, before: MatchId | None, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """The query for matches by the conditions on the agent's seat, newest first."""
+    clauses, values = _seat_clauses(wanted)
     rival = ""
     if wanted.opponent_id is not None:
         rival = " join seats o on o.match_id = t.match_id and o.seat <> t.seat"
         clauses.append("o.agent_id = %s")
         values.append(wanted.opponent_id)
+    for clause, value in _id_bounds(wanted, before).items():
+        clauses.append(f"t.match_id {clause}")
+        values.append(value)
     text = (
-        "select distinct t.match_id from seats t join matches m on m.id = t.match_id"  # noqa: S608
-        f"{FROM}{rival} where {' and '.join((*clauses, *more, seen))}"
+        f"select distinct t.match_id from seats t{rival} where {' and '.join(clauses)}"  # noqa: S608
         " order by t.match_id desc limit %s"
     )
-    return text, (*values, *more_values, *seen_values, limit)
+    return text, (*values, limit)
 
 
-def _matches_of_seasons(
+def _seasons_query(
     viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Matches of a season, of a scrim, or of all visible leagues, newest first."""
@@ -192,13 +216,11 @@ def _matches_of_seasons(
 
 
 def _match_clauses(wanted: MatchFilter, before: MatchId | None) -> tuple[list[str], list[Any]]:
-    """Conditions on the match ``m``. Ids sort by time, so ``since`` is a bound of the id."""
-    at = "t.match_id" if wanted.names_a_player else "m.id"  # the column that the index sorts by
+    """Conditions on the match ``m``."""
     given: dict[str, Any] = {
         "m.season_id = %s": wanted.season_id,
         "m.scrim_id = %s": wanted.scrim_id,
-        f"{at} < %s": before,
-        f"{at} >= %s": wanted.since and _first_id(wanted.since),
+        **{f"m.id {clause}": value for clause, value in _id_bounds(wanted, before).items()},
     }
     found = {clause: value for clause, value in given.items() if value is not None}
     # Written out: a partial index needs the value when the query is planned.
@@ -208,6 +230,12 @@ def _match_clauses(wanted: MatchFilter, before: MatchId | None) -> tuple[list[st
         if value is not None
     ]
     return [*found, *words], list(found.values())
+
+
+def _id_bounds(wanted: MatchFilter, before: MatchId | None) -> dict[str, str]:
+    """Bounds of a match's id. Ids sort by time, so ``since`` is one."""
+    bounds = {"< %s": before, ">= %s": wanted.since and _first_id(wanted.since)}
+    return {clause: value for clause, value in bounds.items() if value is not None}
 
 
 def _seat_clauses(wanted: MatchFilter) -> tuple[list[str], list[Any]]:
