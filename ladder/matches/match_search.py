@@ -148,6 +148,8 @@ def _matches_of_player(
     The first query reads seats alone, in the order of their index. The second one keeps matches by
     their own columns and by visibility. Both repeat with more seats until the page is full.
     """
+    if wanted.kind not in (None, MatchKind.RATED) and not _sees_unrated(viewer):
+        return []
     clauses, values = _match_clauses(wanted, None)
     seen, seen_values = visibility.visible_matches(viewer)
     found: list[MatchId] = []
@@ -165,6 +167,11 @@ def _matches_of_player(
         if len(found) == limit or len(candidates) < size:
             return found
         before, size = candidates[-1], min(MOST_SEATS, 4 * size)
+
+
+def _sees_unrated(viewer: Viewer) -> bool:
+    """Whether the viewer may see any validation or scrim: teams, hosts and admins may."""
+    return viewer.is_admin or bool(viewer.team_ids) or bool(viewer.roles)
 
 
 def seats_query(
@@ -234,8 +241,8 @@ def _match_clauses(wanted: MatchFilter, before: MatchId | None) -> tuple[list[st
 
 def _id_bounds(wanted: MatchFilter, before: MatchId | None) -> dict[str, str]:
     """Bounds of a match's id. Ids sort by time, so ``since`` is one."""
-    bounds = {"< %s": before, ">= %s": wanted.since and _first_id(wanted.since)}
-    return {clause: value for clause, value in bounds.items() if value is not None}
+    bounds = {} if before is None else {"< %s": str(before)}
+    return bounds | ({">= %s": _first_id(wanted.since)} if wanted.since else {})
 
 
 def _seat_clauses(wanted: MatchFilter) -> tuple[list[str], list[Any]]:
