@@ -18,7 +18,7 @@ from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Secret = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{20,60}$")]
-CACHE: Final = {"Cache-Control": "private, max-age=60", "X-Robots-Tag": "noindex"}
+CACHE: Final = {"Cache-Control": "private, no-cache", "X-Robots-Tag": "noindex"}
 
 
 @router.get("/agents/{agent}/feed.atom")

@@ -24,7 +24,6 @@ from services.web.session import Visitor
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 FIRST_DAY: Final = date(2020, 1, 1)
 Day = Annotated[date | None, Query(ge=FIRST_DAY, le=date(9000, 1, 1))]
-CACHE: Final = {"Cache-Control": "private, max-age=60"}
 
 
 @router.get("/watch")
@@ -100,7 +99,7 @@ def _feed(request: Request, conn: Connection, who: Viewer, league: League | None
         highlights.feed_entries(found),
     )
     etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
-    headers = {**HEADERS, **CACHE, "ETag": etag}
+    headers = {**HEADERS, "ETag": etag}
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=atom.MEDIA_TYPE, headers=headers)
