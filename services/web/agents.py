@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -41,6 +42,8 @@ from services.web.sharing import agent_sharing
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN = 25
 POINTS_SHOWN = 300
+NEW_FOR = timedelta(hours=1)
+"""How long the page of a new entry updates itself until the first rated match."""
 STANDING = (EntryState.ACTIVE, EntryState.PAUSED, EntryState.RETIRED)
 
 
@@ -281,8 +284,17 @@ def submission_rows(
                 reads=permissions.may_read_logs(who, agent.team_id, entry.league_id),
             )
         )
-    waiting = any(row.entry.state == "pending" or row.place is not None for row in rows)
+    waiting = any(
+        row.entry.state == "pending" or row.place is not None or (own and is_new(row.entry))
+        for row in rows
+    )
     return {"entries": rows, "waiting": waiting}
+
+
+def is_new(entry: Entry) -> bool:
+    """Whether the entry plays and waits for its first rated match."""
+    is_recent = entry.activated_at and datetime.now(UTC) - entry.activated_at < NEW_FOR
+    return entry.state is EntryState.ACTIVE and entry.games == 0 and bool(is_recent)
 
 
 def match_row(match: Match, agent: Agent, is_open: bool) -> MatchRow:
