@@ -28,7 +28,7 @@ SLOW = """import time
 
 def agent(o, c):
     print("step", o.step)
-    time.sleep(0.05)
+    time.sleep(0.1)
     return "EAST"
 """
 
@@ -88,11 +88,13 @@ def test_a_game_is_watched_while_it_is_played(
     given = ["hungry_geese", "east.py", "slow.py", "--node", str(node.socket), "--out", "out"]
     given += ["--profile", "python", "--seed", "7"]
     with page_of(tmp_path, "run", *given, "--watch") as address:
+        while answer(f"{address}/games/1/episode.json").status_code == 404:
+            time.sleep(0.02)
+        assert episode(address)["placements"] is None
         page = browser.new_page(reduced_motion="no-preference")
         page.goto(address)
         player = page.locator("[data-player]")
         expect(player).to_have_attribute("data-ready", "true", timeout=60_000)
-        assert episode(address)["placements"] is None
         while (whole := episode(address))["placements"] is None:
             time.sleep(0.2)
         last = str(len(whole["steps"]))
