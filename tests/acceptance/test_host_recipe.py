@@ -62,4 +62,4 @@ def test_readme_league_plays_with_one_copy_of_an_anchor(
     rows = list(ada.leaderboard("autumn"))
     assert [row["rank"] for row in rows if not row["is_anchor"]] == [1]
     assert {row["rank"] for row in rows if row["is_anchor"]} == {None}
-    assert "<dt>Teams</dt><dd>1</dd>" in ada.http.get("/").text
+    assert "<dt>Teams</dt><dd>1</dd>" in ada.http.get("/leagues").text

@@ -24,6 +24,7 @@ READERS = {
     "sandbox/launchers/docker_images.py": "pip's own variable",
     "sandbox/profiles.py": "XDG_CACHE_HOME",
     "services/cli/game_check.py": "for a child",
+    "services/cli/__main__.py": "the variable by which a shell asks for completions",
     "services/cli/run.py": "for a child",
     "services/system_packages.py": "for a child, and CI",
     "services/host_checks.py": "DOCKER_HOST",

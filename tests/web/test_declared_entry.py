@@ -21,7 +21,7 @@ def test_an_owner_declares_an_entry_by_keyboard(site: Site, tab: Callable[..., T
     mine.sign_in(contest.owner_token)
     page = mine.open(f"/agents/{entry.agent_id}")
     form = page.get_by_role("region", name="Your team's entry")
-    assert form.get_by_label("Its best entry").is_checked()
+    assert form.get_by_label("Its newest entry, or one that is surely better").is_checked()
     wanted = form.get_by_label("Gosling, submission").first
     wanted.focus()
     wanted.press("Space")
@@ -32,7 +32,7 @@ def test_an_owner_declares_an_entry_by_keyboard(site: Site, tab: Callable[..., T
         assert (
             declared_entry.declared_entry_of_team(conn, contest.season.id, entry.team_id) == chosen
         )
-    form.get_by_label("Its best entry").check()
+    form.get_by_label("Its newest entry, or one that is surely better").check()
     press(page, "Declare")
     with connect(site.database_url) as conn:
         assert declared_entry.declared_entry_of_team(conn, contest.season.id, entry.team_id) is None

@@ -71,6 +71,7 @@ def test_only_the_owner_can_open_the_log_of_a_match(site: Site, tab: Callable[..
     mine = tab()
     mine.sign_in(site.contest.owner_token)
     page = mine.open(f"/matches/{site.contest.failed_match}")
+    page.get_by_role("button", name="Show results").click()
     page.get_by_role("link", name="Log", exact=True).click()
     expect(page.locator("pre.trace")).to_contain_text("ValueError: plan <b>not</b> found & lost")
     expect(page.locator("#step-6 pre")).to_contain_text("<script>alert('log')</script>")
