@@ -38,7 +38,7 @@ class LeagueRole(StrEnum):
     HOST = "host"
     """Manages the league and its roles."""
     CO_HOST = "co-host"
-    """Manages the league, but neither its roles nor who sees it."""
+    """Manages the league and gives the roles competitor and viewer. Does not change who sees it."""
     GRADER = "grader"
     """Reads logs of teams whose people agreed to it; never competes."""
     COMMENTATOR = "commentator"

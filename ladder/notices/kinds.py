@@ -28,7 +28,7 @@ class NoticeKind(StrEnum):
     AGENT_RETIRED = "agent_retired"
     """A paused agent was away too long."""
     FAULTS_IN_ROW = "faults_in_row"
-    """An entry lost several rated matches in a row by faults of its own. ``details``: faults."""
+    """An entry made a fault in each of several rated matches in a row. ``details``: faults."""
     SCRIM_FINISHED = "scrim_finished"
     """``details``: finished, games."""
     MEDAL_LIKELY = "medal_likely"

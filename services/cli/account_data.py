@@ -39,7 +39,10 @@ def delete_account(
     name: Annotated[str, typer.Option(help="Your name, in place of the question.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Delete your account for good. Asks for your name and password. Results stay unnamed."""
+    """Delete your account for good. Asks for your name and password.
+
+    Results stay under a pseudonym.
+    """
     with connect() as ladder:
         me = ladder.me()["user"]["name"]
         if not as_json:

@@ -144,7 +144,10 @@ def show_settings(as_json: AsJson = False) -> None:
 
 @admin.command("sign-up")
 def choose_sign_up(
-    mode: Annotated[str, typer.Argument(help="open, invitation or closed; or default.")],
+    mode: Annotated[
+        str,
+        typer.Argument(help="open, domain, invitation, closed, or default: the operator's."),
+    ],
 ) -> None:
     """Choose who may make an account; `default` goes back to PECK_SIGN_UP."""
     with connect() as ladder:

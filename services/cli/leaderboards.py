@@ -121,19 +121,19 @@ def declare(
         str | None, typer.Argument(help="Entry id (ent_...), as `peck entries` lists it.")
     ] = None,
     best: Annotated[
-        bool, typer.Option("--best", help="Let the service choose the entry again.")
+        bool, typer.Option("--undeclare", "--best", help="Withdraw it: the rules choose.")
     ] = False,
     league: Annotated[
-        str | None, typer.Option("--league", "--season", help="With --best: slug, or season id.")
+        str | None, typer.Option("--league", "--season", help="With --undeclare: slug, season id.")
     ] = None,
     team: Annotated[
-        str | None, typer.Option(help="With --best: slug, required if you are in several teams.")
+        str | None, typer.Option(help="With --undeclare: slug, if you are in several teams.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Declare the entry that ranks your team in a season, until uploads lock."""
+    """Declare the entry that represents your team in a season, until uploads lock."""
     if (entry is None) is not best:
-        raise MissingInput("name one entry (see `peck entries`), or use --best")
+        raise MissingInput("name one entry (see `peck entries`), or use --undeclare")
     with connect() as ladder:
         if entry is not None:
             found = ladder.entry(entry)

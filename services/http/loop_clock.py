@@ -1,8 +1,8 @@
 """Says how early a request can have arrived that a busy process only now begins to handle.
 
-A process whose event loop is held up sees a request late. A deadline must not suffer from that. So
-a task notes the time again and again. A request arrived after the note before the last one, at the
-earliest: the loop has looked at its connections since.
+An event loop that is blocked sees a request late. A deadline must not suffer from that, so a task
+records the time again and again. A request cannot have arrived before the second-last record: the
+loop has read its connections since then.
 """
 
 from __future__ import annotations

@@ -287,10 +287,10 @@ def _medal_lines_text(rules: MedalRules) -> str:
 
 
 STANDS_BY_TEXTS: Final = {
-    StandsBy.DECLARED: "The team's owner declared this entry",
-    StandsBy.NEWEST: "The team stands by its newest entry that has played enough games",
-    StandsBy.WAITING: f"The team's newer entries have not played {LEAST_GAMES} games yet",
-    StandsBy.BETTER: "This older entry is surely better than the team's newest one",
+    StandsBy.DECLARED: "the team declared it",
+    StandsBy.NEWEST: "it is the newest entry that has played enough games",
+    StandsBy.WAITING: f"the team's newer entries have not played {LEAST_GAMES} games yet",
+    StandsBy.BETTER: "it is surely better than the team's newest one",
 }
 
 

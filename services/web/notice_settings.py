@@ -42,7 +42,7 @@ KIND_WORDS: Final = {
     NoticeKind.AGENT_PAUSED: "A remote agent is paused",
     NoticeKind.AGENT_RESUMED: "A paused agent plays again",
     NoticeKind.AGENT_RETIRED: "A paused agent is retired",
-    NoticeKind.FAULTS_IN_ROW: "An agent failed in five matches in a row",
+    NoticeKind.FAULTS_IN_ROW: "An agent made a fault in five rated matches in a row",
     NoticeKind.SCRIM_FINISHED: "A scrim is over",
     NoticeKind.MEDAL_LIKELY: "A medal is likely",
     NoticeKind.MEDAL_SEALED: "A medal is sealed",

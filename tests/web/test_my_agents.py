@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
+from services.web.formatting import STANDS_BY_TEXTS
 from tests.web.conftest import Site
 
 
@@ -15,8 +17,8 @@ def test_my_agents_lists_every_entry_with_what_it_waits_for(site: Site) -> None:
     assert "in validation" in card
     assert "ERROR at step 4: raised ValueError" in card  # the rejected one hides no other
     assert re.search(r"Odo and Friends has rank <strong class=\"num\">\d+</strong> of \d+", card)
-    assert card.count("stands for Odo and Friends") == 1
-    assert "no entry of the team has a better score" in card
+    assert card.count("represents Odo and Friends") == 1
+    assert "It represents the team: " in card
     assert 'href="/leagues/hungry-geese"' in card
 
 
@@ -26,9 +28,10 @@ def test_the_page_of_an_entry_says_why_it_has_no_rank(site: Site) -> None:
         site.get(f"/agents/{entry.agent_id}?entry={entry.id}", contest.owner_token).text
         for entry in contest.own
     ]
-    without = [page for page in pages if "Odo and Friends stands by" in page]
+    without = [page for page in pages if "Odo and Friends is represented by" in page]
     assert len(without) == len(pages) - 1  # one of them has the rank
-    assert all("its best entry" in page for page in without)
+    texts = [escape(text) for text in STANDS_BY_TEXTS.values()]
+    assert all(any(text in page for text in texts) for page in without)
     assert contest.rejected is not None
     refused = f"/agents/{contest.rejected.agent_id}?entry={contest.rejected.id}"
     assert "It failed its validation." in site.get(refused, contest.owner_token).text

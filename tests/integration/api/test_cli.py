@@ -418,7 +418,7 @@ def test_a_team_declares_its_entry(peck: Peck, world: World) -> None:
 
     assert declared() == [entry]
     assert ">declared<" in world.http.get("/leagues/public").text
-    done = peck("declare", "--best", "--league", "public")
+    done = peck("declare", "--undeclare", "--league", "public")
     assert "what the service chooses" in done.stdout
     assert declared() == []
     refused = peck("declare", world.entries["public.rejected"])
