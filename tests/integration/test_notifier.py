@@ -154,7 +154,7 @@ def test_a_failing_webhook_is_tried_later_and_switched_off_after_ten(
     assert (on.state, on.failures) == ("on", 0)
 
 
-def test_answers_decide_what_happens_next(
+def test_each_answer_status_gives_its_outcome(
     conn: Connection, person: UserId, notifier: NotifierContext, receiver: Receiver
 ) -> None:
     for path, status in (("/gone", 410), ("/later", 429), ("/away", 302)):

@@ -384,7 +384,7 @@ def test_token_of_few_scopes_neither_exports_nor_deletes(world: World, person: P
         assert refused.value.status == 403
 
 
-def test_person_leaves_on_the_command_line(peck: Peck, world: World, tmp_path: Path) -> None:
+def test_peck_deletes_an_account(peck: Peck, world: World, tmp_path: Path) -> None:
     exported = peck("account", "export", "mine.zip")
     assert exported.returncode == 0, exported.stderr
     with zipfile.ZipFile(tmp_path / "mine.zip") as packed:

@@ -138,7 +138,7 @@ def test_a_scan_of_every_page_finds_no_fault(world: World, secure: httpx.Client)
     assert wrong == [], "\n".join(wrong)
 
 
-def test_a_site_without_https_promises_none(world: World) -> None:
+def test_without_https_no_hsts_header_is_sent(world: World) -> None:
     answer = world.http.get("/sign-in")
     assert "strict-transport-security" not in answer.headers
     assert faults(answer) == []

@@ -221,6 +221,6 @@ def test_a_moment_is_a_date_or_an_age(text: str, moment: datetime) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2d ago", "99999999d", "0001-01-01", "2026-13-01"])
-def test_another_moment_is_refused(text: str) -> None:
+def test_a_wrong_since_value_is_refused(text: str) -> None:
     with pytest.raises(Invalid, match="give a date"):
         parse_since(text, NOW)

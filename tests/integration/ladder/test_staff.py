@@ -82,7 +82,7 @@ def test_graders_and_commentators_never_compete(contest: Contest) -> None:
     appoint(contest, playing, "grader")
 
 
-def test_of_naming_and_entering_at_one_moment_exactly_one_happens(
+def test_naming_a_grader_and_entering_at_once_refuses_one(
     database_url: str, contest: Contest
 ) -> None:
     host = viewer(contest.conn, contest.host)

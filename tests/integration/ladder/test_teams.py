@@ -170,7 +170,7 @@ def test_an_invitation_with_wrong_values_is_refused(
         team_invitations.invite(conn, team.id, who)
 
 
-def test_a_link_with_one_use_is_used_twice_at_once(database_url: str, conn: Connection) -> None:
+def test_a_link_with_one_use_admits_one_of_two_simultaneous_people(database_url: str, conn: Connection) -> None:
     people = [person(conn, f"p{n}") for n in range(4)]
     team = teams.make_team(conn, "Geese", person(conn, "ada"))
     _, code = team_invitations.invite(conn, team.id, Viewer(is_admin=True))
