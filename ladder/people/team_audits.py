@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
@@ -31,6 +32,10 @@ class TeamAct:
     created_at: datetime
 
 
+NOTICES: Final = {"invite": "team_invited", "join": "team_joined"}
+"""The kind of the notice about an act, if it gives one."""
+
+
 def record_team_act(
     conn: Connection,
     team_id: TeamId,
@@ -39,12 +44,19 @@ def record_team_act(
     subject: str = "",
     details: Mapping[str, Json] | None = None,
 ) -> None:
-    """Writes an act in its own transaction."""
+    """Writes an act in its own transaction, and a notice to those whom it concerns."""
     conn.execute(
         "insert into team_audits (id, team_id, by_user, act, subject, details)"
         " values (%s, %s, %s, %s, %s, %s)",
         (ids.new_id("tau"), team_id, by, act, subject, Jsonb(dict(details or {}))),
     )
+    if act in NOTICES:
+        # The domain of notices lies above this one, so its SQL function is called.
+        conn.execute(
+            "select notices_record(%s, jsonb_build_object('team_id', %s::text, 'user_id', u.id))"
+            " from users u where u.id = %s",  # an invitation by link names no person
+            (NOTICES[act], team_id, subject),
+        )
 
 
 def list_team_acts(

@@ -17,6 +17,8 @@ from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError, NotFound
 from ladder.ids import TeamId, UserId
 from ladder.leagues import invitations, leagues, roster_file, rosters, terms
+from ladder.notices import inbox
+from ladder.notices.kinds import NoticeKind
 from ladder.people import competitors, team_audits, team_invitations, teams, users
 from ladder.people.records import Viewer
 from tests.integration.ladder.contest import Contest
@@ -170,7 +172,20 @@ def test_an_invitation_with_wrong_values_is_refused(
         team_invitations.invite(conn, team.id, who)
 
 
-def test_a_link_with_one_use_admits_one_of_two_simultaneous_people(database_url: str, conn: Connection) -> None:
+def test_people_are_told_of_invitations_and_new_members(conn: Connection) -> None:
+    ada, bob = person(conn, "ada"), person(conn, "bob")
+    team, who = teams.make_team(conn, "Geese", ada), viewer(conn, ada)
+    team_invitations.invite(conn, team.id, who)  # a link is for nobody in particular
+    team_invitations.invite(conn, team.id, who, person="bob")
+    assert [notice.kind for notice in inbox.list_notices(conn, bob)] == [NoticeKind.TEAM_INVITED]
+    teams.add_member(conn, team.id, bob, ada)
+    assert [notice.kind for notice in inbox.list_notices(conn, ada)] == [NoticeKind.TEAM_JOINED]
+    assert [notice.kind for notice in inbox.list_notices(conn, bob)] == [NoticeKind.TEAM_INVITED]
+
+
+def test_a_link_with_one_use_admits_one_of_two_simultaneous_people(
+    database_url: str, conn: Connection
+) -> None:
     people = [person(conn, f"p{n}") for n in range(4)]
     team = teams.make_team(conn, "Geese", person(conn, "ada"))
     _, code = team_invitations.invite(conn, team.id, Viewer(is_admin=True))
