@@ -44,7 +44,10 @@ MOST_CONCURRENT_LOOKUPS = 16
 """Resolver calls at a time. A call that hangs cannot be cancelled, so it keeps its slot."""
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_pending = threading.BoundedSemaphore(MOST_CONCURRENT_LOOKUPS)
+_slots = {
+    has_own_lookups: threading.BoundedSemaphore(MOST_CONCURRENT_LOOKUPS)
+    for has_own_lookups in (False, True)
+}
 
 
 class Forbidden(OSError):
@@ -59,6 +62,8 @@ class Rules:
     deny: tuple[Network, ...] = ()
     ports: tuple[tuple[int, int], ...] = DEFAULT_PORTS
     """First and last port of each range."""
+    has_own_lookups: bool = False
+    """Whether the resolver's calls have slots apart from those for addresses that people type."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Rules:
@@ -157,7 +162,7 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
     else:
         refuse_forbidden_ip(literal, rules)
         return [literal]
-    found = _resolve(address, until)
+    found = _resolve(address, until, _slots[rules.has_own_lookups])
     refusals = [_reason_to_refuse(ip, rules) for ip in found]
     if all(
         refusals
@@ -173,7 +178,7 @@ def _permitted_addresses(address: Address, rules: Rules, until: float) -> list[I
     return [ip for _, ip in turns][:MOST_ADDRESSES_TRIED]
 
 
-def _resolve(address: Address, until: float) -> list[IP]:
+def _resolve(address: Address, until: float, slots: threading.BoundedSemaphore) -> list[IP]:
     """Asks the system's resolver once; returns each address once.
 
     The resolver blocks without a timeout. So a thread asks, and a late thread is abandoned.
@@ -197,14 +202,14 @@ def _resolve(address: Address, until: float) -> list[IP]:
         except (OSError, ValueError) as error:
             answers.put(OSError(f"DNS failed for {address.host}: {error}"))
         finally:
-            _pending.release()
+            slots.release()
 
-    if not _pending.acquire(blocking=False):
+    if not slots.acquire(blocking=False):
         raise TimeoutError(late)
     try:
         threading.Thread(target=ask, name="egress-lookup", daemon=True).start()
     except RuntimeError:  # a limit on processes
-        _pending.release()
+        slots.release()
         raise OSError("the ladder cannot start its resolver: tell its host") from None
     try:
         answer = answers.get(timeout=max(0.0, until - time.monotonic()))

@@ -71,7 +71,8 @@ def sign_up(
     if identity is not None and identity.address and domain_of(identity.address) in domains:
         address = identity.address
     invitation_id, listed = None, None
-    if asked.code.startswith(expected_people.CODE):
+    has_listed_code = asked.code.startswith(expected_people.CODE)
+    if has_listed_code and mode in (SignUpMode.OPEN, SignUpMode.DOMAIN):
         listed = expected_people.lock_code(conn, asked.code)
     elif mode is SignUpMode.INVITATION or asked.code:
         invitation_id = _lock_invitation(conn, asked.code)

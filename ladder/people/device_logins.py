@@ -105,6 +105,15 @@ def answer_login(conn: Connection, user_id: UserId, code: str, *, confirm: bool)
     return login
 
 
+def end_confirmed_logins(conn: Connection, user_id: UserId) -> int:
+    """Ends this person's confirmed logins whose device has no token yet; returns how many."""
+    return conn.execute(
+        "update device_logins set expires_at = now()"
+        " where user_id = %s and used_at is null and expires_at > now()",
+        (user_id,),
+    ).rowcount
+
+
 @atomic_function
 def redeem_login(conn: Connection, secret: str) -> DeviceAnswer:
     """Returns the state of the login with this secret; once confirmed, creates its token.

@@ -73,7 +73,7 @@ class IdentityProvider(BaseModel):
     def rules(self) -> Rules:
         """The guard's rules for calls of this provider. Raises ValueError for a bad network."""
         allowed = tuple(ipaddress.ip_network(text) for text in self.networks)
-        return Rules(allow=allowed, ports=((1, 65535),))
+        return Rules(allow=allowed, ports=((1, 65535),), has_own_lookups=True)
 
 
 def read_providers(text: str) -> tuple[IdentityProvider, ...]:

@@ -6,6 +6,7 @@ API. The provider is not trusted beyond its own people: every answer is bounded 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import threading
@@ -20,7 +21,7 @@ from authlib.oauth2 import OAuth2Error
 from authlib.oauth2.client import OAuth2Client
 from authlib.oidc.core import CodeIDToken
 from joserfc.errors import ExpiredTokenError, InvalidClaimError, JoseError, MissingClaimError
-from joserfc.jwk import KeySet
+from joserfc.jwk import JWKRegistry, Key, KeySet
 from pydantic import BaseModel, ValidationError
 
 from egress import http_calls
@@ -38,6 +39,10 @@ KEPT_SECONDS: Final = 600.0
 """How long a provider's metadata and keys are kept in memory."""
 REFRESH_SECONDS: Final = 30.0
 """Least time between two readings of the keys because a token has an unknown one."""
+FAILURE_SECONDS: Final = 20.0
+"""How long a provider that failed is not asked again for its metadata."""
+WAIT_SECONDS: Final = 2.0
+"""Longest wait while another visit reads the metadata."""
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
@@ -99,6 +104,7 @@ class ProviderClient:
     def __init__(self, provider: IdentityProvider) -> None:
         self.provider = provider
         self._known: _Known | None = None
+        self._failure: tuple[float, str] | None = None
         self._reading = threading.Lock()
 
     def begin_visit(self, redirect_uri: str, *, asks_again: bool = False) -> Visit:
@@ -210,11 +216,25 @@ class ProviderClient:
 
     def _read(self, *, is_fresh: bool = False) -> _Known:
         """Metadata and keys: the kept ones if they are young enough."""
-        with self._reading:
+        if not self._reading.acquire(timeout=WAIT_SECONDS):
+            raise ProviderError(f"try again: {self.provider.name} has not answered yet")
+        try:
             most = REFRESH_SECONDS if is_fresh else KEPT_SECONDS
             if self._known is None or time.monotonic() - self._known.read_at > most:
-                self._known = self._read_now()
+                self._known = self._read_unless_failed()
             return self._known
+        finally:
+            self._reading.release()
+
+    def _read_unless_failed(self) -> _Known:
+        """Reads metadata and keys. Repeats a failure of the last 20 seconds without a call."""
+        if self._failure is not None and time.monotonic() - self._failure[0] < FAILURE_SECONDS:
+            raise ProviderError(self._failure[1])
+        try:
+            return self._read_now()
+        except ProviderError as error:
+            self._failure = (time.monotonic(), error.message)
+            raise
 
     def _read_now(self) -> _Known:
         issuer = self.provider.issuer
@@ -227,15 +247,16 @@ class ProviderClient:
         if found.issuer != issuer:
             raise self._fault("its metadata names another issuer")
         scheme = f"{issuer.partition(':')[0]}://"
-        for address in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+        addresses = [found.authorization_endpoint, found.token_endpoint, found.jwks_uri]
+        for address in (*addresses, *filter(None, [found.userinfo_endpoint])):
             if not address.startswith(("https://", scheme)) or not address.isprintable():
                 raise self._fault("its metadata names an address without https")
         listed = self._get_json(found.jwks_uri)
-        try:
-            keys = KeySet.import_key_set(listed)
-        except Exception:  # any other form than a set of keys
-            raise self._fault("its keys cannot be read") from None
-        return _Known(found, keys, time.monotonic())
+        told_keys = listed.get("keys") if isinstance(listed, dict) else None
+        keys = _readable_keys(told_keys if isinstance(told_keys, list) else [])
+        if not keys:
+            raise self._fault("its keys cannot be read")
+        return _Known(found, KeySet(keys), time.monotonic())
 
     def _finish_github(self, code: str, verifier: str, redirect_uri: str) -> ProvedIdentity:
         issuer = self.provider.issuer
@@ -360,6 +381,15 @@ class _GuardedSession:
 def _text(value: object) -> str:
     """A text without characters that hide or break lines; empty for any other value."""
     return "".join(filter(str.isprintable, value)).strip() if isinstance(value, str) else ""
+
+
+def _readable_keys(listed: list[Any]) -> list[Key]:
+    """The keys that this site can use; one of another form hinders no other."""
+    found = []
+    for each in listed:
+        with contextlib.suppress(Exception):  # hostile values raise errors of several parsers
+            found.append(JWKRegistry.import_key(each))
+    return found
 
 
 def _address_or_none(value: object) -> str | None:

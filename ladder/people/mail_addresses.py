@@ -15,7 +15,8 @@ from ladder.people import one_time_links
 from ladder.people.one_time_links import LinkPurpose
 
 MAILS_AN_HOUR: Final = 5
-"""Links that are mailed for one account in an hour, so that nobody floods a mailbox."""
+"""Links of one purpose that are mailed in an hour for one account, or to one address without an
+account, so that nobody floods a mailbox."""
 HOUR: Final = timedelta(hours=1)
 
 
@@ -33,18 +34,18 @@ def request_address(conn: Connection, user_id: UserId, address: str) -> tuple[st
     Mail the secret to the address. Raises Invalid, and LimitReached after five mails in an hour.
     """
     normal = normal_address(address)
-    refuse_many_mails(conn, user_id)
+    refuse_many_mails(conn, user_id, LinkPurpose.ADDRESS)
     _, secret = one_time_links.create_link(
         conn, LinkPurpose.ADDRESS, user_id=user_id, address=normal
     )
     return normal, secret
 
 
-def refuse_many_mails(conn: Connection, user_id: UserId) -> None:
-    """Raises LimitReached if this account's links filled a mailbox lately."""
+def refuse_many_mails(conn: Connection, user_id: UserId, purpose: LinkPurpose) -> None:
+    """Raises LimitReached if this account's links of this purpose filled a mailbox lately."""
     row = conn.execute("select now() from users where id = %s for update", (user_id,)).fetchone()
     assert row is not None
-    sent = one_time_links.count_recent_links(conn, user_id, HOUR)
+    sent = one_time_links.count_recent_links(conn, user_id, purpose, HOUR)
     if sent >= MAILS_AN_HOUR:
         raise LimitReached("mails for one account an hour", sent, MAILS_AN_HOUR, row[0] + HOUR)
 

@@ -59,14 +59,12 @@ def create_link(
 ) -> tuple[OneTimeLink, str]:
     """Creates a link; returns it and the secret for its address, which is stored nowhere.
 
-    It replaces earlier links of the same person and purpose.
+    It replaces earlier links of the same person and purpose. A mailed recovery link replaces none:
+    a stranger can ask for it.
     """
-    if user_id is not None:
-        conn.execute(
-            "update one_time_links set expires_at = now() where user_id = %s and purpose = %s"
-            " and used_at is null and expires_at > now()",
-            (user_id, purpose),
-        )
+    is_asked_by_anybody = purpose is LinkPurpose.RECOVERY and address is not None
+    if user_id is not None and not is_asked_by_anybody:
+        end_links(conn, user_id, purpose)
     secret = secrets.token_urlsafe(32)
     with conn.cursor(row_factory=class_row(OneTimeLink)) as cur:
         made = cur.execute(
@@ -120,12 +118,34 @@ def delete_old_links(conn: Connection) -> int:
     ).rowcount
 
 
-def count_recent_links(conn: Connection, user_id: UserId, span: timedelta) -> int:
-    """The number of links that were mailed for this person in this time."""
+def end_links(conn: Connection, user_id: UserId, purpose: LinkPurpose) -> None:
+    """Ends the unused links of this person and purpose."""
+    conn.execute(
+        "update one_time_links set expires_at = now() where user_id = %s and purpose = %s"
+        " and used_at is null and expires_at > now()",
+        (user_id, purpose),
+    )
+
+
+def count_recent_links(
+    conn: Connection, user_id: UserId, purpose: LinkPurpose, span: timedelta
+) -> int:
+    """The number of links of this purpose that were mailed for this person in this time."""
     row = conn.execute(
-        "select count(*) from one_time_links where user_id = %s and address is not null"
+        "select count(*) from one_time_links where user_id = %s and purpose = %s"
+        " and address is not null and created_at > now() - %s",
+        (user_id, purpose, span),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def count_links_to(conn: Connection, address: str, purpose: LinkPurpose, span: timedelta) -> int:
+    """The number of links of this purpose that were mailed to this address in this time."""
+    row = conn.execute(
+        "select count(*) from one_time_links where lower(address) = lower(%s) and purpose = %s"
         " and created_at > now() - %s",
-        (user_id, span),
+        (address, purpose, span),
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from collections.abc import Sized
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -81,8 +82,7 @@ def begin_registration(
 ) -> dict[str, Any]:
     """Returns the options for ``navigator.credentials.create``. Raises Conflict above 20."""
     known = _credential_ids(conn, user.id)
-    if len(known) >= MOST_PASSKEYS:
-        raise Conflict(f"remove a passkey first: you have {MOST_PASSKEYS}")
+    _refuse_many_passkeys(known)
     options = webauthn.generate_registration_options(
         rp_id=site.host,
         rp_name="Pecking Order",
@@ -118,6 +118,8 @@ def finish_registration(
         raise _refusal(error) from None
     try:
         with atomic(conn), conn.cursor(row_factory=class_row(Passkey)) as cur:
+            conn.execute("select 1 from users where id = %s for no key update", (user_id,))
+            _refuse_many_passkeys(_credential_ids(conn, user_id))
             stored = cur.execute(
                 "insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)"
                 " values (%s, %s, %s, %s, %s, %s) returning id, user_id, name, created_at, used_at",
@@ -205,6 +207,11 @@ def list_passkeys(conn: Connection, user_id: UserId) -> list[Passkey]:
             " where user_id = %s order by id",
             (user_id,),
         ).fetchall()
+
+
+def _refuse_many_passkeys(known: Sized) -> None:
+    if len(known) >= MOST_PASSKEYS:
+        raise Conflict(f"remove a passkey first: you have {MOST_PASSKEYS}")
 
 
 def _purpose(user_id: UserId | None) -> StepPurpose:

@@ -102,7 +102,7 @@ def create_mailed_link(conn: Connection, address: str) -> tuple[str, str] | None
     if row is None:
         return None
     try:
-        mail_addresses.refuse_many_mails(conn, UserId(row[0]))
+        mail_addresses.refuse_many_mails(conn, UserId(row[0]), LinkPurpose.RECOVERY)
     except LimitReached:
         return None
     _, secret = one_time_links.create_link(

@@ -1,7 +1,7 @@
 """Limits on attempts, such as signing in, counted in Redis over all processes of the API.
 
-While Redis is away each process counts alone. Every key has the caller's network, so a stranger's
-attempts from elsewhere never lock the owner of an account out.
+While Redis is away each process counts alone. The keys of attempts without a session have the
+caller's network, so a stranger's attempts from elsewhere never lock the owner of an account out.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Limits(Enum):
     PROVIDER = Limit("visits to identity providers", parse("600/hour"))
     MAIL = Limit("mails to one address", parse("5/hour"))
     RECOVERY = Limit("attempts to recover an account", parse("60/hour"))
+    CHANNEL = Limit("new channels and tests of channels of one person", parse("30/hour"))
     DEVICE = Limit("logins of devices from one address", parse("600/hour"))
     DEVICE_CODE = Limit("codes of devices", parse("10/minute"))
 
@@ -64,6 +65,18 @@ class AttemptLimits:
         rate, keys = limit.value.rate, self._keys(request, limit, key)
         if not self._ask(lambda counter: counter.hit(rate, *keys)):
             self._refuse(limit, keys)
+
+    def count_of_person(self, user_id: str, limit: Limits) -> None:
+        """Counts an attempt of a person from anywhere. Raises ProblemError above the limit."""
+        digest = hashlib.sha256(user_id.encode()).hexdigest()[:32]  # names nobody
+        rate, keys = limit.value.rate, (limit.name, "person", digest)
+        if not self._ask(lambda counter: counter.hit(rate, *keys)):
+            self._refuse(limit, keys)
+
+    def give_back(self, request: Request, limit: Limits, key: str = "") -> None:
+        """Takes back one attempt that `count` counted."""
+        rate, keys = limit.value.rate, self._keys(request, limit, key)
+        self._ask(lambda counter: counter.hit(rate, *keys, cost=-1))
 
     def check(self, request: Request, limit: Limits, key: str = "") -> None:
         """Raises ProblemError if the limit is used up; counts nothing."""

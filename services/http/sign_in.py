@@ -20,26 +20,32 @@ from services.http.problems import ProblemError
 def user_of_password(request: Request, app_state: State, name: str, password: str) -> UserId | None:
     """The person with this name and password, else None. Counts failures.
 
-    Raises ProblemError above a limit, or if too many passwords wait.
+    Each attempt counts until it succeeds, so that guesses sent at once do not pass together. Raises
+    ProblemError above a limit, or if too many passwords wait.
     """
-    app_state.attempts.check(request, Limits.SIGN_IN)
-    app_state.attempts.check(request, Limits.PASSWORD, name)
+    app_state.attempts.count(request, Limits.PASSWORD, name)
+    app_state.attempts.count(request, Limits.SIGN_IN)
     with transaction(app_state) as conn:
         found = None if "\0" in name else passwords.stored_hash(conn, name)
     hashed = found[1] if found is not None else None
     try:
         is_right = app_state.hashing.is_right(hashed, password[: MOST_CHARACTERS + 1])
     except PasswordsBusy as error:
+        _give_back(request, app_state, name)
         raise _busy(error) from None
     if found is None or hashed is None or not is_right:
-        app_state.attempts.count(request, Limits.SIGN_IN)
-        app_state.attempts.count(request, Limits.PASSWORD, name)
         return None
+    _give_back(request, app_state, name)
     if app_state.hashing.is_outdated(hashed):
         renewed = hash_password(app_state, password)
         with transaction(app_state) as conn:
             passwords.store_hash(conn, found[0], renewed)
     return found[0]
+
+
+def _give_back(request: Request, app_state: State, name: str) -> None:
+    app_state.attempts.give_back(request, Limits.PASSWORD, name)
+    app_state.attempts.give_back(request, Limits.SIGN_IN)
 
 
 def hash_password(app_state: State, password: str) -> str:

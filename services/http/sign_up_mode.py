@@ -26,7 +26,10 @@ def sign_up_mode(request: Request) -> SignUpMode:
     if chosen != "local":
         return SignUpMode(chosen)
     is_forwarded = any(name in request.headers for name in FORWARDED)
-    if is_forwarded or not _is_loopback(request.client.host if request.client else ""):
+    is_near = _is_loopback(request.client.host if request.client else "")
+    # Another name would be a page of a stranger whose DNS leads a browser here.
+    host = request.url.hostname or ""
+    if is_forwarded or not is_near or not (host == "localhost" or _is_loopback(host)):
         raise ProblemError(
             "forbidden",
             "Ask the administrator to choose who may sign up, on the page /admin/settings or with"

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.errors import Conflict, Invalid, LadderError, NotFound
+from ladder.errors import ConfirmationNeeded, Conflict, Invalid, LadderError, NotFound
 from ladder.ids import IdentityId, UserId
 from ladder.leagues import sign_up as leagues_sign_up
 from ladder.people import confirmation, credentials, identities, sessions, sign_in_steps
@@ -60,6 +60,8 @@ def begin_sign_in(
 ) -> Response:
     """Leads to the provider, to sign in or to sign up."""
     session.check_form(request, form_token)
+    if not code.isprintable():
+        return visit_problem(request, "type the code again: it has characters that codes lack")
     details = {"reason": "sign_in", "next": safe_redirect_path(onward), "code": code}
     return begin_visit(request, app_state, key, None, details)
 
@@ -267,7 +269,10 @@ def link_or_confirm(
         sessions.require_full_session(conn, who, request.state.session_id)
         if step.details["reason"] == "confirm":
             return confirm_by_identity(request, conn, who.user_id, step, proved)
-        confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+        try:
+            confirmation.require_recent_confirmation(conn, who, request.state.session_id)
+        except ConfirmationNeeded:  # the way back here would meet a used state
+            return redirect(f"/confirm?next={PAGE}")
         try:
             identities.link_identity(conn, who.user_id, proved)
         except Conflict as error:

@@ -12,14 +12,17 @@ from ladder.errors import Invalid, LadderError
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.people import (
     confirmation,
+    device_logins,
     identities,
     mail_addresses,
+    one_time_links,
     passkeys,
     passwords,
     recovery,
     sessions,
     tokens,
 )
+from ladder.people.one_time_links import LinkPurpose
 from ladder.people.records import Viewer
 from ladder.people.sessions import SignInMethod
 from services.http import mailing, sign_in
@@ -114,7 +117,10 @@ def asks_present_password(conn: Connection, who: Viewer, session_id: SessionId) 
 
 @router.post("/me/password")
 def change_password(request: Request, app_state: AppState, given: forms.Sent) -> Response:
-    """Sets a new password and signs all other browsers out. Asks for the present password."""
+    """Sets a new password and signs all other browsers out. Asks for the present password.
+
+    Open recovery links, and devices that wait for their token, end too.
+    """
     form = forms.Form(dict(PASSWORD_FIELDS))
     present, new = (str(given.get(name, ""))[:1000] for name in ("present", "password"))
     revokes_tokens = given.get("revoke_tokens") == "true"
@@ -141,6 +147,8 @@ def change_password(request: Request, app_state: AppState, given: forms.Sent) ->
     with transaction(app_state) as conn:
         passwords.store_hash(conn, who.user_id, hashed)
         sessions.revoke_other_sessions(conn, who.user_id, request.state.session_id)
+        one_time_links.end_links(conn, who.user_id, LinkPurpose.RECOVERY)
+        device_logins.end_confirmed_logins(conn, who.user_id)
         if revokes_tokens:
             tokens.revoke_all_tokens(conn, who.user_id)
         mailing.tell_change(request, conn, who.user_id, "Your password was changed.")

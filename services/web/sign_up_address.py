@@ -10,7 +10,7 @@ from ladder.errors import Invalid, NotFound
 from ladder.leagues import sign_up
 from ladder.leagues.sign_up import SignUpMode
 from ladder.mail import normal_address
-from ladder.people import one_time_links
+from ladder.people import mail_addresses, one_time_links
 from ladder.people.one_time_links import LinkPurpose
 from services.http import sign_up_mode
 from services.http.app_state import AppState, Db, transaction
@@ -50,6 +50,11 @@ def mail_sign_up_link(
     def send() -> None:
         with transaction(app_state) as conn:
             if not sign_up.may_prove_address(conn, normal, domains):
+                return
+            sent = one_time_links.count_links_to(
+                conn, normal, LinkPurpose.SIGN_UP, mail_addresses.HOUR
+            )
+            if sent >= mail_addresses.MAILS_AN_HOUR:
                 return
             _, secret = one_time_links.create_link(conn, LinkPurpose.SIGN_UP, address=normal)
         mailer.send_link(normal, SUBJECT, f"/sign-up/with/{secret}", WHAT)

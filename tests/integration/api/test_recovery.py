@@ -264,10 +264,34 @@ def test_one_account_gets_five_mails_an_hour(
     for _ in range(2):
         page = send(stranger, "/recover/mail", "/recover", address="ada@example.org")
         assert page.status_code == 200
+    assert len(mailbox.messages) == 5
+    for number in range(6, 11):  # a stranger's mails leave the person's own ones
+        send(browser, "/me/mail", "/me/account", address=f"ada{number}@example.net")
+        mailbox.read(number)
     refused = send(browser, "/me/mail", "/me/account", address="ada@example.net")
     assert refused.status_code == 422
     assert "Mails for one account" in refused.text
-    assert len(mailbox.messages) == 5
+    assert len(mailbox.messages) == 10
+
+
+def test_a_strangers_request_ends_no_earlier_link(
+    app: FastAPI,
+    address: str,
+    browser: httpx.Client,
+    stranger: httpx.Client,
+    mailbox: Mailbox,
+) -> None:
+    prove_address(app)
+    with admin(app, address) as ladder:
+        made = ladder.post(f"/v1/users/{user_id(app)}/recovery-link", {"reason": "asked"})
+    paths = [made["path"]]
+    for number in (1, 2):
+        send(stranger, "/recover/mail", "/recover", address="ada@example.org")
+        paths.append(link_of(mailbox, number))
+    assert [stranger.get(path).status_code for path in paths] == [200, 200, 200]
+    given = {"present": PASSWORD, "password": "another long password"}
+    assert send(browser, "/me/password", "/me/account", **given).is_redirect
+    assert [stranger.get(path).status_code for path in paths] == [404, 404, 404]
 
 
 def test_an_address_counts_once_its_link_is_opened_by_the_same_person(
