@@ -106,16 +106,16 @@ def mint_requested_token(
 ) -> tuple[Token, str]:
     """Creates a token of ``owner``; ``held`` is the text of the token that ``by`` used.
 
-    Returns the token and its text. Only an administrator can give more than they have: other
-    scopes, or a later expiry. Raises Forbidden, and LimitReached.
+    Returns the token and its text. Nobody gives more than the token they use: other scopes, or a
+    later expiry. Raises Forbidden, and LimitReached.
     """
     wider = sorted(set(asked.scopes) - by.scopes)
-    if wider and not by.is_admin:
+    if wider:
         raise Forbidden(f"A token can only give its own scopes; this one lacks {wider[0]!r}.")
     if "admin" in asked.scopes and not owner.is_admin:
         raise Forbidden(f"{owner.name} is not an administrator.")
     expires_at = asked.expires_at
-    if held is not None and not by.is_admin:
+    if held is not None:
         end = expiry_of(conn, held)
         if end is not None and expires_at is not None and expires_at > end:
             raise Forbidden(f"A token cannot outlive the token that creates it: {end.isoformat()}.")

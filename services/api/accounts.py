@@ -8,17 +8,19 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.errors import Forbidden
 from ladder.field_types import Line, Name
 from ladder.ids import SessionId, UserId
 from ladder.people import administration, device_logins, recovery, sessions, tokens, users
 from ladder.people.device_logins import LoginState
+from ladder.people.records import User, Viewer
 from ladder.people.request_models import SignUp
 from services.api.teams import TeamOut
 from services.api.users import UserOut, own_or_any_user
 from services.http import sign_in
 from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
-from services.http.auth import Admin, Known
+from services.http.auth import FullAdmin, Known
 from services.http.idempotency import Idempotent
 from services.http.paging import Page
 from services.http.path_parameters import SessionKey, UserKey
@@ -145,12 +147,22 @@ def redeem_device_login(body: DeviceSecret, conn: Db) -> DeviceTokenOut:
     summary="Remove a lost password",
     responses=problem_responses(403, 404),
 )
-def remove_password(user: UserKey, conn: Db, who: Admin) -> Response:
+def remove_password(user: UserKey, conn: Db, who: FullAdmin) -> Response:
     """Administrators only. Ends the person's sessions; tokens stay. Then create a recovery link for
-    the person."""
+    the person. The token needs all scopes and must not expire. It acts on no other
+    administrator."""
     found = users.get_user(conn, UserId(user))
+    refuse_other_administrator(who, found)
     administration.remove_password_of(conn, who, found.id)
     return Response(status_code=204)
+
+
+def refuse_other_administrator(who: Viewer, subject: User) -> None:
+    """Raises Forbidden: by a token, nobody takes over another administrator's account."""
+    if subject.is_admin and subject.id != who.user_id:
+        raise Forbidden(
+            f"Use the page /admin/users/{subject.id}: a token does not do this to an administrator."
+        )
 
 
 @router.post(
@@ -161,10 +173,12 @@ def remove_password(user: UserKey, conn: Db, who: Admin) -> Response:
     responses=problem_responses(403, 404, 409),
 )
 def create_recovery_link(
-    user: UserKey, body: NewRecoveryLink, conn: Db, who: Admin, once: Idempotent
+    user: UserKey, body: NewRecoveryLink, conn: Db, who: FullAdmin, once: Idempotent
 ) -> Response:
     """Administrators only. The link signs the person in once, in the next 24 hours. The audit log
-    keeps who made it and why."""
+    keeps who made it and why. The token needs all scopes and must not expire. It makes no link for
+    another administrator."""
+    refuse_other_administrator(who, users.get_user(conn, UserId(user)))
 
     def create() -> RecoveryLinkOut:
         _, secret, expires_at = recovery.create_administrator_link(

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import UserId
-from ladder.people import users
+from ladder.people import audit_log
 from ladder.privacy import erasing
 from services.http import privacy
-from services.http.app_state import AppState, Db, transaction
-from services.http.auth import Admin, Known
+from services.http.app_state import AppState, Db
+from services.http.auth import FullAdmin, FullToken, Known
 from services.http.path_parameters import UserKey
 from services.http.problems import problem_responses
 
@@ -60,11 +60,10 @@ class FateOut(BaseModel):
         **problem_responses(403, 429),
     },
 )
-def export_account(app_state: AppState, who: Known) -> Response:
+def export_account(app_state: AppState, who: FullToken) -> Response:
     """A zip file: a JSON file for each kind of row, your bundles and logs, and replays that you may
-    see. It is read while it is sent. The token needs all scopes that a password gives."""
-    with transaction(app_state) as conn:
-        users.require_all_scopes(conn, who)
+    see. It is read while it is sent. The token needs all scopes that a password gives, and must not
+    expire."""
     return privacy.export_response(app_state, who)
 
 
@@ -81,11 +80,12 @@ def preview_deletion(conn: Db, who: Known) -> FateOut:
     summary="Delete your account",
     responses=problem_responses(403, 409, 429),
 )
-def delete_account(body: Deletion, request: Request, app_state: AppState, who: Known) -> DeletedOut:
+def delete_account(
+    body: Deletion, request: Request, app_state: AppState, who: FullToken
+) -> DeletedOut:
     """Deletes your account for good. Results stay under a pseudonym. Reasons, logs and bundles go
-    within a minute. The token needs all scopes that a password gives."""
-    with transaction(app_state) as conn:
-        users.require_all_scopes(conn, who)
+    within a minute. The token needs all scopes that a password gives, and must not expire. People
+    who sign in with a passkey or an identity use the page /me/data instead."""
     privacy.check_password(request, app_state, who, body.password)
     return DeletedOut(pseudonym=privacy.delete_account(app_state, who, body.name))
 
@@ -96,7 +96,11 @@ def delete_account(body: Deletion, request: Request, app_state: AppState, who: K
     summary="Delete a person's account",
     responses=problem_responses(403, 404, 409),
 )
-def delete_user(user: UserKey, conn: Db, who: Admin) -> DeletedOut:
+def delete_user(user: UserKey, conn: Db, who: FullAdmin) -> DeletedOut:
     """Administrators only, for a person who asks for it elsewhere. Works like the deletion of one's
-    own account."""
-    return DeletedOut(pseudonym=erasing.erase_person(conn, UserId(user)))
+    own account. The token needs all scopes and must not expire."""
+    pseudonym = erasing.erase_person(conn, UserId(user))
+    audit_log.record_audit(
+        conn, None, by=who.user_id, act="delete-account", subject=user, reason="by the API"
+    )
+    return DeletedOut(pseudonym=pseudonym)

@@ -15,7 +15,7 @@ from ladder.people.records import User, Viewer
 from ladder.people.request_models import NewToken
 from services.api.teams import TeamOut
 from services.http.app_state import Db
-from services.http.auth import Admin, Credentials, Known
+from services.http.auth import Admin, Credentials, Known, require_full_token
 from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
 from services.http.path_parameters import TokenKey, UserKey
@@ -100,8 +100,13 @@ def read_me(conn: Db, who: Known, credentials: Credentials) -> MeOut:
     response_model=UserOut,
     responses=problem_responses(403, 409),
 )
-def create_user(body: NewUser, conn: Db, who: Admin, once: Idempotent) -> Response:
-    """Administrators only. The user has no token yet: create one, and create or name a team."""
+def create_user(
+    body: NewUser, conn: Db, who: Admin, credentials: Credentials, once: Idempotent
+) -> Response:
+    """Administrators only. The user has no token yet: create one, and create or name a team. For a
+    new administrator the token needs all scopes and must not expire."""
+    if body.is_admin:
+        require_full_token(conn, who, credentials)
 
     def create() -> UserOut:
         made = administration.create_account(conn, who, body.name, is_admin=body.is_admin)
@@ -149,8 +154,8 @@ def list_teams_of_user(user: UserKey, conn: Db, who: Known) -> Page[TeamOut]:
 def mint_token(
     user: UserKey, body: NewToken, conn: Db, who: Known, credentials: Credentials, once: Idempotent
 ) -> Response:
-    """A token gets at most the caller's scopes and expires no later than the caller's token. An
-    administrator may give any scope for any time."""
+    """A token gets at most the caller's scopes and expires no later than the caller's token.
+    Administrators may mint tokens for any user."""
     owner = own_or_any_user(conn, who, user)
 
     def mint() -> MintedToken:

@@ -2,6 +2,7 @@
 
 The type in a route's signature says who may call it. ``Anyone`` needs no token and ``Known`` a
 valid one. ``Writer``, ``Scrimmer``, ``Host`` and ``Admin`` need a token with the scope they name.
+``FullToken``, ``FullWriter`` and ``FullAdmin`` need all scopes and a token that never expires.
 ``ladder.people.permissions`` decides later what the person may see or change.
 """
 
@@ -13,7 +14,8 @@ from typing import Annotated
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
-from ladder.people import account_blocks, users
+from ladder.errors import Forbidden
+from ladder.people import account_blocks, tokens, users
 from ladder.people.records import STRANGER, Viewer
 from services.http.app_state import Db
 from services.http.problems import ProblemError
@@ -70,7 +72,21 @@ def check_scopes(who: Viewer, scopes: Sequence[str]) -> Viewer:
 
 
 Known = Annotated[Viewer, Security(require_scopes)]
+
+
+def require_full_token(conn: Db, who: Known, credentials: Credentials) -> Viewer:
+    """The viewer, if the token has all scopes that a password gives and never expires. So a limited
+    token cannot win more, or last longer. Raises Forbidden."""
+    users.require_all_scopes(conn, who)
+    if credentials is not None and tokens.expiry_of(conn, credentials.credentials) is not None:
+        raise Forbidden("Use a token that never expires, or the pages of this site.")
+    return who
+
+
 Writer = Annotated[Viewer, Security(require_scopes, scopes=["agents:write"])]
 Scrimmer = Annotated[Viewer, Security(require_scopes, scopes=["scrims:write"])]
 Host = Annotated[Viewer, Security(require_scopes, scopes=["leagues:write"])]
 Admin = Annotated[Viewer, Security(require_scopes, scopes=["admin"])]
+FullToken = Annotated[Viewer, Security(require_full_token)]
+FullWriter = Annotated[Viewer, Security(require_full_token, scopes=["agents:write"])]
+FullAdmin = Annotated[Viewer, Security(require_full_token, scopes=["admin"])]

@@ -10,8 +10,8 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 
 from ladder.database.db import Connection
-from ladder.errors import Invalid
-from ladder.people import passwords
+from ladder.errors import Forbidden, Invalid
+from ladder.people import confirmation
 from ladder.people.records import Viewer
 from ladder.privacy import erasing, export
 from services.http import sign_in
@@ -19,6 +19,10 @@ from services.http.app_state import State, transaction
 
 T = TypeVar("T")
 WRONG_PASSWORD: Final = "the password is wrong"  # noqa: S105
+USE_PAGE: Final = (
+    "Delete your account on the page /me/data: you sign in with a passkey or an identity, which a"
+    " token cannot ask for."
+)
 WRONG_NAME: Final = "type your name exactly as the site shows it"
 
 
@@ -55,11 +59,17 @@ def export_response(app_state: State, who: Viewer) -> StreamingResponse:
 
 
 def check_password(request: Request, app_state: State, who: Viewer, password: str) -> None:
-    """Raises Invalid unless this is the viewer's password, if they have one."""
+    """Raises Invalid unless this is the viewer's password.
+
+    Without a password a token is enough only if it is the person's only credential. Raises
+    Forbidden for people with a passkey or an identity: a token cannot ask them for it.
+    """
     assert who.user_id is not None
     with transaction(app_state) as conn:
-        has_password = passwords.has_password(conn, who.user_id)
-    if has_password and (
+        ways = confirmation.confirmation_ways(conn, who.user_id)
+    if not ways.password and not ways.token:
+        raise Forbidden(USE_PAGE)
+    if ways.password and (
         sign_in.user_of_password(request, app_state, who.name, password) != who.user_id
     ):
         raise Invalid("password", WRONG_PASSWORD)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import webbrowser
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -67,6 +70,8 @@ def test_peck_ups_mode_signs_up_people_on_this_machine_only(world: World, app: F
     page = world.http.get("/sign-up", headers=headers)
     assert page.status_code == 403
     assert "PECK_SIGN_UP" in page.text
+    bound = {"Host": f"ladder.example.org:{world.http.base_url.port}"}  # a name that leads here
+    assert world.http.post("/v1/sign-up", json=body, headers=bound).status_code == 403
     assert world.http.post("/v1/sign-up", json=body).status_code == 201
 
 
@@ -213,6 +218,54 @@ def test_guesses_from_one_address_do_not_lock_another_out(anybody: Client) -> No
     assert statuses == [422] * 10 + [429]
     assert signs_in(anybody.address, "127.0.0.1", "guessed", PASSWORD) == 429
     assert signs_in(anybody.address, "127.0.0.2", "Guessed", PASSWORD) == 303
+
+
+def test_guesses_at_once_do_not_pass_together(anybody: Client) -> None:
+    with anybody:
+        anybody.sign_up("Guessed", PASSWORD)
+    with ThreadPoolExecutor(16) as pool:
+        guess = partial(signs_in, anybody.address, "127.0.0.3", "guessed")
+        statuses = list(pool.map(guess, [f"wrong {n}" for n in range(16)]))
+    assert statuses.count(429) >= 6, statuses
+    assert [signs_in(anybody.address, "127.0.0.4", "guessed", PASSWORD) for _ in range(11)] == [
+        303
+    ] * 11, "what succeeds does not count"
+
+
+def expiring(world: World, person: str) -> str:
+    """A token with all scopes of this person that expires."""
+    with db.connect(world.database_url) as conn:
+        scopes = tokens.SCOPES if person == "admin" else device_logins.SCOPES
+        end = datetime.now(UTC) + timedelta(days=1)
+        _, text = tokens.mint_token(conn, UserId(world.users[person]), "brief", scopes, end)
+        conn.commit()
+    return text
+
+
+def test_a_token_is_no_passkey(world: World) -> None:
+    rival, deletion = world.client("rival"), "/v1/users/me/deletion"
+    with Client(rival.address, expiring(world, "rival")) as brief:
+        for act in (
+            partial(brief.post, deletion, {"name": "rival"}),
+            partial(brief.send, "GET", "/v1/users/me/export"),
+        ):
+            with pytest.raises(ApiError, match="never expires") as refused:
+                act()
+            assert refused.value.status == 403
+    with db.connect(world.database_url) as conn:
+        conn.execute(
+            "insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)"
+            " values ('psk_1', %s, 'id', 'key', 0, 'phone')",
+            (world.users["rival"],),
+        )
+        conn.commit()
+    with pytest.raises(ApiError, match="/me/data") as refused:
+        rival.post(deletion, {"name": "rival"})
+    assert refused.value.status == 403
+    with db.connect(world.database_url) as conn:
+        conn.execute("delete from passkeys")
+        conn.commit()
+    assert rival.post(deletion, {"name": "rival"})["pseudonym"].startswith("Deleted user")
 
 
 def test_peck_login_waits_for_the_browser(

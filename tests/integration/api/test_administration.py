@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from ladder.database.db import Connection
 from ladder.entries import blocked_accounts
+from ladder.people.tokens import SCOPES
 from services.api_client import ApiError
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.test_cli import Peck, read
@@ -105,12 +106,39 @@ def test_every_act_of_an_administrator_is_in_the_audit_log(world: World) -> None
     block(world, "rival")
     admin.send("DELETE", f"{path}/block")
     admin.patch("/v1/admin/settings", {"sign_up": "open"})
-    admin.create_user("New Person")
-    acts = [row["act"] for row in admin.list_items("/v1/admin/audits", most=8)]
+    made = admin.create_user("New Person")
+    admin.send("DELETE", f"/v1/users/{made['id']}")
+    acts = [row["act"] for row in admin.list_items("/v1/admin/audits", most=9)]
     assert acts == [
-        *("create-account", "setting", "unblock-account", "block-account"),
+        *("delete-account", "create-account", "setting", "unblock-account", "block-account"),
         *("create-token", "remove-password", "revoke-token", "end-sessions"),
     ]
+
+
+def test_a_limited_token_of_an_administrator_takes_no_account_over(world: World) -> None:
+    admin, rival = world.client("admin"), f"/v1/users/{world.users['rival']}"
+    second = admin.create_user("Second", is_admin=True)["id"]
+    own = world.users["admin"]
+    few = admin.mint_token("few", ["admin"], user=own)["token"]
+    end = "2100-01-01T00:00:00Z"
+    brief = admin.mint_token("brief", SCOPES, user=own, expires_at=end)["token"]
+
+    def status(token: str, method: str, path: str, body: object = None) -> int:
+        headers = {"Authorization": f"Bearer {token}"}
+        return world.http.request(method, path, json=body, headers=headers).status_code
+
+    for limited in (few, brief):
+        assert status(limited, "POST", f"{rival}/recovery-link", {"reason": "x"}) == 403
+        assert status(limited, "DELETE", f"{rival}/password") == 403
+        assert status(limited, "DELETE", rival) == 403
+        assert status(limited, "POST", "/v1/users", {"name": "Third", "is_admin": True}) == 403
+        assert status(limited, "GET", rival) == 200
+    wider = {"label": "wider", "scopes": SCOPES}
+    assert status(few, "POST", "/v1/users/me/tokens", wider) == 403
+    path, full = f"/v1/users/{second}", world.tokens["admin"]
+    assert status(full, "POST", f"{path}/recovery-link", {"reason": "x"}) == 403
+    assert status(full, "DELETE", f"{path}/password") == 403
+    assert status(full, "POST", f"{rival}/recovery-link", {"reason": "x"}) == 201
 
 
 def test_people_are_found_by_a_part_of_the_name(world: World) -> None:
