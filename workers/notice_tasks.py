@@ -109,6 +109,8 @@ def send_until(notifier: NotifierContext, ends_at: float) -> int:
 
 def send_claimed(notifier: NotifierContext, claimed: ClaimedChannel) -> AttemptResult:
     """Makes one call to a claimed channel."""
+    if all(due.is_unreadable for due in claimed.deliveries):
+        return AttemptResult(Outcome.DROPPED, problem="this site cannot read its own notice")
     if all(due.notice is None and not due.is_test for due in claimed.deliveries):
         return AttemptResult(Outcome.DROPPED, problem="you may no longer see what it tells")
     if claimed.form is Form.MAIL:

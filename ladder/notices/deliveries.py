@@ -16,6 +16,7 @@ from ladder.database.db import Connection
 from ladder.ids import ChannelId, DeliveryId
 from ladder.notices.kinds import Form
 from ladder.notices.texts import Notice
+from ladder.telemetry import log_event, traceback_text
 
 LEASE_SECONDS: Final = 20.0
 """Longer than one call; a channel is free again after this time if its notifier died. Four times
@@ -69,7 +70,9 @@ class DueDelivery:
     attempt: int
     is_test: bool
     notice: Notice | None
-    """None for a test, and if the person may no longer see it."""
+    """None for a test, if the person may no longer see it, and if this program cannot read it."""
+    is_unreadable: bool = False
+    """Whether this program cannot read the notice, for example one of a kind that it lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +108,23 @@ def claim_channel(conn: Connection, worker: str) -> ClaimedChannel | None:
         Form(found["form"]),
         found["address"],
         found["secret"],
-        tuple(
-            DueDelivery(
-                DeliveryId(each["id"]),
-                each["attempt"],
-                each["is_test"],
-                Notice.of_row(each["notice"]) if each["notice"] else None,
-            )
-            for each in found["deliveries"]
-        ),
+        tuple(_due_delivery(each) for each in found["deliveries"]),
     )
+
+
+def _due_delivery(row: dict[str, Any]) -> DueDelivery:
+    """Never raises for a notice that cannot be read: the claim must be stored, or this channel
+    would be claimed first for ever."""
+    notice, is_unreadable = None, False
+    if row["notice"]:
+        try:
+            notice = Notice.of_row(row["notice"])
+        except Exception as error:
+            is_unreadable = True
+            log_event(
+                "notice_unreadable", level="error", delivery=row["id"], trace=traceback_text(error)
+            )
+    return DueDelivery(DeliveryId(row["id"]), row["attempt"], row["is_test"], notice, is_unreadable)
 
 
 def finish_attempt(

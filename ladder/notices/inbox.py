@@ -11,6 +11,8 @@ from ladder.notices.texts import Notice
 
 MOST_COUNTED: Final = 99
 """Highest number of unread notices that is counted; the header shows ``99`` for more."""
+MOST_SCANNED: Final = 300
+"""Newest unread notices that are looked at to count them: every page asks."""
 
 
 def list_notices(
@@ -38,10 +40,11 @@ def list_notices(
 def count_unread(conn: Connection, user_id: UserId) -> int:
     """Returns the number of unread notices on the page, at most MOST_COUNTED."""
     row = conn.execute(
-        "select count(*) from (select 1 from notices n join notice_events e on e.id = n.event_id"
-        " where n.user_id = %s and n.is_on_page and n.read_at is null"
-        " and notices_may_see(n.user_id, e) limit %s) as unread",
-        (user_id, MOST_COUNTED),
+        "select count(*) from (select 1 from (select * from notices where user_id = %s"
+        " and is_on_page and read_at is null order by id desc limit %s) n"
+        " join notice_events e on e.id = n.event_id"
+        " where notices_may_see(n.user_id, e) limit %s) as unread",
+        (user_id, MOST_SCANNED, MOST_COUNTED),
     ).fetchone()
     assert row is not None
     return int(row[0])

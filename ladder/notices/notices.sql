@@ -22,7 +22,10 @@ $$;
 create or replace function notices_may_see(p_user text, e notice_events) returns boolean
 language sql stable set search_path = public, pg_temp as $$
     select case k.audience
-        when 'person' then true
+        when 'person' then k.kind not like 'join\_%' or e.league_id is null
+             or exists (select 1 from leagues l where l.id = e.league_id
+                and (l.visibility = 'public' or exists (select 1 from league_members m
+                        where m.league_id = l.id and m.user_id = p_user)))
         when 'hosts' then exists (select 1 from league_members m where m.league_id = e.league_id
                                      and m.user_id = p_user
                                      and coalesce(m.duty, m.role) in ('host', 'co-host'))
@@ -95,7 +98,7 @@ begin
         select notices_new_id('not'), user_id, e.id, v_shown.kind,
                case when v_key is null then '{}' else jsonb_build_object(p_kind, 1) end, v_key,
                bool_or(form = 'page'), v_now
-          from wanted group by user_id
+          from wanted group by user_id order by user_id  -- one order of locks for all
         on conflict (user_id, gather_key) do update
            set events = n.events + 1, read_at = null, counts = jsonb_set(n.counts, array[p_kind],
                    to_jsonb(coalesce((n.counts ->> p_kind)::integer, 0) + 1))
@@ -215,15 +218,18 @@ begin
     if not found then
         return null;
     end if;
+    select array_agg(id order by id) into v_ids from (
+        select id from notice_deliveries where channel_id = c.id and state = 'waiting'
+           and next_at <= v_now order by next_at, id
+         limit case c.form when 'mail' then 50 else 1 end) as due;
+    if v_ids is null then                 -- they ended meanwhile
+        return null;
+    end if;
     update notice_channels
        set worker = p_worker, lease_until = v_now + make_interval(
                secs => p_lease_seconds * case c.form when 'mail' then 4 else 1 end),
            served_at = v_now
      where id = c.id;
-    select array_agg(id order by id) into v_ids from (
-        select id from notice_deliveries where channel_id = c.id and state = 'waiting'
-           and next_at <= v_now order by next_at, id
-         limit case c.form when 'mail' then 50 else 1 end) as due;
     update notice_deliveries set attempts = attempts + 1 where id = any (v_ids);
     select jsonb_agg(jsonb_build_object('id', d.id, 'attempt', d.attempts, 'at', d.created_at,
                'is_test', d.notice_id is null,

@@ -19,8 +19,16 @@ from ladder.notices.kinds import Form, NoticeKind
 from ladder.people.records import Viewer
 from services.api.notices import user_of
 from services.http import notice_channels
-from services.http.app_state import Db, app_state_of, transaction
-from services.http.auth import Credentials, Known, Writer, check_scopes, viewer_of_request
+from services.http.app_state import AppState, Db, app_state_of, transaction
+from services.http.attempt_limits import Limits
+from services.http.auth import (
+    Credentials,
+    Known,
+    Writer,
+    check_scopes,
+    require_full_token,
+    viewer_of_request,
+)
 from services.http.idempotency import IdempotencyKey, IdempotentRequest
 from services.http.paging import Page, Paging
 from services.http.path_parameters import ChannelKey
@@ -137,6 +145,7 @@ def plan_channel(
     app_state = app_state_of(request)
     with transaction(app_state) as conn:
         who = check_scopes(viewer_of_request(request, conn, credentials), scopes.scopes)
+        require_full_token(conn, who, credentials)
     address = notice_channels.check_channel(app_state, who, body.form, body.address)
     return ChannelPlan(who, user_of(who), address)
 
@@ -165,8 +174,8 @@ def create_channel(
     request: Request,
     key: IdempotencyKey = None,
 ) -> Response:
-    """Sends a test at once. The address must be public. Needs a token with all scopes but `admin`,
-    because a channel outlives the token."""
+    """Sends a test at once. The address must be public. Needs a token with all scopes that a
+    password gives and without expiry, because a channel outlives the token."""
     digest = hashlib.sha256(body.model_dump_json().encode()).hexdigest()
 
     def create() -> CreatedChannelOut:
@@ -208,8 +217,9 @@ def delete_channel(channel: ChannelKey, conn: Db, who: Writer) -> None:
     summary="Send a test",
     responses=problem_responses(403, 404, 409, 429),
 )
-def send_test(channel: ChannelKey, conn: Db, who: Writer) -> DeliveryOut:
+def send_test(channel: ChannelKey, conn: Db, app_state: AppState, who: Writer) -> DeliveryOut:
     """The delivery says how the test went; read it again after some seconds."""
+    app_state.attempts.count_of_person(user_of(who), Limits.CHANNEL)
     return DeliveryOut.model_validate(channels.send_test(conn, user_of(who), ChannelId(channel)))
 
 

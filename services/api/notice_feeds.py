@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.field_types import Key
 from ladder.ids import NoticeFeedId
 from ladder.notices import feeds
-from ladder.people import users
 from services.api.notices import user_of
 from services.http import permissions
 from services.http.app_state import AppState, Db
-from services.http.auth import Known, Writer
+from services.http.auth import FullWriter, Known, Writer
 from services.http.idempotency import Idempotent
 from services.http.paging import Page
 from services.http.path_parameters import FeedKey
@@ -63,11 +62,11 @@ def list_feeds(conn: Db, who: Known) -> Page[FeedOut]:
     responses=problem_responses(403, 404, 409),
 )
 def create_feed(
-    body: NewFeed, conn: Db, app_state: AppState, who: Writer, once: Idempotent
+    body: NewFeed, conn: Db, app_state: AppState, who: FullWriter, once: Idempotent
 ) -> Response:
     """An Atom feed of your notices. Whoever knows the address reads it; revoke it to end that.
-    Needs a token with all scopes but `admin`, because a feed outlives the token."""
-    users.require_all_scopes(conn, who)
+    Needs a token with all scopes that a password gives and without expiry, because a feed outlives
+    the token."""
     agent = permissions.visible_agent(conn, who, body.agent) if body.agent else None
     league = permissions.visible_league(conn, who, body.league) if body.league else None
 

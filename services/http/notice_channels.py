@@ -13,15 +13,19 @@ from ladder.notices.webhook_address import check_address, rules_of
 from ladder.people import users
 from ladder.people.records import Viewer
 from services.http.app_state import State, transaction
+from services.http.attempt_limits import Limits
 
 
 def check_channel(app_state: State, who: Viewer, form: Form, url: str) -> Address | None:
     """The address, if the guard permits it; None for mail. Raises Invalid.
 
-    Raises Forbidden for a token with few scopes: a channel outlives the token.
+    Raises Forbidden for a token with few scopes: a channel outlives the token. Counts the attempt
+    before DNS is asked; raises ProblemError above the limit.
     """
+    assert who.user_id is not None
     with transaction(app_state) as conn:
         users.require_all_scopes(conn, who)
+    app_state.attempts.count_of_person(who.user_id, Limits.CHANNEL)
     if form is Form.MAIL:
         if app_state.mailer is None:
             raise Invalid("form", "choose another form: this site sends no mail")

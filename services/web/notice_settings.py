@@ -13,10 +13,11 @@ from ladder.ids import ChannelId, DeliveryId, NoticeFeedId
 from ladder.notices import channels, feeds, kinds, preferences
 from ladder.notices.channels import FAILURES_UNTIL_OFF
 from ladder.notices.kinds import NoticeKind
-from ladder.people import users
+from ladder.people import sessions
 from ladder.people.records import Viewer
 from services.http import notice_channels
 from services.http.app_state import AppState, Db, transaction
+from services.http.attempt_limits import Limits
 from services.http.path_parameters import ChannelKey, FeedKey
 from services.web import forms, session
 from services.web.account import redirect
@@ -96,7 +97,7 @@ def create_feed(
     """Makes a private Atom feed of all notices, and shows its address once."""
     if who.user_id is None:
         return redirect(TO_SIGN_IN)
-    users.require_all_scopes(conn, who)
+    sessions.require_full_session(conn, who, request.state.session_id)
     _, secret = feeds.create_feed(conn, who.user_id)
     address = f"{app_state.settings.base_url.rstrip('/')}/feeds/{secret}.atom"
     return settings_page(request, conn, who, forms.Form(dict(FIELDS)), address)
@@ -136,8 +137,9 @@ def create_channel(request: Request, app_state: AppState, given: forms.Sent) -> 
     form = forms.Form.of(given, FIELDS)
     with transaction(app_state) as conn:
         who = session.visitor_of_request(request, conn)
-    if who.user_id is None:
-        return redirect(TO_SIGN_IN)
+        if who.user_id is None:
+            return redirect(TO_SIGN_IN)
+        sessions.require_full_session(conn, who, request.state.session_id)
     try:
         if form.values["form"] not in dict((*FORMS, MAIL)):
             raise Invalid("form", "choose one of the forms")
@@ -201,6 +203,7 @@ def change_channel(
     request: Request,
     channel: ChannelKey,
     conn: Db,
+    app_state: AppState,
     who: Visitor,
     act: Annotated[Literal["test", "on", "off", "delete"], Form()],
     form_token: Annotated[str, Form(max_length=200)] = "",
@@ -214,6 +217,7 @@ def change_channel(
         channels.delete_channel(conn, who.user_id, channel_id)
         return redirect(PAGE)
     if act == "test":
+        app_state.attempts.count_of_person(who.user_id, Limits.CHANNEL)
         channels.send_test(conn, who.user_id, channel_id)
     else:
         channels.switch_channel(conn, who.user_id, channel_id, on=act == "on")

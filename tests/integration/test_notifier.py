@@ -109,6 +109,27 @@ def test_a_webhook_is_signed_and_verifiable(
     assert (sent.id, sent.state, sent.status, sent.attempts) == (call.id, "sent", 200, 1)
 
 
+def test_a_notice_of_an_unknown_kind_fails_alone(
+    conn: Connection, person: UserId, notifier: NotifierContext, receiver: Receiver
+) -> None:
+    conn.execute(
+        "insert into notice_kinds (kind, audience, is_public, default_forms)"
+        " values ('of_a_newer_version', 'person', false, '{webhook}')"
+    )
+    made, _ = channel(conn, person, receiver.url("/hook"))
+    conn.execute(
+        "select notices_record('of_a_newer_version', jsonb_build_object('user_id', %s::text))",
+        (person,),
+    )
+    tell(conn, person)
+    assert send(notifier) == 2
+    found = {each.kind: each for each in channels.list_deliveries(conn, person, made.id)}
+    assert found["join_approved"].state == "sent"
+    broken = found["of_a_newer_version"]
+    assert (broken.state, broken.problem) == ("dropped", "this site cannot read its own notice")
+    assert [call.json()["type"] for call in receiver.calls] == ["join_approved"]
+
+
 def test_chats_get_names_without_markup(
     conn: Connection, notifier: NotifierContext, receiver: Receiver
 ) -> None:
