@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from games import GAMES, external
 from ladder.settings import Settings
 from services.app import create_app
 from services.cli.__main__ import full_app
+from tests.loops import run_coroutine
 from tests.unit.games import worked_example
 
 runner = CliRunner()
@@ -91,7 +91,7 @@ def test_a_game_named_in_the_settings_is_listed_by_the_site(
     monkeypatch.setenv("PECK_GAMES", str(file))
     try:
         made = create_app(Settings(database_url="postgresql://nowhere", blobs_url="file:///tmp"))
-        listed = asyncio.run(_games_of(made))
+        listed = run_coroutine(_games_of(made))
     finally:
         GAMES.pop("goofspiel", None)
     (found,) = (game for game in listed if game["name"] == "goofspiel")

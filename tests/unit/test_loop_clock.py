@@ -6,6 +6,7 @@ import asyncio
 import time
 
 from services.http.loop_clock import TICK_SECONDS, LoopClock
+from tests.loops import run_coroutine
 
 
 def test_a_request_seen_after_a_pause_may_have_arrived_before_it() -> None:
@@ -31,7 +32,7 @@ def test_a_request_seen_after_a_pause_may_have_arrived_before_it() -> None:
             writer.close()
         return sent_at, seen[0]
 
-    sent_at, earliest = asyncio.run(scene())
+    sent_at, earliest = run_coroutine(scene())
     assert earliest <= sent_at
 
 

@@ -12,6 +12,7 @@ from ladder.ids import UserId
 from services.http import uploads
 from services.http.problems import ProblemError
 from services.http.uploads import UploadSlots
+from tests.loops import run_coroutine
 
 
 def request(seconds_ago: float = 0.0) -> Request:
@@ -47,7 +48,7 @@ def test_an_upload_waits_until_another_one_ends() -> None:
         assert slots.senders.total() == 0
         return seen
 
-    assert asyncio.run(scene()) == ["first"] * uploads.MOST_UPLOADS + ["next"]
+    assert run_coroutine(scene()) == ["first"] * uploads.MOST_UPLOADS + ["next"]
 
 
 def test_an_upload_that_waited_too_long_is_sent_away() -> None:
@@ -60,7 +61,7 @@ def test_an_upload_that_waited_too_long_is_sent_away() -> None:
                 pass
         assert slots.senders.total() == 0
 
-    asyncio.run(scene())
+    run_coroutine(scene())
 
 
 def test_a_person_has_few_uploads_at_a_time() -> None:
@@ -71,4 +72,4 @@ def test_a_person_has_few_uploads_at_a_time() -> None:
             async with slots.hold_upload_slot(user(1), request()):
                 pass
 
-    asyncio.run(scene())
+    run_coroutine(scene())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from html import escape
+
+from markupsafe import escape
 
 from services.web.formatting import STANDS_BY_TEXTS
 from tests.web.conftest import Site
@@ -30,7 +31,7 @@ def test_the_page_of_an_entry_says_why_it_has_no_rank(site: Site) -> None:
     ]
     without = [page for page in pages if "Odo and Friends is represented by" in page]
     assert len(without) == len(pages) - 1  # one of them has the rank
-    texts = [escape(text) for text in STANDS_BY_TEXTS.values()]
+    texts = [str(escape(text)) for text in STANDS_BY_TEXTS.values()]
     assert all(any(text in page for text in texts) for page in without)
     assert contest.rejected is not None
     refused = f"/agents/{contest.rejected.agent_id}?entry={contest.rejected.id}"

@@ -20,6 +20,7 @@ from ladder.leagues.season_creation import LONGEST_MATCH_HOURS
 from sandbox.match import attempt
 from services.http.body_limits import BodyLimit
 from tests.integration.api.world import World
+from tests.loops import run_coroutine
 from workers.broker import BACKSTOP_SECONDS
 
 
@@ -146,10 +147,8 @@ def test_a_slow_body_is_refused() -> None:
 
     scope = {"type": "http", "method": "POST", "path": "/sign-in", "headers": []}
     answering = BodyLimit(reading, seconds=0.1)(scope, trickle, ignore)
-    with ThreadPoolExecutor(1) as pool:  # a browser of another test may have this thread's loop
-        answered = pool.submit(asyncio.run, answering)
     with pytest.raises(HTTPException) as refused:
-        answered.result()
+        run_coroutine(answering)
     assert refused.value.status_code == 400
 
 
