@@ -19,7 +19,7 @@ from psycopg.rows import class_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic, atomic_function
-from ladder.errors import Conflict, NotFound
+from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.ids import TeamId, TeamMergeId
 from ladder.people import competitors, teams, users, visibility
 from ladder.people.records import Team, Viewer
@@ -32,7 +32,11 @@ SELECT: Final = (
     " m.created_at, m.expires_at from team_merges m join teams t on t.id = m.team_id"
     " join teams i on i.id = m.into_team_id"
 )
-IS_OPEN: Final = "m.outcome is null and m.expires_at > now()"
+IS_OPEN: Final = (
+    "m.outcome is null and m.expires_at > now() and exists (select 1 from memberships o"
+    " where o.team_id = m.team_id and o.user_id = m.asked_by and o.is_owner)"
+)
+"""A request ends with the rights of the owner who asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class MergeRequest:
 def ask_for_merge(
     conn: Connection, team_id: TeamId, into_team_id: TeamId, who: Viewer
 ) -> MergeRequest:
-    """Asks another team to take this one in. Owners of the team and administrators may.
+    """Asks another team to take this one in. Only owners of the team may, so no administrator.
 
     The request lasts a week. Raises Forbidden. Raises Conflict if a merge is impossible now, or the
     same request is open.
@@ -60,11 +64,11 @@ def ask_for_merge(
     if team_id == into_team_id:
         raise Conflict("choose another team: a team cannot be merged with itself", field="into")
     competitors.lock_team(conn, team_id, into_team_id)
-    teams.require_owner(conn, team_id, who)
+    _require_own_team(conn, team_id, who)
     _refuse_impossible(conn, team_id, into_team_id, who)
     conn.execute(
-        "update team_merges set outcome = 'withdrawn', answered_at = now()"
-        " where team_id = %s and into_team_id = %s and outcome is null and expires_at <= now()",
+        "update team_merges m set outcome = 'withdrawn', answered_at = now()"  # noqa: S608
+        f" where team_id = %s and into_team_id = %s and outcome is null and not ({IS_OPEN})",
         (team_id, into_team_id),
     )
     merge_id = TeamMergeId(ids.new_id("tme"))
@@ -101,7 +105,7 @@ def list_merges(conn: Connection, team_id: TeamId) -> list[MergeRequest]:
 
 @atomic_function
 def accept_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> Team:
-    """Merges the teams and returns the one that remains. Owners of that one may.
+    """Merges the teams and returns the one that remains. Only owners of that one may.
 
     Raises NotFound, Forbidden. Raises Conflict if a merge is impossible now: uploads are locked,
     the uploads together are too many, a team is disqualified, or a member competes for a third one.
@@ -109,11 +113,13 @@ def accept_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> Team:
     asked = get_merge(conn, merge_id)
     competitors.lock_team(conn, asked.team_id, asked.into_team_id)
     get_merge(conn, merge_id)  # it may have ended a moment earlier
-    teams.require_owner(conn, asked.into_team_id, who)
+    _require_own_team(conn, asked.into_team_id, who)
     _refuse_impossible(conn, asked.team_id, asked.into_team_id, who)
     _move_uploads_and_entries(conn, asked.team_id, asked.into_team_id)
     _move_people(conn, asked.team_id, asked.into_team_id)
     competitors.add_competitors_of_team(conn, asked.into_team_id, who.user_id)
+    everybody = [user.id for user, _ in users.team_members(conn, asked.into_team_id)]
+    competitors.refuse_blocked_people(conn, asked.into_team_id, everybody)
     conn.execute(
         "update teams set ended_at = coalesce(ended_at, now()), merged_into = %s"
         " where id = %s or merged_into = %s",
@@ -142,6 +148,11 @@ def end_merge(conn: Connection, merge_id: TeamMergeId, who: Viewer) -> None:
     outcome = "declined" if is_theirs else "withdrawn"
     _close(conn, merge_id, who, outcome)
     record_team_act(conn, asked.team_id, who.user_id, f"{outcome}_merge", asked.into_team_id)
+
+
+def _require_own_team(conn: Connection, team_id: TeamId, who: Viewer) -> None:
+    if not teams.is_owner(conn, team_id, who.user_id):
+        raise Forbidden("Ask an owner of the team: only owners may do this.")
 
 
 def _close(conn: Connection, merge_id: TeamMergeId, who: Viewer, outcome: str) -> None:
@@ -248,8 +259,6 @@ def _retire_above_limit(conn: Connection, team_id: TeamId) -> None:
 
 def _move_people(conn: Connection, team_id: TeamId, into: TeamId) -> None:
     """Copies the members; they also stay in the ended team, so that they see its old logs."""
-    people = [user.id for user, _ in users.team_members(conn, team_id)]
-    competitors.refuse_blocked_people(conn, into, people)
     conn.execute(
         "insert into memberships (team_id, user_id) select %s, user_id from memberships"
         " where team_id = %s on conflict do nothing",
@@ -265,7 +274,8 @@ def _move_people(conn: Connection, team_id: TeamId, into: TeamId) -> None:
         (into, team_id),
     )
     conn.execute("update roster set team_id = %s where team_id = %s", (into, team_id))
-    conn.execute("update roster_teams set team_id = %s where team_id = %s", (into, team_id))
+    # The other team never agreed to the people of a roster, so a later line makes a new team.
+    conn.execute("delete from roster_teams where team_id = %s", (team_id,))
     conn.execute(
         "update team_invitations set revoked_at = now() where team_id = %s and revoked_at is null",
         (team_id,),

@@ -373,7 +373,7 @@ def _join_as_roster_line(
 def _join_roster_team(conn: Connection, league_id: LeagueId, name: str, user_id: UserId) -> TeamId:
     """Adds a person to the roster's team of this name; the first one to join creates it.
 
-    The team keeps its place in the roster if it is renamed or merged, and loses it if it is
+    The team keeps its place in the roster if it is renamed, and loses it if it is merged or
     dissolved. Raises the Conflict of `teams.add_member`.
     """
     conn.execute("select pg_advisory_xact_lock(hashtext(%s))", (f"{league_id} {name.lower()}",))

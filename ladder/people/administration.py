@@ -8,8 +8,9 @@ from datetime import datetime
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection, atomic_function
-from ladder.ids import SessionId, TokenId, UserId
-from ladder.people import audit_log, passwords, sessions, tokens, users
+from ladder.errors import Forbidden
+from ladder.ids import SessionId, TeamId, TokenId, UserId
+from ladder.people import audit_log, passwords, sessions, teams, tokens, users
 from ladder.people.audit_log import AUDIT, AuditEntry
 from ladder.people.records import User, Viewer
 
@@ -93,6 +94,22 @@ def remove_password_of(conn: Connection, by: Viewer, user_id: UserId) -> None:
     """Removes a person's password and ends the sessions."""
     passwords.remove_password(conn, user_id)
     _record(conn, by, "remove-password", user_id, "the person sets a new one")
+
+
+@atomic_function
+def add_to_team(
+    conn: Connection, by: Viewer, team_id: TeamId, user_id: UserId, *, is_owner: bool = False
+) -> None:
+    """Adds another person to a team. Writes an audit entry.
+
+    Raises Forbidden for the administrator's own account, which would read the team's private data,
+    and the errors of `teams.add_member`.
+    """
+    person = users.get_user(conn, user_id)
+    if person.id == by.user_id:
+        raise Forbidden("Ask an owner of the team to invite you: you may add only other people.")
+    teams.add_member(conn, team_id, person.id, by.user_id, is_owner=is_owner)
+    _record(conn, by, "add-to-team", person.id, f"{'owner' if is_owner else 'member'} of {team_id}")
 
 
 def _record(conn: Connection, by: Viewer, act: str, user_id: UserId, reason: str) -> None:

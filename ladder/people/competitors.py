@@ -78,7 +78,10 @@ def add_competitors_of_team(conn: Connection, team_id: TeamId, told: UserId | No
 
 
 def refuse_blocked_people(conn: Connection, team_id: TeamId, user_ids: Sequence[UserId]) -> None:
-    """Raises Conflict if a host blocked one of these people from a league of the team."""
+    """Raises Conflict if a host blocked one of these people from a league of the team.
+
+    Call it after `add_competitors_of_team`, which locks these leagues: nobody is blocked meanwhile.
+    """
     row = conn.execute(
         "select u.name from league_blocks b join users u on u.id = b.user_id"  # noqa: S608
         " join seasons s on s.league_id = b.league_id and s.state <> 'finished'"

@@ -167,8 +167,10 @@ def revoke_invitation(
 ) -> TeamInvitation:
     """Revokes an invitation; people who joined by it stay. A repeat is no error.
 
-    Raises NotFound, and Forbidden for others than owners and administrators.
+    Raises NotFound, Conflict for an ended team, and Forbidden for others than owners and
+    administrators.
     """
+    competitors.lock_team(conn, team_id)
     teams.require_owner(conn, team_id, who)
     changed = conn.execute(
         "update team_invitations set revoked_at = now()"

@@ -79,18 +79,19 @@ def require_owner(conn: Connection, team_id: TeamId, who: Viewer) -> None:
 def add_member(
     conn: Connection, team_id: TeamId, user_id: UserId, by: UserId | None, *, is_owner: bool = False
 ) -> None:
-    """Adds a person to a team, or changes whether they are an owner.
+    """Adds a person to a team, or makes a member an owner. An owner stays one.
 
-    All ways into a team call this function. Raises NotFound. Raises Conflict for an ended or full
-    team, and for a person who competes for another team where this team competes, or whom a host
-    blocked there. Its message is for ``by``.
+    All ways into a team call this function. The team's other invitations of this person end. Raises
+    NotFound. Raises Conflict for an ended or full team, and for a person who competes for another
+    team where this team competes, or whom a host blocked there. Its message is for ``by``.
     """
     competitors.lock_team(conn, team_id)
     try:
         with atomic(conn):
             conn.execute(
                 "insert into memberships (team_id, user_id, is_owner) values (%s, %s, %s)"
-                " on conflict (team_id, user_id) do update set is_owner = excluded.is_owner",
+                " on conflict (team_id, user_id) do update"
+                " set is_owner = memberships.is_owner or excluded.is_owner",
                 (team_id, user_id, is_owner),
             )
     except errors.ForeignKeyViolation:
@@ -99,8 +100,14 @@ def add_member(
     assert row is not None
     if row[0] > MOST_MEMBERS:
         raise Conflict(f"the team is full: it has {MOST_MEMBERS} members")
-    competitors.refuse_blocked_people(conn, team_id, [user_id])
     competitors.add_competitors_of_team(conn, team_id, by)
+    competitors.refuse_blocked_people(conn, team_id, [user_id])
+    conn.execute(
+        "update team_invitations i set revoked_at = now() where team_id = %s and user_id = %s"
+        " and revoked_at is null and declined_at is null and not exists ("
+        "   select 1 from team_joinings j where j.invitation_id = i.id)",
+        (team_id, user_id),
+    )
     record_team_act(conn, team_id, by, "join", user_id, {"is_owner": is_owner})
 
 
@@ -122,6 +129,8 @@ def hand_over(conn: Connection, team_id: TeamId, to: UserId, who: Viewer) -> Non
             "update memberships set is_owner = false where team_id = %s and user_id = %s",
             (team_id, who.user_id),
         )
+        if who.user_id is not None:
+            _withdraw_merges(conn, team_id, who.user_id)
     record_team_act(conn, team_id, who.user_id, "hand_over", to)
 
 
@@ -129,8 +138,9 @@ def hand_over(conn: Connection, team_id: TeamId, to: UserId, who: Viewer) -> Non
 def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, who: Viewer) -> None:
     """Takes a person out of a team: the person themselves, an owner or an administrator may.
 
-    The person still competes for the team in its seasons. Links that they made, or that they may
-    know because an owner removed them, are revoked. Raises NotFound for no member. Raises Conflict
+    The person still competes for the team in its seasons. Requests for merges and invitations
+    that they made end, and invitations of them by name. If an owner removed them, all links end,
+    because they may know them. Raises NotFound for no member. Raises Conflict
     for the last owner: somebody must own a team.
     """
     competitors.lock_team(conn, team_id)
@@ -145,12 +155,23 @@ def remove_member(conn: Connection, team_id: TeamId, user_id: UserId, who: Viewe
         raise Conflict("hand the team over to another member first: this person is its only owner")
     conn.execute("delete from memberships where team_id = %s and user_id = %s", (team_id, user_id))
     conn.execute(
-        "update team_invitations set revoked_at = now() where team_id = %s and user_id is null"
-        " and revoked_at is null and (created_by = %s or %s)",
-        (team_id, user_id, user_id != who.user_id),
+        "update team_invitations set revoked_at = now() where team_id = %(team)s"
+        " and revoked_at is null and (%(user)s in (created_by, user_id)"
+        "   or user_id is null and %(is_removed)s)",
+        {"team": team_id, "user": user_id, "is_removed": user_id != who.user_id},
     )
+    _withdraw_merges(conn, team_id, user_id)
     act = "leave" if user_id == who.user_id else "remove"
     record_team_act(conn, team_id, who.user_id, act, user_id)
+
+
+def _withdraw_merges(conn: Connection, team_id: TeamId, user_id: UserId) -> None:
+    """Withdraws the open requests for merges that this person made for the team."""
+    conn.execute(
+        "update team_merges set outcome = 'withdrawn', answered_at = now()"
+        " where team_id = %s and asked_by = %s and outcome is null",
+        (team_id, user_id),
+    )
 
 
 def _refuse_name(

@@ -13,7 +13,7 @@ from ladder.entries import team_dissolution
 from ladder.enums import Json
 from ladder.field_types import Key, Name, Slug
 from ladder.ids import TeamId, UserId
-from ladder.people import team_audits, teams, users
+from ladder.people import administration, team_audits, teams, users
 from ladder.people.records import Viewer
 from ladder.reports import team_results
 from services.http import permissions
@@ -190,10 +190,10 @@ def list_opponents(team: TeamKey, conn: Db, who: Anyone) -> Page[TeamRecordOut]:
     responses=problem_responses(403, 404, 409),
 )
 def add_team_member(team: TeamKey, body: NewTeamMember, conn: Db, who: Admin) -> None:
-    """Administrators only; others invite. Adding a member again changes nothing."""
+    """Administrators only, and only other people; others invite. Adding a member again changes
+    nothing."""
     found = permissions.visible_team(conn, who, team)
-    users.get_user(conn, UserId(body.user))
-    teams.add_member(conn, found.id, UserId(body.user), who.user_id, is_owner=body.is_owner)
+    administration.add_to_team(conn, who, found.id, UserId(body.user), is_owner=body.is_owner)
 
 
 @router.delete(

@@ -204,3 +204,19 @@ def test_forwarded_sign_ups_are_refused_until_an_administrator_chose(
     assert sign_up("Ada") == 403
     world.client("admin").patch("/v1/admin/settings", {"sign_up": "open"})
     assert sign_up("Ada") == 201
+
+
+def test_an_administrator_adds_other_people_to_a_team_and_the_log_says_so(world: World) -> None:
+    admin, path = world.client("admin"), f"/v1/teams/{world.teams['rival']}/members"
+    with pytest.raises(ApiError, match="only other people") as refused:
+        admin.send("POST", path, json={"user": world.users["admin"]})
+    assert refused.value.status == 403
+    admin.send("POST", path, json={"user": world.users["insider"]})
+    with world.connect() as conn:
+        row = conn.execute(
+            "select act, by_user, subject, reason from audits order by id desc limit 1"
+        ).fetchone()
+    assert row == (
+        *("add-to-team", world.users["admin"], world.users["insider"]),
+        f"member of {world.teams['rival']}",
+    )

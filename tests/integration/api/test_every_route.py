@@ -200,11 +200,11 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "POST",
         "/v1/teams/{team}/merges",
         {"into": "{host_team}"},
-        "401 403 201 403 409",
-        "401 404 403 403 201",
+        "401 403 201 403 403",
+        "401 404 403 403 403",
     ),
     ("GET", "/v1/teams/{team}/merges", None, "401 403 200 403 200", "401 404 403 403 200"),
-    ("POST", "/v1/team-merges/{merge}/accept", None, "401 404 404 404 200", ""),
+    ("POST", "/v1/team-merges/{merge}/accept", None, "401 404 404 404 403", ""),
     ("DELETE", "/v1/team-merges/{other_merge}", None, "401 404 404 404 204", ""),
     ("DELETE", "/v1/teams/{spare_team}", None, "401 404 404 404 204", ""),
     ("GET", "/v1/games", None, "200 200 200 200 200", ""),
@@ -710,9 +710,12 @@ def team_words(world: World, team: str) -> dict[str, str]:
         root = Viewer(is_admin=True)
         revoked, code = team_invitations.invite(conn, TeamId(team), root, max_uses=9)
         team_invitations.revoke_invitation(conn, TeamId(team), revoked.id, root)
-        spare = [users.create_own_team(conn, f"Spare {n}", None).id for n in range(4)]
+        owner = users.create_user(conn, "Owner of spare teams").id
+        spare = [users.create_own_team(conn, f"Spare {n}", owner).id for n in range(4)]
         asked, _ = team_invitations.invite(conn, spare[0], root, person=world.users["member"])
-        merges = [team_merges.ask_for_merge(conn, each, spare[0], root).id for each in spare[1:3]]
+        merges = [
+            team_merges.ask_for_merge(conn, each, spare[0], Viewer(owner)).id for each in spare[1:3]
+        ]
     return {
         "team_invitation": revoked.id,
         "team_code": code,

@@ -96,16 +96,20 @@ def ids_of_teams(world: World, name: str) -> dict[str, Any]:
     member, host = UserId(world.users["member"]), UserId(world.users["host"])
     with world.connect() as conn:
         root = Viewer(is_admin=True)
+        asker = users.create_user(conn, f"Asker of {name}").id
         team, other = (
-            users.create_own_team(conn, f"{name} {n}".replace("_", " "), None).id for n in range(2)
+            users.create_own_team(conn, f"{name} {n}".replace("_", " "), owner).id
+            for n, owner in enumerate((None, asker))
         )
         teams.add_member(conn, team, member, None, is_owner=True)
         teams.add_member(conn, team, host, None)
         asked, _ = team_invitations.invite(conn, other, root, person=host)
         _, code = team_invitations.invite(conn, other, root, max_uses=100)
         found = {"team": team, "into": other, "invitation": asked.id, "code": code, "user": host}
+        if name == "ask_for_merge":  # only members see a team that plays nowhere
+            teams.add_member(conn, other, member, None)
         if name in ("accept_merge", "end_merge"):
-            found["merge"] = team_merges.ask_for_merge(conn, other, team, root).id
+            found["merge"] = team_merges.ask_for_merge(conn, other, team, Viewer(asker)).id
         if name == "revoke_team_invitation":
             found["team"] = other
     return found

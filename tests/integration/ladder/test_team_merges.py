@@ -10,7 +10,7 @@ from ladder.ids import SeasonId, TeamId
 from ladder.matches import history
 from ladder.moderation import disqualifications
 from ladder.people import permissions, teams, users
-from ladder.people.records import Team
+from ladder.people.records import Team, Viewer
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.test_teams import join, viewer
 
@@ -155,3 +155,47 @@ def test_a_merge_gives_nobody_a_second_team_in_a_season(contest: Contest) -> Non
     assert rows == [(contest.season.id, third), (SeasonId(other.season.id), second)]
     assert users.get_team(conn, first).ended_at is None
     assert teams.is_owner(conn, first, users.team_members(conn, first)[0][0].id)
+
+
+def test_a_request_for_a_merge_ends_with_the_rights_of_its_author(contest: Contest) -> None:
+    conn = contest.conn
+    ada, first = contest.team()
+    bob, second = contest.team()
+    eve, root = contest.team()[0], contest.team()[0]
+    join(conn, first, eve)
+    asked = team_merges.ask_for_merge(conn, first, second, viewer(conn, ada))
+    teams.hand_over(conn, first, eve, viewer(conn, ada))
+    assert team_merges.list_merges(conn, second) == []
+    with pytest.raises(NotFound):
+        team_merges.accept_merge(conn, asked.id, viewer(conn, bob))
+    teams.hand_over(conn, first, ada, viewer(conn, eve))
+    assert team_merges.list_merges(conn, second) == [], "a withdrawn request stays withdrawn"
+
+    asked = team_merges.ask_for_merge(conn, first, second, viewer(conn, ada))
+    conn.execute("update memberships set is_owner = false where user_id = %s", (ada,))
+    with pytest.raises(NotFound):
+        team_merges.accept_merge(conn, asked.id, viewer(conn, bob))
+    conn.execute("update memberships set is_owner = true where user_id = %s", (eve,))
+    admin = Viewer(root, is_admin=True)
+    with pytest.raises(Forbidden):
+        team_merges.ask_for_merge(conn, first, second, admin)
+    asked = team_merges.ask_for_merge(conn, first, second, viewer(conn, eve))
+    with pytest.raises(Forbidden):
+        team_merges.accept_merge(conn, asked.id, admin)
+    assert team_merges.accept_merge(conn, asked.id, viewer(conn, bob)).id == second
+
+
+def test_a_merge_brings_no_blocked_person_into_a_league(contest: Contest) -> None:
+    conn = contest.conn
+    first, second = contest.team()[1], contest.team()[1]
+    contest.pending(contest.agent(first))
+    blocked = contest.team()[0]
+    join(conn, second, blocked)
+    conn.execute(
+        "insert into league_blocks (league_id, user_id, reason, by_user)"
+        " values (%s, %s, 'spam', %s)",
+        (contest.league.id, blocked, contest.host),
+    )
+    with pytest.raises(Conflict, match="a host blocked"):
+        merge(contest, first, second)
+    assert users.get_team(conn, first).ended_at is None

@@ -430,3 +430,26 @@ def test_a_person_whom_a_host_blocked_joins_no_team_that_competes_there(contest:
     asked = team_merges.ask_for_merge(conn, own.id, team, viewer(conn, blocked))
     with pytest.raises(Conflict, match="blocked mallory"):
         team_merges.accept_merge(conn, asked.id, viewer(conn, owner))
+
+
+def test_invitations_end_with_the_place_in_the_team(conn: Connection) -> None:
+    ada, bob, eve = (person(conn, name) for name in ("ada", "bob", "eve"))
+    team, who = teams.make_team(conn, "Geese", ada), viewer(conn, ada)
+    to_bob, _ = team_invitations.invite(conn, team.id, who, person="bob")
+    _, link = team_invitations.invite(conn, team.id, who)
+    team_invitations.join_by_link(conn, bob, link)
+    assert team_invitations.invitations_to(conn, bob) == []
+    teams.add_member(conn, team.id, bob, None, is_owner=True)
+    to_eve, _ = team_invitations.invite(conn, team.id, viewer(conn, bob), person="eve")
+    teams.remove_member(conn, team.id, bob, who)
+    for invited, made in ((bob, to_bob), (eve, to_eve)):
+        with pytest.raises(Conflict, match="revoked"):
+            team_invitations.accept_invitation(conn, invited, made.id)
+    team_invitations.invite(conn, team.id, who, person="bob")
+    assert names(conn, team.id) == {"ada": True}
+
+
+def test_adding_a_member_again_takes_no_owner_away(conn: Connection) -> None:
+    team = teams.make_team(conn, "Geese", ada := person(conn, "ada"))
+    teams.add_member(conn, team.id, ada, None)
+    assert names(conn, team.id) == {"ada": True}
