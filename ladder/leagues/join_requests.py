@@ -109,7 +109,7 @@ def request_to_join(
                 (
                     *(request_id, league_id, user_id, words, *terms.settings_of_league(league)),
                     terms_digest,
-                    [one.user_id for one in staff.list_staff(conn, league_id)],
+                    [_staff_key(one) for one in staff.list_staff(conn, league_id)],
                     LIFE,
                 ),
             )
@@ -261,10 +261,16 @@ def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRo
         " where league_id = %(league_id)s and user_id = %(user_id)s",
         row,
     )
-    named = [one for one in staff.list_staff(conn, league.id) if one.user_id in row["agreed_staff"]]
+    told = staff.list_staff(conn, league.id)
+    named = [one for one in told if _staff_key(one) in row["agreed_staff"]]
     staff.record_staff_agreement(conn, league.id, user_id, named)
     if role is LeagueRole.COMPETITOR and not users.teams_of(conn, user_id):
         users.create_own_team(conn, users.get_user(conn, user_id).name, user_id)
+
+
+def _staff_key(one: staff.StaffMember) -> str:
+    """A person with the role: who gets another role needs another agreement."""
+    return f"{one.user_id}:{one.role}"
 
 
 def _select_requests(conn: Connection, tail: str, arguments: Sequence[object]) -> list[JoinRequest]:

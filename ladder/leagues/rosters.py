@@ -135,9 +135,12 @@ def _invite_person(
     line: RosterLine | None,
     by: UserId | None,
 ) -> tuple[InvitationId, str | None]:
-    """Returns the line's invitation, and its code if it is new; gives a member the new role."""
+    """Returns the line's invitation, and its code if it is new; gives a member the new role.
+
+    A person without a role stays out: a host removed or blocked them.
+    """
     if line is not None and line.user_id is not None:
-        if _role_of(conn, league_id, line.user_id) in (None, *PLAIN):
+        if _role_of(conn, league_id, line.user_id) in PLAIN:
             leagues.set_member_role(conn, league_id, line.user_id, each.role)
         return line.invitation_id, None
     if line is not None and not line.is_revoked:

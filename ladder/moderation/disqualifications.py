@@ -97,11 +97,16 @@ def reinstate(
     """Undoes a disqualification: the results count again, and active entries play again.
 
     An entry that another disqualification covers stays out: its own, its agent's or its team's. An
-    entry above its agent's or team's limit stays retired. Raises NotFound, LadderError, Conflict if
-    not disqualified.
+    entry above its agent's or team's limit stays retired, and so does one whose team has ended
+    during the season. Raises NotFound, LadderError, Conflict if not disqualified.
     """
     which = _column_of_subject(subject)
     season = seasons.get_season(conn, season_id)
+    conn.execute(  # so none of the teams ends meanwhile
+        "select 1 from teams where id in (select team_id from entries"  # noqa: S608
+        f"   where season_id = %s and {which} = %s) order by id for share",
+        (season_id, subject),
+    )
     _lock_season(conn, season_id)
     undone = conn.execute(
         "delete from exclusions where season_id = %s and subject = %s", (season_id, subject)
@@ -109,7 +114,10 @@ def reinstate(
     if not undone:
         raise Conflict(_why_not_disqualified(conn, season_id, which, subject))
     rows = conn.execute(
-        "select id, disqualified_from from entries e"  # noqa: S608
+        "select id, case when exists (select 1 from teams t join seasons s"  # noqa: S608
+        "     on s.id = e.season_id and s.state <> 'finished'"
+        "     where t.id = e.team_id and t.ended_at is not null)"
+        "   then 'retired' else disqualified_from end from entries e"
         f" where season_id = %s and {which} = %s and disqualified_at is not null"
         " and not exists (select 1 from exclusions x where x.season_id = e.season_id"
         "   and x.subject in (e.id, e.agent_id, e.team_id)) order by id for update",

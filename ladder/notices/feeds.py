@@ -116,7 +116,8 @@ def read_private_feed(conn: Connection, secret: str) -> tuple[PrivateFeed, list[
     """Returns the feed with this secret and its newest notices. Raises NotFound."""
     found = _select_feeds(
         conn,
-        "join users u on u.id = f.user_id and u.erased_at is null where f.hash = %s",
+        "join users u on u.id = f.user_id and u.erased_at is null where f.hash = %s"
+        " and not exists (select 1 from user_blocks b where b.user_id = u.id)",
         (_hash_secret(secret),),
     )
     if not found:
@@ -126,7 +127,7 @@ def read_private_feed(conn: Connection, secret: str) -> tuple[PrivateFeed, list[
         "select notices_view(array(select n.id from notices n"
         " join notice_events e on e.id = n.event_id where n.user_id = %s and n.is_on_page"
         " and (%s::text is null or e.agent_id = %s) and (%s::text is null or e.league_id = %s)"
-        " order by n.id desc limit %s))",
+        " and notices_may_see(n.user_id, e) order by n.id desc limit %s))",
         (
             *(feed.user_id, feed.agent_id, feed.agent_id),
             *(feed.league_id, feed.league_id, SHOWN),

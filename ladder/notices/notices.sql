@@ -17,11 +17,11 @@ language sql volatile set search_path = public, pg_temp as $$
                    sha256(uuid_send(gen_random_uuid())) as chance) v, generate_series(0, 25) i
 $$;
 
--- Whether a person still belongs to those whom an event of this kind tells. Asked again whenever a
--- notice is shown or sent.
+-- Whether a person still belongs to those whom an event of this kind tells, and no administrator
+-- blocked the account. Asked again whenever a notice is shown or sent.
 create or replace function notices_may_see(p_user text, e notice_events) returns boolean
 language sql stable set search_path = public, pg_temp as $$
-    select case k.audience
+    select not exists (select 1 from user_blocks b where b.user_id = p_user) and case k.audience
         when 'person' then k.kind not like 'join\_%' or e.league_id is null
              or exists (select 1 from leagues l where l.id = e.league_id
                 and (l.visibility = 'public' or exists (select 1 from league_members m

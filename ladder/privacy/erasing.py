@@ -28,7 +28,7 @@ from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId, UserId
 from ladder.matches import matches
 from ladder.people import users
-from ladder.privacy.rules import AGENTS, RULES, Rule
+from ladder.privacy.rules import AGENTS, OWN_SEATS, RULES, Rule
 
 VOID_REASON: Final = "the owner of an agent deleted it"
 REPLACEMENT: Final = "[deleted]"
@@ -71,6 +71,7 @@ def erase_person(conn: Connection, user_id: UserId) -> str:
 
     Raises NotFound. Raises Conflict for the last administrator.
     """
+    _lock_teams(conn, user_id)  # before the person, as an entry and a join do
     found = conn.execute(
         "select is_admin from users where id = %s and erased_at is null for update", (user_id,)
     ).fetchone()
@@ -78,11 +79,7 @@ def erase_person(conn: Connection, user_id: UserId) -> str:
         raise NotFound.of("user")
     if found[0]:
         _refuse_last_administrator(conn, user_id)
-    conn.execute(
-        "select 1 from teams where id in (select team_id from memberships where user_id = %s)"
-        " order by id for update",
-        (user_id,),
-    )
+    _lock_teams(conn, user_id)  # also one that the person joined meanwhile
     ended, left = _teams_by_fate(conn, user_id)
     closing, _ = _leagues_by_fate(conn, user_id, list(ended))
     scope = _scope(user_id, list(ended), list(closing))
@@ -136,9 +133,19 @@ def _scope(user_id: UserId, team_ids: list[str], league_ids: list[str]) -> Scope
     return {"user": user_id, "teams": team_ids, "leagues": league_ids, "near": [], "left": []}
 
 
+def _lock_teams(conn: Connection, user_id: UserId) -> None:
+    conn.execute(
+        "select 1 from teams where id in (select team_id from memberships where user_id = %s)"
+        " order by id for update",
+        (user_id,),
+    )
+
+
 def _refuse_last_administrator(conn: Connection, user_id: UserId) -> None:
     others = conn.execute(
-        "select 1 from users where is_admin and erased_at is null and id <> %s", (user_id,)
+        "select 1 from users u where is_admin and erased_at is null and id <> %s"
+        " and not exists (select 1 from user_blocks b where b.user_id = u.id)",
+        (user_id,),
     ).fetchone()
     if others is None:
         raise Conflict("make another administrator first: this account is the last one")
@@ -388,7 +395,7 @@ def _erase_seats(conn: Connection, scope: Scope) -> int:
         conn.execute("select set_config('peck.erasing', 'on', true)")
         rows = conn.execute(
             "with part as (select match_id, seat, log_digest from seats"  # noqa: S608
-            f"   where agent_id in ({AGENTS}) and (reason is not null or log_digest is not null)"
+            f"   where {OWN_SEATS} and (reason is not null or log_digest is not null)"
             "   limit %(most)s for update)"
             " update seats t set reason = null, log_digest = null from part"
             " where t.match_id = part.match_id and t.seat = part.seat returning part.log_digest",

@@ -12,6 +12,12 @@ from typing import Final
 
 AGENTS: Final = "select id from agents where team_id = any (%(teams)s)"
 """SQL: agents of the person's teams. Export: all teams; erasing: teams without other members."""
+OWN_SEATS: Final = (
+    f"agent_id in ({AGENTS} or team_id in ("  # noqa: S608
+    "select merged_into from teams where id = any (%(teams)s))) and team_id = any (%(teams)s)"
+)
+"""SQL: seats in which these teams played. An agent that came by a merge keeps its old seats, which
+belong to the team that it played for. The agents are named for the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,8 +378,8 @@ RULES: Final = (
         "Leagues that you host: title and description",
         "as long as the league",
         mine="x.id = any (%(leagues)s)",
-        exported="x.created_by = %(user)s or x.id in (select league_id from league_members"
-        " where user_id = %(user)s and role = 'host')",
+        exported="x.id in (select league_id from league_members where user_id = %(user)s"
+        " and (role = 'host' or x.created_by = %(user)s))",
         erased={
             "slug": "'deleted-' || right(x.id, 10)",
             "title": "'Deleted league ' || right(x.id, 4)",
@@ -494,8 +500,8 @@ RULES: Final = (
         "seats",
         "Results of your agents; the reasons of their faults; their logs",
         "as long as the league",
-        mine=f"x.agent_id in ({AGENTS})",
-        exported=f"x.agent_id in ({AGENTS}) and not exists (select 1 from matches m join scrims c"  # noqa: S608
+        mine=OWN_SEATS,
+        exported=f"{OWN_SEATS} and not exists (select 1 from matches m join scrims c"  # noqa: S608
         " on c.id = m.scrim_id where m.id = x.match_id and c.team_id <> all (%(teams)s))",
         erased={"reason": "null", "log_digest": "null"},
         impersonal="match_id entry_id submission_id agent_id team_id profile verdict statistics",
@@ -506,7 +512,7 @@ RULES: Final = (
         "Our messages about attempts that failed in matches of your agents",
         "as long as the league",
         mine=f"x.detail <> '' and x.match_id in (select match_id from seats"  # noqa: S608
-        f" where agent_id in ({AGENTS}))",
+        f" where {OWN_SEATS})",
         exported="",
         erased={"detail": "''"},
         impersonal="match_id worker node image_digest rules_digest ended fault",
@@ -517,7 +523,7 @@ RULES: Final = (
         "Matches of your agents",
         "as long as the league",
         mine=f"x.void_reason like '%%; %%' and x.id in (select match_id from seats"  # noqa: S608
-        f" where agent_id in ({AGENTS}))",
+        f" where {OWN_SEATS})",
         exported="",
         erased={"void_reason": "split_part(x.void_reason, '; ', 1)"},
         impersonal="id kind season_id scrim_id rejudges state queue profiles speed_class"
@@ -531,7 +537,7 @@ RULES: Final = (
         "as long as people ask for them",
         mine="split_part(x.subject, '/', 2) = any (%(leagues)s)"  # noqa: S608
         f" or split_part(x.subject, '/', 2) in ({AGENTS} union select match_id from seats"
-        f" where agent_id in ({AGENTS}) union select s.league_id from entries e"
+        f" where agent_id in ({AGENTS}) or {OWN_SEATS} union select s.league_id from entries e"
         " join seasons s on s.id = e.season_id where e.team_id = any (%(teams)s))",
         exported="",
         deleted=True,

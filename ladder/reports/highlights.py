@@ -22,6 +22,7 @@ from ladder.leagues.records import League
 from ladder.matches import history
 from ladder.matches.match_titles import lineup_title
 from ladder.matches.records import Match, replay_resource
+from ladder.people import visibility
 from ladder.people.audit_log import record_audit
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
@@ -210,13 +211,15 @@ def list_highlights(
     """
     pinned = pinned_matches(conn, league.id) if league else []
     begin = datetime.combine(day, time(), UTC) if day else datetime.now(UTC) - timedelta(days=1)
+    seen, values = visibility.visible_leagues(viewer)
     rows = conn.execute(
-        "select match_id, upset, lead_changes, closeness, steps, score from match_interest"
+        "select match_id, upset, lead_changes, closeness, steps, score from match_interest"  # noqa: S608
         " where finished_at >= %s and finished_at < %s and (%s::text is null or league_id = %s)"
+        f" and league_id in (select l.id from leagues l where {seen})"
         " and match_id <> all (%s) order by score desc, match_id desc limit %s",
         (
             *(begin, begin + timedelta(days=1), league.id if league else None),
-            *(league.id if league else None, pinned, 4 * limit),
+            *(league.id if league else None, *values, pinned, 4 * limit),
         ),
     ).fetchall()
     known = {

@@ -118,6 +118,22 @@ def test_a_request_expires_if_the_terms_become_wider(world: World, club: str) ->
     assert "terms have changed" in row["answer"]
 
 
+def test_a_request_agrees_to_the_role_that_the_terms_named(world: World, club: str) -> None:
+    host, admin = world.client("host"), world.client("admin")
+    kept, changed = (admin.create_user(name)["id"] for name in ("Kept", "Changed"))
+    host.put_member(club, kept, "grader")
+    host.put_member(club, changed, "commentator")
+    ask(world, "rival")
+    host.put_member(club, changed, "grader")
+    host.answer_requests(club, "approve", all=True)
+    with world.connect() as conn:
+        rows = conn.execute(
+            "select staff_id, role from staff_agreements where user_id = %s",
+            (world.users["rival"],),
+        ).fetchall()
+    assert rows == [(kept, "grader")]
+
+
 def test_a_request_is_withdrawn_and_an_old_one_expires(world: World, club: str) -> None:
     rival = world.client("rival")
     first = ask(world, "rival")

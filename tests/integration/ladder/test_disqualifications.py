@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -9,12 +10,15 @@ import pytest
 from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.entries.records import EntryState
+from ladder.entries.team_dissolution import dissolve_team
 from ladder.errors import Conflict, LadderError, NotFound
-from ladder.ids import EntryId
+from ladder.ids import EntryId, TeamId, UserId
 from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.moderation import disqualifications
 from ladder.people import audit_log
+from ladder.people.records import Viewer
+from ladder.privacy import erasing
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.season_log import SeasonLog
@@ -199,6 +203,27 @@ def test_a_reinstatement_undoes_only_its_own_disqualification(contest: Contest) 
     back(contest, two)
     back(contest, cheat)
     assert states() == ["active", "active", "active"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda conn, user, team: dissolve_team(conn, team, Viewer(user)),
+        lambda conn, user, team: erasing.erase_person(conn, user),
+    ],
+    ids=["dissolved", "erased"],
+)
+def test_a_reinstatement_revives_no_entry_of_an_ended_team(
+    contest: Contest, end: Callable[[Connection, UserId, TeamId], object]
+) -> None:
+    user, team = contest.team()
+    active, waiting = contest.active(contest.agent(team)), contest.pending(contest.agent(team))
+    out(contest, team)
+    end(contest.conn, user, team)
+    assert set(back(contest, team).entries) == {active, waiting}
+    found = [entries.get_entry(contest.conn, entry) for entry in (active, waiting)]
+    assert [entry.state for entry in found] == [EntryState.RETIRED] * 2
+    assert [entry.disqualified_at for entry in found] == [None, None]
 
 
 def test_a_reinstated_entry_does_not_replace_a_newer_active_entry(

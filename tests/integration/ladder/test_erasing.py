@@ -12,7 +12,7 @@ import pytest
 from ladder.database import db, erased_blobs
 from ladder.database.blobs import ObjectStoreBlobs, open_blobs
 from ladder.database.db import Connection
-from ladder.entries import agents, entries
+from ladder.entries import agents, entries, team_merges
 from ladder.enums import MatchState
 from ladder.errors import Conflict, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, TeamId, UserId
@@ -22,7 +22,10 @@ from ladder.matches.records import EpisodeResult, FinishResult
 from ladder.moderation import rejudgements
 from ladder.moderation.result_search import Predicate
 from ladder.people import audit_log, teams, tokens, users
+from ladder.people.records import Viewer
 from ladder.privacy import erasing
+from ladder.privacy.export import exported_rows
+from ladder.privacy.rules import RULES
 from ladder.reports import pictures
 from tests.integration.ladder.contest import Contest, digest, results
 from tests.integration.ladder.test_lease import meanwhile
@@ -254,6 +257,29 @@ def test_team_with_other_members_stays_and_gets_an_owner(
     assert agents.list_submissions(conn, player.agent)[0].message == ""
 
 
+def test_seats_of_a_merged_team_belong_to_the_people_who_played(
+    contest: Contest, player: Player, running: tuple[MatchId, int], blobs: ObjectStoreBlobs
+) -> None:
+    conn, (bob, second) = contest.conn, contest.team()
+    finish(conn, *running, blobs)
+    asked = team_merges.ask_for_merge(conn, player.team, second, Viewer(player.user))
+    team_merges.accept_merge(conn, asked.id, Viewer(bob))
+
+    def seats(user: UserId) -> list[tuple[str, str]]:
+        who = users.viewer_of_user(conn, user)
+        assert who is not None
+        rule = next(rule for rule in RULES if rule.table == "seats")
+        rows, _ = exported_rows(conn, rule, who)
+        return [(row["team_id"], row["reason"]) for row in rows if row["match_id"] == running[0]]
+
+    assert seats(bob) == []
+    assert seats(player.user) == [(player.team, "it broke")]
+    erasing.erase_person(conn, player.user)
+    finish_erasing(conn, blobs)
+    mine = history.get_match(conn, running[0]).seats[0]
+    assert (mine.team_id, mine.reason, mine.log_digest) == (player.team, None, None)
+
+
 def test_league_ends_with_its_only_host_unless_others_take_part(
     contest: Contest, player: Player
 ) -> None:
@@ -303,7 +329,14 @@ def test_last_administrator_stays(contest: Contest) -> None:
     first = users.create_user(contest.conn, "first root", is_admin=True)
     with pytest.raises(Conflict, match="another administrator"):
         erasing.erase_person(contest.conn, first.id)
-    users.create_user(contest.conn, "second root", is_admin=True)
+    second = users.create_user(contest.conn, "second root", is_admin=True)
+    contest.conn.execute(
+        "insert into user_blocks (user_id, reason, by_user) values (%s, 'spam', %s)",
+        (second.id, first.id),
+    )
+    with pytest.raises(Conflict, match="another administrator"):
+        erasing.erase_person(contest.conn, first.id)
+    contest.conn.execute("delete from user_blocks")
     erasing.erase_person(contest.conn, first.id)
 
 

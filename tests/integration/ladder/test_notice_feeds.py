@@ -11,7 +11,7 @@ from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import NotFound
 from ladder.leagues import leagues, season_notices
-from ladder.notices import atom, feeds
+from ladder.notices import atom, feeds, inbox
 from ladder.notices.kinds import NoticeKind
 from ladder.notices.texts import Notice
 from ladder.people.records import STRANGER, Viewer
@@ -55,6 +55,15 @@ def test_a_private_feed_shows_its_person_alone_until_it_is_revoked(contest: Cont
     assert secret.encode() not in bytes((stored.fetchone() or [b""])[0])
     with pytest.raises(NotFound):
         feeds.revoke_feed(contest.conn, owner(contest, other), made.id)
+    contest.conn.execute(
+        "insert into user_blocks (user_id, reason, by_user) values (%s, 'spam', %s)",
+        (me, contest.host),
+    )
+    with pytest.raises(NotFound):
+        feeds.read_private_feed(contest.conn, secret)
+    assert inbox.list_notices(contest.conn, me) == []
+    contest.conn.execute("delete from user_blocks")
+    assert feeds.read_private_feed(contest.conn, secret)[1] == found
     feeds.revoke_feed(contest.conn, me, made.id)
     with pytest.raises(NotFound):
         feeds.read_private_feed(contest.conn, secret)

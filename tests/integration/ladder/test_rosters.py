@@ -103,3 +103,13 @@ def test_a_person_has_an_own_external_id_in_each_league(contest: Contest) -> Non
     (team,) = users.teams_of(contest.conn, user)
     assert rosters.external_ids(contest.conn, contest.league.id) == {team.id: ["s1"]}
     assert rosters.external_ids(contest.conn, other.league.id) == {team.id: ["t9"]}
+
+
+def test_an_import_takes_no_removed_person_back(contest: Contest) -> None:
+    (done,) = take(contest, CYD)
+    user = users.create_user(contest.conn, "cyd").id
+    join(contest, user, done.code)
+    leagues.set_member_role(contest.conn, contest.league.id, user, None)
+    take(contest, RosterPerson("s3", "Cyd", "", COMPETITOR))
+    members = leagues.list_members(contest.conn, contest.league.id)
+    assert user not in {member for member, *_ in members}
