@@ -27,6 +27,8 @@ SEASONS: Final = 200
 SEATS_AT_ONCE: Final = 3
 """Seats that are read first, for each match of the page."""
 MOST_SEATS: Final = 20_000
+MOST_ROUNDS: Final = 20
+"""Queries of seats for one page. A page may then hold fewer matches than asked for."""
 AGES: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 FROM: Final = (
     " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
@@ -83,6 +85,14 @@ class MatchFilter:
         return self.agent_id is not None or self.entry_id is not None
 
 
+@dataclass(frozen=True, slots=True)
+class MatchPage:
+    """Some matches, newest first. Read on before ``following``; None: there are no more."""
+
+    matches: list[Match]
+    following: MatchId | None
+
+
 def search_matches(
     conn: Connection,
     viewer: Viewer,
@@ -90,6 +100,17 @@ def search_matches(
     before: MatchId | None = None,
     limit: int = 50,
 ) -> list[Match]:
+    """The matches of `search_page`."""
+    return search_page(conn, viewer, wanted, before, limit).matches
+
+
+def search_page(
+    conn: Connection,
+    viewer: Viewer,
+    wanted: MatchFilter,
+    before: MatchId | None = None,
+    limit: int = 50,
+) -> MatchPage:
     """Matches that the viewer may see and that meet the filter, newest first, before ``before``.
 
     Without season, agent, entry and scrim these are rated matches of all visible leagues. Raises
@@ -97,11 +118,12 @@ def search_matches(
     """
     _check_filter(wanted)
     if wanted.names_a_player:
-        found = _matches_of_player(conn, viewer, wanted, before, limit)
+        found, following = _matches_of_player(conn, viewer, wanted, before, limit)
     else:
         text, arguments = _seasons_query(viewer, wanted, before, limit)
         found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
-    return history.get_matches(conn, found)
+        following = found[-1] if len(found) == limit else None
+    return MatchPage(history.get_matches(conn, found), following)
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
@@ -142,19 +164,21 @@ def _check_filter(wanted: MatchFilter) -> None:
 
 def _matches_of_player(
     conn: Connection, viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
-) -> list[MatchId]:
-    """Ids of matches by the seats of an agent or entry, newest first.
+) -> tuple[list[MatchId], MatchId | None]:
+    """Ids of matches by the seats of an agent or entry, newest first, and where to read on.
 
     The first query reads seats alone, in the order of their index. The second one keeps matches by
-    their own columns and by visibility. Both repeat with more seats until the page is full.
+    their own columns and by visibility. Both repeat with more seats until the page is full, at most
+    MOST_ROUNDS times. The next page then begins after a match that the viewer may see, so that its
+    address names no other.
     """
     if wanted.kind not in (None, MatchKind.RATED) and not _sees_unrated(viewer):
-        return []
+        return [], None
     clauses, values = _match_clauses(wanted, None)
     seen, seen_values = visibility.visible_matches(viewer)
     found: list[MatchId] = []
     size = SEATS_AT_ONCE * limit
-    while True:
+    for _ in range(MOST_ROUNDS):
         text, arguments = seats_query(wanted, before, size)
         candidates = [MatchId(row[0]) for row in conn.execute(text, arguments)]
         rows = conn.execute(
@@ -164,9 +188,16 @@ def _matches_of_player(
             (candidates, *values, *seen_values, limit - len(found)),
         )
         found += [MatchId(row[0]) for row in rows]
-        if len(found) == limit or len(candidates) < size:
-            return found
+        if len(found) == limit:
+            return found, found[-1]
+        if len(candidates) < size:
+            return found, None
         before, size = candidates[-1], min(MOST_SEATS, 4 * size)
+    row = conn.execute(
+        f"select min(m.id) from matches m{FROM} where m.id = any (%s) and {seen}",  # noqa: S608
+        (candidates, *seen_values),
+    ).fetchone()
+    return found, row[0] if row else None
 
 
 def _sees_unrated(viewer: Viewer) -> bool:

@@ -169,10 +169,10 @@ def list_matches(conn: Db, who: Anyone, span: Paging, filters: Filters) -> Page[
     """
     wanted = match_filters.resolve_filters(conn, who, filters)
     before = MatchId(span.after) if span.after else None
-    rows = match_search.search_matches(conn, who, wanted, before, span.limit)
+    found = match_search.search_page(conn, who, wanted, before, span.limit)
     sees_replay = permissions.visible_replay_filter(conn, who)
-    return span.page(
-        rows, lambda row: row.id, lambda row: match_out(who, row, replay=sees_replay(row))
+    return span.page_before(
+        found.matches, found.following, lambda row: match_out(who, row, replay=sees_replay(row))
     )
 
 

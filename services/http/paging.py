@@ -37,13 +37,19 @@ class PageRequest:
     def page(self, rows: Sequence[R], key: Callable[[R], str], show: Callable[[R], T]) -> Page[T]:
         """The page of ``rows``, which were read with ``self.limit``. ``rows`` must hold only what
         the reader may see, because the cursor contains the last key."""
-        following = None
-        if len(rows) >= self.limit:
+        return self.page_before(rows, key(rows[-1]) if len(rows) >= self.limit else None, show)
+
+    def page_before(
+        self, rows: Sequence[R], following: str | None, show: Callable[[R], T]
+    ) -> Page[T]:
+        """The page of ``rows``; the next one goes on at the key ``following``. None: no more."""
+        address = None
+        if following is not None:
             url = self.request.url.include_query_params(
-                cursor=encode_cursor(key(rows[-1])), limit=self.limit
+                cursor=encode_cursor(following), limit=self.limit
             )
-            following = f"{url.path}?{url.query}"
-        return Page(items=[show(row) for row in rows], next=following)
+            address = f"{url.path}?{url.query}"
+        return Page(items=[show(row) for row in rows], next=address)
 
 
 def encode_cursor(key: str) -> str:

@@ -16,8 +16,7 @@ from ladder.field_types import KEY
 from ladder.ids import MatchId
 from ladder.leagues import leagues
 from ladder.matches import head_to_head, match_search
-from ladder.matches.match_search import Outcome, SeatVerdict
-from ladder.matches.records import Match
+from ladder.matches.match_search import MatchPage, Outcome, SeatVerdict
 from ladder.people.records import Viewer
 from ladder.reports import site_search
 from services.http import match_filters
@@ -48,10 +47,10 @@ def show_matches(
     """Shows matches that meet the filters of the address, newest first."""
     form = Form.of(request.query_params, FIELDS)  # type: ignore[arg-type]
     given = {name: value for name, value in form.values.items() if value}
-    rows: list[Match] = []
+    found = MatchPage([], None)
     try:
         wanted = match_filters.resolve_filters(conn, who, MatchQuery.model_validate(given))
-        rows = match_search.search_matches(
+        found = match_search.search_page(
             conn, who, wanted, MatchId(before) if before else None, MATCHES_SHOWN
         )
     except NotFound as error:
@@ -59,14 +58,14 @@ def show_matches(
         form.wrong[field] = formatting.NOTHING_NAMED
     except (ValidationError, LadderError, ProblemError) as error:
         form.add_errors(error)
-    older = urlencode({**given, "before": rows[-1].id}) if len(rows) == MATCHES_SHOWN else None
+    older = urlencode({**given, "before": found.following}) if found.following else None
     return render(
         request,
         "matches.html",
         status=422 if form.wrong else 200,
         form=form,
         is_filtered=bool(given),
-        matches=rows,
+        matches=found.matches,
         older=older,
         seasons=[("", formatting.ALL_LEAGUES), *league_options(conn, who)],
         outcomes=formatting.options_of_words(Outcome),

@@ -12,7 +12,7 @@ import pytest
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents, entries
-from ladder.enums import MatchKind
+from ladder.enums import LeagueRole, MatchKind
 from ladder.errors import Invalid, NotFound
 from ladder.matches import head_to_head, history, match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict, parse_since
@@ -102,6 +102,26 @@ def test_search_pages_by_the_last_id(contest: Contest) -> None:
         pages += [row.id for row in page]
         before = page[-1].id
     assert pages == [row.id for row in rows]
+
+
+def test_a_long_search_goes_on_with_the_next_page(
+    contest: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match_search, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(match_search, "SEATS_AT_ONCE", 1)
+    rows = [row for row in played(contest, 9) if row.kind == "rated"]
+    agent = rows[0].seats[0].agent_id
+    wanted = MatchFilter(agent_id=agent, kind=MatchKind.VALIDATION)
+    host = Viewer(contest.host, roles={contest.league.id: LeagueRole.HOST})
+    whole = match_search.search_matches(contest.conn, host, wanted, limit=1000)
+    assert whole != []
+    pages: list[str] = []
+    page = match_search.search_page(contest.conn, host, wanted, None, 3)
+    assert page.matches == []  # the newest three are rated
+    while page.following is not None:
+        pages += [row.id for row in page.matches]
+        page = match_search.search_page(contest.conn, host, wanted, page.following, 3)
+    assert [*pages, *(row.id for row in page.matches)] == [row.id for row in whole]
 
 
 def test_search_by_version_and_moment(contest: Contest) -> None:
