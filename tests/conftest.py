@@ -75,6 +75,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(processes.Director())
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests first that change network interfaces: a browser then stops what it loads."""
+    items.sort(key=lambda item: item.get_closest_marker("network_interfaces") is None)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (lacking, required_by) in NEEDS.items():
         if item.get_closest_marker(marker) is not None and (reason := lacking()) is not None:

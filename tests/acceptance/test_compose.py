@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.docker, pytest.mark.network_interfaces, pytest.mark.timeout(900)]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LEAGUE = "game-of-life-and-death"  # its matches are short

@@ -36,8 +36,15 @@ LAUNCHERS = {
     # There a box has no folder with a socket.
     "bubblewrap": [name for name in [*BREACHING_AGENTS, "shared uid"] if name != "socket folder"],
 }
+# A container with a network adds an interface to the machine.
+ADDS_INTERFACES = ("docker", "network")
 CASES = [
-    pytest.param(launcher, weakness, marks=getattr(pytest.mark, launcher))
+    pytest.param(
+        launcher,
+        weakness,
+        marks=[getattr(pytest.mark, launcher)]
+        + [pytest.mark.network_interfaces] * ((launcher, weakness) == ADDS_INTERFACES),
+    )
     for launcher, weaknesses in LAUNCHERS.items()
     for weakness in weaknesses
 ]
