@@ -68,7 +68,10 @@ def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
     until(lambda: accepted(FIRST_GAMES), 120, f"{FIRST_GAMES} results")
     until(lambda: board(ada, key)["fitted"] is not None, 30, "the official standing")
     shown = board(ada, key)["items"]
-    assert [row["rank"] for row in shown] == [1, 2, 3, 4]
+    found = [row["rank"] for row in shown]  # equal agents may share one
+    assert len(found) == len(agents)
+    assert found == sorted(found)
+    assert {*found} == {*range(1, found[-1] + 1)}
     assert {row["status"] for row in shown if row["medal"]} == {"likely"}
 
     second = upload(*agents["random_legal"], "random_legal", 2)
