@@ -97,7 +97,7 @@ def enter_season(
         return known, upload_limits(conn, season_id, submission.team_id), False
     competitors.lock_team(conn, submission.team_id)
     if not is_anchor:  # anchors may enter before the season opens
-        staff.refuse_team_with_staff(conn, season.league_id, submission.team_id)
+        staff.refuse_team_with_staff(conn, season, submission.team_id)
         league_blocks.refuse_team_with_blocked_person(conn, season.league_id, submission.team_id)
         deadlines.refuse_late_upload(conn, season, submission.team_id, began)
         competitors.add_members_at_entry(conn, season_id, submission.team_id, by)

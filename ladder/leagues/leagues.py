@@ -17,7 +17,7 @@ from ladder.ids import LeagueId, UserId
 from ladder.leagues.records import League
 from ladder.people import visibility as people_visibility
 from ladder.people.records import Viewer
-from ladder.people.roles import DUTIES, ROLE
+from ladder.people.roles import DUTIES, ROLE, STAFF
 
 LEAGUE: Final = (
     "select id, slug, title, description, game, visibility, replay_visibility, state,"
@@ -154,9 +154,17 @@ def set_member_role(
 ) -> None:
     """Gives a person this role; None removes them. Raises NotFound.
 
-    Agreements to an earlier role of the person end.
+    Agreements to an earlier role of the person end. A grader or commentator who stops being one
+    is noted in ``former_staff``.
     """
     chosen = None if role is None else LeagueRole(role)
+    conn.execute(
+        "insert into former_staff (league_id, user_id, role)"
+        " select league_id, user_id, duty from league_members where league_id = %s"
+        " and user_id = %s and duty = any (%s) and duty <> %s on conflict (league_id, user_id)"
+        " do update set role = excluded.role, ended_at = excluded.ended_at",
+        (league_id, user_id, list(STAFF), chosen or ""),
+    )
     conn.execute(
         "delete from staff_agreements where league_id = %s and staff_id = %s and role <> %s",
         (league_id, user_id, chosen or ""),

@@ -2,7 +2,7 @@
 
 The terms name them. A member agrees to them with the terms, or later with ``peck league consent``.
 Until all people of a team agreed, a grader or commentator sees nothing of it. They never compete in
-a season of the league.
+a season of the league. If the role ends, they compete only in seasons that are made afterwards.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ladder.database.db import Connection
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict
 from ladder.ids import LeagueId, TeamId, UserId
-from ladder.leagues.records import League
+from ladder.leagues.records import League, Season
 from ladder.leagues.terms import StaffName, TermsSettings, settings_of_league, terms_digest
-from ladder.people.roles import STAFF
+from ladder.people.roles import SEASON_STAFF, STAFF
 
 COMPETES: Final = (
     "{} competes in a season of this league that is not finished; choose another person, or wait"
@@ -97,17 +97,20 @@ def refuse_competitor_as_staff(conn: Connection, league_id: LeagueId, user_id: U
         raise Conflict(COMPETES.format(row[0]), field="role")
 
 
-def refuse_team_with_staff(conn: Connection, league_id: LeagueId, team_id: TeamId) -> None:
-    """Raises Conflict if a person of this team is grader or commentator of the league.
+def refuse_team_with_staff(conn: Connection, season: Season, team_id: TeamId) -> None:
+    """Raises Conflict if a person of this team is grader or commentator of the season's league.
 
+    Who gave the role up while the season was there is refused as well.
     Locks the league for the caller's transaction, so that nobody of the team becomes one meanwhile.
     """
-    conn.execute("select 1 from leagues where id = %s for share", (league_id,))
+    conn.execute("select 1 from leagues where id = %s for share", (season.league_id,))
     row = conn.execute(
-        "select u.name, m.duty from league_members m join memberships p on p.user_id = m.user_id"
-        " join users u on u.id = m.user_id"
-        " where m.league_id = %s and m.duty = any (%s) and p.team_id = %s order by u.id limit 1",
-        (league_id, list(STAFF), team_id),
+        f"select u.name, d.task from {SEASON_STAFF} d join memberships p on p.user_id = d.user_id"  # noqa: S608
+        " join users u on u.id = d.user_id"
+        " where d.season_id = %s and p.team_id = %s order by u.id limit 1",
+        (season.id, team_id),
     ).fetchone()
     if row is not None:
-        raise Conflict(f"{row[0]} is {row[1]} of this league: no team with this person competes")
+        raise Conflict(
+            f"{row[0]} {row[1]} of this league: no team with this person competes in this season"
+        )

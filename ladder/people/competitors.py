@@ -18,7 +18,7 @@ from ladder.errors import Conflict, NotFound
 from ladder.ids import SeasonId, TeamId, UserId
 from ladder.people import users, visibility
 from ladder.people.records import STRANGER
-from ladder.people.roles import STAFF
+from ladder.people.roles import SEASON_STAFF
 
 COMPETES: Final = (
     "exists (select 1 from entries e where e.season_id = s.id and e.team_id = %(team)s"
@@ -108,27 +108,26 @@ def fill_season_competitors(conn: Connection) -> None:
 
 
 def _refuse_staff(conn: Connection, team_id: TeamId) -> None:
-    """Raises Conflict if a member is grader or commentator of a league where the team competes.
+    """Raises Conflict if a member is or was grader or commentator where the team competes.
 
     It locks these leagues, so that no member becomes one meanwhile.
     """
-    values = {"team": team_id, "staff": list(STAFF)}
+    values = {"team": team_id}
     conn.execute(
         "select 1 from leagues l where exists (select 1 from seasons s where s.league_id = l.id"  # noqa: S608
         f" and s.state <> 'finished' and {COMPETES}) order by l.id for share of l",
         values,
     )
     row = conn.execute(
-        "select u.name, d.duty from memberships m join users u on u.id = m.user_id"  # noqa: S608
-        " join league_members d on d.user_id = m.user_id and d.duty = any (%(staff)s)"
-        " join seasons s on s.league_id = d.league_id and s.state <> 'finished'"
+        "select u.name, d.task from memberships m join users u on u.id = m.user_id"  # noqa: S608
+        f" join {SEASON_STAFF} d on d.user_id = m.user_id join seasons s on s.id = d.season_id"
         f" where m.team_id = %(team)s and {COMPETES} order by u.id limit 1",
         values,
     ).fetchone()
     if row is not None:
         raise Conflict(
-            f"{row[0]} is {row[1]} of a league in which this team competes; who has this role"
-            " competes for no team there"
+            f"{row[0]} {row[1]} of a league in which this team competes; who has or had this role"
+            " in a season competes for no team there"
         )
 
 

@@ -43,6 +43,17 @@ before, which does not know them, sees a viewer."""
 ROLE: Final = "coalesce(duty, role)"
 """The role of a row of league_members, in SQL."""
 
+SEASON_STAFF: Final = (
+    "(select s.id as season_id, m.user_id, 'is ' || m.duty as task"
+    " from seasons s join league_members m on m.league_id = s.league_id"
+    " where m.duty in ('grader', 'commentator') and s.state <> 'finished'"
+    " union all select s.id, f.user_id, 'was ' || f.role"
+    " from seasons s join former_staff f on f.league_id = s.league_id"
+    " where s.created_at <= f.ended_at and s.state <> 'finished')"
+)
+"""Who never competes in a season that is not finished, and why, in SQL: graders and commentators,
+and people who gave such a role up after the season was made."""
+
 
 def has_scope(role: LeagueRole | None, scope: RoleScope) -> bool:
     """Whether this role has this right; None is no role."""

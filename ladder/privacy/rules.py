@@ -271,6 +271,13 @@ RULES: Final = (
         deleted=True,
     ),
     Rule(
+        "former_staff",
+        "The leagues of which you were grader or commentator",
+        "as long as the league",
+        mine="x.user_id = %(user)s",
+        deleted=True,
+    ),
+    Rule(
         "join_requests",
         "Your requests to join leagues, and the answers",
         "as long as the league",

@@ -148,46 +148,6 @@ def finished(state: Path) -> int:
         return int(row[0])
 
 
-def test_peck_up_continues_after_a_kill(state: Path) -> None:
-    up = start(state)
-    assert (state / "token").stat().st_mode & 0o777 == 0o600
-    assert (state / "token").read_text().strip() == up.token
-    assert "submit" in up.text
-    assert "scrim" in up.text
-    board = up.get("/v1/leagues/game-of-life-and-death")
-    assert board["game"] == "golad"
-    wait_until(lambda: finished(state) >= 1, "a match is finished", 120)
-
-    second = subprocess.run(
-        [*COMMAND, "--port", "0", "--state", str(state)],
-        capture_output=True,
-        text=True,
-        env=environment(state),
-        check=False,
-    )
-    assert second.returncode == 1
-    assert f"already runs on {state} ({up.address}" in second.stderr
-    assert (state / "address").read_text().strip() == up.address, "the first one's stays"
-
-    before, below = finished(state), descendants(up.process.pid)
-    assert len(below) >= 10
-    end(up, signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while living(below) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert living(below) == {}, "a killed parent leaves nothing running"
-
-    again = start(state)
-    assert again.token == up.token, "the token outlives a restart"
-    assert again.get("/v1/leagues/game-of-life-and-death")["id"] == board["id"]
-    assert finished(state) >= before, "nothing finished is lost"
-    wait_until(lambda: finished(state) > before, "matches go on", 120)
-    below = descendants(again.process.pid)
-    assert end(again, signal.SIGINT) == 0
-    assert living(below) == {}
-    assert not (state / "address").exists()
-
-
 def test_a_refused_start_keeps_the_address_file(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,13 +169,21 @@ def answers(up: Running) -> bool:
     return False
 
 
+@dataclass
+class Instance:
+    """The running ``peck up`` that the tests below share, in their order."""
+
+    up: Running
+    state: Path
+
+
 @pytest.fixture(scope="module")
-def instance() -> Iterator[tuple[Running, Path]]:
+def instance() -> Iterator[Instance]:
     """A `peck up` without demo leagues, in which the suggested commands were run."""
     with folder() as state:
-        up = start(state, "--no-demo")
+        made = Instance(start(state, "--no-demo"), state)
         try:
-            lines = [line.partition("./peck ")[2] for line in up.text.splitlines()]
+            lines = [line.partition("./peck ")[2] for line in made.up.text.splitlines()]
             for line in filter(None, lines):
                 tried = subprocess.run(
                     [*COMMAND[:4], *line.split()],
@@ -227,18 +195,21 @@ def instance() -> Iterator[tuple[Running, Path]]:
                 )
                 assert tried.returncode == 0, f"{line}: {tried.stdout}{tried.stderr}"
             assert len(list(filter(None, lines))) == 3
-            yield up, state
+            yield made
         finally:
-            assert end(up, signal.SIGTERM) == 0
+            below = descendants(made.up.process.pid)
+            assert end(made.up, signal.SIGTERM) == 0
+            assert living(below) == {}
+            assert not (state / "address").exists()
 
 
-def test_suggested_commands_work_without_demo_leagues(instance: tuple[Running, Path]) -> None:
-    up, _ = instance
-    assert [league["slug"] for league in up.get("/v1/leagues")["items"]] == ["first"]
+def test_suggested_commands_work_without_demo_leagues(instance: Instance) -> None:
+    assert [league["slug"] for league in instance.up.get("/v1/leagues")["items"]] == ["first"]
+    wait_until(lambda: finished(instance.state) >= 1, "a match is finished", 120)
 
 
-def test_a_dead_part_is_restarted(instance: tuple[Running, Path]) -> None:
-    up, state = instance
+def test_a_dead_part_is_restarted(instance: Instance) -> None:
+    up, state = instance.up, instance.state
     struck, nice = [], set()
     for pid in descendants(up.process.pid):
         with suppress(OSError):  # a box's process that has just ended
@@ -260,6 +231,43 @@ def test_a_dead_part_is_restarted(instance: tuple[Running, Path]) -> None:
     before = finished(state)
     wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
     wait_until(lambda: answers(up), "the site answers again", 60)
+
+
+def test_a_second_peck_up_on_the_same_folder_is_refused(instance: Instance) -> None:
+    up, state = instance.up, instance.state
+    assert (state / "token").stat().st_mode & 0o777 == 0o600
+    assert (state / "token").read_text().strip() == up.token
+    assert "submit" in up.text
+    assert "scrim" in up.text
+    second = subprocess.run(
+        [*COMMAND, "--port", "0", "--state", str(state)],
+        capture_output=True,
+        text=True,
+        env=environment(state),
+        check=False,
+    )
+    assert second.returncode == 1
+    assert f"already runs on {state} ({up.address}" in second.stderr
+    assert (state / "address").read_text().strip() == up.address, "the first one's stays"
+
+
+def test_peck_up_continues_after_a_kill(instance: Instance) -> None:
+    up, state = instance.up, instance.state
+    league = up.get("/v1/leagues/first")
+    before, below = finished(state), descendants(up.process.pid)
+    assert len(below) >= 10
+    end(up, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while living(below) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert living(below) == {}, "a killed parent leaves nothing running"
+
+    instance.up = again = start(state)
+    assert again.token == up.token, "the token outlives a restart"
+    assert again.get("/v1/leagues/first")["id"] == league["id"]
+    assert again.get("/v1/leagues/game-of-life-and-death")["game"] == "golad", "demo leagues come"
+    assert finished(state) >= before, "nothing finished is lost"
+    wait_until(lambda: finished(state) > before, "matches go on", 120)
 
 
 def test_a_port_in_use_is_refused(state: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final, Literal
 
 import pytest
 from playwright.sync_api import Page
@@ -10,6 +11,8 @@ from playwright.sync_api import Page
 from tests.web.conftest import Site, Tab
 
 pytestmark = pytest.mark.browser
+
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 NAMES = """() => {
   const bad = [];
@@ -138,44 +141,41 @@ def settle(page: Page) -> None:
         page.wait_for_selector("[data-ready]")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_has_accessible_names_and_contrast(
-    site: Site, tab: Callable[..., Tab], scheme: str
+WIDER_THAN_THE_SCREEN = """() => [
+  ...(document.documentElement.scrollWidth > 360 ? ['the page scrolls sideways'] : []),
+  ...[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth + 1)
+    .map((e) => 'scrolls sideways: ' + e.outerHTML.slice(0, 80)),
+]"""
+
+
+def problems(page: Page) -> list[str]:
+    """Check an open page: its width on a phone, its names and roles, its contrast in both themes.
+
+    Each page is loaded once, because loading takes most of the time.
+    """
+    settle(page)
+    found = page.evaluate(WIDER_THAN_THE_SCREEN) + page.evaluate(NAMES)
+    page.set_viewport_size({"width": 1200, "height": 900})
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        found += [f"{scheme}: {problem}" for problem in page.evaluate(CONTRAST)]
+    page.set_viewport_size({"width": 360, "height": 900})
+    return list(found)
+
+
+def test_every_page_is_accessible_in_both_themes_and_fits_a_small_phone(
+    site: Site, tab: Callable[..., Tab]
 ) -> None:
-    mine = tab(scheme=scheme)
-    page = mine.open("/sign-in")
-    assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == []
-    mine.sign_in(site.contest.owner_token)
-    for path in paths(site):
-        page = mine.open(path)
-        settle(page)
-        assert page.evaluate(NAMES) == [], path
-        assert page.evaluate(CONTRAST) == [], path
-    for token, their_paths in pages_of_others(site):
-        mine = tab(scheme=scheme)
-        mine.sign_in(token)
+    found = {}
+    stranger = tab(width=360)
+    for path in ("/sign-in", "/sign-up"):
+        found[path] = problems(stranger.open(path))
+    for token, their_paths in [(site.contest.owner_token, paths(site)), *pages_of_others(site)]:
+        person = tab(width=360)
+        person.sign_in(token)
         for path in their_paths:
-            page = mine.open(path)
-            assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == [], path
-
-
-def test_no_page_scrolls_sideways_on_a_small_phone(site: Site, tab: Callable[..., Tab]) -> None:
-    mine = tab(width=360)
-    mine.sign_in(site.contest.owner_token)
-    for path in ["/sign-in", "/sign-up", *paths(site)]:
-        page = mine.open(path)
-        settle(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
-        inner = (
-            "[...document.querySelectorAll('.scroll')]"
-            ".filter((e) => e.scrollWidth > e.clientWidth + 1).length"
-        )
-        assert page.evaluate(inner) == 0, path
-    for token, their_paths in pages_of_others(site):
-        mine = tab(width=360)
-        mine.sign_in(token)
-        for path in their_paths:
-            assert mine.open(path).evaluate("document.documentElement.scrollWidth") <= 360, path
+            found[path] = problems(person.open(path))
+    assert {path: text for path, text in found.items() if text} == {}
 
 
 def test_the_first_tab_stop_skips_to_the_content(tab: Callable[..., Tab]) -> None:

@@ -76,6 +76,9 @@ def test_graders_and_commentators_never_compete(contest: Contest) -> None:
     with pytest.raises(Conflict, match="commentator of this league"):
         entries.enter_season(conn, contest.season.id, submission.id)
     appoint(contest, owner.id, None)
+    with pytest.raises(Conflict, match="was commentator of this league"):
+        entries.enter_season(conn, contest.season.id, submission.id)
+    conn.execute("update former_staff set ended_at = ended_at - interval '1 day'")
     entries.enter_season(conn, contest.season.id, submission.id)
     with pytest.raises(Conflict, match="competes in a season of this league"):
         appoint(contest, owner.id, "grader")
