@@ -147,11 +147,12 @@ READERS: Final = {".md": markdown, ".html": template, ".py": python}
 
 def find_replaced_words(file: Path, words_of: dict[str, str]) -> Iterator[str]:
     """A line for each use of a replaced word, with the word to use instead."""
+    longest_first = sorted(words_of, key=len, reverse=True)
+    replaced = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
     for number, line in enumerate(file.read_text().splitlines(), start=1):
-        parts = " ".join(PART.findall(line)).lower()
-        for old, new in words_of.items():
-            if re.search(rf"\b{re.escape(old)}\b", parts):
-                yield f"{file.relative_to(ROOT)}:{number}: {old!r} was replaced; use {new}"
+        for old in replaced.findall(" ".join(PART.findall(line)).lower()):
+            new = words_of[old]
+            yield f"{file.relative_to(ROOT)}:{number}: {old!r} was replaced; use {new}"
 
 
 def find_broken_limits(paragraphs: list[Paragraph], name: str, longest: int) -> Iterator[str]:
