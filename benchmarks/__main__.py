@@ -25,6 +25,7 @@ NAMES = (
     "contest_luck",
     "season_order",
     "cards",
+    "comparisons",
 )
 
 

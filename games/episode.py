@@ -170,3 +170,15 @@ def _read_per_seat(document: Json, name: str, seats: int) -> tuple[Any, ...]:
     if len(values) != seats:
         raise EpisodeError(f"{name}: expected one for each of {seats} seats, got {len(values)}")
     return tuple(values)
+
+
+def first_different_move(one: Episode, other: Episode, seat: int) -> int | None:
+    """The first step in which this seat chose differently in the two episodes; 1 is the first step.
+
+    None if it never did. A longer episode differs where the shorter one ends.
+    """
+    for number, (left, right) in enumerate(zip(one.steps, other.steps, strict=False), start=1):
+        if left.moves[seat] != right.moves[seat]:
+            return number
+    shorter = min(len(one.steps), len(other.steps))
+    return None if len(one.steps) == len(other.steps) else shorter + 1

@@ -33,6 +33,10 @@ BORROW_SECONDS: Final = 120.0
 """How long a box may take to come. A cold engine is slow; a warm one needs milliseconds."""
 
 
+PARALLEL_SEATS: Final = max(1, (os.cpu_count() or 2) - 1)
+"""Agents that think at a time, unless somebody chose another number."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalPlan:
     """A batch of games between the same agents."""
@@ -43,7 +47,7 @@ class LocalPlan:
     agents: tuple[Path, ...]
     games: int
     seed: bytes
-    max_parallel_seats: int = max(1, (os.cpu_count() or 2) - 1)
+    max_parallel_seats: int = PARALLEL_SEATS
     """Most agents that think at a time."""
     profile: str = "numpy"
     memory_mb: int = 1024
@@ -57,6 +61,17 @@ class LocalPlan:
             name if short.count(name) == 1 else f"{name}#{short[: index + 1].count(name)}"
             for index, name in enumerate(short)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGame:
+    """One game to play."""
+
+    number: int
+    """Number of the game in the batch, from 1."""
+    seed: bytes
+    lineup: tuple[int, ...]
+    """Index of the agent in each seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +133,27 @@ def play_games(
     ``prepare_bundles``. Raises HostFault if the node fails.
     """
     for number in range(1, plan.games + 1):
-        seed = seed_of_game(plan.seed, number)
         lineup = rotated_seats(len(bundles), number)
-        requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in lineup]
-        started = monotonic()
-        episode = _episode_player(
-            plan,
-            requests,
-            seed,
-            node_socket,
-            _Callbacks(_numbered(on_step, number), _numbered(on_record, number)),
-        )
-        played = mirrored_pairs.play_match(plan.game, len(lineup), episode)
-        yield LocalResult(number, seed, lineup, played, monotonic() - started)
+        game = LocalGame(number, seed_of_game(plan.seed, number), lineup)
+        told = _Callbacks(_numbered(on_step, number), _numbered(on_record, number))
+        yield play_game(plan, bundles, node_socket, game, told)
+
+
+def play_game(
+    plan: LocalPlan,
+    bundles: Sequence[Path],
+    node_socket: Path,
+    game: LocalGame,
+    told: _Callbacks | None = None,
+) -> LocalResult:
+    """Play one game, which may use any seed and lineup. Raises HostFault if the node fails."""
+    requests = [SeatRequest(plan.profile, bundles[agent], plan.memory_mb) for agent in game.lineup]
+    started = monotonic()
+    episode = _episode_player(
+        plan, requests, game.seed, node_socket, told or _Callbacks(None, None)
+    )
+    played = mirrored_pairs.play_match(plan.game, len(game.lineup), episode)
+    return LocalResult(game.number, game.seed, game.lineup, played, monotonic() - started)
 
 
 def _episode_player(
@@ -152,7 +175,7 @@ def _episode_player(
                 seed,
                 loans,
                 max_parallel_seats=plan.max_parallel_seats,
-                stop_after_seconds=longest_episode_seconds(plan),
+                stop_after_seconds=longest_episode_seconds(plan, len(asked)),
                 on_step=told.on_step,
                 on_record=told.on_record,
             )
@@ -172,11 +195,11 @@ def rotated_seats(agents: int, number: int) -> tuple[int, ...]:
     return tuple((seat + number - 1) % agents for seat in range(agents))
 
 
-def longest_episode_seconds(plan: LocalPlan) -> float:
+def longest_episode_seconds(plan: LocalPlan, seats: int) -> float:
     """An episode that lasts longer hangs, and no agent is to blame."""
     steps = plan.game.longest(plan.configuration)
-    waiting = len(plan.agents) * referee.WAITING_SECONDS
-    return plan.clock.longest_seconds(steps, len(plan.agents), plan.max_parallel_seats) + waiting
+    waiting = seats * referee.WAITING_SECONDS
+    return plan.clock.longest_seconds(steps, seats, plan.max_parallel_seats) + waiting
 
 
 def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, Any]:

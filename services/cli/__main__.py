@@ -88,7 +88,7 @@ GROUPS: Final = {
     "Send agents": ("submit", "submissions", "entries", "resume", "declare", "profiles", "agent"),
     "See results": ("leaderboard", "insights", "feed", "notices", "watch", "seals"),
     "Find matches": ("matches", "compare", "search", "episodes", "replay", "logs"),
-    "Try ideas": ("run", "view", "scrim", "dataset", "luck"),
+    "Try ideas": ("run", "view", "better", "scrim", "dataset", "luck"),
     "Join and host": (
         *("join", "team", "league", "disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
     ),
@@ -96,10 +96,12 @@ GROUPS: Final = {
     "Run the service": ("admin", "up", "migrate", "doctor", "game"),
 }
 """The groups of `peck --help`. A command without a group stands before them."""
-LOCAL_COMMANDS = ("datasets", "luck", "run", "view", "up", "migrate", "doctor", "game_check")
-"""Commands that need more than a client installation has, and a second to import. `run` and `game`
-play matches, `dataset` encodes replays, `luck` fits a contest and `doctor` checks this machine.
-`up` starts services and `migrate` changes a database."""
+LOCAL_COMMANDS = (
+    *("better", "datasets", "luck", "run", "view", "up", "migrate", "doctor", "game_check"),
+)
+"""Commands that need more than a client installation has, and a second to import. `run`, `better`
+and `game` play matches, `dataset` encodes replays, `luck` fits a contest and `doctor` checks this
+machine. `up` starts services and `migrate` changes a database."""
 
 
 @cache

@@ -20,7 +20,7 @@ from games.conformance import CHECKS, Report, check_conformance, fingerprint
 from games.protocol import Game, Json
 from sandbox.match.clock import Clock, ClockError
 from services.cli.display import print_json, stderr, stdout
-from services.cli.run import RunError, parse_override
+from services.cli.local_plan import RunError, parse_override
 from services.cli.saved_login import CHECKOUT
 
 HASH_SEEDS: Final = ("1", "2")

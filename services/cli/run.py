@@ -2,55 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import secrets
 import shutil
 import signal
 import sys
 import tempfile
 import time
 import webbrowser
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-from enum import StrEnum
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from random import Random
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from games import GAMES, external, frames
-from games.protocol import GameError, clock_fields, with_clock
+from games import frames
 from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
-from sandbox.match.clock import Clock, ClockError
-from sandbox.match.loans import node_hello
 from sandbox.match.match_record import EpisodeRecord, read_log
-from sandbox.profiles import PROFILES, cache_dir
-from services import child_processes
-from services.cli.saved_login import state_dir
-from services.environment_variables import Environment
-
-NODE_SECONDS = 180.0
-"""Longest start of the node in seconds. The first start with an engine builds images."""
-REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-class LauncherName(StrEnum):
-    """The program that creates sandboxes."""
-
-    AUTO = "auto"
-    """Docker if an engine answers, else bubblewrap."""
-    DOCKER = "docker"
-    BUBBLEWRAP = "bubblewrap"
-
-
-class RunError(Exception):
-    """The command cannot run as typed. The message says what to type instead."""
+from services.cli.local_node import LauncherName, node_socket
+from services.cli.local_plan import GameOptions, RunError, default_folder, make_plan, parse_seed
 
 
 def register(app: typer.Typer) -> None:
@@ -99,16 +70,19 @@ def run(
 ) -> None:
     """Play agents against each other on this machine. Writes replays and logs."""
     try:
-        plan = _make_plan(
-            game, agents, games, seed, config or [], act_seconds, bank_seconds, profile
-        )
-        plan = replace(
-            plan,
-            max_parallel_seats=max_parallel_seats or plan.max_parallel_seats,
+        options = GameOptions(
+            game=game,
+            seats=len(agents),
+            config=config or [],
+            act_seconds=act_seconds,
+            bank_seconds=bank_seconds,
+            profile=profile,
             memory_mb=memory_mb,
+            max_parallel_seats=max_parallel_seats,
         )
+        plan = make_plan(options, agents, games=games, seed=parse_seed(seed))
         show = _GamesShown(plan) if watch else None
-        _play_plan(plan, out or _default_folder(), launcher, node, as_json, show)
+        _play_plan(plan, out or default_folder(), launcher, node, as_json, show)
         if show is not None:
             show.stay()
     except (RunError, SandboxError) as error:
@@ -118,88 +92,6 @@ def run(
     except KeyboardInterrupt:
         typer.echo("\npeck run: stopped", err=True)
         raise typer.Exit(130) from None
-
-
-def _make_plan(
-    game: str,
-    agents: Sequence[Path],
-    games: int,
-    seed: str | None,
-    config: Sequence[str],
-    act_seconds: float | None,
-    bank_seconds: float | None,
-    profile: str,
-) -> local_match.LocalPlan:
-    try:
-        external.register_games(Environment.read().games)
-    except external.ExternalGameError as error:
-        raise RunError(f"{external.VARIABLE}: {error}") from None
-    rules = GAMES.get(game)
-    if rules is None:
-        raise RunError(f"type one of {', '.join(sorted(GAMES))}: there is no game {game!r}")
-    if len(agents) not in rules.seats:
-        raise RunError(
-            f"name {rules.seats.start} to {rules.seats.stop - 1} players for "
-            f"{rules.title}, not {len(agents)}"
-        )
-    overrides = dict(parse_override(text) for text in config)
-    try:
-        configuration = rules.configure(overrides)
-        rules.reset(configuration, len(agents), Random(0))  # noqa: S311 (is there room for all?)
-        if act_seconds is None:
-            act_seconds = next(
-                (
-                    configuration[name] / units
-                    for name, units in clock_fields(rules).items()
-                    if name in overrides
-                ),
-                None,
-            )
-        told = {"act_seconds": act_seconds, "bank_seconds": bank_seconds}
-        given = {name: value for name, value in told.items() if value is not None}
-        clock = Clock.from_json({**rules.clock, **given})
-        configuration = with_clock(rules, configuration, clock.to_json())
-    except (GameError, ClockError) as error:
-        raise RunError(str(error)) from None
-    if profile not in PROFILES:
-        raise RunError(f"type one of {', '.join(PROFILES)}: there is no profile {profile!r}")
-    return local_match.LocalPlan(
-        game=rules,
-        configuration=configuration,
-        clock=clock,
-        agents=tuple(agents),
-        games=games,
-        seed=_parse_seed(seed),
-        profile=profile,
-    )
-
-
-def parse_override(text: str) -> tuple[str, Any]:
-    """Parses NAME=VALUE. A value that is not JSON is a text. Raises RunError."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise RunError(f"--config {text!r}: type NAME=VALUE, for example --config rows=7")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
-
-
-def _parse_seed(text: str | None) -> bytes:
-    if text is None:
-        return secrets.token_bytes(16)
-    try:
-        if len(text) == 32:
-            return bytes.fromhex(text)
-        return int(text).to_bytes(16, "big")
-    except (ValueError, OverflowError):
-        raise RunError(
-            f"--seed {text!r}: type 32 hex digits or a whole number from 0 to 2**128 - 1"
-        ) from None
-
-
-def _default_folder() -> Path:
-    return Path("peck-runs") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
 
 
 def _play_plan(
@@ -214,7 +106,7 @@ def _play_plan(
     progress = _Progress(plan.games)
     with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
         bundles = local_match.prepare_bundles(plan, Path(scratch))
-        with _node_socket(plan, launcher, Path(scratch), node) as socket:
+        with node_socket(plan, launcher, Path(scratch), node) as socket:
             for result in local_match.play_games(
                 plan, bundles, socket, progress.step, show.begin if show else None
             ):
@@ -240,60 +132,6 @@ def _play_plan(
             err=True,
         )
     typer.echo(f"replays and logs are in {out}", err=True)
-
-
-@contextlib.contextmanager
-def _node_socket(
-    plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
-) -> Iterator[Path]:
-    """The socket of the given node, or of a new node that ends with this process."""
-    if given is not None:
-        node_hello(given)
-        yield given
-        return
-    # A socket's path has at most 107 characters; a temporary folder stays well below.
-    socket, log = scratch / "node.sock", scratch / "node.log"
-    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
-    command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
-    command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
-    command += ["--state-dir", str(_libraries_folder()), "--profile", plan.profile]
-    command += ["--warm", str(len(plan.agents)), "--memory-mb", str(plan.memory_mb)]
-    child = child_processes.spawn(
-        "node",
-        command,
-        log=log,
-        death_signal=signal.SIGTERM,
-        environment={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    )
-    try:
-        _wait_for_node(child, socket, log)
-        yield socket
-    finally:
-        child.stop()
-
-
-def _libraries_folder() -> Path:
-    """The folder of the profiles' libraries: in the state folder of `peck up`, or the user's
-    cache."""
-    up = state_dir() / "run" / "node"
-    if up.is_dir():
-        return up.resolve()
-    return cache_dir()
-
-
-def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> None:
-    give_up_at = time.monotonic() + NODE_SECONDS
-    while True:
-        try:
-            node_hello(socket, started=child.process.pid)
-            return
-        except HostFault as fault:
-            told = child_processes.log_tail(log, 3) or str(fault)
-            if not child.alive():
-                raise RunError(told) from None
-            if time.monotonic() > give_up_at:
-                raise HostFault(f"the node did not start: {told}") from None
-        time.sleep(0.05)
 
 
 class _Progress:

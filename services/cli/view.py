@@ -16,7 +16,7 @@ from games import external, frames, kaggle_formats
 from games.episode import FORMAT, MAX_BYTES, from_document
 from games.protocol import GameError, Json
 from services.cli.local_page import LocalGame, LocalPage
-from services.cli.run import RunError
+from services.cli.local_plan import RunError
 from services.environment_variables import Environment
 
 REPLAYS: Final = ("*.peck-replay.gz", "*.peck.json.gz")

@@ -25,7 +25,7 @@ READERS = {
     "sandbox/profiles.py": "XDG_CACHE_HOME",
     "services/cli/game_check.py": "for a child",
     "services/cli/__main__.py": "the variable by which a shell asks for completions",
-    "services/cli/run.py": "for a child",
+    "services/cli/local_node.py": "for a child",
     "services/system_packages.py": "for a child, and CI",
     "services/host_checks.py": "DOCKER_HOST",
     "services/local_instance.py": "for children",

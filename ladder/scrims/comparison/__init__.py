@@ -1,0 +1,4 @@
+"""Is a new version better? ``confidence_sequence`` calculates it, ``verdicts`` decides. Pure.
+
+A pair is two games with the same seed, seat and opponents: one of the old version, one of the new.
+"""

@@ -1,0 +1,144 @@
+"""Says where two versions differ: by seat, by opponent, and by what their games cost.
+
+These figures help to find out why. They decide nothing: their intervals hold once, not at each
+look, and among many seats and opponents some differ by chance.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, stdev
+
+from ladder.confidence_intervals import Z95
+from ladder.scrims.comparison.pairs import share_beaten
+
+
+@dataclass(frozen=True, slots=True)
+class GameOfPair:
+    """One of the two games of a pair, as the compared version played it."""
+
+    placements: tuple[int, ...]
+    """By seat."""
+    fault: bool
+    """Whether the compared version made a fault."""
+    charged_seconds: float
+    max_move_seconds: float
+    moves: int | None = None
+    """Answers of the compared version; None if nobody counted them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedPair:
+    """A pair of which both games ended."""
+
+    number: int
+    seat: int
+    opponents: tuple[str, ...]
+    """Name of the opponent in each other seat, in order."""
+    old: GameOfPair
+    new: GameOfPair
+
+    @property
+    def difference(self) -> float:
+        """By how much larger a share of the opponents the new version beat, from -1 to 1."""
+        return share_beaten(self.new.placements, self.seat) - share_beaten(
+            self.old.placements, self.seat
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How both versions did in one seat, or against one opponent."""
+
+    name: str
+    games: int
+    """Pairs in this seat, or pairs in which this opponent sat."""
+    old: float
+    """Share beaten by the old version, from 0 to 1."""
+    new: float
+    low: float
+    """Lower end of the 95 % interval of the difference."""
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """How one version did over all pairs."""
+
+    score: float
+    """Mean share of the opponents beaten."""
+    faults: int
+    mean_move_seconds: float | None
+    """Charged time for each move; None if nobody counted the moves."""
+    longest_move_seconds: float
+
+
+def gains_by_seat(pairs: Sequence[PlayedPair]) -> list[Gain]:
+    """Returns the gain in each seat that was played, first seat first."""
+    results: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for pair in pairs:
+        old, new = (share_beaten(one.placements, pair.seat) for one in (pair.old, pair.new))
+        results[pair.seat].append((old, new))
+    return [_gain(f"seat {seat + 1}", results[seat]) for seat in sorted(results)]
+
+
+def gains_by_opponent(pairs: Sequence[PlayedPair]) -> list[Gain]:
+    """Returns the gain against each opponent, largest loss first."""
+    results: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for pair in pairs:
+        others = [seat for seat in range(len(pair.old.placements)) if seat != pair.seat]
+        met: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for name, seat in zip(pair.opponents, others, strict=True):
+            old, new = (_beaten(one.placements, pair.seat, seat) for one in (pair.old, pair.new))
+            met[name].append((old, new))
+        for name, values in met.items():
+            results[name].append((fmean(v[0] for v in values), fmean(v[1] for v in values)))
+    gains = [_gain(name, values) for name, values in results.items()]
+    return sorted(gains, key=lambda gain: (gain.new - gain.old, gain.name))
+
+
+def sides(pairs: Sequence[PlayedPair]) -> tuple[Side, Side] | None:
+    """Returns the old and the new version's side; None without pairs."""
+    if not pairs:
+        return None
+    return (
+        _side([(pair.old, pair.seat) for pair in pairs]),
+        _side([(pair.new, pair.seat) for pair in pairs]),
+    )
+
+
+def most_telling(pairs: Iterable[PlayedPair], most: int) -> list[PlayedPair]:
+    """Returns the pairs with the largest differences, lost ones first."""
+    uneven = [pair for pair in pairs if pair.difference]
+    uneven.sort(key=lambda pair: (-abs(pair.difference), pair.difference, pair.number))
+    return uneven[:most]
+
+
+def _side(games: Sequence[tuple[GameOfPair, int]]) -> Side:
+    moves = [game.moves for game, _ in games if game.moves is not None]
+    known = len(moves) == len(games) and sum(moves) > 0
+    return Side(
+        score=fmean(share_beaten(game.placements, seat) for game, seat in games),
+        faults=sum(game.fault for game, _ in games),
+        mean_move_seconds=(
+            sum(game.charged_seconds for game, _ in games) / sum(moves) if known else None
+        ),
+        longest_move_seconds=max(game.max_move_seconds for game, _ in games),
+    )
+
+
+def _beaten(placements: Sequence[int], own: int, other: int) -> float:
+    return (placements[other] > placements[own]) + (placements[other] == placements[own]) / 2
+
+
+def _gain(name: str, results: Sequence[tuple[float, float]]) -> Gain:
+    old, new = fmean(old for old, _ in results), fmean(new for _, new in results)
+    differences = [new - old for old, new in results]
+    half = 2.0
+    if len(results) > 1:
+        half = Z95 * stdev(differences) / sqrt(len(results))
+    low, high = max(-1.0, new - old - half), min(1.0, new - old + half)
+    return Gain(name, len(results), old, new, low, high)

@@ -1,0 +1,87 @@
+"""Starts a node for matches on this machine, and ends it afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from sandbox.errors import HostFault
+from sandbox.match import local_match
+from sandbox.match.loans import node_hello
+from sandbox.profiles import cache_dir
+from services import child_processes
+from services.cli.local_plan import RunError
+from services.cli.saved_login import state_dir
+
+NODE_SECONDS = 180.0
+"""Longest start of the node in seconds. The first start with an engine builds images."""
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class LauncherName(StrEnum):
+    """The program that creates sandboxes."""
+
+    AUTO = "auto"
+    """Docker if an engine answers, else bubblewrap."""
+    DOCKER = "docker"
+    BUBBLEWRAP = "bubblewrap"
+
+
+@contextlib.contextmanager
+def node_socket(
+    plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
+) -> Iterator[Path]:
+    """The socket of the given node, or of a new node that ends with this process."""
+    if given is not None:
+        node_hello(given)
+        yield given
+        return
+    # A socket's path has at most 107 characters; a temporary folder stays well below.
+    socket, log = scratch / "node.sock", scratch / "node.log"
+    paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
+    command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
+    command += ["--state-dir", str(_libraries_folder()), "--profile", plan.profile]
+    command += ["--warm", str(len(plan.agents)), "--memory-mb", str(plan.memory_mb)]
+    child = child_processes.spawn(
+        "node",
+        command,
+        log=log,
+        death_signal=signal.SIGTERM,
+        environment={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    try:
+        _wait_for_node(child, socket, log)
+        yield socket
+    finally:
+        child.stop()
+
+
+def _libraries_folder() -> Path:
+    """The folder of the profiles' libraries: in the state folder of `peck up`, or the user's
+    cache."""
+    up = state_dir() / "run" / "node"
+    if up.is_dir():
+        return up.resolve()
+    return cache_dir()
+
+
+def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> None:
+    give_up_at = time.monotonic() + NODE_SECONDS
+    while True:
+        try:
+            node_hello(socket, started=child.process.pid)
+            return
+        except HostFault as fault:
+            told = child_processes.log_tail(log, 3) or str(fault)
+            if not child.alive():
+                raise RunError(told) from None
+            if time.monotonic() > give_up_at:
+                raise HostFault(f"the node did not start: {told}") from None
+        time.sleep(0.05)
