@@ -1,0 +1,101 @@
+"""Formats of tournaments: pure functions of plan, entrants, seed and results.
+
+``plan`` describes a tournament and ``plan_check`` checks it. ``course`` computes everything that
+follows from the results: pairings, games to play, tables and the champion. ``records`` holds what
+it answers. The formats are in ``round_robin``, ``elimination``, ``swiss`` (paired by ``dutch``) and
+``heats``; ``series`` and ``heat`` judge one pairing. ``tie_breaks`` and ``standings`` make tables,
+``drawing`` lays out brackets, ``dependence`` finds what hangs on a result. ``draw`` draws from the
+committed seed, ``export`` and ``trf`` write files, and ``certainty`` says how surely the best wins.
+"""
+
+from ladder.tournaments.formats.course import play, standings, without_stale
+from ladder.tournaments.formats.dependence import changed, downstream
+from ladder.tournaments.formats.draw import commitment, draw_order, new_seed
+from ladder.tournaments.formats.drawing import Box, Bracket, CrossTable, Link, bracket, cross_table
+from ladder.tournaments.formats.plan import (
+    DoubleElimination,
+    Gauntlet,
+    Groups,
+    HeatRules,
+    Heats,
+    KnockoutHeats,
+    Plan,
+    RoundRobin,
+    Series,
+    SingleElimination,
+    Solo,
+    Stage,
+    Swiss,
+    SwissHeats,
+    TieBreak,
+    decode_plan,
+    encode_plan,
+)
+from ladder.tournaments.formats.plan_check import check_plan, describe_plan, smallest_field
+from ladder.tournaments.formats.records import (
+    By,
+    Course,
+    Event,
+    Game,
+    Key,
+    Origin,
+    Outcome,
+    PairedRound,
+    Pairing,
+    Progress,
+    Standing,
+    State,
+    Takes,
+    WantedGame,
+)
+
+__all__ = [
+    "Box",
+    "Bracket",
+    "By",
+    "Course",
+    "CrossTable",
+    "DoubleElimination",
+    "Event",
+    "Game",
+    "Gauntlet",
+    "Groups",
+    "HeatRules",
+    "Heats",
+    "Key",
+    "KnockoutHeats",
+    "Link",
+    "Origin",
+    "Outcome",
+    "PairedRound",
+    "Pairing",
+    "Plan",
+    "Progress",
+    "RoundRobin",
+    "Series",
+    "SingleElimination",
+    "Solo",
+    "Stage",
+    "Standing",
+    "State",
+    "Swiss",
+    "SwissHeats",
+    "Takes",
+    "TieBreak",
+    "WantedGame",
+    "bracket",
+    "changed",
+    "check_plan",
+    "commitment",
+    "cross_table",
+    "decode_plan",
+    "describe_plan",
+    "downstream",
+    "draw_order",
+    "encode_plan",
+    "new_seed",
+    "play",
+    "smallest_field",
+    "standings",
+    "without_stale",
+]

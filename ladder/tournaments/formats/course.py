@@ -1,0 +1,178 @@
+"""Computes the whole course of a tournament from what is fixed and what happened. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ladder.tournaments.formats.elimination import run_elimination
+from ladder.tournaments.formats.heats import run_heats, run_knockout_heats, run_solo
+from ladder.tournaments.formats.plan import (
+    DoubleElimination,
+    Gauntlet,
+    Groups,
+    Heats,
+    KnockoutHeats,
+    RoundRobin,
+    SingleElimination,
+    Solo,
+    Swiss,
+    SwissHeats,
+)
+from ladder.tournaments.formats.play_off import add_play_off
+from ladder.tournaments.formats.records import (
+    Course,
+    Event,
+    Key,
+    PairedRound,
+    Pairing,
+    Position,
+    Progress,
+    Standing,
+    State,
+)
+from ladder.tournaments.formats.round_robin import run_gauntlet, run_groups, run_round_robin
+from ladder.tournaments.formats.stage_run import StageCourse, StageRun
+from ladder.tournaments.formats.standings import stage_standings
+from ladder.tournaments.formats.swiss import run_swiss
+
+
+def play(event: Event, progress: Progress) -> Course:
+    """Returns the course so far; equal arguments give equal courses.
+
+    Results and published rounds beyond the first unfinished round of a stage that pairs by results
+    are not used.
+    """
+    pairings: list[Pairing] = []
+    fields: list[tuple[int, ...]] = []
+    paired: dict[Position, PairedRound] = {}
+    field = tuple(range(1, event.size + 1))
+    ranking: tuple[int, ...] = ()
+    for number in range(1, len(event.plan.stages) + 1):
+        run = stage_run(event, progress, number, field)
+        stage = _run_stage(run)
+        fields.append(field)
+        pairings += sorted(stage.pairings, key=lambda each: each.key)
+        paired.update(stage.paired)
+        if not stage.finished:
+            break
+        order = _order(run, stage.pairings)
+        if number == len(event.plan.stages):
+            ranking = _final_ranking(order, fields, event, progress, pairings)
+        else:
+            field = _next_field(run, order, progress)
+    return Course(
+        pairings=tuple(pairings),
+        position=_position(pairings),
+        finished=bool(ranking),
+        ranking=ranking,
+        fields=tuple(fields),
+        stale=_stale(progress, pairings),
+        published=paired,
+    )
+
+
+def stage_run(event: Event, progress: Progress, number: int, field: tuple[int, ...]) -> StageRun:
+    """Returns a stage with its field; ``number`` counts from 1."""
+    return StageRun(event, progress, event.plan.stages[number - 1], number, field)
+
+
+def standings(event: Event, progress: Progress, course: Course, stage: int) -> list[Standing]:
+    """Returns the table of a stage that has begun, best first, also while it runs."""
+    run = stage_run(event, progress, stage, course.fields[stage - 1])
+    return stage_standings(run, course.stage(stage))
+
+
+def _run_stage(run: StageRun) -> StageCourse:
+    match run.stage:
+        case RoundRobin():
+            stage = run_round_robin(run, run.stage)
+        case Groups():
+            stage = run_groups(run, run.stage)
+        case Gauntlet():
+            stage = run_gauntlet(run, run.stage)
+        case Swiss():
+            stage = run_swiss(run, run.stage)
+        case SingleElimination() | DoubleElimination():
+            return run_elimination(run, run.stage)
+        case Heats() | SwissHeats():
+            return run_heats(run, run.stage)
+        case KnockoutHeats():
+            return run_knockout_heats(run, run.stage)
+        case Solo():
+            return run_solo(run, run.stage)
+    return add_play_off(run, stage)
+
+
+def _order(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
+    return stage_standings(run, pairings)
+
+
+def _next_field(
+    run: StageRun, order: Sequence[Standing], progress: Progress
+) -> tuple[int, ...]:
+    """Returns who goes on, best first. Who withdrew leaves its place to the next one.
+
+    From groups all winners come first, by group, then all seconds, and so on. So winners meet
+    seconds of other groups first.
+    """
+    going: list[tuple[int, int, int]] = []
+    for group in sorted({each.group for each in order}):
+        lines = [each for each in order if each.group == group]
+        here = [
+            each.entrant
+            for each in lines
+            if (at := progress.withdrawn.get(each.entrant)) is None or at[0] > run.number
+        ]
+        kept = here[: run.stage.advance] or [lines[0].entrant]
+        going += [(place, group, entrant) for place, entrant in enumerate(kept)]
+    field = tuple(entrant for _, _, entrant in sorted(going))
+    return field
+
+
+def _final_ranking(
+    last: Sequence[Standing],
+    fields: Sequence[tuple[int, ...]],
+    event: Event,
+    progress: Progress,
+    pairings: Sequence[Pairing],
+) -> tuple[int, ...]:
+    """Returns all entrants: those of the last stage first, then who left before, by that table."""
+    ranking = [each.entrant for each in _by_rank(last)]
+    for number in range(len(fields) - 1, 0, -1):
+        run = stage_run(event, progress, number, fields[number - 1])
+        table = stage_standings(run, [each for each in pairings if each.key.stage == number])
+        ranking += [each.entrant for each in _by_rank(table) if each.entrant not in ranking]
+    return tuple(ranking)
+
+
+def _by_rank(table: Sequence[Standing]) -> list[Standing]:
+    return sorted(table, key=lambda each: (each.rank, each.group)) if table else []
+
+
+def _position(pairings: Sequence[Pairing]) -> Position:
+    open_rounds = [
+        each.round for each in pairings if each.state in (State.WAITING, State.READY)
+    ]
+    return min(open_rounds) if open_rounds else max(each.round for each in pairings)
+
+
+def _stale(progress: Progress, pairings: Sequence[Pairing]) -> tuple[Key, ...]:
+    members: Mapping[Key, list[int]] = {
+        each.key: sorted(entrant for entrant in each.entrants if entrant is not None)
+        for each in pairings
+    }
+    return tuple(
+        sorted(
+            key
+            for key, games in progress.results.items()
+            if any(sorted(game.entrants) != members.get(key) for game in games)
+        )
+    )
+
+
+def without_stale(progress: Progress, course: Course) -> Progress:
+    """Returns the same progress without results that fit no pairing any more."""
+    stale = set(course.stale)
+    kept = {key: games for key, games in progress.results.items() if key not in stale}
+    return replace(progress, results=kept)

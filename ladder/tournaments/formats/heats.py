@@ -1,0 +1,222 @@
+"""Runs stages of heats: a league of heats, Swiss heats, knock-out heats, and solo games."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ladder.tournaments.formats.draw import draw_order
+from ladder.tournaments.formats.heat import SoloRules, judge_solo
+from ladder.tournaments.formats.heat_seating import Past, seat_heats
+from ladder.tournaments.formats.plan import Heats, KnockoutHeats, Solo, SwissHeats
+from ladder.tournaments.formats.records import Key, PairedRound, Pairing, State
+from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
+
+
+def run_heats(run: StageRun, stage: Heats | SwissHeats) -> StageCourse:
+    """Returns the course of a fixed number of rounds of heats, up to the first unfinished one.
+
+    In each round as many full heats are played as possible. Who played least goes first, so the
+    numbers of heats differ by at most one.
+    """
+    rounds: list[list[Pairing]] = []
+    while len(rounds) < stage.rounds:
+        number = len(rounds) + 1
+        paired = _pair_heats(run, stage, rounds)
+        if not paired.pairs:
+            return StageCourse(_flat(rounds), True, run.paired)
+        reason = (
+            "Entrants with similar points meet; seats and encounters stay even."
+            if isinstance(stage, SwissHeats)
+            else "Everybody meets everybody as evenly as possible; the seats stay even."
+        )
+        rounds.append(
+            [
+                run.heat(
+                    Place(Key(run.number, number, n), "", f"Round {number}", reason),
+                    entrants,
+                    stage.heat,
+                )
+                for n, entrants in enumerate(paired.pairs, 1)
+            ]
+        )
+        if not is_finished(rounds[-1]):
+            return StageCourse(_flat(rounds), False, run.paired)
+    return StageCourse(_flat(rounds), True, run.paired)
+
+
+def _flat(rounds: Sequence[Sequence[Pairing]]) -> tuple[Pairing, ...]:
+    return tuple(each for round in rounds for each in round)
+
+
+def _pair_heats(
+    run: StageRun, stage: Heats | SwissHeats, rounds: Sequence[Sequence[Pairing]]
+) -> PairedRound:
+    number = len(rounds) + 1
+    here = run.here(number)
+    points = heat_points(run, rounds)
+    past_heats = [each.entrants for round in rounds for each in round]
+    swiss = isinstance(stage, SwissHeats)
+    text = repr((here, past_heats, stage.seats, stage.heat.games))
+    if swiss:
+        text += repr([points[each] for each in here])
+    basis = hashlib.sha256(run.event.seed + text.encode()).hexdigest()
+    known = run.known_round(number, basis)
+    if known is None:
+        known = PairedRound(basis, _divide(run, stage, rounds, here))
+    run.paired[run.number, number] = known
+    return known
+
+
+def _divide(
+    run: StageRun,
+    stage: Heats | SwissHeats,
+    rounds: Sequence[Sequence[Pairing]],
+    here: Sequence[int],
+) -> tuple[tuple[int, ...], ...]:
+    heats = len(here) // stage.seats
+    if not heats:
+        return ()
+    past = count_past(run, rounds, stage.seats, stage.heat.games)
+    label = run.label(f"round {len(rounds) + 1}")
+    drawn = [int(each) for each in draw_order(run.event.seed, label, list(map(str, here)))]
+    indices = [run.seeds[each] - 1 for each in drawn]
+    played = past.seats.sum(axis=1)
+    order = sorted(indices, key=lambda n: played[n])[: heats * stage.seats]
+    rank = None
+    if isinstance(stage, SwissHeats):
+        points = heat_points(run, rounds)
+        table = sorted(run.field, key=lambda each: (-points[each], run.seeds[each]))
+        place = {run.seeds[each] - 1: n for n, each in enumerate(table)}
+        rank = [place[n] for n in range(len(run.field))]
+    return tuple(
+        tuple(run.field[n] for n in heat) for heat in seat_heats(past, order, heats, rank)
+    )
+
+
+def count_past(
+    run: StageRun, rounds: Sequence[Sequence[Pairing]], seats: int, games: int
+) -> Past:
+    """Returns how often each entrant had each seat and met each other one, by seed."""
+    had = np.zeros((len(run.field), seats), np.int64)
+    met = np.zeros((len(run.field), len(run.field)), np.int64)
+    for pairing in _flat(rounds):
+        members = [run.seeds[each] - 1 for each in pairing.entrants if each is not None]
+        for game in range(games):
+            for seat, member in enumerate(members):
+                had[member, (seat + game) % seats] += 1
+        for one, two in combinations(members, 2):
+            met[one, two] += 1
+            met[two, one] += 1
+    return Past(had, met)
+
+
+def heat_points(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> dict[int, float]:
+    """Returns everybody's points after these rounds."""
+    points = dict.fromkeys(run.field, 0.0)
+    for pairing in _flat(rounds):
+        if pairing.outcome is not None:
+            for each, gained in zip(pairing.outcome.order, pairing.outcome.scores, strict=True):
+                points[each] += gained
+    return points
+
+
+def run_knockout_heats(run: StageRun, stage: KnockoutHeats) -> StageCourse:
+    """Returns the course of heats from which the first go on, until one heat is left.
+
+    A heat always has all its seats. So the best seeds may have to wait for the second round, and
+    the best of those who did not go on may be needed to fill it.
+    """
+    left = list(run.field)
+    rounds: list[list[Pairing]] = []
+    while True:
+        number = len(rounds) + 1
+        size = len(left)
+        heats = min(size // stage.seats, -(-(size - stage.seats) // (stage.seats - stage.winners)))
+        final = size <= stage.seats
+        heats = 1 if final else max(1, heats)
+        waiting, playing = left[: size - heats * stage.seats], left[size - heats * stage.seats :]
+        title = "Final" if final else f"Round {number}"
+        reason = "The last heat." if final else f"The first {stage.winners} of each heat go on."
+        rounds.append(
+            [
+                run.heat(
+                    Place(Key(run.number, number, n), "final" if final else "", title, reason),
+                    members,
+                    stage.heat,
+                )
+                for n, members in enumerate(_serpentine(playing, heats, run, number), 1)
+            ]
+        )
+        if final or not is_finished(rounds[-1]):
+            return StageCourse(_flat(rounds), final and is_finished(rounds[-1]))
+        goal = max(stage.seats, size - heats * (stage.seats - stage.winners))
+        here = set(run.here(number + 1))
+        # Who withdrew takes a seat only if the heats could not be filled without it.
+        left = waiting + order_of_round(run, rounds[-1])
+        left = sorted(left, key=lambda each: each not in here)[:goal]
+
+
+def order_of_round(run: StageRun, round: Sequence[Pairing]) -> list[int]:
+    """Returns the entrants of a finished round: by place in the heat, then points, then seed."""
+    lines = [
+        (place, -score, run.seeds[entrant], entrant)
+        for pairing in round
+        if pairing.outcome is not None
+        for place, (entrant, score) in enumerate(
+            zip(pairing.outcome.order, pairing.outcome.scores, strict=True)
+        )
+    ]
+    return [entrant for *_, entrant in sorted(lines)]
+
+
+def _serpentine(
+    playing: Sequence[int], heats: int, run: StageRun, number: int
+) -> list[tuple[int, ...]]:
+    """Deals entrants out to equally strong heats and draws the seats."""
+    dealt: list[list[int]] = [[] for _ in range(heats)]
+    for n, entrant in enumerate(playing):
+        row, place = divmod(n, heats)
+        dealt[place if row % 2 == 0 else heats - 1 - place].append(entrant)
+    return [
+        tuple(
+            int(each)
+            for each in draw_order(
+                run.event.seed, run.label(f"seats {number}.{n}"), list(map(str, members))
+            )
+        )
+        for n, members in enumerate(dealt, 1)
+    ]
+
+
+def run_solo(run: StageRun, stage: Solo) -> StageCourse:
+    """Returns the course of solo rounds; after each, the lowest sums of rewards are cut."""
+    left = list(run.field)
+    rounds: list[list[Pairing]] = []
+    for number, cut in enumerate((*stage.cuts, 0), 1):
+        round = []
+        for n, entrant in enumerate(left, 1):
+            key = Key(run.number, number, n)
+            rules = SoloRules(stage.games, run.event.seed, run.gone_after(entrant) is not None)
+            judged = judge_solo(key, entrant, run.games(key, (entrant,)), rules)
+            state = State.READY if judged.outcome is None else State.FINISHED
+            place = Place(key, "", f"Round {number}", "All play the same seeds.")
+            round.append(run.pairing(place, (entrant,), state, judged.outcome, wanted=judged.wanted))
+        rounds.append(round)
+        if not is_finished(round):
+            return StageCourse(_flat(rounds), False)
+        left = solo_order(run, round)[:cut]
+    return StageCourse(_flat(rounds), True)
+
+
+def solo_order(run: StageRun, round: Sequence[Pairing]) -> list[int]:
+    """Returns the entrants of a finished round, highest reward first; who withdrew is last."""
+    points = heat_points(run, [round])
+    members = [pairing.outcome.order[0] for pairing in round if pairing.outcome is not None]
+    return sorted(
+        members,
+        key=lambda each: (run.gone_after(each) is not None, -points[each], run.seeds[each]),
+    )

@@ -1,0 +1,156 @@
+"""Checks whether a plan suits a game and a number of entrants, and says it in words."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ladder.errors import Invalid
+from ladder.tournaments.formats.plan import (
+    DoubleElimination,
+    Gauntlet,
+    Groups,
+    Heats,
+    HeatRules,
+    KnockoutHeats,
+    Plan,
+    RoundRobin,
+    Series,
+    SingleElimination,
+    Solo,
+    Stage,
+    Swiss,
+    SwissHeats,
+    TieBreak,
+)
+
+
+def check_plan(plan: Plan, size: int, seats: int) -> None:
+    """Raises Invalid if this many entrants of a game with ``seats`` seats cannot play the plan."""
+    if not 2 <= size <= Plan.MOST_ENTRANTS:
+        raise Invalid("entrants", f"must be 2 to {Plan.MOST_ENTRANTS}; there are {size}")
+    left = size
+    for number, stage in enumerate(plan.stages):
+        last = number == len(plan.stages) - 1
+        where = f"plan.stages[{number}]"
+        _check_seats(stage, seats, where)
+        needed = smallest_field(stage)
+        if left < needed:
+            raise Invalid(where, f"needs {needed} entrants; {left} come to it")
+        _check_rounds(stage, left, where)
+        left = _check_advance(stage, left, last, where)
+
+
+def smallest_field(stage: Stage) -> int:
+    """Returns how many entrants a stage needs at least."""
+    match stage:
+        case Groups(groups=groups):
+            return 2 * groups
+        case Gauntlet(heads=heads):
+            return heads + 1
+        case Heats(seats=seats) | SwissHeats(seats=seats) | KnockoutHeats(seats=seats):
+            return seats
+        case Solo():
+            return 1
+        case _:
+            return 2
+
+
+def _check_seats(stage: Stage, seats: int, where: str) -> None:
+    if isinstance(stage, Solo):
+        if seats != 1:
+            raise Invalid(f"{where}.format", f"solo needs a game of one seat; this has {seats}")
+    elif isinstance(stage, Heats | SwissHeats | KnockoutHeats):
+        if stage.seats != seats:
+            raise Invalid(f"{where}.seats", f"must be {seats}, as in the season")
+        points = stage.heat.points
+        if points and (len(points) != seats or any(a < b for a, b in pairwise(points))):
+            raise Invalid(
+                f"{where}.heat.points", f"must be {seats} numbers, none larger than the one before"
+            )
+        if isinstance(stage, KnockoutHeats) and stage.winners >= seats:
+            raise Invalid(f"{where}.winners", f"must be fewer than the {seats} seats")
+    elif seats != 2:
+        raise Invalid(
+            f"{where}.format", f"needs a game of two seats; this has {seats}: choose heats"
+        )
+
+
+def _check_rounds(stage: Stage, size: int, where: str) -> None:
+    if isinstance(stage, Swiss) and stage.rounds > size - 1 + size % 2:
+        most = size - 1 + size % 2
+        raise Invalid(f"{where}.rounds", f"must be at most {most} for {size} entrants")
+    if isinstance(stage, Solo) and not all(a > b >= 1 for a, b in pairwise((size, *stage.cuts))):
+        raise Invalid(f"{where}.cuts", f"must fall from below {size} to at least 1")
+
+
+def _check_advance(stage: Stage, size: int, last: bool, where: str) -> int:
+    """Returns how many entrants come to the next stage."""
+    if last:
+        if stage.advance:
+            raise Invalid(f"{where}.advance", "must be 0 in the last stage")
+        if isinstance(stage, Groups):
+            raise Invalid(f"{where}.format", "groups need a stage after them; add a knock-out")
+        return 0
+    field = size // stage.groups if isinstance(stage, Groups) else size
+    if not 1 <= stage.advance <= field:
+        raise Invalid(f"{where}.advance", f"must be 1 to {field}: how many go on")
+    return stage.advance * (stage.groups if isinstance(stage, Groups) else 1)
+
+
+def describe_plan(plan: Plan) -> list[str]:
+    """Returns one sentence for each stage."""
+    return [_describe_stage(stage) for stage in plan.stages]
+
+
+def _describe_stage(stage: Stage) -> str:
+    parts = [_describe_format(stage)]
+    if isinstance(stage, Heats | SwissHeats | KnockoutHeats):
+        parts.append(_describe_heat(stage.heat))
+    elif not isinstance(stage, Solo):
+        needs_winner = isinstance(stage, SingleElimination | DoubleElimination)
+        parts.append(_describe_series(stage.series, needs_winner))
+    breaks: tuple[TieBreak, ...] = getattr(stage, "tie_breaks", ())
+    if breaks:
+        parts.append(f"equal scores by {', '.join([*breaks, 'seed'])}")
+    if stage.advance:
+        each = " of each group" if isinstance(stage, Groups) else ""
+        parts.append(f"the first {stage.advance}{each} go on")
+    return "; ".join(parts) + "."
+
+
+def _describe_format(stage: Stage) -> str:
+    match stage:
+        case RoundRobin(cycles=cycles):
+            return "Double round robin" if cycles == 2 else "Round robin"
+        case Groups(groups=groups, cycles=cycles):
+            return f"{groups} groups, {'double ' if cycles == 2 else ''}round robin in each"
+        case Swiss(rounds=rounds):
+            return f"Swiss, {rounds} rounds"
+        case Gauntlet(heads=heads):
+            return f"Gauntlet: the first {heads} against each of the others"
+        case SingleElimination(third_place=third):
+            return "Single elimination" + (" with a match for the third place" if third else "")
+        case DoubleElimination(reset=reset):
+            return "Double elimination" + (", a second final if needed" if reset else "")
+        case Heats(rounds=rounds, seats=seats):
+            return f"{rounds} rounds of heats of {seats}"
+        case SwissHeats(rounds=rounds, seats=seats):
+            return f"{rounds} rounds of heats of {seats} with similar scores"
+        case KnockoutHeats(seats=seats, winners=winners):
+            return f"Heats of {seats}, the first {winners} go on until one heat is left"
+        case Solo(cuts=cuts):
+            left = "".join(f", then {cut} left" for cut in cuts)
+            return f"All play the same seeds{left}"
+
+
+def _describe_series(series: Series, needs_winner: bool) -> str:
+    count = series.pairs
+    pairs = "one mirrored pair" if count == 1 else f"{count} mirrored pairs"
+    text = f"best of {pairs}" if series.stop_when_decided and count > 1 else f"{pairs} of games"
+    if needs_winner:
+        text += f"; if level, up to {series.more_pairs} more pairs, then the better seed"
+    return text
+
+
+def _describe_heat(heat: HeatRules) -> str:
+    return "one game a heat" if heat.games == 1 else f"{heat.games} games a heat"

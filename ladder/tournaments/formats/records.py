@@ -1,0 +1,258 @@
+"""The records of a tournament's course. Entrants are numbers: 1 is the best seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import NewType
+
+from ladder.errors import Invalid
+from ladder.tournaments.formats.plan import Plan
+
+Entrant = NewType("Entrant", int)
+"""Place in the seed order at the lock, from 1."""
+Position = tuple[int, int]
+"""A stage and a round, both from 1."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """Stable identity of a pairing: its stage, its round and its number there, all from 1."""
+
+    stage: int
+    round: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.stage}.{self.round}.{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> Key:
+        """Reads ``1.2.3``; raises Invalid."""
+        parts = text.split(".")
+        if len(parts) != 3 or not all(
+            part.isascii() and part.isdigit() and len(part) < 6 for part in parts
+        ):
+            raise Invalid("key", "must be stage, round and number, such as 1.2.3")
+        return cls(*map(int, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """An accepted game of a pairing."""
+
+    number: int
+    """From 1; games 2p-1 and 2p are the mirrored pair p of a series."""
+    entrants: tuple[int, ...]
+    """By seat."""
+    places: tuple[int, ...]
+    """By seat; 1 is best, and equal places are a tie."""
+    rewards: tuple[float, ...] = ()
+    """By seat; counts in solo games only."""
+
+
+class State(StrEnum):
+    WAITING = "waiting"
+    """An entrant is not known yet."""
+    READY = "ready"
+    """Games can be played."""
+    FINISHED = "finished"
+    """Has an outcome; also a bye and a walk-over."""
+    VOID = "void"
+    """Will not be played: nobody comes to it, or a second final is not needed."""
+
+
+class By(StrEnum):
+    """What decided a pairing."""
+
+    GAMES = "games"
+    """The games that the plan fixes."""
+    MORE_GAMES = "more games"
+    """Further pairs of games, because the fixed ones were level."""
+    SEED = "seed"
+    """The better seed, because all games were level."""
+    WALK_OVER = "walk-over"
+    """An opponent withdrew or was disqualified."""
+    BYE = "bye"
+    """There was no opponent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a pairing."""
+
+    order: tuple[int, ...]
+    """Entrants, best first."""
+    scores: tuple[float, ...]
+    """What each gains for the table, in the same order: 1, 0.5 or 0 in a series, placement points
+    in a heat, rewards in a solo game. Nobody gains anything if both entrants withdrew.
+    """
+    points: tuple[float, ...]
+    """Points of the games, in the same order; in a series 1 for a won game."""
+    by: By
+    text: str
+    """In plain words."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether two entrants share the score of a series."""
+        return self.scores == (0.5, 0.5)
+
+    def score_of(self, entrant: int) -> float:
+        """Returns what this entrant gains."""
+        return self.scores[self.order.index(entrant)]
+
+
+@dataclass(frozen=True, slots=True)
+class WantedGame:
+    """A game to play now. The same key and number always give the same seats and seed."""
+
+    number: int
+    entrants: tuple[int, ...]
+    """By seat."""
+    seed: bytes
+    """16 bytes; both games of a mirrored pair share them."""
+
+
+class Takes(StrEnum):
+    """How a place of a pairing gets its entrant."""
+
+    SEED = "seed"
+    WINNER = "winner"
+    LOSER = "loser"
+    RANK = "rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an entrant of a pairing comes from."""
+
+    takes: Takes
+    number: int = 0
+    """Seed within the stage, or rank; 0 for a winner or loser."""
+    key: Key | None = None
+    """The pairing whose winner or loser comes."""
+
+    def text(self) -> str:
+        """Says it in words: ``winner of 1.2.3``."""
+        return f"{self.takes} of {self.key}" if self.key else f"{self.takes} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """What a round puts together: two entrants (a series), more (a heat) or one (a solo game)."""
+
+    key: Key
+    section: str
+    """``winners``, ``losers``, ``final``, ``third place``, ``group 2``, ``play-off`` or empty."""
+    title: str
+    """Name of the round, such as ``Semi-final``."""
+    entrants: tuple[int | None, ...]
+    """None: not known yet. A bye has one entrant."""
+    origins: tuple[Origin, ...]
+    state: State
+    reason: str
+    """Why these entrants meet, in plain words."""
+    outcome: Outcome | None = None
+    wanted: tuple[WantedGame, ...] = ()
+    """Games to play now. They can run in parallel, and none of them is superfluous."""
+
+    @property
+    def round(self) -> Position:
+        """Stage and round."""
+        return self.key.stage, self.key.round
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRound:
+    """A round of a Swiss stage or of heats as it was paired."""
+
+    basis: str
+    """Digest of all that the pairing depends on. A round with another basis is paired again."""
+    pairs: tuple[tuple[int, ...], ...]
+    """Entrants of each pairing in order of number, by seat in the first game; a bye has one."""
+    note: str = ""
+    """Which rule had to give way; empty if none."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """All that is fixed before the first game."""
+
+    plan: Plan
+    size: int
+    """Number of entrants."""
+    seed: bytes
+    prohibited: frozenset[tuple[int, int]] = frozenset()
+    """Pairs that a Swiss stage never pairs, such as two entrants of one team."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """All that happened since the start."""
+
+    results: Mapping[Key, Sequence[Game]]
+    """Accepted games. Games void through a fault of a host are left out, so they stay wanted."""
+    withdrawn: Mapping[int, Position] = field(default_factory=dict)
+    """The last round that was paired when the entrant withdrew or was disqualified; (1, 0) before
+    the start. It loses unfinished pairings up to that round by walk-over, and later ones too.
+    """
+    published: Mapping[Position, PairedRound] = field(default_factory=dict)
+    """Rounds as they were paired before. They save the search for past Swiss rounds."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The whole course so far."""
+
+    pairings: tuple[Pairing, ...]
+    """In order of their keys; those of a bracket stand from its start."""
+    position: Position
+    """The first round that is not finished, or the last one of all."""
+    finished: bool
+    ranking: tuple[int, ...]
+    """Final order; empty until the end."""
+    fields: tuple[tuple[int, ...], ...]
+    """Entrants of each stage that has begun, in its own seed order."""
+    stale: tuple[Key, ...]
+    """Results that fit no pairing any more."""
+    published: Mapping[Position, PairedRound]
+
+    @property
+    def champion(self) -> int | None:
+        """The first of the final order."""
+        return self.ranking[0] if self.ranking else None
+
+    @cached_property
+    def _by_key(self) -> dict[Key, Pairing]:
+        return {each.key: each for each in self.pairings}
+
+    def get(self, key: Key) -> Pairing:
+        """Returns the pairing with this key; raises KeyError."""
+        return self._by_key[key]
+
+    def stage(self, number: int) -> tuple[Pairing, ...]:
+        """Returns the pairings of a stage."""
+        return tuple(each for each in self.pairings if each.key.stage == number)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A line of a stage's table."""
+
+    rank: int
+    """Shared only where a knock-out gives no order."""
+    entrant: int
+    group: int
+    """From 1; 0 without groups."""
+    score: float
+    """Points as shown: 1 for a won series, 0.5 for a drawn one; placement points; rewards."""
+    played: int
+    """Finished pairings with an opponent."""
+    wins: int
+    tie_breaks: tuple[tuple[str, str], ...]
+    """Names and values as shown."""
+    explanation: str
+    """Why it stands behind the one above it."""

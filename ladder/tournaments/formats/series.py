@@ -1,0 +1,113 @@
+"""Judges a series: two entrants who play mirrored pairs of games."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ladder.tournaments.formats.draw import game_seed
+from ladder.tournaments.formats.plan import Series
+from ladder.tournaments.formats.records import By, Game, Key, Outcome, WantedGame
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesState:
+    """A series after some games: either an outcome or games to play."""
+
+    outcome: Outcome | None
+    wanted: tuple[WantedGame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two entrants and the rules of their series."""
+
+    key: Key
+    entrants: tuple[int, int]
+    """The first has the first seat in the first game."""
+    rules: Series
+    needs_winner: bool
+    better_seed: int
+    seed: bytes
+
+
+def judge_series(duel: Duel, games: Sequence[Game]) -> SeriesState:
+    """Returns the outcome if the games decide the series, else the games that it still needs."""
+    played = {game.number: game for game in games}
+    rules, points = duel.rules, {each: 0.0 for each in duel.entrants}
+    most = rules.pairs + (rules.more_pairs if duel.needs_winner else 0)
+    complete = 0
+    while complete < most:
+        pair = [played.get(2 * complete + half) for half in (1, 2)]
+        if None in pair:
+            break
+        for game in pair:
+            assert game is not None
+            for entrant, gained in _game_points(game).items():
+                points[entrant] += gained
+        complete += 1
+        if _decided(duel, points, complete):
+            return SeriesState(_outcome(duel, points, complete), ())
+    if complete == most:
+        return SeriesState(_outcome(duel, points, complete), ())
+    needed = _needed_pairs(duel, points, complete)
+    wanted = tuple(
+        wanted_game(duel, number)
+        for number in range(2 * complete + 1, 2 * (complete + needed) + 1)
+        if number not in played
+    )
+    return SeriesState(None, wanted)
+
+
+def wanted_game(duel: Duel, number: int) -> WantedGame:
+    """Returns the game with this number. Odd numbers give the first entrant the first seat."""
+    seats = duel.entrants if number % 2 else duel.entrants[::-1]
+    seed = game_seed(duel.seed, f"{duel.key}/{(number + 1) // 2}")
+    return WantedGame(number, seats, seed)
+
+
+def _game_points(game: Game) -> dict[int, float]:
+    (one, two), (first, second) = game.entrants, game.places
+    gained = 0.5 if first == second else 1.0 if first < second else 0.0
+    return {one: gained, two: 1.0 - gained}
+
+
+def _decided(duel: Duel, points: dict[int, float], complete: int) -> bool:
+    one, two = points.values()
+    left = duel.rules.pairs - complete
+    if left > 0:
+        return duel.rules.stop_when_decided and abs(one - two) > 2 * left
+    return one != two or not duel.needs_winner
+
+
+def _needed_pairs(duel: Duel, points: dict[int, float], complete: int) -> int:
+    """Returns how many pairs must be played in any case; they can run at the same time."""
+    left = duel.rules.pairs - complete
+    if left <= 0:
+        return 1
+    if not duel.rules.stop_when_decided:
+        return left
+    one, two = points.values()
+    lead = abs(one - two)
+    return next(more for more in range(1, left + 1) if lead + 2 * more > 2 * (left - more))
+
+
+def _outcome(duel: Duel, points: dict[int, float], complete: int) -> Outcome:
+    one, two = duel.entrants
+    level = points[one] == points[two]
+    by = By.MORE_GAMES if complete > duel.rules.pairs else By.GAMES
+    if level and duel.needs_winner:
+        by = By.SEED
+    first = one if points[one] > points[two] else two
+    if level:
+        first = duel.better_seed
+    order = (first, two if first == one else one)
+    gained = (points[order[0]], points[order[1]])
+    score = f"{gained[0]:g} : {gained[1]:g}"
+    text = {
+        By.GAMES: f"{score} in games",
+        By.MORE_GAMES: f"{score} after more games",
+        By.SEED: f"{score} in games; the better seed goes on",
+    }[by]
+    shared = level and not duel.needs_winner
+    return Outcome(order, (0.5, 0.5) if shared else (1.0, 0.0), gained, by, text)

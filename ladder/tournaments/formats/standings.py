@@ -1,0 +1,149 @@
+"""Makes the table of a stage, also while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ladder.tournaments.formats.heats import heat_points
+from ladder.tournaments.formats.plan import (
+    DoubleElimination,
+    Gauntlet,
+    Groups,
+    Heats,
+    KnockoutHeats,
+    RoundRobin,
+    SingleElimination,
+    Solo,
+    Swiss,
+    SwissHeats,
+    TieBreak,
+)
+from ladder.tournaments.formats.records import By, Pairing, Standing, State
+from ladder.tournaments.formats.round_robin import divide_into_groups
+from ladder.tournaments.formats.stage_run import StageRun
+from ladder.tournaments.formats.tie_breaks import order_by_tie_breaks, read_record
+
+Tables = RoundRobin | Groups | Swiss | Gauntlet
+
+
+def stage_standings(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
+    """Returns the lines of the table, best first; groups follow one another."""
+    stage = run.stage
+    if isinstance(stage, RoundRobin | Groups | Swiss | Gauntlet):
+        lines: list[Standing] = []
+        for group, members in _groups(run):
+            lines += _table(run, stage, group, members, pairings)
+        return lines
+    if isinstance(stage, Heats | SwissHeats):
+        return _heat_table(run, pairings)
+    return _knockout_table(run, pairings)
+
+
+def _groups(run: StageRun) -> list[tuple[int, list[int]]]:
+    if isinstance(run.stage, Groups):
+        return list(enumerate(divide_into_groups(run.field, run.stage.groups), 1))
+    return [(0, list(run.field))]
+
+
+def _table(
+    run: StageRun, stage: Tables, group: int, members: list[int], pairings: Sequence[Pairing]
+) -> list[Standing]:
+    inside = set(members)
+    own = [each for each in pairings if set(each.entrants) <= inside]
+    record = read_record(members, own)
+    members = sorted(members, key=lambda each: run.seeds[each])
+    return [
+        Standing(
+            rank,
+            ranked.entrant,
+            group,
+            record.score(ranked.entrant),
+            sum(duel.opponent is not None for duel in record.duels[ranked.entrant]),
+            sum(duel.score == 1.0 for duel in record.duels[ranked.entrant]),
+            ranked.values,
+            ranked.explanation,
+        )
+        for rank, ranked in enumerate(order_by_tie_breaks(members, record, stage.tie_breaks), 1)
+    ]
+
+
+def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
+    """Orders by points, then by heats won, then by seed."""
+    points = heat_points(run, [pairings])
+    played = dict.fromkeys(run.field, 0)
+    wins = dict.fromkeys(run.field, 0)
+    for pairing in pairings:
+        if pairing.outcome is not None:
+            for entrant in pairing.outcome.order:
+                played[entrant] += 1
+            wins[pairing.outcome.order[0]] += 1
+    order = sorted(run.field, key=lambda each: (-points[each], -wins[each], run.seeds[each]))
+    lines = []
+    for rank, entrant in enumerate(order, 1):
+        text = ""
+        if rank < len(order):
+            below = order[rank]
+            if points[entrant] != points[below]:
+                text = f"{points[entrant]:g} points; the next has {points[below]:g}"
+            elif wins[entrant] != wins[below]:
+                text = f"same points; {wins[entrant]} heats won; the next has {wins[below]}"
+            else:
+                text = "all equal; better seed"
+        ties = ((TieBreak.WINS.value, str(wins[entrant])),)
+        lines.append(
+            Standing(rank, entrant, 0, points[entrant], played[entrant], wins[entrant], ties, text)
+        )
+    return lines
+
+
+def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
+    """Orders by the round in which each entrant left; those who are still in come first."""
+    stage = run.stage
+    left_at = {each: _last_place(run, each, pairings) for each in run.field}
+    order = sorted(run.field, key=lambda each: (left_at[each], run.seeds[each]))
+    shared = isinstance(stage, SingleElimination | DoubleElimination)
+    lines: list[Standing] = []
+    for n, entrant in enumerate(order, 1):
+        same = shared and lines and left_at[order[n - 2]] == left_at[entrant]
+        own = [
+            each
+            for each in pairings
+            if each.outcome is not None and entrant in each.outcome.order
+        ]
+        met = [each for each in own if each.outcome and each.outcome.by is not By.BYE]
+        wins = sum(each.outcome.order[0] == entrant for each in met if each.outcome)
+        if isinstance(stage, Solo):
+            wins = 0
+        score = own[-1].outcome.score_of(entrant) if own and own[-1].outcome else 0.0
+        if shared:
+            score = float(wins)
+        out = own[-1].title if own else ""
+        text = f"last in: {out}" if out else ""
+        rank = lines[-1].rank if same else n
+        lines.append(Standing(rank, entrant, 0, score, len(met), wins, (), text))
+    return lines
+
+
+def _last_place(
+    run: StageRun, entrant: int, pairings: Sequence[Pairing]
+) -> tuple[float, float, float, float]:
+    """Returns what orders entrants of a knock-out: smaller is better.
+
+    The last round that the entrant reached counts first. Then come gone or here, place and points
+    there. In a bracket all who lost in one round are equal.
+    """
+    own = [each for each in pairings if entrant in each.entrants and each.state is not State.VOID]
+    if not own:
+        return (0.0, 0.0, 0.0, 0.0)
+    last = own[-1]
+    outcome = last.outcome
+    reached = -float(last.key.round)
+    if isinstance(run.stage, SingleElimination | DoubleElimination):
+        third = last.section == "third place"
+        won = outcome is None or outcome.order[0] == entrant
+        return (reached, float(third), float(not won), 0.0)
+    if outcome is None:
+        return (reached, -1.0, 0.0, 0.0)
+    gone = isinstance(run.stage, Solo) and run.gone_after(entrant) is not None
+    place = outcome.order.index(entrant) if isinstance(run.stage, KnockoutHeats) else 0
+    return (reached, float(gone), float(place), -outcome.score_of(entrant))

@@ -1,0 +1,134 @@
+"""Writes a Swiss stage as FIDE's Tournament Report File, and reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ladder.errors import Invalid
+
+WIN, DRAW, LOSS = "1", "=", "0"
+FORFEIT_WIN, FORFEIT_LOSS = "+", "-"
+BYE, HALF_BYE, FULL_BYE, ABSENT = "U", "H", "F", "Z"
+POINTS: Final = {
+    WIN: 10,
+    DRAW: 5,
+    LOSS: 0,
+    FORFEIT_WIN: 10,
+    FORFEIT_LOSS: 0,
+    BYE: 10,
+    HALF_BYE: 5,
+    FULL_BYE: 10,
+    ABSENT: 0,
+}
+"""Tenths of a point."""
+MOST_PLAYERS: Final = 9999
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOf:
+    """What a player did in a round."""
+
+    opponent: int
+    """0 without an opponent."""
+    color: str
+    """``w`` (the first seat in the first game), ``b`` or ``-``."""
+    result: str
+    """A code of the format, such as ``1``, ``=``, ``+`` or ``U``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A line of the report. Its number is its place in the report, from 1."""
+
+    name: str
+    rounds: tuple[RoundOf, ...]
+    rank: int
+
+    @property
+    def points(self) -> int:
+        """Tenths of a point."""
+        return sum(POINTS[each.result] for each in self.rounds)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A Swiss tournament."""
+
+    name: str
+    rounds: int
+    """Planned number of rounds."""
+    players: tuple[Player, ...]
+    white_first: bool = True
+    """Color of player 1 in the first round."""
+    forbidden: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+
+
+def write_report(report: Report) -> str:
+    """Returns the text of the report (TRF16 with the extensions of JaVaFo)."""
+    lines = [f"012 {_clean(report.name)}", f"062 {len(report.players)}", "092 Individual: Dutch"]
+    lines += [_player_line(n, player) for n, player in enumerate(report.players, 1)]
+    lines += [f"XXR {report.rounds}", f"XXC {'white1' if report.white_first else 'black1'}"]
+    lines += [f"XXP {one} {two}" for one, two in sorted(report.forbidden)]
+    return "\n".join(lines) + "\n"
+
+
+def _player_line(number: int, player: Player) -> str:
+    head = f"001 {number:4d}      {_clean(player.name)[:33]:33s}".ljust(80)
+    points = f"{player.points // 10}.{player.points % 10}"
+    line = f"{head}{points:>4s} {player.rank:4d}"
+    for each in player.rounds:
+        opponent = f"{each.opponent:4d}" if each.opponent else "0000"
+        line += f"  {opponent} {each.color} {each.result}"
+    return line
+
+
+def _clean(name: str) -> str:
+    """Keeps the columns: no control character, and spaces for everything that breaks lines."""
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "-"
+
+
+def read_report(text: str) -> Report:
+    """Reads what ``write_report`` wrote. Raises Invalid, which names the line."""
+    name, rounds, white_first = "", 0, True
+    players: list[Player] = []
+    forbidden: set[tuple[int, int]] = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        code, rest = line[:3], line[4:]
+        try:
+            if code == "012":
+                name = rest
+            elif code == "001":
+                players.append(_read_player(line, len(players) + 1))
+            elif code == "XXR":
+                rounds = int(rest)
+            elif code == "XXC":
+                white_first = "black1" not in rest
+            elif code == "XXP":
+                one, two = map(int, rest.split())
+                forbidden.add((one, two))
+        except (ValueError, KeyError) as error:
+            raise Invalid("trf", f"line {number} is wrong: {error}") from None
+    return Report(name, rounds, tuple(players), white_first, frozenset(forbidden))
+
+
+def _read_player(line: str, expected: int) -> Player:
+    if int(line[4:8]) != expected:
+        raise ValueError(f"player {expected} must be next")
+    found = re.findall(r"  ([ \d]{4}) ([wb-]) ([^ ])", line[89:])
+    rounds = tuple(RoundOf(int(opponent), color, result) for opponent, color, result in found)
+    player = Player(line[14:47].strip(), rounds, int(line[85:89]))
+    if f"{player.points / 10:.1f}" != line[80:84].strip():
+        raise ValueError("the points are not those of the results")
+    return player
+
+
+def renumber(pairs: Sequence[tuple[int, int]], numbers: Mapping[int, int]) -> frozenset[tuple[int, int]]:
+    """Returns pairs under other numbers; leaves out pairs with an unknown member."""
+    return frozenset(
+        (min(numbers[one], numbers[two]), max(numbers[one], numbers[two]))
+        for one, two in pairs
+        if one in numbers and two in numbers
+    )
