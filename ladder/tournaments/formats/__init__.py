@@ -8,10 +8,12 @@ it answers. The formats are in ``round_robin``, ``elimination``, ``swiss`` (pair
 committed seed, ``export`` and ``trf`` write files, and ``certainty`` says how surely the best wins.
 """
 
+from ladder.tournaments.formats.certainty import Certainty, how_sure
 from ladder.tournaments.formats.course import play, standings, without_stale
 from ladder.tournaments.formats.dependence import changed, downstream
 from ladder.tournaments.formats.draw import commitment, draw_order, new_seed
 from ladder.tournaments.formats.drawing import Box, Bracket, CrossTable, Link, bracket, cross_table
+from ladder.tournaments.formats.export import encode_course, export_csv, export_json, export_trf
 from ladder.tournaments.formats.plan import (
     DoubleElimination,
     Gauntlet,
@@ -53,6 +55,7 @@ __all__ = [
     "Box",
     "Bracket",
     "By",
+    "Certainty",
     "Course",
     "CrossTable",
     "DoubleElimination",
@@ -92,7 +95,12 @@ __all__ = [
     "describe_plan",
     "downstream",
     "draw_order",
+    "encode_course",
     "encode_plan",
+    "export_csv",
+    "export_json",
+    "export_trf",
+    "how_sure",
     "new_seed",
     "play",
     "smallest_field",

@@ -108,9 +108,7 @@ def _order(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
     return stage_standings(run, pairings)
 
 
-def _next_field(
-    run: StageRun, order: Sequence[Standing], progress: Progress
-) -> tuple[int, ...]:
+def _next_field(run: StageRun, order: Sequence[Standing], progress: Progress) -> tuple[int, ...]:
     """Returns who goes on, best first. Who withdrew leaves its place to the next one.
 
     From groups all winners come first, by group, then all seconds, and so on. So winners meet
@@ -151,9 +149,7 @@ def _by_rank(table: Sequence[Standing]) -> list[Standing]:
 
 
 def _position(pairings: Sequence[Pairing]) -> Position:
-    open_rounds = [
-        each.round for each in pairings if each.state in (State.WAITING, State.READY)
-    ]
+    open_rounds = [each.round for each in pairings if each.state in (State.WAITING, State.READY)]
     return min(open_rounds) if open_rounds else max(each.round for each in pairings)
 
 

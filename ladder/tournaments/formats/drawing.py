@@ -127,9 +127,7 @@ def _place_finals(pairings: Sequence[Pairing], at: dict[Key, float]) -> None:
 
 def _column_title(pairings: Sequence[Pairing], round: int) -> str:
     titles = dict.fromkeys(
-        each.title
-        for each in pairings
-        if each.key.round == round and each.section != "third place"
+        each.title for each in pairings if each.key.round == round and each.section != "third place"
     )
     return " / ".join(titles)
 

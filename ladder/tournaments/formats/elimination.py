@@ -38,13 +38,14 @@ def seed_order(places: int) -> list[int]:
     return order
 
 
-def bracket_nodes(stage: SingleElimination | DoubleElimination, number: int, size: int) -> list[Node]:
+def bracket_nodes(
+    stage: SingleElimination | DoubleElimination, number: int, size: int
+) -> list[Node]:
     """Returns the pairings of a bracket in order of play; ``number`` is the number of its stage."""
     depth = max(1, (size - 1).bit_length())
-    double = isinstance(stage, DoubleElimination)
-    winners = _winners(number, depth, double)
+    winners = _winners(number, depth, isinstance(stage, DoubleElimination))
     nodes = [node for row in winners for node in row]
-    if not double:
+    if isinstance(stage, SingleElimination):
         final = winners[-1][0]
         if stage.third_place and depth > 1:
             losers = (_loser(winners[-2][0]), _loser(winners[-2][1]))
@@ -110,7 +111,8 @@ def _losers(number: int, winners: list[list[Node]]) -> list[list[Node]]:
     rows: list[list[Node]] = []
     feeding = [_loser(node) for node in winners[0]]
     for level in range(1, len(winners)):
-        rows.append(_losers_row(number, len(rows) + 1, list(zip(feeding[::2], feeding[1::2], strict=True)), winners))
+        pairs = list(zip(feeding[::2], feeding[1::2], strict=True))
+        rows.append(_losers_row(number, len(rows) + 1, pairs, winners))
         dropped = [_loser(node) for node in winners[level]]
         if level % 2:
             dropped.reverse()
@@ -118,7 +120,8 @@ def _losers(number: int, winners: list[list[Node]]) -> list[list[Node]]:
             half = len(dropped) // 2
             dropped = dropped[half:] + dropped[:half]
         feeding = [_winner(node) for node in rows[-1]]
-        rows.append(_losers_row(number, len(rows) + 1, list(zip(feeding, dropped, strict=True)), winners))
+        pairs = list(zip(feeding, dropped, strict=True))
+        rows.append(_losers_row(number, len(rows) + 1, pairs, winners))
         feeding = [_winner(node) for node in rows[-1]]
     return rows
 

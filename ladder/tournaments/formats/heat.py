@@ -1,8 +1,8 @@
 """Judges a heat: a pairing of more than two entrants, and games for one.
 
-In each game of a heat, every entrant moves on by one seat; a whole turn shares one game seed. An
-entrant who withdrew gains nothing more and stands last. Its agent still fills its seat in the
-games that are left, because the others cannot play without it.
+In each game of a heat, every entrant moves on by one seat; a whole turn shares one game seed.
+Who withdraws during a round plays its heat to the end. Who withdrew before fills a seat only if the
+heat would not be full otherwise; it gains nothing and stands last.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ class HeatState:
     wanted: tuple[WantedGame, ...]
 
 
-def judge_heat(
-    meeting: HeatMeeting, games: Sequence[Game], seeds: Mapping[int, int]
-) -> HeatState:
+def judge_heat(meeting: HeatMeeting, games: Sequence[Game], seeds: Mapping[int, int]) -> HeatState:
     """Returns the outcome if all games are played, else those that are left.
 
     Equal points are ordered by firsts, then by ``seeds``.
@@ -61,11 +59,11 @@ def judge_heat(
             key=lambda each: (each in meeting.gone, -points[each], -firsts[each], seeds[each]),
         )
     )
-    gained = tuple(points[each] for each in order)
+    scores = tuple(points[each] for each in order)
     if left:
-        return HeatState(Outcome(order, gained, gained, By.WALK_OVER, "walk-over"), ())
-    text = " : ".join(f"{value:g}" for value in gained) + " points"
-    return HeatState(Outcome(order, gained, gained, By.GAMES, text), ())
+        return HeatState(Outcome(order, scores, scores, By.WALK_OVER, "walk-over"), ())
+    text = " : ".join(f"{value:g}" for value in scores) + " points"
+    return HeatState(Outcome(order, scores, scores, By.GAMES, text), ())
 
 
 def placement_points(game: Game, meeting: HeatMeeting) -> dict[int, float]:
@@ -92,9 +90,7 @@ def _wanted_game(meeting: HeatMeeting, number: int) -> WantedGame:
     return WantedGame(number, entrants, game_seed(meeting.seed, f"{meeting.key}/{turn + 1}"))
 
 
-def judge_solo(
-    key: Key, entrant: int, games: Sequence[Game], rules: SoloRules
-) -> HeatState:
+def judge_solo(key: Key, entrant: int, games: Sequence[Game], rules: SoloRules) -> HeatState:
     """Returns the sum of rewards if all games are played, else the games that are left.
 
     All entrants play the same seeds in a round.

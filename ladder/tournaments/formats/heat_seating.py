@@ -1,155 +1,174 @@
-"""Divides a round's entrants into heats, with even seats and even encounters.
+"""Plans heats: who plays in each round, in which heat and on which seat. Pure.
 
-First each entrant gets a seat that it has had least often (a matching, so that each heat will have
-every seat once). Then entrants of the same seat change places between heats as long as that lowers
-the cost. So the seats stay even, whatever the encounters need.
+Entrants take turns to sit out, so their numbers of heats differ by at most one. A heat is a set of
+entrants; ``even_heats`` chooses them so that everybody meets everybody about equally often, and
+``near_heats`` so that neighbours in a table meet. ``color_seats`` gives the seats: each run of as
+many heats of an entrant as there are seats has each seat once, so an entrant's seats differ by at
+most one. That is an edge coloring of a bipartite graph, which always exists (König, 1916).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-PASSES: Final = 60
-"""Most rounds of improvement; the search ends earlier where nothing improves."""
-DISTANCE_WEIGHT: Final = 0.01
-"""Cost of a step of distance in the table, squared, against one repeated encounter."""
+Heat = tuple[int, ...]
+"""Entrants by index. Their order is that of the seats, where seats are given."""
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+PASSES: Final = 4
+"""How often each round is improved again, after all rounds are planned."""
+MOST_SWAPS: Final = 300
+"""In one improvement of one round."""
+REPEATED: Final = 0.25
+"""Cost of a repeated encounter in near heats, in squares of a distance of one heat in the table."""
 
 
-@dataclass(frozen=True)
-class Past:
-    """What the entrants of a round did before, by their index."""
-
-    seats: NDArray[np.int64]
-    """[n, seats]: games by seat."""
-    met: NDArray[np.int64]
-    """[n, n]: games against each other."""
+def take_turns(order: Sequence[int], heats: int, seats: int, rounds: int) -> list[list[int]]:
+    """Returns who plays in each round: the next ``heats * seats`` in this order, in a circle."""
+    many = heats * seats
+    return [
+        [order[(round * many + n) % len(order)] for n in range(many)] for round in range(rounds)
+    ]
 
 
-def seat_heats(
-    past: Past, order: Sequence[int], heats: int, rank: Sequence[int] | None = None
-) -> list[tuple[int, ...]]:
-    """Returns the heats: each gives the entrants (indices) by seat.
+def even_heats(players: Sequence[Sequence[int]], seats: int, met: Counts) -> list[list[Heat]]:
+    """Returns the heats of each round, with encounters as even as the search finds.
 
-    ``order`` holds the heats * seats entrants who play. With ``rank`` (place in the table of each
-    index) neighbours in the table are kept together as well.
+    ``met`` [n, n] counts earlier encounters.
     """
-    seats = past.seats.shape[1]
-    seat_of = assign_even_seats(past.seats, order, heats)
-    grid = np.empty((heats, seats), np.int64)
-    for seat in range(seats):
-        grid[:, seat] = [each for each in order if seat_of[each] == seat]
-    place = None
-    if rank is not None:
-        place = np.asarray(rank, np.float64)
-        for seat in range(seats):
-            grid[:, seat] = grid[np.argsort(place[grid[:, seat]], kind="stable"), seat]
-    _improve(grid, past, place)
-    return [tuple(int(each) for each in row) for row in grid]
+    total = met.astype(np.int64).copy()
+    grids = []
+    for playing in players:
+        grid = np.array(playing, np.int64).reshape(-1, seats)
+        _swap_while_better(grid, _encounter_cost(total))
+        _count(total, grid, 1)
+        grids.append(grid)
+    for _ in range(PASSES):
+        changed = False
+        for grid in grids:
+            _count(total, grid, -1)
+            changed |= _swap_while_better(grid, _encounter_cost(total))
+            _count(total, grid, 1)
+        if not changed:
+            break
+    return [[tuple(row) for row in grid.tolist()] for grid in grids]
 
 
-def assign_even_seats(
-    had: NDArray[np.int64], order: Sequence[int], heats: int
-) -> Mapping[int, int]:
-    """Returns the seat of each entrant, such that each seat is given ``heats`` times.
+def near_heats(
+    seat_of: Mapping[int, int], seats: int, place: Sequence[int], met: Counts
+) -> list[Heat]:
+    """Returns the heats of a round, by seat: neighbours in the table who rarely met.
 
-    Where possible everybody gets a seat that it had least often: a matching by augmenting paths,
-    first among these seats, then among those that it had once more, and so on.
+    ``seat_of`` gives each player's seat; ``place`` is the place in the table of each index.
     """
-    seat_of: dict[int, int] = {}
-    taken: list[list[int]] = [[] for _ in range(had.shape[1])]
-    for slack in range(int(had.max(initial=0)) + 2):
-        for entrant in order:
-            if entrant not in seat_of:
-                _augment(had, entrant, slack, heats, seat_of, taken)
-        if len(seat_of) == len(order):
-            return seat_of
-    raise AssertionError("with enough slack every seat is allowed")
+    table = np.asarray(place, np.float64)
+    columns = [
+        sorted((each for each, seat in seat_of.items() if seat == wanted), key=lambda n: table[n])
+        for wanted in range(seats)
+    ]
+    grid = np.array(columns, np.int64).T
+    apart = (table[:, None] - table[None, :]) / seats
+    cost = apart**2 + REPEATED * _encounter_cost(met)
+    _swap_while_better(grid, cost, same_seat=True)
+    return [tuple(row) for row in grid.tolist()]
 
 
-def _augment(
-    had: NDArray[np.int64],
-    start: int,
-    slack: int,
-    heats: int,
-    seat_of: dict[int, int],
-    taken: list[list[int]],
-) -> bool:
-    """Seats one more entrant and moves others as needed; returns whether that was possible."""
-    came_from: dict[int, tuple[int, int]] = {}  # seat -> (entrant who wants it, its seat now)
-    queue = [(start, -1)]
-    for entrant, now in queue:
-        allowed = np.flatnonzero(had[entrant] <= had[entrant].min() + slack)
-        for seat in sorted(allowed.tolist(), key=lambda seat: len(taken[seat])):
-            if seat in came_from:
-                continue
-            came_from[seat] = entrant, now
-            if len(taken[seat]) < heats:
-                _move_along(seat, came_from, seat_of, taken)
-                return True
-            queue += [(other, seat) for other in taken[seat]]
-    return False
+def color_seats(rounds: Sequence[Sequence[Heat]], seats: int) -> list[list[Heat]]:
+    """Returns the same heats with their entrants by seat."""
+    games: dict[int, int] = {}
+    at_block: dict[tuple[int, int], list[int]] = {}  # (entrant, block) -> heat by seat, -1: none
+    at_heat: list[list[tuple[int, int] | None]] = []  # heat -> block by seat
+    for heat in (heat for round in rounds for heat in round):
+        at_heat.append([None] * seats)
+        number = len(at_heat) - 1
+        for entrant in heat:
+            block = entrant, games.get(entrant, 0) // seats
+            games[entrant] = games.get(entrant, 0) + 1
+            mine = at_block.setdefault(block, [-1] * seats)
+            one = mine.index(-1)
+            two = at_heat[number].index(None)
+            if one != two:
+                _flip(at_block, at_heat, number, one, two)
+            mine[one] = number
+            at_heat[number][one] = block
+    seated = iter(at_heat)
+    return [
+        [tuple(block[0] for block in next(seated) if block is not None) for _ in round]
+        for round in rounds
+    ]
 
 
-def _move_along(
-    seat: int,
-    came_from: Mapping[int, tuple[int, int]],
-    seat_of: dict[int, int],
-    taken: list[list[int]],
+def _flip(
+    at_block: dict[tuple[int, int], list[int]],
+    at_heat: list[list[tuple[int, int] | None]],
+    heat: int,
+    one: int,
+    two: int,
 ) -> None:
-    while seat >= 0:
-        entrant, before = came_from[seat]
-        if before >= 0:
-            taken[before].remove(entrant)
-        taken[seat].append(entrant)
-        seat_of[entrant] = seat
-        seat = before
+    """Frees seat ``one`` of the heat: exchanges two seats along the path that begins there."""
+    path: list[tuple[int, tuple[int, int], int]] = []
+    seat, other = one, two
+    while True:
+        block = at_heat[heat][seat]
+        if block is None:
+            break
+        path.append((heat, block, seat))
+        heat = at_block[block][other]
+        if heat < 0:
+            break
+        path.append((heat, block, other))
+    for number, block, held in path:
+        at_heat[number][held] = None
+        at_block[block][held] = -1
+    for number, block, held in path:
+        new = two if held == one else one
+        at_heat[number][new] = block
+        at_block[block][new] = number
 
 
-def _improve(grid: NDArray[np.int64], past: Past, place: NDArray[np.float64] | None) -> None:
-    """Swaps entrants of the same seat between heats while that lowers the cost.
+def _encounter_cost(met: Counts) -> Floats:
+    """Returns what one more encounter adds to the sum of their squares."""
+    cost = 2.0 * met.astype(np.float64) + 1.0
+    np.fill_diagonal(cost, 0.0)
+    return cost
 
-    The cost of two entrants in a heat is the square of their encounters, plus the square of their
-    distance in the table.
+
+def _count(total: Counts, grid: Counts, by: int) -> None:
+    for seat in range(grid.shape[1]):
+        for other in range(grid.shape[1]):
+            if seat != other:
+                total[grid[:, seat], grid[:, other]] += by
+
+
+def _swap_while_better(grid: Counts, cost: Floats, *, same_seat: bool = False) -> bool:
+    """Swaps entrants between heats, the best swap first; returns whether it swapped any.
+
+    With ``same_seat`` only entrants on the same seat change places.
     """
     heats, seats = grid.shape
-    cost = past.met.astype(np.float64) ** 2 + 2.0 * past.met
-    if place is not None:
-        apart = (place[:, None] - place[None, :]) / seats
-        cost = cost + DISTANCE_WEIGHT * apart**2
-    np.fill_diagonal(cost, 0.0)
-    for _ in range(PASSES):
-        improved = False
-        for seat in range(seats):
-            members = grid[:, seat]
-            others = np.delete(grid, seat, axis=1)
-            # with[a, h]: the cost of member a among the others of heat h
-            among = cost[members[:, None, None], others[None, :, :]].sum(axis=2)
-            improved |= _swap_column(grid, seat, among)
-        if not improved:
-            return
-    assert heats
-
-
-def _swap_column(grid: NDArray[np.int64], seat: int, among: NDArray[np.float64]) -> bool:
-    """Swaps members of one seat, best swap first; returns whether any swap was made."""
-    place = np.arange(len(among))  # heat of each member
-    swapped = False
-    for _ in range(len(among)):
-        now = among[np.arange(len(among)), place]
-        moved = among[:, place]  # member a in the heat of member b
-        gain = now[:, None] + now[None, :] - moved - moved.T
-        best = int(np.argmax(gain))
-        one, two = divmod(best, len(among))
+    members = grid.ravel()
+    own = cost[np.ix_(members, members)]
+    heat = np.repeat(np.arange(heats), seats)
+    seat = np.tile(np.arange(seats), heats)
+    barred = (seat[:, None] != seat[None, :]) if same_seat else np.zeros(own.shape, np.bool_)
+    where = np.arange(len(members))  # the entrant, by its place in `members`, on each chair
+    swaps = 0
+    while swaps < MOST_SWAPS:
+        now = own[np.ix_(where, where)]
+        among = np.add.reduceat(now, np.arange(0, len(members), seats), axis=1)
+        stay = among[np.arange(len(members)), heat]
+        move = among[:, heat]  # chair a's entrant in the heat of chair b
+        gain = stay[:, None] + stay[None, :] - move - move.T + 2.0 * now
+        gain[heat[:, None] == heat[None, :]] = 0.0
+        gain[barred] = 0.0
+        one, two = divmod(int(np.argmax(gain)), len(members))
         if gain[one, two] <= 1e-9:
             break
-        place[one], place[two] = place[two], place[one]
-        swapped = True
-    if swapped:
-        column = grid[:, seat].copy()
-        grid[place, seat] = column
-    return swapped
+        where[[one, two]] = where[[two, one]]
+        swaps += 1
+    grid[:] = members[where].reshape(heats, seats)
+    return swaps > 0

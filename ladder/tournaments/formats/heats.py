@@ -2,116 +2,133 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ladder.tournaments.formats.draw import draw_order
 from ladder.tournaments.formats.heat import SoloRules, judge_solo
-from ladder.tournaments.formats.heat_seating import Past, seat_heats
+from ladder.tournaments.formats.heat_seating import (
+    Heat,
+    color_seats,
+    even_heats,
+    near_heats,
+    take_turns,
+)
 from ladder.tournaments.formats.plan import Heats, KnockoutHeats, Solo, SwissHeats
-from ladder.tournaments.formats.records import Key, PairedRound, Pairing, State
+from ladder.tournaments.formats.records import Key, Pairing, State
 from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
 
 
 def run_heats(run: StageRun, stage: Heats | SwissHeats) -> StageCourse:
     """Returns the course of a fixed number of rounds of heats, up to the first unfinished one.
 
-    In each round as many full heats are played as possible. Who played least goes first, so the
-    numbers of heats differ by at most one.
+    In each round as many full heats are played as possible.
     """
     rounds: list[list[Pairing]] = []
+    planned: list[list[Heat]] = []
+    before: list[int] = []
+    reason = (
+        "Entrants with similar points meet; seats stay even."
+        if isinstance(stage, SwissHeats)
+        else "Everybody meets everybody as evenly as possible; seats stay even."
+    )
     while len(rounds) < stage.rounds:
         number = len(rounds) + 1
-        paired = _pair_heats(run, stage, rounds)
-        if not paired.pairs:
-            return StageCourse(_flat(rounds), True, run.paired)
-        reason = (
-            "Entrants with similar points meet; seats and encounters stay even."
-            if isinstance(stage, SwissHeats)
-            else "Everybody meets everybody as evenly as possible; the seats stay even."
-        )
+        here = run.here(number)
+        if len(here) < stage.seats:
+            break
+        if here != before:  # somebody withdrew: the rounds that are left are planned again
+            planned = [[]] * len(rounds) + _plan(run, stage, rounds, here)
+            before = here
+        paired = _divide(run, stage, rounds, planned[len(rounds)])
         rounds.append(
             [
                 run.heat(
                     Place(Key(run.number, number, n), "", f"Round {number}", reason),
-                    entrants,
+                    tuple(run.field[member] for member in members),
                     stage.heat,
                 )
-                for n, entrants in enumerate(paired.pairs, 1)
+                for n, members in enumerate(paired, 1)
             ]
         )
         if not is_finished(rounds[-1]):
-            return StageCourse(_flat(rounds), False, run.paired)
-    return StageCourse(_flat(rounds), True, run.paired)
+            return StageCourse(_flat(rounds), False)
+    return StageCourse(_flat(rounds), True)
 
 
 def _flat(rounds: Sequence[Sequence[Pairing]]) -> tuple[Pairing, ...]:
     return tuple(each for round in rounds for each in round)
 
 
-def _pair_heats(
-    run: StageRun, stage: Heats | SwissHeats, rounds: Sequence[Sequence[Pairing]]
-) -> PairedRound:
-    number = len(rounds) + 1
-    here = run.here(number)
-    points = heat_points(run, rounds)
-    past_heats = [each.entrants for round in rounds for each in round]
-    swiss = isinstance(stage, SwissHeats)
-    text = repr((here, past_heats, stage.seats, stage.heat.games))
-    if swiss:
-        text += repr([points[each] for each in here])
-    basis = hashlib.sha256(run.event.seed + text.encode()).hexdigest()
-    known = run.known_round(number, basis)
-    if known is None:
-        known = PairedRound(basis, _divide(run, stage, rounds, here))
-    run.paired[run.number, number] = known
-    return known
+def _plan(
+    run: StageRun,
+    stage: Heats | SwissHeats,
+    rounds: Sequence[Sequence[Pairing]],
+    here: Sequence[int],
+) -> list[list[Heat]]:
+    """Plans the rounds that are left; entrants are indices in the field, by seat.
+
+    A Swiss stage uses the seats of the plan only, and makes its heats by the table.
+    """
+    games = _games(run, rounds)
+    label = run.label(f"heats from round {len(rounds) + 1}")
+    drawn = draw_order(run.event.seed, label, [str(each) for each in here])
+    order = sorted((run.seeds[int(each)] - 1 for each in drawn), key=lambda n: games[n])
+    met = _encounters(run, rounds)
+    return _planned_heats(
+        tuple(order), stage.seats, stage.rounds - len(rounds), met.shape[0], met.tobytes()
+    )
+
+
+@lru_cache(maxsize=64)
+def _planned_heats(
+    order: tuple[int, ...], seats: int, rounds: int, field: int, met: bytes
+) -> list[list[Heat]]:
+    """Returns the plan for this order; the search takes long for many entrants, hence the cache."""
+    players = take_turns(order, len(order) // seats, seats, rounds)
+    before = np.frombuffer(met, np.int64).reshape(field, field)
+    return color_seats(even_heats(players, seats, before), seats)
 
 
 def _divide(
     run: StageRun,
     stage: Heats | SwissHeats,
     rounds: Sequence[Sequence[Pairing]],
-    here: Sequence[int],
-) -> tuple[tuple[int, ...], ...]:
-    heats = len(here) // stage.seats
-    if not heats:
-        return ()
-    past = count_past(run, rounds, stage.seats, stage.heat.games)
-    label = run.label(f"round {len(rounds) + 1}")
-    drawn = [int(each) for each in draw_order(run.event.seed, label, list(map(str, here)))]
-    indices = [run.seeds[each] - 1 for each in drawn]
-    played = past.seats.sum(axis=1)
-    order = sorted(indices, key=lambda n: played[n])[: heats * stage.seats]
-    rank = None
-    if isinstance(stage, SwissHeats):
-        points = heat_points(run, rounds)
-        table = sorted(run.field, key=lambda each: (-points[each], run.seeds[each]))
-        place = {run.seeds[each] - 1: n for n, each in enumerate(table)}
-        rank = [place[n] for n in range(len(run.field))]
-    return tuple(
-        tuple(run.field[n] for n in heat) for heat in seat_heats(past, order, heats, rank)
+    planned: Sequence[Heat],
+) -> Sequence[Heat]:
+    if isinstance(stage, Heats) or not rounds:
+        return planned
+    points = heat_points(run, rounds)
+    table = sorted(run.field, key=lambda each: (-points[each], run.seeds[each]))
+    place = [0] * len(run.field)
+    for n, entrant in enumerate(table):
+        place[run.seeds[entrant] - 1] = n
+    seat_of = {member: seat for heat in planned for seat, member in enumerate(heat)}
+    return near_heats(seat_of, stage.seats, place, _encounters(run, rounds))
+
+
+def _games(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> Counter[int]:
+    return Counter(
+        run.seeds[each] - 1
+        for pairing in _flat(rounds)
+        for each in pairing.entrants
+        if each is not None
     )
 
 
-def count_past(
-    run: StageRun, rounds: Sequence[Sequence[Pairing]], seats: int, games: int
-) -> Past:
-    """Returns how often each entrant had each seat and met each other one, by seed."""
-    had = np.zeros((len(run.field), seats), np.int64)
+def _encounters(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> NDArray[np.int64]:
     met = np.zeros((len(run.field), len(run.field)), np.int64)
     for pairing in _flat(rounds):
         members = [run.seeds[each] - 1 for each in pairing.entrants if each is not None]
-        for game in range(games):
-            for seat, member in enumerate(members):
-                had[member, (seat + game) % seats] += 1
         for one, two in combinations(members, 2):
             met[one, two] += 1
             met[two, one] += 1
-    return Past(had, met)
+    return met
 
 
 def heat_points(run: StageRun, rounds: Sequence[Sequence[Pairing]]) -> dict[int, float]:
@@ -204,7 +221,9 @@ def run_solo(run: StageRun, stage: Solo) -> StageCourse:
             judged = judge_solo(key, entrant, run.games(key, (entrant,)), rules)
             state = State.READY if judged.outcome is None else State.FINISHED
             place = Place(key, "", f"Round {number}", "All play the same seeds.")
-            round.append(run.pairing(place, (entrant,), state, judged.outcome, wanted=judged.wanted))
+            round.append(
+                run.pairing(place, (entrant,), state, judged.outcome, wanted=judged.wanted)
+            )
         rounds.append(round)
         if not is_finished(round):
             return StageCourse(_flat(rounds), False)
@@ -214,9 +233,7 @@ def run_solo(run: StageRun, stage: Solo) -> StageCourse:
 
 def solo_order(run: StageRun, round: Sequence[Pairing]) -> list[int]:
     """Returns the entrants of a finished round, highest reward first; who withdrew is last."""
+    here = set(run.here(round[0].key.round + 1))
     points = heat_points(run, [round])
     members = [pairing.outcome.order[0] for pairing in round if pairing.outcome is not None]
-    return sorted(
-        members,
-        key=lambda each: (run.gone_after(each) is not None, -points[each], run.seeds[each]),
-    )
+    return sorted(members, key=lambda each: (each not in here, -points[each], run.seeds[each]))

@@ -140,9 +140,7 @@ class Solo(_Stage, frozen=True, forbid_unknown_fields=True, tag="solo"):
     """Games of each entrant in a round."""
 
 
-Duels = (
-    RoundRobin | Groups | Swiss | Gauntlet | SingleElimination | DoubleElimination
-)
+Duels = RoundRobin | Groups | Swiss | Gauntlet | SingleElimination | DoubleElimination
 ManySeats = Heats | SwissHeats | KnockoutHeats
 Stage = Duels | ManySeats | Solo
 

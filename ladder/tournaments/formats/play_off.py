@@ -38,9 +38,7 @@ def add_play_off(run: StageRun, course: StageCourse) -> StageCourse:
                 "All tie-breaks before more games are equal, and the tie decides who goes on.",
             )
             pairings.append(run.duel(place, (one, two), stage.series, needs_winner=only_two))
-    return StageCourse(
-        (*course.pairings, *pairings), is_finished(pairings), course.paired
-    )
+    return StageCourse((*course.pairings, *pairings), is_finished(pairings), course.paired)
 
 
 def _ties(run: StageRun, stage: Tables, course: StageCourse) -> list[list[int]]:

@@ -10,7 +10,7 @@ from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, i
 
 
 def berger_rounds(size: int, cycles: int = 1) -> list[list[tuple[int, int]]]:
-    """Returns the rounds of Berger's tables for players 1 to ``size``; the first has the first seat.
+    """Returns the rounds of Berger's tables: pairs of numbers from 1, first seat first.
 
     With an odd size the opponent of the last number has a bye, and its pair is left out. A second
     cycle changes the seats. Source: FIDE Handbook, C.05 Annex 1.
@@ -77,9 +77,9 @@ def run_gauntlet(run: StageRun, stage: Gauntlet) -> StageCourse:
     pairings: list[Pairing] = []
     for n in range(most):
         met = [
-            (head, others[place])
+            (head, others[turn])
             for h, head in enumerate(heads)
-            if (place := (n + h) % most) < len(others)
+            if (turn := (n + h) % most) < len(others)
         ]
         for number, (head, other) in enumerate(met, 1):
             reason = "One of the first seeds meets each of the others."

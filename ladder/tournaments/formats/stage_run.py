@@ -112,9 +112,7 @@ class StageRun:
         state = State.READY if outcome is None else State.FINISHED
         return self.pairing(place, entrants, state, outcome, wanted=wanted)
 
-    def _walk_over(
-        self, entrants: tuple[int, int], gone: list[int], needs_winner: bool
-    ) -> Outcome:
+    def _walk_over(self, entrants: tuple[int, int], gone: list[int], needs_winner: bool) -> Outcome:
         one, two = entrants
         if len(gone) == 1:
             order = (two, one) if gone[0] == one else (one, two)
@@ -141,11 +139,13 @@ class StageRun:
         return self.pairing(place, entrants, State.VOID)
 
     def heat(self, place: Place, entrants: tuple[int, ...], rules: HeatRules) -> Pairing:
-        """Returns a heat; the order of the entrants is that of the seats in the first game."""
-        gone = {
-            each: last for each in entrants if (last := self.gone_after(each)) is not None
-        }
-        meeting = HeatMeeting(place.key, entrants, rules, self.event.seed, frozenset(gone))
+        """Returns a heat; the order of the entrants is that of the seats in the first game.
+
+        Who withdraws during a round plays its heat to the end, because the others need its seat.
+        """
+        here = set(self.here(place.key.round))
+        gone = frozenset(each for each in entrants if each not in here)
+        meeting = HeatMeeting(place.key, entrants, rules, self.event.seed, gone)
         judged = judge_heat(meeting, self.games(place.key, entrants), self.seeds)
         state = State.READY if judged.outcome is None else State.FINISHED
         return self.pairing(place, entrants, state, judged.outcome, wanted=judged.wanted)

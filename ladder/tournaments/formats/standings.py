@@ -106,9 +106,7 @@ def _knockout_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing
     for n, entrant in enumerate(order, 1):
         same = shared and lines and left_at[order[n - 2]] == left_at[entrant]
         own = [
-            each
-            for each in pairings
-            if each.outcome is not None and entrant in each.outcome.order
+            each for each in pairings if each.outcome is not None and entrant in each.outcome.order
         ]
         met = [each for each in own if each.outcome and each.outcome.by is not By.BYE]
         wins = sum(each.outcome.order[0] == entrant for each in met if each.outcome)

@@ -58,9 +58,7 @@ def _pair(run: StageRun, report: Report, absent: frozenset[int], basis: str) -> 
     if len(here) < 2:
         return PairedRound(basis, tuple((each,) for each in here))
     found = pair_dutch(report, absent)
-    pairs = tuple(
-        tuple(run.field[number - 1] for number in pair if number) for pair in found.pairs
-    )
+    pairs = tuple(tuple(run.field[number - 1] for number in pair if number) for pair in found.pairs)
     return PairedRound(basis, pairs, found.note)
 
 
@@ -142,7 +140,8 @@ def _round_of(run: StageRun, pairing: Pairing) -> list[tuple[int, RoundOf]]:
     if outcome.by is By.BYE:
         return [(outcome.order[0], RoundOf(0, "-", BYE))]
     white, black = pairing.entrants
-    assert white is not None and black is not None
+    assert white is not None
+    assert black is not None
     return [
         (white, RoundOf(run.seeds[black], "w", _result_code(outcome, white))),
         (black, RoundOf(run.seeds[white], "b", _result_code(outcome, black))),

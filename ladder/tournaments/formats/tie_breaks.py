@@ -68,7 +68,19 @@ def order_by_tie_breaks(
     """Returns the entrants, given in seed order, in the order of their table."""
     ranked: list[Ranked] = []
     steps: list[_Step] = [_Step("score", _score_values), *(_step(each) for each in tie_breaks)]
-    _split(list(entrants), record, steps, {}, ranked)
+    _split(list(entrants), record, steps, ranked)
+    shown = [
+        (each.value, _VALUES[each](entrants, record))
+        for each in tie_breaks
+        if each not in (TieBreak.DIRECT, TieBreak.MORE_GAMES)
+    ]
+    ranked = [
+        replace(
+            each,
+            values=tuple((name, f"{values[each.entrant]:g}") for name, values in shown),
+        )
+        for each in ranked
+    ]
     if ranked:
         ranked[-1] = replace(ranked[-1], explanation="")
     return ranked
@@ -98,23 +110,18 @@ def _split(
     group: list[int],
     record: Record,
     steps: Sequence[_Step],
-    known: Mapping[int, tuple[tuple[str, str], ...]],
     ranked: list[Ranked],
 ) -> None:
     """Adds the group to ``ranked`` in order. Each explanation compares with the next entrant."""
     if not steps or len(group) == 1:
         for entrant in group:
-            ranked.append(Ranked(entrant, known.get(entrant, ()), "all equal; better seed"))
+            ranked.append(Ranked(entrant, (), "all equal; better seed"))
         return
     step, *rest = steps
     values = step.values(group, record)
-    if step.name != "score" and values:
-        known = {
-            each: (*known.get(each, ()), (step.name, f"{values[each]:g}")) for each in group
-        }
     parts = _parts(group, values)
     for n, part in enumerate(parts):
-        _split(part, record, rest, known, ranked)
+        _split(part, record, rest, ranked)
         if n + 1 < len(parts):
             text = _explain(step.name, values[part[0]], values[parts[n + 1][0]])
             ranked[-1] = replace(ranked[-1], explanation=text)

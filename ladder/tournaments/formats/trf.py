@@ -125,7 +125,9 @@ def _read_player(line: str, expected: int) -> Player:
     return player
 
 
-def renumber(pairs: Sequence[tuple[int, int]], numbers: Mapping[int, int]) -> frozenset[tuple[int, int]]:
+def renumber(
+    pairs: Sequence[tuple[int, int]], numbers: Mapping[int, int]
+) -> frozenset[tuple[int, int]]:
     """Returns pairs under other numbers; leaves out pairs with an unknown member."""
     return frozenset(
         (min(numbers[one], numbers[two]), max(numbers[one], numbers[two]))

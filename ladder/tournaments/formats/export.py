@@ -1,0 +1,127 @@
+"""Writes a tournament for others: JSON to compute it again, CSV tables, and a course as bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from ladder.tournaments.formats.course import play, stage_run
+from ladder.tournaments.formats.draw import commitment
+from ladder.tournaments.formats.plan import Swiss, encode_plan
+from ladder.tournaments.formats.records import Course, Event, Game, Pairing, Progress, Standing
+from ladder.tournaments.formats.stage_run import is_finished
+from ladder.tournaments.formats.swiss import swiss_report
+from ladder.tournaments.formats.trf import Report, write_report
+
+
+def encode_course(course: Course) -> bytes:
+    """Returns the whole course as canonical JSON, to compare two computations."""
+    return msgspec.json.encode(
+        {
+            "pairings": [(str(each.key), each) for each in course.pairings],
+            "position": course.position,
+            "ranking": course.ranking,
+            "fields": course.fields,
+            "stale": [str(key) for key in course.stale],
+            "paired": [(position, paired) for position, paired in sorted(course.published.items())],
+        },
+        order="sorted",
+    )
+
+
+def export_json(event: Event, progress: Progress, names: Mapping[int, str]) -> bytes:
+    """Returns the whole tournament with its seed; give it away only after the end.
+
+    ``scripts/verify_tournament.py`` draws again from this file and compares.
+    """
+    course = play(event, progress)
+    return msgspec.json.format(
+        msgspec.json.encode(
+            {
+                "commitment": commitment(event.seed),
+                "seed": event.seed.hex(),
+                "plan": msgspec.Raw(encode_plan(event.plan)),
+                "prohibited": sorted(event.prohibited),
+                "entrants": [
+                    {"number": n, "name": names.get(n, "")} for n in range(1, event.size + 1)
+                ],
+                "withdrawn": {str(n): at for n, at in sorted(progress.withdrawn.items())},
+                "fields": course.fields,
+                "pairings": [_pairing(each, progress) for each in course.pairings],
+                "ranking": course.ranking,
+            },
+            order="deterministic",
+        ),
+        indent=1,
+    )
+
+
+def _pairing(pairing: Pairing, progress: Progress) -> dict[str, object]:
+    games = sorted(progress.results.get(pairing.key, ()), key=lambda each: each.number)
+    outcome = pairing.outcome
+    return {
+        "key": str(pairing.key),
+        "title": pairing.title,
+        "section": pairing.section,
+        "state": pairing.state.value,
+        "entrants": pairing.entrants,
+        "order": outcome.order if outcome else None,
+        "scores": outcome.scores if outcome else None,
+        "decided_by": outcome.by.value if outcome else None,
+        "games": [_game(each) for each in games],
+    }
+
+
+def _game(game: Game) -> dict[str, object]:
+    return {
+        "number": game.number,
+        "entrants": game.entrants,
+        "places": game.places,
+        "rewards": game.rewards,
+    }
+
+
+def export_csv(table: Sequence[Standing], names: Mapping[int, str]) -> str:
+    """Returns the table of a stage. Names never start a formula."""
+    file = io.StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    ties = [name for name, _ in table[0].tie_breaks] if table else []
+    rows.writerow(["rank", "seed", "name", "group", "score", "played", "wins", *ties])
+    for each in table:
+        name = names.get(each.entrant, "")
+        if name[:1] in tuple("=+-@\t\r"):
+            name = f"'{name}"
+        values = [value for _, value in each.tie_breaks]
+        row = [each.rank, each.entrant, name, each.group or "", f"{each.score:g}"]
+        rows.writerow([*row, each.played, each.wins, *values])
+    return file.getvalue()
+
+
+def export_trf(
+    event: Event, progress: Progress, course: Course, stage: int, names: Mapping[int, str]
+) -> str:
+    """Returns the report of the finished rounds of a Swiss stage, with the name of each entrant."""
+    plan = event.plan.stages[stage - 1]
+    assert isinstance(plan, Swiss), "only a Swiss stage has a report"
+    run = stage_run(event, progress, stage, course.fields[stage - 1])
+    swiss = [each for each in course.stage(stage) if each.section != "play-off"]
+    rounds = [
+        [each for each in swiss if each.key.round == round]
+        for round in sorted({each.key.round for each in swiss})
+    ]
+    done = [round for round in rounds if is_finished(round)]
+    report = swiss_report(run, plan, done, [names.get(each, "") for each in run.field])
+    return write_report(_with_ranks(report))
+
+
+def _with_ranks(report: Report) -> Report:
+    """Fills in the rank of each player by points, then by number."""
+    order = sorted(range(len(report.players)), key=lambda n: (-report.players[n].points, n))
+    players = list(report.players)
+    for rank, n in enumerate(order, 1):
+        players[n] = replace(players[n], rank=rank)
+    return replace(report, players=tuple(players))

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+
+import pytest
+
+from ladder.tournaments.formats import (
+    By,
+    Event,
+    Game,
+    HeatRules,
+    Heats,
+    KnockoutHeats,
+    Plan,
+    Progress,
+    Solo,
+    SwissHeats,
+    play,
+)
+from ladder.tournaments.formats.heat_seating import color_seats, take_turns
+from tests.unit.ladder.tournaments.simulated import Played, play_out
+
+SEATS = (3, 4, 8)
+
+
+def seatings(played: Played) -> list[tuple[int, ...]]:
+    return [game.entrants for games in played.results.values() for game in games]
+
+
+def spread(counts: Counter[int], members: range) -> int:
+    return max(counts[n] for n in members) - min(counts[n] for n in members)
+
+
+@pytest.mark.parametrize("seats", SEATS)
+def test_games_and_seats_of_each_entrant_differ_by_at_most_one(seats: int) -> None:
+    for size in range(seats, 65):
+        for rounds in (seats - 1, seats + 3):
+            players = take_turns(range(size), size // seats, seats, rounds)
+            heats = [[tuple(n[k : k + seats]) for k in range(0, len(n), seats)] for n in players]
+            seated = color_seats(heats, seats)
+            lineups = [heat for round in seated for heat in round]
+            assert [set(heat) for heat in lineups] == [set(h) for r in heats for h in r]
+            assert_even(lineups, size, seats)
+
+
+@pytest.mark.parametrize("format", [Heats, SwissHeats])
+def test_played_heats_are_even(format: type[Heats | SwissHeats]) -> None:
+    for size in (4, 7, 18, 21):
+        assert_even(seatings(play_out(format(rounds=6), size, size)), size, 4)
+
+
+def assert_even(lineups: Sequence[tuple[int, ...]], size: int, seats: int) -> None:
+    entrants = sorted({each for lineup in lineups for each in lineup})
+    games = Counter(each for lineup in lineups for each in lineup)
+    assert len(entrants) == min(size, len(lineups) * seats)
+    assert max(games.values()) - min(games[each] for each in entrants) <= 1
+    for each in entrants:
+        had = Counter(lineup.index(each) for lineup in lineups if each in lineup)
+        assert spread(had, range(seats)) <= 1
+
+
+def test_everybody_meets_everybody_about_equally_often() -> None:
+    for size, rounds in ((8, 7), (16, 5), (16, 15), (32, 10)):
+        lineups = seatings(play_out(Heats(seats=4, rounds=rounds), size, 1))
+        met = Counter(pair for lineup in lineups for pair in combinations(sorted(lineup), 2))
+        counts = [met[pair] for pair in combinations(range(1, size + 1), 2)]
+        mean = sum(counts) / len(counts)
+        assert max(counts) - min(counts) <= 2
+        assert sum((count - mean) ** 2 for count in counts) / len(counts) <= 0.5
+
+
+def test_swiss_heats_join_neighbours() -> None:
+    played = play_out(SwissHeats(seats=4, rounds=6), 32, 2)
+    last = [each for each in played.course.pairings if each.key.round == 6]
+    seeds = [[entrant or 0 for entrant in each.entrants] for each in last]
+    spreads = [max(members) - min(members) for members in seeds]
+    assert sum(spreads) / len(spreads) < 20
+
+
+def test_seats_rotate_in_a_heat_of_several_games() -> None:
+    played = play_out(KnockoutHeats(heat=HeatRules(games=4), winners=2), 4)
+    (games,) = played.results.values()
+    for seat in range(4):
+        assert sorted(game.entrants[seat] for game in games) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("seats", SEATS)
+def test_knock_out_heats_end_in_one_full_heat(seats: int) -> None:
+    for size in (*range(seats, 2 * seats + 2), 31, 64):
+        for winners in {1, seats // 2, seats - 1}:
+            played = play_out(KnockoutHeats(seats=seats, winners=winners), size, size)
+            assert all(len(each.entrants) == seats for each in played.course.pairings)
+            finals = [each for each in played.course.pairings if each.section == "final"]
+            assert len(finals) == 1
+            assert finals[0].outcome is not None
+            assert played.course.ranking[:seats] == finals[0].outcome.order
+            assert sorted(played.course.ranking) == list(range(1, size + 1))
+
+
+def test_who_withdrew_fills_a_seat_of_a_later_round_only_if_it_is_needed() -> None:
+    event = Event(Plan((KnockoutHeats(winners=2),)), 8, b"s" * 32)
+    course = play(event, Progress({}))
+    results = {
+        each.key: [Game(1, each.entrants, (1, 2, 3, 4))]  # type: ignore[arg-type]
+        for each in course.pairings
+    }
+    first = course.pairings[0].entrants[0] or 0
+    after = play(event, Progress(results, {first: (1, 1)}))
+    assert first not in after.pairings[-1].entrants
+    everybody_else = {n: (1, 1) for n in range(1, 9) if n != first}
+    final = play(event, Progress(results, everybody_else)).pairings[-1]
+    assert len(final.entrants) == 4
+    assert final.outcome is not None
+    assert final.outcome.order[0] == first
+    assert final.outcome.by is By.WALK_OVER
+
+
+def test_solo_rounds_cut_the_lowest_rewards() -> None:
+    played = play_out(Solo(cuts=(4, 2), games=2), 9, 1)
+    by_round = Counter(each.key.round for each in played.course.pairings)
+    assert by_round == {1: 9, 2: 4, 3: 2}
+    first = {
+        each.outcome.order[0]: each.outcome.scores[0]
+        for each in played.course.pairings
+        if each.outcome and each.key.round == 1
+    }
+    second = {each.entrants[0] for each in played.course.pairings if each.key.round == 2}
+    kept = [reward for entrant, reward in first.items() if entrant in second]
+    assert min(kept) >= max(reward for n, reward in first.items() if n not in second)
+
+
+def test_all_entrants_of_a_solo_round_play_the_same_seeds() -> None:
+    course = play(Event(Plan((Solo(games=3),)), 5, b"s" * 32), Progress({}))
+    assert len({tuple(game.seed for game in each.wanted) for each in course.pairings}) == 1

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from ladder.tournaments.formats import By, Swiss, export_trf
+from ladder.tournaments.formats.trf import Player, Report, RoundOf, read_report, write_report
+from tests.unit.ladder.tournaments.simulated import Played, play_out
+
+
+def rounds_for(size: int) -> int:
+    return min(size - 1, max(2, size.bit_length()))
+
+
+def pairs(played: Played) -> list[tuple[int, ...]]:
+    return [
+        tuple(sorted(each or 0 for each in pairing.entrants)) for pairing in played.course.pairings
+    ]
+
+
+def test_nobody_meets_twice_and_byes_come_once() -> None:
+    for size in (*range(6, 20), 33, 64):
+        played = play_out(Swiss(rounds=min(5, size // 2)), size, size, withdrawing=0.02)
+        counts = Counter(pairs(played))
+        assert max(counts.values()) == 1
+        notes = {paired.note for paired in played.course.published.values()}
+        assert notes == {""}
+
+
+def test_prohibited_pairs_never_meet() -> None:
+    prohibited = frozenset((n, n + 1) for n in range(1, 24, 2))
+    for seed in range(5):
+        played = play_out(Swiss(rounds=6), 24, seed, prohibited=prohibited)
+        assert not prohibited & set(pairs(played))
+
+
+def test_as_many_rounds_as_possible_are_always_paired() -> None:
+    for size in range(2, 14):
+        played = play_out(Swiss(rounds=size - 1 + size % 2), size, size, withdrawing=0.03)
+        assert played.course.finished
+        for each in played.course.pairings:
+            if each.outcome and each.outcome.by is By.WALK_OVER:
+                assert set(each.entrants) & set(played.withdrawn)
+
+
+def test_exported_report_reads_back_as_the_same_text() -> None:
+    played = play_out(Swiss(rounds=5), 15, 3, withdrawing=0.05)
+    names = {n: f"Agent {n}" for n in range(1, 16)}
+    text = export_trf(played.event, played.progress, played.course, 1, names)
+    report = read_report(text)
+    assert write_report(report) == text
+    assert [player.name for player in report.players] == list(names.values())
+    assert {len(player.rounds) for player in report.players} == {5}
+
+
+def test_report_keeps_its_columns_whatever_a_name_holds() -> None:
+    hostile = Player("evil\n001    9 \x1b[31m name that is far too long for it", (), 1)
+    text = write_report(Report("T\n001", 3, (hostile,)))
+    line = next(line for line in text.splitlines() if line.startswith("001"))
+    assert line[80:89] == " 0.0    1"
+    assert text.count("\n001") == 1
+    assert "\x1b" not in text
+    assert read_report(text).players[0].rounds == ()
+
+
+def test_py4swiss_reads_the_exported_report(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    from py4swiss.trf import TrfParser
+
+    player = Player("one", (RoundOf(2, "w", "1"),), 1), Player("two", (RoundOf(1, "b", "0"),), 2)
+    (tmp_path / "report.trf").write_text(write_report(Report("Cup", 3, player)))
+    parsed = TrfParser.parse(tmp_path / "report.trf", strict=True)
+    assert [each.points_times_ten for each in parsed.player_sections] == [10, 0]
