@@ -124,13 +124,15 @@ def states(game: Game[S], episode: Episode) -> Iterator[S]:
         state, _ = game.reset(episode.configuration, episode.seats, episode.chance)
         yield state
         for number, step in enumerate(episode.steps, start=1):  # noqa: B007 (told in the error)
-            moves = {
-                seat: _parse_recorded_move(game, state, seat, step) for seat in game.to_move(state)
-            }
-            state, _ = game.step(state, moves, step.chance)
+            state, _ = game.step(state, recorded_moves(game, state, step), step.chance)
             yield state
     except (GameError, KeyError, TypeError, ValueError) as error:
         raise EpisodeError(f"step {number}: {error}") from error
+
+
+def recorded_moves(game: Game[S], state: S, step: Step) -> dict[int, Json | Verdict]:
+    """The moves and faults of a step, as ``Game.step`` takes them. Raises GameError, ValueError."""
+    return {seat: _parse_recorded_move(game, state, seat, step) for seat in game.to_move(state)}
 
 
 def _parse_recorded_move(game: Game[S], state: S, seat: int, step: Step) -> Json | Verdict:

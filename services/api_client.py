@@ -616,6 +616,9 @@ class Client:
         }
         return self.post("/v1/scrims", body)
 
+    def fork_match(self, match: str, body: Json) -> Json:
+        return self.post(f"/v1/matches/{match}/forks", body)
+
     def scrim(self, key: str) -> Json:
         return self.get(f"/v1/scrims/{key}")
 

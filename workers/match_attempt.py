@@ -20,7 +20,8 @@ from typing import BinaryIO, Literal, TypeVar
 import psycopg
 
 from games import GAMES, external
-from games.episode import to_bytes
+from games.episode import from_bytes, to_bytes
+from games.forks import Fork
 from games.protocol import GameError
 from ladder.database import db
 from ladder.database.blobs import Blobs
@@ -28,7 +29,13 @@ from ladder.entries import remote_agents
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
 from ladder.matches import lease
-from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder, SeatResult
+from ladder.matches.records import (
+    EpisodeResult,
+    FinishResult,
+    ForkOrder,
+    MatchOrder,
+    SeatResult,
+)
 from ladder.runtime_profiles import REMOTE
 from ladder.settings import Settings
 from ladder.telemetry import log_event, traceback_text
@@ -107,21 +114,29 @@ def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
     with _open_bundles(worker_context, order) as bundles:
         if remote_socket is not None and REMOTE in order.profiles:
             _socket_answers(remote_socket)
+        fork = None if order.fork is None else _read_fork(worker_context, order.fork)
         asked = Attempt(
             game,
-            order.configuration,
-            Clock.from_json(order.clock),
+            order.configuration if fork is None else fork.episode.configuration,
+            Clock.from_json(order.clock if fork is None else fork.episode.clock),
             order.seed,
             lineup=_seat_requests(order, bundles),
             number=order.attempt,
             needs_everybody=order.kind is MatchKind.RATED,
             stops_at_fault=order.kind is MatchKind.VALIDATION,
+            fork=fork,
         )
         lenders = Lenders(
             worker_context.settings.node_socket, remote_socket, worker_context.max_parallel_seats
         )
         played, lent = attempt.play(asked, lenders)
     return _report_result(worker_context, order, played, lent)
+
+
+def _read_fork(worker_context: WorkerContext, order: ForkOrder) -> Fork:
+    replay = b"".join(worker_context.blobs.open(order.replay_digest))
+    moves = {seat: tuple(given) for seat, given in order.moves.items()}
+    return Fork(from_bytes(replay), order.step, order.seed, moves)
 
 
 def _seat_requests(order: MatchOrder, bundles: Sequence[Path | BinaryIO]) -> list[SeatRequest]:

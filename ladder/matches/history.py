@@ -12,7 +12,7 @@ from ladder.database.db import Connection
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
-from ladder.matches.records import Episode, Match, Seat
+from ladder.matches.records import Episode, ForkedMatch, Match, Seat
 from ladder.people import visibility
 from ladder.people.records import Viewer
 
@@ -41,6 +41,15 @@ SEATS: Final = (
 EPISODES: Final = (
     "select match_id, id, number, position, steps, replay_digest from episodes"
     " where match_id = any (%s) order by match_id, position"
+)
+
+
+FORKS: Final = (
+    "select c.id as scrim_id, f.match_id, f.position, f.step, o.kind, s.state = 'finished'"
+    " as is_season_finished, array (select t.team_id from seats t where t.match_id = o.id)"
+    " as team_ids from scrims c join forks f on f.scrim_id = c.id"
+    " join matches o on o.id = f.match_id join seasons s on s.id = o.season_id"
+    " where c.id = any (%s)"
 )
 
 
@@ -117,6 +126,8 @@ def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> li
         episodes: dict[str, list[Episode]] = defaultdict(list)
         for row in cur.execute(EPISODES, (found,)):
             episodes[row.pop("match_id")].append(Episode(**row))
+        scrims = sorted({row["scrim_id"] for row in rows if row["scrim_id"]})
+        forks = read_forks(conn, scrims) if scrims else {}
     return [
         Match(
             **{
@@ -126,7 +137,20 @@ def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> li
                 "seed": bytes(row["seed"]),
                 "seats": tuple(seats[row["id"]]),
                 "episodes": tuple(episodes[row["id"]]),
+                "fork": forks.get(row["scrim_id"]),
             }
         )
         for row in rows
     ]
+
+
+def read_forks(conn: Connection, scrims: Sequence[str]) -> dict[str, ForkedMatch]:
+    """Returns what these scrims continue, by scrim. Scrims that are no forks are left out."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(FORKS, (list(scrims),)).fetchall()
+    return {
+        row.pop("scrim_id"): ForkedMatch(
+            **{**row, "kind": MatchKind(row["kind"]), "team_ids": frozenset(row["team_ids"])}
+        )
+        for row in rows
+    }

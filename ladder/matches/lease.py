@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import psycopg
 from psycopg import errors
@@ -22,7 +22,13 @@ from ladder.enums import MatchKind
 from ladder.errors import LadderError
 from ladder.ids import MatchId
 from ladder.matches.matches import BATCH
-from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder, SeatResult
+from ladder.matches.records import (
+    EpisodeResult,
+    FinishResult,
+    ForkOrder,
+    MatchOrder,
+    SeatResult,
+)
 
 PROTOCOL: Final = "PK001"  # the SQL's own error code
 
@@ -58,7 +64,19 @@ def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder 
             "seed": bytes.fromhex(order["seed"]),
             "profiles": tuple(order["profiles"]),
             "digests": tuple(order["digests"]),
+            "fork": _fork_order(order.get("fork")),
         }
+    )
+
+
+def _fork_order(value: dict[str, Any] | None) -> ForkOrder | None:
+    if value is None:
+        return None
+    return ForkOrder(
+        replay_digest=value["replay_digest"],
+        step=value["step"],
+        seed=bytes.fromhex(value["seed"]) if value["draws"] == "record" else None,
+        moves={int(seat): tuple(moves) for seat, moves in value["moves"].items()},
     )
 
 

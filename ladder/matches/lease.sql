@@ -140,7 +140,14 @@ begin
                             where t.match_id = p_match))
       into strict v_order
       from seasons s where s.id = m.season_id;
-    return v_order;
+    -- Only orders of forks have this member.
+    return v_order || coalesce((
+        select jsonb_build_object('fork', jsonb_build_object(
+                   'replay_digest', e.replay_digest, 'step', f.step, 'draws', f.draws,
+                   'moves', f.moves, 'seed', encode(o.seed, 'hex')))
+          from forks f join episodes e on e.match_id = f.match_id and e.position = f.position
+          join matches o on o.id = f.match_id
+         where f.scrim_id = m.scrim_id), '{}');
 end $$;
 
 -- -------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -48,6 +48,18 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
+class ForkedMatch:
+    """The match that a fork continues, and what decides who may see its replay."""
+
+    match_id: MatchId
+    position: int
+    step: int
+    kind: MatchKind
+    team_ids: frozenset[TeamId]
+    is_season_finished: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     id: MatchId
     kind: MatchKind
@@ -70,6 +82,8 @@ class Match:
     finished_at: datetime | None
     seats: tuple[Seat, ...]
     episodes: tuple[Episode, ...]
+    fork: ForkedMatch | None = None
+    """What the match continues, if it is a game of a fork."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +95,19 @@ class LineupSeat:
     agent_id: AgentId
     team_id: TeamId
     profile: str = "numpy"
+
+
+@dataclass(frozen=True, slots=True)
+class ForkOrder:
+    """The record that a game of a fork continues."""
+
+    replay_digest: str
+    step: int
+    """Number of recorded steps before the fork."""
+    seed: bytes | None
+    """The record's seed, whose draws go on. None: new draws."""
+    moves: Mapping[int, Sequence[Json]]
+    """Moves by hand after the fork, by seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +127,8 @@ class MatchOrder:
     """Runtime profile by seat."""
     digests: tuple[str, ...]
     """Bundle digest by seat."""
+    fork: ForkOrder | None = None
+    """What the match continues, if it is a game of a fork."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +168,21 @@ class FinishResult(StrEnum):
 
 def match_resource(match: Match, league: League) -> MatchResource:
     """Returns the permission resource of a match of this league."""
+    fork, team_id = match.fork, match.scrim_team_id
     return MatchResource(
         match.kind,
         league_resource(league),
         frozenset(seat.team_id for seat in match.seats),
-        match.scrim_team_id,
+        team_id,
+        None if fork is None or team_id is None else continued_replay(fork, league, team_id),
     )
+
+
+def continued_replay(fork: ForkedMatch, league: League, team_id: TeamId) -> ReplayResource:
+    """Returns the permission resource of the replay that a fork of this team continues."""
+    scrim_team = team_id if fork.kind is MatchKind.SCRIM else None
+    origin = MatchResource(fork.kind, league_resource(league), fork.team_ids, scrim_team)
+    return ReplayResource(origin, True, fork.is_season_finished)
 
 
 def replay_resource(match: Match, league: League, season_state: str) -> ReplayResource:

@@ -11,6 +11,7 @@ The rules:
 | a rated match | viewers of the league |
 | a validation match | the entry's team, the league's hosts, its graders, admins |
 | a scrim and its matches | the team that requested it, admins |
+| a fork and its matches | of that team, who may see the replay that it continues; admins |
 | the replay of a rated match | by the league's replay setting; commentators; admins |
 | the replay of a validation match | the entry's team, admins |
 | the replay of a scrim match | the team that requested it, admins |
@@ -102,6 +103,8 @@ class LogResource:
 class ScrimResource:
     team_id: TeamId
     """The team that requested the scrim."""
+    continues: ReplayResource | None = None
+    """The replay that a fork continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,8 @@ class MatchResource:
     league: LeagueResource
     team_ids: frozenset[TeamId]
     scrim_team_id: TeamId | None = None
+    continues: ReplayResource | None = None
+    """The replay that a fork continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +180,10 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
                 or _is_host(viewer, resource.league)
                 or _is_grader_of(viewer, resource.league.league_id, resource.team_id)
             )
-        case SubmissionResource() | ScrimResource():
+        case SubmissionResource():
             return viewer.is_admin or resource.team_id in viewer.team_ids
+        case ScrimResource():
+            return viewer.is_admin or _may_see_scrim(viewer, resource.team_id, resource.continues)
         case TeamPrivateResource():
             return resource.team_id in viewer.team_ids
         case LogResource():
@@ -220,7 +227,7 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
     if viewer.is_admin:
         return True
     if match.kind is MatchKind.SCRIM:
-        return match.scrim_team_id in viewer.team_ids
+        return _may_see_scrim(viewer, match.scrim_team_id, match.continues)
     if match.kind is MatchKind.VALIDATION:
         return (
             _took_part(viewer, match)
@@ -228,6 +235,14 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
             or all(_is_grader_of(viewer, match.league.league_id, one) for one in match.team_ids)
         )
     return may_see(viewer, match.league)
+
+
+def _may_see_scrim(
+    viewer: Viewer, team_id: TeamId | None, continues: ReplayResource | None
+) -> bool:
+    if team_id not in viewer.team_ids:
+        return False
+    return continues is None or may_see(viewer, continues)
 
 
 def _may_see_replay(viewer: Viewer, replay: ReplayResource) -> bool:

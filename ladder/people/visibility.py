@@ -71,13 +71,64 @@ def visible_matches(viewer: Viewer) -> Condition:
     if viewer.is_admin:
         return EVERYTHING
     teams = list(viewer.team_ids)
+    scrim, values = visible_scrims(viewer)
     return (
-        "(case m.kind when 'scrim' then c.team_id = any (%s)"  # noqa: S608
+        f"(case m.kind when 'scrim' then {scrim}"  # noqa: S608
         " when 'validation' then s.league_id = any (%s) or exists"
         " (select 1 from seats v where v.match_id = m.id and (v.team_id = any (%s)"
         "   or (s.league_id, v.team_id) in (select * from unnest(%s::text[], %s::text[]))))"
         f" else exists (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
-        (teams, _hosted_leagues(viewer), teams, *_graded_teams(viewer), list(viewer.roles)),
+        (*values, _hosted_leagues(viewer), teams, *_graded_teams(viewer), list(viewer.roles)),
+    )
+
+
+def visible_scrims(viewer: Viewer) -> Condition:
+    """For a query with scrims as ``c`` and their seasons as ``s``.
+
+    A fork is hidden from those who may not see the replay of the match that it continues.
+    """
+    if viewer.is_admin:
+        return EVERYTHING
+    replay, values = _visible_replays(viewer)
+    return (
+        "(c.team_id = any (%s) and not exists (select 1 from forks f"  # noqa: S608
+        " join matches o on o.id = f.match_id join leagues l on l.id = s.league_id"
+        f" where f.scrim_id = c.id and not {replay}))",
+        (list(viewer.team_ids), *values),
+    )
+
+
+def _visible_replays(viewer: Viewer) -> Condition:
+    """For a query with finished matches as ``o``, their seasons as ``s`` and leagues as ``l``.
+
+    Scrims count as visible: the caller has checked their team.
+    """
+    teams, hosted = list(viewer.team_ids), _hosted_leagues(viewer)
+    commented = [
+        league
+        for league, role in viewer.roles.items()
+        if has_scope(role, RoleScope.SEE_HIDDEN_RESULTS)
+    ]
+    pairs = [(league, team) for league in commented for team in viewer.agreeing.get(league, ())]
+    took_part = "exists (select 1 from seats v where v.match_id = o.id and v.team_id = any (%s))"
+    own = f"({took_part} or l.id = any (%s))"
+    return (
+        f"(case o.kind when 'scrim' then true when 'validation' then {took_part}"  # noqa: S608
+        f" else {LEAGUE} and case l.replay_visibility when 'public' then true"
+        f" when 'members' then l.id = any (%s) when 'own' then {own}"
+        f" else s.state = 'finished' or {own} or (l.id = any (%s) and not exists"
+        "  (select 1 from seats v where v.match_id = o.id and (l.id, v.team_id) not in"
+        "   (select * from unnest(%s::text[], %s::text[])))) end end)",
+        (
+            teams,
+            list(viewer.roles),
+            list(viewer.roles),
+            *(teams, hosted),
+            *(teams, hosted),
+            commented,
+            [league for league, _ in pairs],
+            [team for _, team in pairs],
+        ),
     )
 
 

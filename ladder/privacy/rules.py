@@ -458,6 +458,14 @@ RULES: Final = (
         impersonal="id season_id team_id requested_by lineup state",
     ),
     Rule(
+        "forks",
+        "The matches that your teams forked, and the moves that you gave by hand",
+        "as long as the team",
+        mine="x.scrim_id in (select id from scrims where team_id = any (%(teams)s))",
+        erased={"moves": "'{}'"},
+        impersonal="scrim_id match_id draws",
+    ),
+    Rule(
         "teams",
         "Your teams: names",
         "as long as the team",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ladder.ids import LeagueId, ScrimId, SeasonId, SubmissionId, TeamId, UserId
-from ladder.people.permissions import ScrimResource
+from ladder.people.permissions import ReplayResource, ScrimResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,6 @@ class Scrim:
     finished_at: datetime | None
 
 
-def scrim_resource(scrim: Scrim) -> ScrimResource:
-    """Returns the permission resource of a scrim."""
-    return ScrimResource(scrim.team_id)
+def scrim_resource(scrim: Scrim, continues: ReplayResource | None = None) -> ScrimResource:
+    """Returns the permission resource of a scrim. ``continues`` is the replay behind a fork."""
+    return ScrimResource(scrim.team_id, continues)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from ladder.ids import AgentId, MatchId, ScrimId, SubmissionId, TeamId, UserId
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat
+from ladder.people import visibility
+from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
 from ladder.scrims.records import Scrim
 
@@ -53,6 +55,17 @@ class ScrimScore:
     faults: int
 
 
+@dataclass(frozen=True, slots=True)
+class ScrimRequest:
+    """Who asks for which games."""
+
+    season: Season
+    team_id: TeamId
+    user_id: UserId
+    lineup: Sequence[SubmissionId]
+    games: int
+
+
 @atomic_function
 def request_scrim(
     conn: Connection,
@@ -73,33 +86,54 @@ def request_scrim(
     """
     if len(lineup) != season.seats:
         raise Invalid("lineup", f"{len(lineup)} submissions, this season plays {season.seats}")
-    if not 1 <= games <= MOST_GAMES:
-        raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {games}")
     if seeds is not None and len(seeds) != games:
         raise Invalid("seeds", f"give one seed a game: {len(seeds)} given for {games} games")
     if seeds is not None and any(len(seed) != 16 for seed in seeds):
         raise Invalid("seeds", "each must be 16 bytes")
+    given = [None] * games if seeds is None else list(seeds)
+    return create_scrim(conn, ScrimRequest(season, team_id, user_id, lineup, games), seeds=given)
+
+
+def create_scrim(
+    conn: Connection,
+    asked: ScrimRequest,
+    *,
+    seeds: Sequence[bytes | None],
+    rotates: bool = True,
+    note: Callable[[ScrimId], None] | None = None,
+) -> Scrim:
+    """Creates the scrim and its matches in the caller's transaction, within all limits.
+
+    ``seeds`` has one for each game; None: random. ``note`` writes further rows of the scrim. Raises
+    the errors of ``request_scrim``.
+    """
+    if not 1 <= asked.games <= MOST_GAMES:
+        raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {asked.games}")
+    team_id, lineup = asked.team_id, asked.lineup
     # Lock the team's row, so simultaneous requests are counted in turn.
     if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
-        seats = _allowed_seats(conn, season, team_id, lineup)
+        seats = _allowed_seats(conn, asked.season, team_id, lineup)
     else:
         raise NotFound.of("team")
-    _refuse_over_limits(conn, team_id, {s.agent_id for s in seats if s.team_id != team_id}, games)
+    others = {seat.agent_id for seat in seats if seat.team_id != team_id}
+    _refuse_over_limits(conn, team_id, others, asked.games)
     scrim_id = ScrimId(ids.new_id("scr"))
     conn.execute(
         "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
         " values (%s, %s, %s, %s, %s, %s)",
-        (scrim_id, season.id, team_id, user_id, Jsonb(list(lineup)), games),
+        (scrim_id, asked.season.id, team_id, asked.user_id, Jsonb(list(lineup)), asked.games),
     )
+    if note is not None:
+        note(scrim_id)
     waiting = _queued_games(conn, team_id)
-    for game in range(games):
-        shift = game % len(seats)
+    for game, seed in enumerate(seeds):
+        shift = game % len(seats) if rotates else 0
         matches.create_match(
             conn,
-            season=season,
+            season=asked.season,
             kind=MatchKind.SCRIM,
             lineup=seats[shift:] + seats[:shift],
-            seed=None if seeds is None else seeds[game],
+            seed=seed,
             scrim_id=scrim_id,
             turn=waiting + game,
         )
@@ -115,15 +149,30 @@ def get_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
 
 
 def list_scrims(
-    conn: Connection, team_ids: Sequence[TeamId], after: ScrimId | None = None, limit: int = 50
+    conn: Connection,
+    viewer: Viewer,
+    team_ids: Sequence[TeamId],
+    after: ScrimId | None = None,
+    limit: int = 50,
 ) -> list[Scrim]:
-    """Returns these teams' scrims, newest first, older than ``after``."""
+    """Returns these teams' scrims that the viewer may see, newest first, older than ``after``."""
+    seen, values = visibility.visible_scrims(viewer)
     return _select_scrims(
         conn,
         "where c.team_id = any (%s) and (%s::text is null or c.id < %s)"
-        " order by c.id desc limit %s",
-        (sorted(team_ids), after, after, limit),
+        f" and {seen} order by c.id desc limit %s",
+        (sorted(team_ids), after, after, *values, limit),
     )
+
+
+def submission_names(conn: Connection, lineup: Sequence[SubmissionId]) -> dict[SubmissionId, str]:
+    """Returns the name of the agent of each submission."""
+    rows = conn.execute(
+        "select b.id, a.name from submissions b join agents a on a.id = b.agent_id"
+        " where b.id = any (%s)",
+        (list(lineup),),
+    )
+    return {SubmissionId(row[0]): row[1] for row in rows}
 
 
 def scrim_summary(conn: Connection, scrim_id: ScrimId) -> tuple[ScrimScore, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from games.forks import Fork
 from games.protocol import Game, Json
 from sandbox.errors import AgentAway, SeatRefused, SeatsAway
 from sandbox.match import mirrored_pairs, referee
@@ -47,6 +48,8 @@ class Attempt:
     """Whether to play only if every remote agent answers before the first episode."""
     stops_at_fault: bool = False
     """Whether the first fault of a seat decides the match, as in a validation."""
+    fork: Fork | None = None
+    """The record that the match continues. Such a match has one episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,17 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
             if attempt.needs_everybody and not loans:
                 _check_agents_reachable(seated, lent)
             loans.extend(loan for loan in lent if isinstance(loan, Loan))
+            if attempt.fork is not None:
+                return referee.continue_episode(
+                    game,
+                    attempt.fork,
+                    attempt.seed,
+                    lent,
+                    max_parallel_seats=lenders.max_parallel_seats,
+                    stop_after_seconds=longest_seconds + waiting_seconds + OWN_SECONDS,
+                    waiting_seconds=waiting_seconds / seats,
+                    forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
+                )
             return referee.play_episode(
                 game,
                 attempt.configuration,
@@ -91,6 +105,8 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
                 stops_at_fault=attempt.stops_at_fault,
             )
 
+    if attempt.fork is not None:
+        return episode(tuple(range(seats))), loans
     return mirrored_pairs.play_match(game, seats, episode), loans
 
 

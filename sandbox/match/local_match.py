@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, Final, TypeVar
 
 from games.episode import to_bytes
+from games.forks import Fork
 from games.kaggle_formats import GAME_NAMES, episode_json, log_json
 from games.protocol import Game, Json
 from sandbox.match import mirrored_pairs, referee
@@ -52,6 +53,8 @@ class LocalPlan:
     profile: str = "numpy"
     memory_mb: int = 1024
     """Memory of each agent's box."""
+    fork: Fork | None = None
+    """The record that each game continues. Then seats do not rotate, and a game has one episode."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -133,7 +136,7 @@ def play_games(
     ``prepare_bundles``. Raises HostFault if the node fails.
     """
     for number in range(1, plan.games + 1):
-        lineup = rotated_seats(len(bundles), number)
+        lineup = rotated_seats(len(bundles), 1 if plan.fork else number)
         game = LocalGame(number, seed_of_game(plan.seed, number), lineup)
         told = _Callbacks(_numbered(on_step, number), _numbered(on_record, number))
         yield play_game(plan, bundles, node_socket, game, told)
@@ -152,7 +155,11 @@ def play_game(
     episode = _episode_player(
         plan, requests, game.seed, node_socket, told or _Callbacks(None, None)
     )
-    played = mirrored_pairs.play_match(plan.game, len(game.lineup), episode)
+    played = (
+        mirrored_pairs.play_match(plan.game, len(game.lineup), episode)
+        if plan.fork is None
+        else episode(game.lineup)
+    )
     return LocalResult(game.number, game.seed, game.lineup, played, monotonic() - started)
 
 
@@ -168,6 +175,17 @@ def _episode_player(
     def play(seated: tuple[int, ...]) -> PlayedMatch:
         asked = [requests[member] for member in seated]
         with borrow_seats(node_socket, asked, BORROW_SECONDS) as loans:
+            if plan.fork is not None:
+                return referee.continue_episode(
+                    plan.game,
+                    plan.fork,
+                    seed,
+                    loans,
+                    max_parallel_seats=plan.max_parallel_seats,
+                    stop_after_seconds=longest_episode_seconds(plan, len(asked)),
+                    on_step=told.on_step,
+                    on_record=told.on_record,
+                )
             return referee.play_episode(
                 plan.game,
                 plan.configuration,

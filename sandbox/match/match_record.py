@@ -198,6 +198,10 @@ class EpisodeRecord:
             )
         )
 
+    def add_recorded(self, step: Step) -> None:
+        """Add a step of an older record as it is."""
+        self._steps.append(step)
+
     def so_far(self) -> Episode:
         """Return the steps until now, without placements. Another thread may call it."""
         return Episode(

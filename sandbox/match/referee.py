@@ -10,12 +10,14 @@ import contextlib
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from time import monotonic
 from typing import Any, Final
 
+from games.forks import Fork, moves_after, recorded_states
 from games.protocol import Game, Json, Outcome, S, Verdict, with_clock
+from games.recorded_seat import bank_before
 from sandbox.errors import HostFault, SeatRefused
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
@@ -71,12 +73,89 @@ def play_episode(
     ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` plus the waiting of all
     seats. Then no agent can cause this HostFault, because all other time is charged.
     """
-    stop_at = monotonic() + stop_after_seconds
+    return _play(
+        _Order(
+            game,
+            configuration,
+            clock,
+            seed,
+            loans,
+            max_parallel_seats=max_parallel_seats,
+            stop_after_seconds=stop_after_seconds,
+            waiting_seconds=waiting_seconds,
+            forgive_lateness=forgive_lateness,
+            stops_at_fault=stops_at_fault,
+            on_step=on_step,
+            on_record=on_record,
+        )
+    )
+
+
+def continue_episode(
+    game: Game[S],
+    fork: Fork,
+    seed: bytes,
+    loans: Sequence[Loan | SeatRefused],
+    *,
+    max_parallel_seats: int,
+    stop_after_seconds: float,
+    waiting_seconds: float = WAITING_SECONDS,
+    forgive_lateness: bool = False,
+    on_step: Callable[[int], None] | None = None,
+    on_record: Callable[[EpisodeRecord], None] | None = None,
+) -> PlayedMatch:
+    """Continue a recorded episode with its configuration and clock, like ``play_episode``.
+
+    Until the fork each seat is asked what the record's seat was asked, with the recorded bank, and
+    its answers change nothing. A fault there stands. ``seed`` seeds the seats, and the game's draws
+    if they are new.
+    """
+    return _play(
+        _Order(
+            game,
+            fork.episode.configuration,
+            Clock.from_json(fork.episode.clock),
+            seed,
+            loans,
+            max_parallel_seats=max_parallel_seats,
+            stop_after_seconds=stop_after_seconds,
+            waiting_seconds=waiting_seconds,
+            forgive_lateness=forgive_lateness,
+            on_step=on_step,
+            on_record=on_record,
+            fork=fork,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What to play, with the arguments of ``play_episode`` and ``continue_episode``."""
+
+    game: Game[Any]
+    configuration: Mapping[str, Json]
+    clock: Clock
+    seed: bytes
+    loans: Sequence[Loan | SeatRefused]
+    max_parallel_seats: int
+    stop_after_seconds: float
+    waiting_seconds: float
+    forgive_lateness: bool
+    stops_at_fault: bool = False
+    on_step: Callable[[int], None] | None = None
+    on_record: Callable[[EpisodeRecord], None] | None = None
+    fork: Fork | None = None
+
+
+def _play(asked: _Order) -> PlayedMatch:
+    stop_at = monotonic() + asked.stop_after_seconds
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(contextlib.closing(OwnRunQueue()))
-        timing = MatchTiming(clock, own, waiting_seconds, forgives_host=forgive_lateness)
-        meters = {i: loan.meter for i, loan in enumerate(loans) if isinstance(loan, Loan)}
-        if forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
+        timing = MatchTiming(
+            asked.clock, own, asked.waiting_seconds, forgives_host=asked.forgive_lateness
+        )
+        meters = {i: loan.meter for i, loan in enumerate(asked.loans) if isinstance(loan, Loan)}
+        if asked.forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
             timing = replace(timing, canary=stack.enter_context(DelayMonitor()))
         seats = [
             Seat(
@@ -84,24 +163,25 @@ def play_episode(
                 loan,
                 timing,
                 [meter for i, meter in meters.items() if i != index],
-                game.lenient,
+                asked.game.lenient,
             )
-            for index, loan in enumerate(loans)
+            for index, loan in enumerate(asked.loans)
         ]
         try:
-            match = _RunningEpisode(
-                game, configuration, timing, seed, seats, max_parallel_seats, stop_at
-            )
-            match.stops_at_fault = stops_at_fault
+            match = _RunningEpisode(asked, timing, seats, stop_at)
+            match.stops_at_fault = asked.stops_at_fault
+            if asked.fork is not None:
+                match.continue_record(asked.fork)
             match.start()
-            if on_record is not None:
-                on_record(match.record)
+            if asked.on_record is not None:
+                asked.on_record(match.record)
             while match.step():
-                if on_step is not None:
-                    on_step(match.steps)
+                if asked.on_step is not None:
+                    asked.on_step(match.steps)
             return match.report()
         except StopReached:
-            raise HostFault(f"the match did not end within {stop_after_seconds:g} s") from None
+            limit = asked.stop_after_seconds
+            raise HostFault(f"the match did not end within {limit:g} s") from None
         finally:
             with contextlib.suppress(HostFault):
                 _end_seats(seats)
@@ -121,35 +201,46 @@ class _RunningEpisode:
     """The state of a running episode."""
 
     def __init__(
-        self,
-        game: Game[Any],
-        configuration: Mapping[str, Json],
-        timing: MatchTiming,
-        seed: bytes,
-        seats: Sequence[Seat],
-        max_parallel_seats: int,
-        stop_at: float,
+        self, asked: _Order, timing: MatchTiming, seats: Sequence[Seat], stop_at: float
     ) -> None:
-        self._game = game
+        self._game = game = asked.game
         self._configuration = configuration = with_clock(
-            game, configuration, timing.clock.to_json()
+            game, asked.configuration, timing.clock.to_json()
         )
         self._clock, self._own = timing.clock, timing.own
-        self._seed, self._seats = seed, seats
-        self._max_parallel_seats, self._stop_at = max(1, max_parallel_seats), stop_at
-        self._random = game_random(seed)
+        self._seed, self._seats = asked.seed, seats
+        self._max_parallel_seats, self._stop_at = max(1, asked.max_parallel_seats), stop_at
+        self._random = game_random(asked.seed)
         self.steps = 0
         self.stops_at_fault = False
         with _game_faults("reset"):
             self._state, chance = game.reset(configuration, len(seats), self._random)
+        self._recorded: Iterator[tuple[int, Any]] = iter(())
+        self._fork: Fork | None = None
+        self._by_hand: dict[int, list[Json]] = {}
+        self._begin_record(chance)
+
+    def _begin_record(self, chance: Json) -> None:
         self.record = EpisodeRecord(
-            game=game.name,
-            version=game.version,
-            configuration=configuration,
-            clock=timing.clock,
-            seats=len(seats),
+            game=self._game.name,
+            version=self._game.version,
+            configuration=self._configuration,
+            clock=self._clock,
+            seats=len(self._seats),
             chance=chance,
         )
+
+    def continue_record(self, fork: Fork) -> None:
+        """Begin with the record's steps until the fork. Call it before ``start``."""
+        self._fork = fork
+        self._random = game_random(self._seed if fork.seed is None else fork.seed)
+        self._recorded = recorded_states(
+            self._game, fork, None if fork.seed is None else self._random
+        )
+        self._by_hand = {seat: list(moves) for seat, moves in fork.moves.items()}
+        with _game_faults("reset"):
+            _, self._state = next(self._recorded)
+        self._begin_record(fork.episode.chance)
 
     def start(self) -> None:
         """Send every child the start message and wait until each is ready or has failed."""
@@ -174,6 +265,10 @@ class _RunningEpisode:
         if monotonic() > self._stop_at:
             raise StopReached
         self.steps += 1
+        fork = self._fork
+        if fork is not None and self.steps <= fork.step + 1:
+            for seat in self._seats:
+                seat.bank.left_seconds = bank_before(fork.episode, seat.index, self.steps)
         moves: dict[int, Json | Verdict] = {}
         able = []
         decided = self._deciding_fault()
@@ -193,6 +288,13 @@ class _RunningEpisode:
                 if seat not in group:
                     seat.freeze_if_computing()
             moves.update(self._ask(group))
+        if fork is not None and self.steps <= fork.step:
+            with _game_faults("step"):
+                _, self._state = next(self._recorded)
+            self.record.add_recorded(fork.episode.steps[self.steps - 1])
+            return True
+        if self._by_hand:
+            moves = moves_after(self._game, self._state, moves, self._by_hand)
         answers = {seat.index: seat.record.answers[-1] for seat in able}
         with _game_faults("step"):
             self._state, chance = self._game.step(self._state, moves, self._random)

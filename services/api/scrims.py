@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -12,8 +12,9 @@ from ladder.field_types import Key
 from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
-from ladder.scrims import scrims
+from ladder.scrims import forks, scrims
 from ladder.scrims.current_submission import newest_submission
+from ladder.scrims.forks import Draws
 from ladder.scrims.records import Scrim
 from services.http import permissions
 from services.http.app_state import Db
@@ -25,6 +26,30 @@ from services.http.problems import ProblemError, problem_responses
 
 router = APIRouter(prefix="/v1", tags=["scrims"])
 Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+
+class ForkOut(BaseModel):
+    """The step of a recorded match that the games of a fork continue."""
+
+    match_id: str
+    episode: int = Field(description="position in the match")
+    step: int = Field(description="recorded steps before the fork")
+    draws: Draws
+    moves: dict[str, list[Any]] = Field(description="moves by hand, by seat")
+
+
+class SeatOutcomeOut(BaseModel):
+    """How one seat of a fork ended."""
+
+    model_config = ConfigDict(from_attributes=True)
+    seat: int
+    submission_id: str
+    agent_name: str
+    recorded_placement: int | None = Field(description="null if the match had several episodes")
+    games: int
+    wins: float
+    mean_placement: float | None
+    faults: int
 
 
 class ScrimOut(BaseModel):
@@ -41,6 +66,7 @@ class ScrimOut(BaseModel):
     void_games: int
     created_at: datetime
     finished_at: datetime | None
+    fork: ForkOut | None = Field(default=None, description="what the games continue, if a fork")
 
 
 class ScoreOut(BaseModel):
@@ -60,6 +86,7 @@ class ScoreOut(BaseModel):
 
 class ScrimDetail(ScrimOut):
     summary: list[ScoreOut]
+    seats: list[SeatOutcomeOut] = Field(description="outcome by seat; empty if it is no fork")
 
 
 class NewScrim(BaseModel):
@@ -127,14 +154,33 @@ def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page
     """Lists the scrims of your teams, newest first."""
     team_ids = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
     rows = scrims.list_scrims(
-        conn, team_ids, ScrimId(span.after) if span.after else None, span.limit
+        conn, who, team_ids, ScrimId(span.after) if span.after else None, span.limit
     )
-    return span.page(rows, lambda row: row.id, ScrimOut.model_validate)
+    return span.page(rows, lambda row: row.id, lambda row: scrim_out(conn, row))
+
+
+def scrim_out(conn: Db, scrim: Scrim) -> ScrimOut:
+    out, row = ScrimOut.model_validate(scrim), forks.read_fork(conn, scrim.id)
+    if row is not None:
+        out.fork = ForkOut(
+            match_id=row.match_id,
+            episode=row.position,
+            step=row.step,
+            draws=row.draws,
+            moves={seat: list(moves) for seat, moves in row.moves.items()},
+        )
+    return out
 
 
 def scrim_detail(conn: Db, scrim: Scrim) -> ScrimDetail:
     scores = [ScoreOut.model_validate(score) for score in scrims.scrim_summary(conn, scrim.id)]
-    return ScrimDetail(**ScrimOut.model_validate(scrim).model_dump(), summary=scores)
+    row = forks.read_fork(conn, scrim.id)
+    seats = forks.seat_outcomes(conn, scrim, row) if row else []
+    return ScrimDetail(
+        **scrim_out(conn, scrim).model_dump(),
+        summary=scores,
+        seats=[SeatOutcomeOut.model_validate(seat) for seat in seats],
+    )
 
 
 @router.get("/scrims/{scrim}", summary="Read a scrim", responses=problem_responses(404))

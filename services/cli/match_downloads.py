@@ -85,7 +85,9 @@ def write_json(value: Any, folder: Path | None, name: str) -> None:
 
 
 def replay(
-    match: Annotated[str, typer.Argument(help="Match id or episode number.")],
+    match: Annotated[
+        str, typer.Argument(help="Match id or episode number; with --agent also a file.")
+    ],
     path: Where = None,
     form: Annotated[
         str | None,
@@ -95,9 +97,50 @@ def replay(
             "that format.",
         ),
     ] = None,
+    agent: Annotated[
+        Path | None,
+        typer.Option(help="Agent to run through a recorded seat, on this machine."),
+    ] = None,
+    seat: Annotated[int | None, typer.Option(min=0, help="The recorded seat, from 0.")] = None,
+    seed: Annotated[
+        str | None, typer.Option(help="Seed of the match in hex, if the file does not tell it.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Go on after the first different move.")
+    ] = False,
+    launcher: Annotated[str, typer.Option(help="auto, docker or bubblewrap.")] = "auto",
+    node: Annotated[
+        Path | None, typer.Option(help="Socket of a running node, to use instead of a new one.")
+    ] = None,
+    profile: Annotated[str, typer.Option(help="Libraries in the sandbox.")] = "numpy",
+    memory_mb: Annotated[int, typer.Option(min=64, help="Memory of the agent, in MB.")] = 1024,
     as_json: AsJson = False,
 ) -> None:
-    """Download a replay as episode-NUMBER-replay.json."""
+    """Download a replay as episode-NUMBER-replay.json, or run an agent through a recorded seat.
+
+    With --agent the agent gets the recorded observations of --seat, and its moves are compared with
+    the recorded ones. Exit status 1: a move differs.
+    """
+    if agent is not None:
+        if seat is None:
+            raise MissingInput("name the recorded seat with --seat")
+        from services.cli import recorded_seat  # needs the sandbox, which a client may not have
+
+        recorded_seat.compare(
+            recorded_seat.Comparison(
+                match,
+                seed,
+                seat,
+                agent,
+                goes_on=every,
+                launcher=launcher,
+                node=node,
+                profile=profile,
+                memory_mb=memory_mb,
+            ),
+            as_json=as_json,
+        )
+        return
     with connect(needs_token=False) as ladder:
         match_id, position, number = match_of(ladder, match)
         if form is None:

@@ -118,13 +118,13 @@ def _play_plan(
                 if as_json:
                     typer.echo(json.dumps(local_match.result_json(result, plan, files)))
                 else:
-                    typer.echo(_result_table(result, plan))
+                    typer.echo(result_table(result, plan))
     if as_json and plan.games > 1:
         typer.echo(
             json.dumps(local_match.summary_json(local_match.summarize_agents(plan, results)))
         )
     elif plan.games > 1:
-        typer.echo(_summary_table(local_match.summarize_agents(plan, results)))
+        typer.echo(summary_table(local_match.summarize_agents(plan, results)))
     if len(plan.agents) == 1 and plan.game.seats[-1] > 1:
         typer.echo(
             f"one agent played alone: name up to {plan.game.seats[-1]} agents to play "
@@ -190,7 +190,8 @@ class _GamesShown:
         signal.pause()
 
 
-def _result_table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
+def result_table(result: local_match.LocalResult, plan: local_match.LocalPlan) -> str:
+    """One game as a table."""
     rows = [("place", "agent", "verdict", "reward", "time used", "longest move", "")]
     order = sorted(range(len(result.lineup)), key=lambda s: result.played.seats[s].placement)
     for seat in order:
@@ -211,7 +212,8 @@ def _result_table(result: local_match.LocalResult, plan: local_match.LocalPlan) 
     return f"{head}\n{_align(rows)}"
 
 
-def _summary_table(summaries: Sequence[local_match.AgentSummary]) -> str:
+def summary_table(summaries: Sequence[local_match.AgentSummary]) -> str:
+    """A batch as a table."""
     rows = [("agent", "games", "wins", "win rate", "95 % interval", "mean place", "faults")]
     rows += [
         (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,10 +11,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from games import external, frames, kaggle_formats
-from games.episode import FORMAT, MAX_BYTES, from_document
+from games.episode import FORMAT, from_document
 from games.protocol import GameError, Json
 from services.cli.local_page import LocalGame, LocalPage
 from services.cli.local_plan import RunError
+from services.cli.replay_files import games_of_run, read_json
 from services.environment_variables import Environment
 
 REPLAYS: Final = ("*.peck-replay.gz", "*.peck.json.gz")
@@ -70,34 +69,20 @@ def read_games(path: Path, names: Sequence[str]) -> list[LocalGame]:
     firsts = [file for file in replays if not file.name.endswith(MIRRORED)]
     if not firsts:
         raise RunError(f"{path}: there is no replay here; `peck run` writes *.peck-replay.gz")
-    told = _names_of_run(path)
+    told = games_of_run(path)
     games = []
     for file in firsts:
         stem = file.name.partition(".")[0]
         mirror = file.with_name(f"{stem}{MIRRORED}")
         logs = {
-            seat: partial(_read_json, path / f"{stem}-agent-{seat}.peck-log.gz")
+            seat: partial(read_json, path / f"{stem}-agent-{seat}.peck-log.gz")
             for seat in range(16)
             if (path / f"{stem}-agent-{seat}.peck-log.gz").is_file()
         }
-        given = names or told.get(stem, ())
+        known = told.get(stem)
+        given = names or (known.names if known else ())
         games.append(_game([file, *([mirror] if mirror.is_file() else [])], given, logs))
     return games
-
-
-def _names_of_run(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The agents' names by the stem of the replay, as `peck run` wrote them."""
-    try:
-        lines = (folder / "games.jsonl").read_text().splitlines()
-        games = [json.loads(line) for line in lines]
-        return {
-            Path(game["files"]["replay"]).name.partition(".")[0]: tuple(
-                str(seat["agent"]) for seat in game["seats"]
-            )
-            for game in games
-        }
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
 
 
 def _game(
@@ -118,7 +103,7 @@ def _game(
 
 def _frames_document(path: Path) -> dict[str, Any]:
     """The frames of a replay in any format that we write. Raises RunError."""
-    document = _read_json(path)
+    document = read_json(path)
     form = document.get("format") if isinstance(document, dict) else None
     try:
         if form == frames.FORMAT and document.keys() >= NEEDED:
@@ -131,16 +116,3 @@ def _frames_document(path: Path) -> dict[str, Any]:
     except GameError as error:
         raise RunError(f"{path}: {error}") from None
     raise RunError(f"{path}: this is no replay; download one by `peck replay MATCH`")
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        raw = path.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            with gzip.open(path) as unpacked:
-                raw = unpacked.read(MAX_BYTES)
-        return json.loads(raw)
-    except FileNotFoundError:
-        raise RunError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise RunError(f"{path}: this is no JSON, also not compressed ({error})") from None

@@ -277,7 +277,12 @@ def visible_replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bo
 
 def visible_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
     found = scrims.get_scrim(conn, ScrimId(key))
-    require_visible(who, scrims_records.scrim_resource(found), "scrim")
+    fork = history.read_forks(conn, [found.id]).get(found.id)
+    continues = None
+    if fork is not None:
+        its_league = leagues.get_league(conn, found.league_id)
+        continues = matches_records.continued_replay(fork, its_league, found.team_id)
+    require_visible(who, scrims_records.scrim_resource(found, continues), "scrim")
     return found
 
 

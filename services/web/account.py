@@ -47,7 +47,7 @@ def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Re
         teams=teams,
         agents=my_agents.agent_cards(conn, app_state, who, teams),
         news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
-        scrims=scrims.list_scrims(conn, [team.id for team in teams], None, 10),
+        scrims=scrims.list_scrims(conn, who, [team.id for team in teams], None, 10),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         invitations=team_invitations.invitations_to(conn, who.user_id),
     )

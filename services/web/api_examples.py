@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "read_replay": "replay MATCH",
     "read_seat_log": "logs MATCH SEAT",
     "create_scrim": "scrim AGENT OPPONENT",
+    "create_fork": "fork MATCH --step 40 --seat 0=AGENT",
     "search": "search TEXT",
     "list_audits": "audits LEAGUE",
     "disqualify": "disqualify LEAGUE SUBJECT",

@@ -411,6 +411,8 @@ def field_id(name: str) -> str:
 def field_word(name: str) -> str:
     """The label of a form's field inside a sentence."""
     word = name.rpartition(".")[2]
+    if word.isdecimal():
+        return name.replace(".", " ")
     return FIELDS.get(word, word.replace("_", " "))
 
 

@@ -85,6 +85,9 @@ def show_match(
         league=leagues.get_league(conn, found.league_id),
         seats=rows,
         replay=is_open and is_kept,
+        fork_address=f"/matches/{found.id}/fork?episode={position}"
+        if who.team_ids and found.fork is None
+        else "",
         form=formatting.episode_format(found.game in kaggle_formats.GAME_NAMES),
         is_open=is_open,
         void_reason=permissions.void_reason(who, found),

@@ -29,6 +29,7 @@ from services.web import (
     device,
     documents,
     finding,
+    forks,
     formatting,
     highlights,
     home,
@@ -102,7 +103,7 @@ def send_robots() -> Response:
 PARTS = (
     pictures,
     highlights,
-    *(leagues, agents, remote_agents, matches, scrims, account, sign_in, sign_in_settings),
+    *(leagues, agents, remote_agents, forks, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),
     administration,

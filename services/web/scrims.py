@@ -12,7 +12,8 @@ from ladder.field_types import KEY
 from ladder.ids import MatchId
 from ladder.leagues import leagues
 from ladder.matches import history
-from ladder.scrims import scrims
+from ladder.matches.match_titles import lineup_title
+from ladder.scrims import forks, scrims
 from ladder.scrims.records import Scrim
 from services.http import permissions
 from services.http.app_state import Db
@@ -59,10 +60,14 @@ def render_scrim(
         (score, agents.get_submission(conn, score.submission_id).number)
         for score in scrims.scrim_summary(conn, found.id)
     ]
+    fork = forks.read_fork(conn, found.id)
     return render(
         request,
         template,
         scrim=found,
+        fork=fork,
+        origin=lineup_title(history.get_match(conn, fork.match_id)) if fork else "",
+        outcomes=forks.seat_outcomes(conn, found, fork) if fork else [],
         league=leagues.get_league(conn, found.league_id),
         summary=rows,
         matches=games,

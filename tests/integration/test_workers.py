@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from games import GAMES
+from games.episode import Episode, from_bytes
 from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
@@ -27,6 +28,8 @@ from ladder.entries.records import EntryState
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, workers
+from ladder.scrims import forks
+from ladder.scrims.forks import Draws, ForkPoint
 from ladder.settings import Settings
 from sandbox.match import loans
 from services import embedded_servers
@@ -40,6 +43,7 @@ from workers.lease_renewal import HeldLease, LeaseRenewal, held_leases, hold_lea
 from workers.match_attempt import WorkerContext
 
 EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
+RANDOM = b"import random\ndef agent(o):\n    return random.choice(['NORTH', 'EAST'])\n"
 SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return 'EAST'\n"
 
 
@@ -162,6 +166,42 @@ def test_a_raising_agent_is_rejected_with_its_traceback(
     log = history.get_match(contest.conn, match_id).seats[0].log_digest
     assert log is not None
     assert "KeyError" in json.loads(gzip.decompress(b"".join(blobs.open(log))))["traceback"]
+
+
+def test_a_fork_continues_the_record_in_real_boxes(
+    node: RealNode, contest: Contest, blobs: Blobs, worker_database_url: str, tmp_path: Path
+) -> None:
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    entry_id, match_id = enter(contest, blobs, RANDOM)
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    assert match_attempt.play_match(worker_context, match_id) == "accepted"
+    match = history.get_match(contest.conn, match_id)
+    record = from_bytes(b"".join(blobs.open(match.episodes[0].replay_digest)))
+    step = len(record.steps) // 2
+    team, user = match.seats[0].team_id, contest.host
+    lineup = [entries.get_entry(contest.conn, entry_id).submission_id] * 4
+
+    def forked(moves: dict[int, list[str]]) -> Episode:
+        point = ForkPoint(match, 0, step, Draws.RECORD, moves)
+        scrim = forks.request_fork(
+            contest.conn, point, team_id=team, user_id=user, lineup=lineup, games=1
+        )
+        (game,) = history.list_matches(contest.conn, scrim_id=scrim.id)
+        assert match_attempt.play_match(worker_context, game.id) == "accepted"
+        played = history.get_match(contest.conn, game.id)
+        assert played.fork is not None
+        assert (played.fork.match_id, played.fork.step) == (match_id, step)
+        return from_bytes(b"".join(blobs.open(played.episodes[0].replay_digest)))
+
+    def moves_and_chance(episode: Episode) -> list[object]:
+        return [(one.moves, one.chance) for one in episode.steps]
+
+    assert moves_and_chance(forked({})) == moves_and_chance(record)
+    seat = next(n for n, move in enumerate(record.steps[step].moves) if move is not None)
+    other = "EAST" if record.steps[step].moves[seat] != "EAST" else "WEST"
+    changed = forked({seat: [other]})
+    assert changed.steps[:step] == record.steps[:step]
+    assert changed.steps[step].moves[seat] == other
 
 
 def test_an_unreachable_node_costs_no_attempt(

@@ -34,6 +34,7 @@ export class Player {
     this.rows = [...root.querySelectorAll("[data-seat]")];
     const position = Number(root.dataset.position ?? 0);
     this.logs = [...root.querySelectorAll("[data-log]")].map((one) => new StepLog(one, position));
+    this.fork = root.querySelector("[data-fork]");
     this.take(replay, over);
     this.listen();
     if (!this.followLink()) {
@@ -256,6 +257,7 @@ export class Player {
       this.fill(row, now);
     }
     for (const log of this.logs) log.show(wanted);
+    if (this.fork) this.fork.href = `${this.fork.dataset.fork}&step=${Math.max(0, Math.min(wanted, this.last - 1))}`;
     find(this.root, ".arena").setAttribute("aria-label", `Step ${wanted}. ${told.join(", ")}.`);
   }
 

@@ -22,7 +22,7 @@ from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
 from ladder.people.records import Viewer
 from services.api_client import ApiError
-from tests.integration.api.world import GOOD, SCOPES, World, play_rated
+from tests.integration.api.world import GOOD, SCOPES, World, fork_rated, play_rated
 
 FIVE = ("stranger", "rival", "member", "host", "admin")
 PEOPLE = (*FIVE, "cohost", "grader", "commentator", "revoked", "blocked")
@@ -484,6 +484,19 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 409 201 409 403",
         "401 404 201 409 403",
     ),
+    (
+        "POST",
+        "/v1/matches/{rated}/forks",
+        {"step": 1, "seats": ["{agent}", "{host_agent}"]},
+        "401 403 201 409 403",
+        "401 404 201 409 403",
+    ),
+    ("POST", "/v1/matches/{scrimmage}/forks", {"step": 1}, "401 404 201 404 403", ""),
+    ("GET", "/v1/scrims/{fork}", None, "401 404 200 404 200", ""),
+    ("GET", "/v1/matches?scrim={fork}", None, "404 404 200 404 200", ""),
+    ("GET", "/v1/matches/{fork_game}", None, "404 404 200 404 200", ""),
+    ("GET", "/v1/matches/{fork_game}/replay", None, "404 404 200 404 200", ""),
+    ("GET", "/v1/matches/{fork_game}/seats/0/log", None, "401 404 200 404 403", ""),
     ("GET", "/v1/scrims", None, "401 200 200 200 200", ""),
     ("GET", "/v1/scrims/{scrim}", None, "401 404 200 404 200", ""),
     ("POST", "/v1/scrims/{scrim}/cancel", None, "401 404 200 404 403", ""),
@@ -655,6 +668,7 @@ def words(world: World, league: str) -> dict[str, str]:
         address = parse(f"http://1.1.1.1/{league}")
         channel, _ = channels.create_channel(conn, member, Form.WEBHOOK, address)
         feed, _ = feeds.create_feed(conn, member)
+    fork, fork_game = fork_rated(world, rated["id"])
     expected = world.client("admin").post(
         "/v1/expected-people", {"csv": f"name,address\nexpected in {league},\n"}
     )
@@ -683,6 +697,8 @@ def words(world: World, league: str) -> dict[str, str]:
         "validation": world.matches[f"{league}.member.validation"],
         "scrim": world.scrims[league],
         "scrimmage": world.matches[f"{league}.scrim"],
+        "fork": fork,
+        "fork_game": fork_game,
         "rejudgement": act["id"],
         "invitation": invitation.id,
         "code": code,

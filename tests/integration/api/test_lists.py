@@ -12,7 +12,7 @@ from ladder.people import users
 from ladder.people.records import STRANGER
 from services.api_client import Json
 from services.http import permissions
-from tests.integration.api.world import World
+from tests.integration.api.world import SCOPES, World, fork_rated
 
 PEOPLE = (
     *("stranger", "rival", "member", "insider", "host", "admin"),
@@ -84,3 +84,33 @@ def test_an_entry_retired_before_validation_keeps_its_agent_hidden(
         answer = world.http.get(path, headers=world.client("rival").headers)
         assert answer.status_code == 404
     assert agent not in ids(list(world.client("rival").agents()))
+
+
+def test_a_fork_is_hidden_from_a_team_mate_who_may_not_see_the_record(world: World) -> None:
+    admin = world.client("admin")
+    mate = admin.create_user("mate")["id"]
+    world.tokens["mate"] = admin.mint_token("test", SCOPES, user=mate)["token"]
+    admin.send("POST", f"/v1/teams/{world.teams['member']}/members", json={"user": mate})
+    # The mate is in the team that played both matches, but not in the private league.
+    forks = {name: fork_rated(world, world.matches[f"{name}.rated"]) for name in world.seasons}
+    (open_fork, open_game), (hidden, hidden_game) = forks["public"], forks["private"]
+    member = ids(list(world.client("member").list_items("/v1/scrims")))
+    assert {open_fork, hidden} <= member
+    seen = ids(list(world.client("mate").list_items("/v1/scrims")))
+    assert seen == member - {hidden}
+    with world.connect() as conn:
+        who = users.viewer_of_token(conn, world.tokens["mate"])
+        assert who is not None
+        sees = permissions.visible_match_filter(conn, who)
+        every = {row.id for row in history.list_matches(conn, limit=1000) if sees(row)}
+        listed = ids(history.list_matches(conn, viewer=who, limit=1000))
+    assert listed == every
+    assert open_game in listed
+    assert hidden_game not in listed
+    paths = (f"/v1/scrims/{hidden}", f"/v1/matches/{hidden_game}", f"/v1/matches?scrim={hidden}")
+    for path in (*paths, f"/v1/matches/{hidden_game}/replay", f"/scrims/{hidden}"):
+        headers = {**world.client("mate").headers, "accept": "application/json"}
+        assert world.http.get(path, headers=headers).status_code == 404, path
+    with world.connect() as conn:
+        conn.execute("update leagues set replay_visibility = 'members' where slug = 'public'")
+    assert open_fork not in ids(list(world.client("mate").list_items("/v1/scrims")))

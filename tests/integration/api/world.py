@@ -194,6 +194,15 @@ def request_scrim(world: World) -> None:
         world.matches[f"{league}.scrim"] = match.id
 
 
+def fork_rated(world: World, match: str) -> tuple[str, str]:
+    """The member's fork of this match, and its finished game."""
+    made = world.client("member").fork_match(match, {"step": 1})
+    with world.connect() as conn:
+        (game,) = history.list_matches(conn, scrim_id=made["id"])
+        finish(conn, world.blobs, game.id)
+    return made["id"], game.id
+
+
 def finish(
     conn: Connection,
     blobs: Blobs,

@@ -11,7 +11,9 @@ from ladder.enums import MatchState
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
 from ladder.matches import history, matches, wake_up_messages, workers
-from ladder.scrims import scrims
+from ladder.people.records import Viewer
+from ladder.scrims import forks, scrims
+from ladder.scrims.forks import Draws, ForkPoint
 from ladder.scrims.records import Scrim
 from tests.integration.ladder.contest import Contest, hello
 
@@ -153,7 +155,48 @@ def test_a_cancelled_scrim_keeps_its_finished_games(
     assert contest.finish(newest[1].id, running.attempt, [1, 2, 3, 4]) == "late"
     assert scrims.cancel_scrim(contest.conn, scrim.id) == done
     assert history.get_match(contest.conn, newest[0].id).state is MatchState.FINISHED
-    assert scrims.list_scrims(contest.conn, [own[1]]) == [done]
+    assert scrims.list_scrims(contest.conn, Viewer(is_admin=True), [own[1]]) == [done]
+
+
+def test_a_fork_counts_as_a_scrim_and_keeps_its_seats(
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
+) -> None:
+    other = opponent(contest, daily=3)
+    lineup = [own[2], other, own[2], own[2]]
+    played = _request(contest, own, lineup)
+    contest.play(_games(contest, played)[0], [1, 2, 3, 4])
+    match = history.get_match(contest.conn, _games(contest, played)[0])
+
+    def fork(games: int, **changes: Any) -> Scrim:
+        point = ForkPoint(**{**POINT, "match": match, **changes})
+        user, team, _ = own
+        return forks.request_fork(
+            contest.conn, point, team_id=team, user_id=user, lineup=lineup, games=games
+        )
+
+    made = fork(2, moves={2: ["EAST"]})
+    games = [history.get_match(contest.conn, game) for game in _games(contest, made)]
+    assert [[seat.submission_id for seat in game.seats] for game in games] == [lineup] * 2
+    assert games[0].seed == match.seed != games[1].seed
+    contest.play(games[0].id, [2, 1, 3, 4])
+    row = forks.read_fork(contest.conn, made.id)
+    assert row is not None
+    assert (row.match_id, row.step, row.moves) == (match.id, 3, {"2": ["EAST"]})
+    first, second, *_ = forks.seat_outcomes(contest.conn, made, row)
+    assert (first.recorded_placement, first.games, first.wins, first.mean_placement) == (1, 1, 0, 2)
+    assert (second.recorded_placement, second.wins) == (2, 1)
+    with pytest.raises(scrims.ScrimLimitReached):
+        fork(1)
+    for wrong in ({"step": 9_999}, {"position": 1}, {"moves": {4: ["EAST"]}}):
+        with pytest.raises(LadderError):
+            fork(1, **wrong)
+    again = history.get_match(contest.conn, games[0].id)
+    with pytest.raises(Conflict, match="is a fork"):
+        fork(1, match=again)
+    assert scrims.scrim_summary(contest.conn, made.id)
+
+
+POINT: dict[str, Any] = {"position": 0, "step": 3, "draws": Draws.RECORD, "moves": {}}
 
 
 def _request(
