@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.report_tables import aligned, describe_machine, quantile
 from ladder import ids
 from ladder.database.db import Connection, connect
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, MatchState
 from ladder.ids import AgentId, SeasonId
 from ladder.matches import match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
@@ -56,8 +56,10 @@ select fill_id(n), s, a.entry_id, a.submission_id, a.agent_id, a.team_id,
 
 
 @contextlib.contextmanager
-def filled(matches: int, agents: int) -> Iterator[tuple[Connection, list[AgentId], list[int]]]:
-    """A database with these matches; its agents and the numbers of their submissions."""
+def filled(
+    matches: int, agents: int
+) -> Iterator[tuple[Connection, list[SeasonId], list[AgentId], list[int]]]:
+    """A database with these matches; its seasons, agents and numbers of submissions."""
     with servers.postgres() as url:
         name = servers.template(url)
         with servers.cloned(url, name) as address, connect(address, autocommit=True) as conn:
@@ -83,7 +85,7 @@ def filled(matches: int, agents: int) -> Iterator[tuple[Connection, list[AgentId
                     names.append(made.agent_id)
                     numbers.append(made.number)
             fill(conn, matches, seasons, agents // SEASONS)
-            yield conn, names, numbers
+            yield conn, seasons, names, numbers
 
 
 def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> None:
@@ -117,7 +119,7 @@ def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> 
 
 
 def questions(
-    agents: list[AgentId], numbers: list[int], draw: random.Random
+    seasons: list[SeasonId], agents: list[AgentId], numbers: list[int], draw: random.Random
 ) -> dict[str, MatchFilter]:
     """One filter of each kind, for agents of one season."""
     size = len(agents) // SEASONS
@@ -125,8 +127,14 @@ def questions(
     place = base + draw.randrange(size)
     one, other = agents[place], agents[base + draw.randrange(size)]
     recent = datetime.now(UTC) - timedelta(days=draw.randrange(1, 90))
+    season = seasons[base // size]
     return {
         "all leagues": MatchFilter(),
+        "league": MatchFilter(season_id=season),
+        "league, since": MatchFilter(season_id=season, since=recent),
+        "league, kind": MatchFilter(season_id=season, kind=MatchKind.VALIDATION),
+        "league, kind never": MatchFilter(season_id=season, kind=MatchKind.SCRIM),
+        "league, state never": MatchFilter(season_id=season, state=MatchState.VOID),
         "agent": MatchFilter(agent_id=one),
         "agent, outcome": MatchFilter(agent_id=one, outcome=draw.choice(list(Outcome))),
         "agent, verdict": MatchFilter(agent_id=one, verdict=SeatVerdict.TIMEOUT),
@@ -152,10 +160,10 @@ def main() -> None:
     print(describe_machine())
     times: dict[str, list[float]] = {}
     worst: dict[str, MatchFilter] = {}
-    with filled(options.matches, options.agents) as (conn, agents, numbers):
+    with filled(options.matches, options.agents) as (conn, seasons, agents, numbers):
         draw = random.Random(5)
         for number in range(options.queries + 1):
-            for name, wanted in questions(agents, numbers, draw).items():
+            for name, wanted in questions(seasons, agents, numbers, draw).items():
                 began = time.perf_counter()
                 match_search.search_matches(conn, STRANGER, wanted)
                 took = 1000 * (time.perf_counter() - began)

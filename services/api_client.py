@@ -319,6 +319,9 @@ class Client:
         """Adds the named reference agents. With ``fill`` also more, until one agent can play."""
         return self.post(f"/v1/seasons/{season}/anchors", {"anchors": list(names), "fill": fill})
 
+    def rehearse(self, league: str) -> Json:
+        return self.post(f"/v1/leagues/{league}/rehearsals")
+
     def put_member(self, league: str, user: str, role: str) -> None:
         self.send("PUT", f"/v1/leagues/{league}/members/{user}", json={"role": role})
 

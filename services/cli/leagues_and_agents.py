@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Annotated
 
 import typer
 
 from ladder.leagues import terms
-from services.api_client import Json
-from services.cli.display import AsJson, print_json, stdout, table
+from services.api_client import Client, Json
+from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
 from services.cli.name_lookup import own_agent
 from services.cli.saved_login import MissingInput, connect
 
+POLL_SECONDS = 0.5
 leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
 agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)
 
@@ -192,6 +194,50 @@ def fill_league(
         print_json(made)
     else:
         print_anchors(league, made["anchors"], made["lacking"])
+
+
+@leagues.command("rehearse")
+def rehearse_league(
+    league: Annotated[str, typer.Argument(help="Slug or id.")],
+    wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Play one match of reference agents, to see that your league works. It may not be open yet."""
+    with connect() as ladder:
+        made = ladder.rehearse(league)
+        match = ladder.match(made["match_id"])
+        if wait:
+            match = wait_for_match(ladder, match)
+    if as_json:
+        print_json(match)
+    else:
+        print_rehearsal(match)
+    if wait and (match["state"] == "void" or any(s["verdict"] != "DONE" for s in match["seats"])):
+        raise typer.Exit(1)
+
+
+def wait_for_match(ladder: Client, match: Json) -> Json:
+    """Waits for the end of the match, with its state on stderr. Returns the match."""
+    with stderr.status("waiting for a worker") as status:
+        while match["state"] not in ("finished", "void"):
+            status.update("playing" if match["state"] == "running" else "waiting for a worker")
+            time.sleep(POLL_SECONDS)
+            match = ladder.match(match["id"])
+    return match
+
+
+def print_rehearsal(match: Json) -> None:
+    """Prints the result by place, or why there is none yet."""
+    stdout.print(f"{match['id']}: {match['state']}")
+    if match["void_reason"]:
+        stdout.print(f"nobody could play it: {match['void_reason']}")
+    table(
+        ["place", "agent", "seat", "verdict"],
+        [
+            (seat["placement"], seat["agent_name"], seat["seat"], seat["verdict"])
+            for seat in sorted(match["seats"], key=lambda s: (s["placement"] or 99, s["seat"]))
+        ],
+    )
 
 
 def print_anchors(league: str, entered: list[Json], lacking: str | None) -> None:

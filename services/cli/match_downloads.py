@@ -20,24 +20,28 @@ Where = Annotated[
 
 
 def episodes(
-    submission: Annotated[
-        str, typer.Argument(help="Submission id or number, or the name of an agent of yours.")
+    who: Annotated[
+        str,
+        typer.Argument(help="Submission id or number, entry id, or the name of an agent of yours."),
     ],
     limit: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the matches that a submission or an agent played, newest first."""
-    with connect() as ladder:
-        if submission.isdigit() or submission.startswith("sub_"):
-            member, found = "submission_id", ladder.submission(submission)
+    """List the matches that a submission, an entry or an agent played, newest first."""
+    with connect(needs_token=not who.startswith("ent_")) as ladder:
+        if who.isdigit() or who.startswith("sub_"):
+            member, found = "submission_id", ladder.submission(who)
             entries = ladder.submission_entries(found["id"])
             rows = [
                 match
                 for entry in entries
                 for match in ladder.matches(entry=entry["id"], most=limit)
             ]
+        elif who.startswith("ent_"):
+            member, found = "entry_id", ladder.entry(who)
+            rows = list(ladder.matches(entry=who, most=limit))
         else:
-            member, found = "agent_id", own_agent(ladder, submission)
+            member, found = "agent_id", own_agent(ladder, who)
             rows = list(ladder.matches(agent=found["id"], most=limit))
     rows.sort(key=lambda match: match["id"], reverse=True)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from services.api_client import Json
-from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.display import AsJson, print_json, stderr, stdout, table, timestamp_text
 from services.cli.leagues_and_agents import leagues
 from services.cli.saved_login import MissingInput, connect
 
@@ -61,13 +61,15 @@ def create_invitation(
     label: Annotated[str, typer.Option(help="Purpose of the code; only hosts see it.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Create an invitation code. The code is shown only once."""
+    """Create an invitation code, and a link for it. Both are shown only once."""
     with connect() as ladder:
         made = ladder.invite(league, role=role, max_uses=uses, expires_at=expires, label=label)
     if as_json:
         print_json(made)
-    else:
-        stdout.print(made["code"])
+        return
+    stdout.print(made["code"])
+    stderr.print(f"people join at {ladder.address}/join?code={made['code']}")
+    stderr.print(f"with a QR code: {ladder.address}/leagues/{league}/invitations")
 
 
 @leagues.command("invitations")

@@ -21,7 +21,17 @@ from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.match_record import EpisodeRecord, read_log
 from services.cli.local_node import LauncherName, node_socket
-from services.cli.local_plan import GameOptions, RunError, default_folder, make_plan, parse_seed
+from services.cli.local_plan import (
+    GameOptions,
+    RunError,
+    default_folder,
+    find_game,
+    make_plan,
+    parse_seed,
+)
+
+USUAL_SEATS = 4
+"""Most seats that an agent takes if it is the only one named."""
 
 
 def register(app: typer.Typer) -> None:
@@ -70,6 +80,10 @@ def run(
 ) -> None:
     """Play agents against each other on this machine. Writes replays and logs."""
     try:
+        most = find_game(game).seats[-1]
+        if len(agents) == 1 < most:
+            agents = agents * min(USUAL_SEATS, most)
+            typer.echo(f"{agents[0]} takes all {len(agents)} seats: name more agents", err=True)
         options = GameOptions(
             game=game,
             seats=len(agents),
@@ -125,12 +139,6 @@ def _play_plan(
         )
     elif plan.games > 1:
         typer.echo(summary_table(local_match.summarize_agents(plan, results)))
-    if len(plan.agents) == 1 and plan.game.seats[-1] > 1:
-        typer.echo(
-            f"one agent played alone: name up to {plan.game.seats[-1]} agents to play "
-            f"{plan.game.title} against each other",
-            err=True,
-        )
     typer.echo(f"replays and logs are in {out}", err=True)
 
 

@@ -26,13 +26,13 @@ from ladder.matches.records import Match, Seat
 from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
-from ladder.reports import insights
+from ladder.reports import insights, season_charts
 from ladder.standings import rank_reasons
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import AgentKey
+from services.web import charts, forms, leaderboard_page, rating_curve, remote_submission
 from services.web import declared_entry as web_declared_entry
-from services.web import forms, leaderboard_page, rating_curve, remote_submission
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -167,6 +167,7 @@ def agent_page(
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_context(conn, app_state, who, chosen, season),
         insights=insights_of(conn, who, chosen, season),
+        **move_time_chart(conn, chosen, season, owner=owner),
         **submission_rows(conn, who, found, seen),
     )
 
@@ -237,6 +238,17 @@ def insights_of(
     if not may_see(who, records.league_resource(league)):
         return None
     return insights.read_insights_for(conn, who, entry, season)
+
+
+def move_time_chart(
+    conn: Connection, entry: Entry | None, season: Season | None, *, owner: bool
+) -> dict[str, Any]:
+    """The slowest moves of the entry's matches and their chart, for its team alone."""
+    times = (
+        season_charts.move_times(conn, entry.id) if owner and entry is not None and season else []
+    )
+    drawn = charts.draw_move_times(times, season.clock["act_seconds"]) if season and times else None
+    return {"move_times": times[::-1], "move_chart": drawn}
 
 
 def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:

@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "export_standings": "league export LEAGUE -p board.csv",
     "read_season": "league show LEAGUE",
     "add_anchors": "league fill LEAGUE",
+    "create_rehearsal": "league rehearse LEAGUE",
     "read_season_health": "watch LEAGUE",
     "declare_entry": "declare ENTRY",
     "put_extension": "league extend LEAGUE TEAM MOMENT",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -34,6 +35,8 @@ TEAMS_SHOWN: Final = 60
 LEAGUES_SHOWN: Final = 200
 MEETINGS_SHOWN: Final = 20
 FIELDS: Final = dict.fromkeys(MatchQuery.model_fields, "")
+PAIR: Final = re.compile(r"(\S.{0,100}?)\s+(?:vs\.?|versus|against)\s+(\S.{0,100})", re.IGNORECASE)
+"""A search for two agents: ``Gosling vs Lattice``."""
 Text = Annotated[str, Query(max_length=200)]
 
 
@@ -99,7 +102,15 @@ def show_search(request: Request, conn: Db, who: Visitor, q: Text = "") -> Respo
             )
         except LadderError as error:
             form.add_errors(error)
-    return render(request, "search.html", status=422 if form.wrong else 200, form=form, found=found)
+    pair = PAIR.fullmatch(form.values["q"])
+    return render(
+        request,
+        "search.html",
+        status=422 if form.wrong else 200,
+        form=form,
+        found=found,
+        pair=pair.groups() if pair else None,
+    )
 
 
 @router.get("/compare")

@@ -19,7 +19,6 @@ from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches.match_titles import lineup_title, match_title
-from ladder.matches.records import Match
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.standings.board_ranking import BoardRow, StandsBy
@@ -335,11 +334,6 @@ def reason_html(reason: str) -> Markup:
     )
 
 
-def match_number(match: Match) -> str:
-    """The number of a match, by which Kaggle's formats name it."""
-    return f"Match {match.episodes[0].number}" if match.episodes else "Match"
-
-
 def verdict_options(verdicts: Iterable[str]) -> list[tuple[str, str]]:
     """Verdicts with their words."""
     return [(verdict, STATE_CHIPS[verdict][1]) for verdict in verdicts]
@@ -370,6 +364,35 @@ def curve_label(matches: int, first: float, last: float, margin: float) -> str:
     return (
         f"Rating over {plural(matches, 'match', 'matches')}: from {score_text(first)} to "
         f"{score_text(last)}, now plus or minus {score_text(margin)}."
+    )
+
+
+def lines_label(what: str, names: list[str]) -> str:
+    """The description of a chart of lines for screen readers."""
+    return f"{what} over time of {', '.join(names)}. The table below has the numbers."
+
+
+def seats_label(seats: int) -> str:
+    """The description of the chart of seats for screen readers."""
+    return f"Placements in each of {plural(seats, 'seat')}. The table below has the numbers."
+
+
+def seat_text(seat: int) -> str:
+    """The name of a seat."""
+    return f"Seat {seat}"
+
+
+def place_share_text(seat: int, place: int, count: int, games: int) -> str:
+    """What a part of a seat's bar shows."""
+    return f"Seat {seat}, place {place}: {count:,} of {games:,} ({count / games:.0%})"
+
+
+def move_times_label(matches: int, slowest: float, free: float) -> str:
+    """The description of the chart of slowest moves for screen readers. Times in seconds."""
+    return (
+        f"Slowest move of each of {plural(matches, 'match', 'matches')}: at most "
+        f"{seconds_text(slowest)}, {seconds_text(free)} a move are free."
+        " The table below has the numbers."
     )
 
 
@@ -454,7 +477,6 @@ FILTERS: Final = {
     "reason": reason_html,
     "short_reason": short_reason,
     "avatar": draw_avatar,
-    "number": match_number,
     "field_id": field_id,
     "field_word": field_word,
     "pairs": options_of_words,

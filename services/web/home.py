@@ -14,9 +14,11 @@ from ladder.leagues import leagues, records, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.match_titles import lineup_title
+from ladder.matches.records import Match
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
-from ladder.reports import front_page
+from ladder.reports import front_page, highlights
+from ladder.reports.highlights import Interest
 from ladder.standings.board_ranking import BoardRow
 from services.http import permissions
 from services.http.app_state import AppState, Db, State
@@ -30,6 +32,7 @@ LEAGUES_SHOWN: Final = 12
 TOP_SHOWN: Final = 3
 UPSETS_SHOWN: Final = 4
 NEWCOMERS_SHOWN: Final = 5
+HIGHLIGHTS_READ: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +87,43 @@ def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[League
 def shown_match(
     conn: Connection, app_state: State, who: Viewer, recent: list[front_page.PlayedMatch]
 ) -> dict[str, Any]:
-    """The best match whose replay the visitor may see, as the player's template needs it."""
+    """The match to watch, as the player's template needs it.
+
+    It is the best highlight of the last 24 hours, else the newest good match whose replay the
+    visitor may see.
+    """
+    for found in highlights.list_highlights(conn, who, limit=HIGHLIGHTS_READ):
+        if found.league.game in GAMES and is_kept(app_state, found.match):
+            return player_values(found.match, found.league, found.interest)
     sees = permissions.visible_replay_filter(conn, who)
     waiting = [one for one in recent if is_shown_by_player(one, conn)]
     while best := front_page.best_match(waiting, datetime.now(UTC)):
         match = history.get_match(conn, best.match_id)
-        if (
-            match.episodes
-            and sees(match)
-            and app_state.blobs.exists(match.episodes[0].replay_digest)
-        ):
-            return {
-                "match": match,
-                "is_today": datetime.now(UTC) - best.at < timedelta(days=1),
-                "neutral": lineup_title(match),
-                "league": leagues.get_league(conn, match.league_id),
-                "seated": sorted(match.seats, key=lambda seat: seat.seat),
-                "episode_address": f"/matches/{match.id}/episode.json?position=0",
-                "position": 0,
-                "logs": {},
-            }
+        if sees(match) and is_kept(app_state, match):
+            return player_values(match, leagues.get_league(conn, match.league_id), None)
         waiting.remove(best)
     return {"match": None}
+
+
+def is_kept(app_state: State, match: Match) -> bool:
+    """Whether the replay of the first episode is stored."""
+    return bool(match.episodes) and app_state.blobs.exists(match.episodes[0].replay_digest)
+
+
+def player_values(match: Match, league: League, interest: Interest | None) -> dict[str, Any]:
+    """What the player's template reads."""
+    at = match.finished_at or match.created_at
+    return {
+        "match": match,
+        "is_today": datetime.now(UTC) - at < timedelta(days=1),
+        "reasons": interest.reasons if interest else (),
+        "neutral": lineup_title(match),
+        "league": league,
+        "seated": sorted(match.seats, key=lambda seat: seat.seat),
+        "episode_address": f"/matches/{match.id}/episode.json?position=0",
+        "position": 0,
+        "logs": {},
+    }
 
 
 def is_shown_by_player(one: front_page.PlayedMatch, conn: Connection) -> bool:

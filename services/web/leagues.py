@@ -21,7 +21,7 @@ from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.reports import season_health
 from services.http import etags, permissions
-from services.http.app_state import AppState, Db
+from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
 from services.web import leaderboard_page
 from services.web.page_rendering import PageRoute, not_modified, render
@@ -87,6 +87,21 @@ def show_league(
 ) -> Response:
     """Shows the leaderboard, recent matches and how to join."""
     found = permissions.visible_league(conn, who, league)
+    return league_page(request, conn, app_state, who, found, page=page, season=season)
+
+
+def league_page(
+    request: Request,
+    conn: Connection,
+    app_state: State,
+    who: Viewer,
+    found: League,
+    *,
+    page: int = 1,
+    season: int | None = None,
+    unrehearsed: str | None = None,
+) -> Response:
+    """The page of a league, with the reason why a rehearsal was refused."""
     every = seasons.list_seasons(conn, found.id)
     chosen = pick_season(conn, found, season)
     query = f"&season={season}" if season else ""
@@ -103,10 +118,13 @@ def show_league(
     return render(
         request,
         "league.html",
+        status=422 if unrehearsed else 200,
         league=found,
+        unrehearsed=unrehearsed,
         sharing=league_sharing(request, found),
         season=chosen,
         seasons=every,
+        upcoming=every[0] if every and chosen is None else None,
         season_query=query,
         runs=may_manage(who, records.league_resource(found)),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",

@@ -10,6 +10,7 @@ from ladder.entries import entries, remote_agents
 from ladder.entries.records import Agent, EntryState
 from ladder.leagues import records
 from ladder.leagues.records import League, Season
+from ladder.leagues.seasons import seasons_with_leagues
 from ladder.people.permissions import may_enter
 from ladder.people.records import Viewer
 from services.http import permissions
@@ -40,13 +41,18 @@ def remote_submission_form(
     conn: Connection, who: Viewer, agent: Agent, form: Form | None = None
 ) -> RemoteSubmissionForm | None:
     """The form for members of the agent's team, if they may enter a season that takes remote
-    agents."""
+    agents. An agent that has entered a season is offered seasons of the same game alone."""
     if not permissions.may_see_private(who, agent.team_id) or "agents:write" not in who.scopes:
         return None
+    entered = {
+        entry.season_id for entry in entries.list_entries(conn, agent_id=agent.id, limit=100)
+    }
+    games = {season.game for season, _ in seasons_with_leagues(conn, entered)}
     seasons = [
         (season, league)
         for season, league in remote_agents.seasons_open_to_remote_agents(conn)
         if may_enter(who, records.league_resource(league), agent.team_id)
+        and (not games or season.game in games)
     ]
     if not seasons:
         return None

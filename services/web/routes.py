@@ -48,8 +48,10 @@ from services.web import (
     pictures,
     privacy,
     recover,
+    rehearsals,
     remote_agents,
     scrims,
+    season_charts,
     sign_in,
     sign_in_settings,
     sign_up_address,
@@ -109,7 +111,7 @@ PARTS = (
     administration,
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
-    *(home, invitations),
+    *(home, invitations, rehearsals, season_charts),
 )
 for part in PARTS:
     router.include_router(part.router)

@@ -101,6 +101,17 @@ def test_a_game_writes_its_replay_and_logs(
     assert kaggle_log["stdout"] == "hello\n"
 
 
+def test_one_agent_takes_all_seats_and_is_told_so(
+    node: RealNode, tmp_path: Path, agents: list[str]
+) -> None:
+    given = ("--node", str(node.socket), "--profile", "python", "--json", "--out", "out")
+    done = _run(tmp_path, "hungry_geese", "round.py", *given)
+    game = json.loads(done.stdout)
+    assert len(game["seats"]) == 4
+    assert game["steps"] > 1
+    assert "round.py takes all 4 seats: name more agents" in done.stderr
+
+
 def test_the_same_seed_plays_the_same_game_again(
     node: RealNode, tmp_path: Path, agents: list[str]
 ) -> None:

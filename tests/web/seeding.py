@@ -22,6 +22,7 @@ from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
 from ladder.people.records import Team, User
 from ladder.ratings import live_ratings
+from ladder.ratings.fitting import OfficialFitter
 from ladder.scrims import scrims
 from tests.web import other_games
 from tests.web.games_played import Agent, crashing, play_queued, reference
@@ -112,7 +113,11 @@ def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) ->
     contest.own.append(crasher)
     contest.players[crasher.id] = lambda: crashing(30, "survivor")
     contest.failed_match = play_rated(conn, blobs, contest, [crasher, *contest.active[:3]])
-    play_many(conn, blobs, contest, rated)
+    fitter, draw = OfficialFitter(), random.Random(7)
+    for games in (rated // 2, rated - rated // 2):
+        play_many(conn, blobs, contest, games, draw)
+        fitter.refit(conn, contest.season.id)
+        conn.commit()
     play_scrim(conn, blobs, contest, mine, scrim_games)
     contest.other_games = other_games.play_all(conn, blobs, host)
     contest.pending = enter(conn, contest, first.agent_id, b"waits", "tries a longer look-ahead")
@@ -214,9 +219,10 @@ def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[En
     return match_id
 
 
-def play_many(conn: Connection, blobs: Blobs, contest: Contest, count: int) -> None:
+def play_many(
+    conn: Connection, blobs: Blobs, contest: Contest, count: int, draw: random.Random
+) -> None:
     """Play rated matches of random lineups, one entry of a team in each."""
-    draw = random.Random(7)
     for _ in range(count):
         lineup: list[Entry] = []
         for entry in draw.sample(contest.active, len(contest.active)):

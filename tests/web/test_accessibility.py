@@ -91,6 +91,7 @@ def paths(site: Site) -> list[str]:
         "/",
         "/leagues/hungry-geese",
         "/leagues/hungry-geese/watch",
+        "/leagues/hungry-geese/charts",
         "/watch",
         f"/agents/{contest.own[0].agent_id}",
         f"/matches/{contest.failed_match}",

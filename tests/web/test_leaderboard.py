@@ -26,7 +26,7 @@ def test_the_leaderboard_matches_the_database(site: Site, tab: Callable[..., Tab
     for index, standing in enumerate(board.rows):
         cells = rows.nth(index)
         expect(cells.get_by_role("rowheader")).to_contain_text(standing.agent_name)
-        expect(cells.locator(".score")).to_have_text(f"{standing.score:,.0f}")
+        expect(cells.locator(".score")).to_have_text(f"{standing.score_and_sigma[0]:,.0f}")
 
 
 def test_the_leaderboard_updates_after_a_rated_match(site: Site, tab: Callable[..., Tab]) -> None:

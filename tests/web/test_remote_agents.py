@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ladder.database.db import connect
-from ladder.entries import entries
+from ladder.entries import agents, entries
 from ladder.ids import EntryId
 from ladder.leagues import leagues, seasons, terms
 from tests.web.conftest import Site, Tab, press
@@ -68,9 +68,13 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
 ) -> None:
     make_season(site)
     contest = site.contest
-    path = f"/agents/{contest.own[0].agent_id}"
+    with connect(site.database_url) as conn:
+        agent = agents.create_agent(conn, contest.own[0].team_id, "Far viper", "far-viper")
+    path = f"/agents/{agent.id}"
     mine = tab(width=360, script=False)
     mine.sign_in(contest.owner_token)
+    geese = mine.open(f"/agents/{contest.own[0].agent_id}")  # it plays another game
+    assert geese.get_by_role("region", name="Submit an address").count() == 0
     page = mine.open(path)
     form = page.get_by_role("region", name="Submit an address")
     assert form.get_by_label("Season").input_value() != ""  # the only one
@@ -91,11 +95,7 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     assert URL in sent
     assert "Far snakes, " in sent
     with connect(site.database_url) as conn:
-        (entry,) = [
-            each
-            for each in entries.list_entries(conn, agent_id=contest.own[0].agent_id)
-            if each.remote
-        ]
+        (entry,) = entries.list_entries(conn, agent_id=agent.id)
     pause(site, entry.id)
     page = mine.open(f"{path}?entry={entry.id}")
     listed = page.get_by_role("region", name="Submissions")
@@ -106,7 +106,7 @@ def test_a_remote_agent_is_submitted_on_a_phone_without_script(
     wide.sign_in(contest.owner_token)
     keep(wide.open(f"{path}?entry={entry.id}"), "agent-paused")
     board = tab(width=360).open("/leagues/far-snakes")
-    row = board.get_by_role("row", name="Gosling")
+    row = board.get_by_role("row", name="Far viper")
     assert row.get_by_text("remote", exact=True).is_visible()
     assert row.get_by_text("paused", exact=True).is_visible()
     assert terms.REMOTE in board.get_by_role("main").inner_text()

@@ -290,7 +290,9 @@ def test_a_scrim_is_requested_by_agent_names(peck: Peck) -> None:
     shown = peck("scrim", "flood-public-member", "flood-public-host", "--games", "1", "--no-wait")
     assert "name a league" in shown.stderr
     names = ("scrim", "flood-public-member", "flood-public-host", "--league", "public")
-    assert "mean place" in peck(*names, "--games", "1", "--no-wait").stdout
+    table = peck(*names, "--games", "1", "--no-wait").stdout
+    assert "mean place" in table
+    assert table.index("Flood public.member") < table.index("Flood public.host")  # by seat
 
 
 def test_a_league_is_created_with_its_first_season(peck: Peck) -> None:
@@ -466,8 +468,10 @@ def test_compare_and_search_name_agents(peck: Peck) -> None:
     assert peck("compare", "flood-public-member", "nobody").returncode == 1
 
 
-def test_episodes_takes_an_agents_name(peck: Peck) -> None:
-    assert "Flood public.host" in peck("episodes", "flood-public-member").stdout
+def test_episodes_takes_what_insights_takes(peck: Peck, world: World) -> None:
+    for who in ("flood-public-member", world.entries["public.member"]):
+        assert "Flood public.host" in peck("episodes", who).stdout
+        assert peck("insights", who).returncode == 0
 
 
 def test_a_shell_completes_commands_leagues_and_agents(peck: Peck) -> None:

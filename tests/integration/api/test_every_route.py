@@ -247,6 +247,14 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 201 201",
         "401 404 403 409 409",
     ),
+    # Neither league has reference agents.
+    (
+        "POST",
+        "/v1/leagues/{league}/rehearsals",
+        None,
+        "401 403 403 409 409",
+        "401 404 403 409 409",
+    ),
     ("GET", "/v1/leagues/{league}/invitations", None, "401 403 403 200 200", "401 404 403 200 200"),
     (
         "GET",

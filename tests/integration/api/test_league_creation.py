@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from services.api_client import ApiError
+from tests.integration.api.browsing import browse
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import World
@@ -136,6 +137,42 @@ def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> N
         "of 8 seats can be filled: add an agent"
         in world.client("host").season_health("none")["lacking"]
     )
+
+
+def test_a_host_rehearses_before_the_league_opens(peck: Peck, world: World) -> None:
+    host, member = world.client("host"), world.client("member")
+    made = host.create_league(
+        "course",
+        "C",
+        "hungry_geese",
+        season={"seats": 4, "opens_at": TOMORROW.isoformat()},
+        anchors=["greedy", "survivor"],
+        fill=False,
+    )
+    with pytest.raises(ApiError, match="reference agents are still in validation"):
+        host.rehearse("course")
+    with world.connect() as conn:
+        conn.execute(
+            "update entries set state = 'active' where season_id = %s", (made["season"]["id"],)
+        )
+    with browse(world, "host") as browser:
+        page = browser.http.get("/leagues/course").text
+        assert "Season 1 opens at" in page
+        data = {"form_token": browser.form_token("/leagues/course")}
+        shown = browser.http.post("/leagues/course/rehearsal", data=data, follow_redirects=False)
+    assert (shown.status_code, shown.headers["location"][:13]) == (303, "/matches/mat_")
+    asked = peck("league", "rehearse", "course", "--no-wait", PECK_TOKEN=world.tokens["host"])
+    assert "queued" in asked.stdout
+    assert asked.stdout.count("Greedy") == 2
+    rehearsal = host.rehearse("course")
+    assert rehearsal["agents"] == ["Greedy", "Survivor", "Greedy", "Survivor"]
+    assert (host.match(rehearsal["match_id"])["kind"], host.me()["teams"][0]["id"]) == (
+        "scrim",
+        host.scrim(rehearsal["scrim_id"])["team_id"],
+    )
+    with pytest.raises(ApiError, match="no such match"):
+        member.match(rehearsal["match_id"])
+    assert peck("league", "rehearse", "course").returncode == 1  # the member is no host
 
 
 def test_competing_or_medal_moving_anchors_are_refused(world: World) -> None:

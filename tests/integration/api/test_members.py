@@ -67,6 +67,7 @@ def test_replays_are_opened_only_with_consent_of_members(world: World, club: str
 def test_peck_joins_a_league_with_a_code(peck: Peck, world: World, club: str) -> None:
     as_host = {"PECK_TOKEN": world.tokens["host"]}
     code = peck("league", "invite", club, "--role", "viewer", "--uses", "2", **as_host)
+    assert f"/join?code={code.stdout.strip()}" in code.stderr
     asked = peck("join", code.stdout.strip())
     assert asked.returncode == 1
     assert "Bundles, logs and tracebacks" in asked.stdout

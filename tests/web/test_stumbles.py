@@ -1,0 +1,67 @@
+"""What new users stumbled over, and no longer do. Other stumbles have tests beside their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.web.conftest import Site, Tab
+
+pytestmark = pytest.mark.browser
+HEIGHT = "document.documentElement.scrollHeight"
+
+
+def test_pages_that_were_endless_have_an_end(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab(width=1280)
+    mine.sign_in(site.contest.owner_token)
+    longest = max(site.contest.own, key=lambda entry: entry.games)
+    log = f"/logs/{longest.validation_match_id}/0"
+    assert "Page 1 of" in mine.open(log).get_by_role("main").inner_text()
+    for path, most in ((log, 6_000), ("/docs/api", 10_000), ("/docs/api/leagues", 40_000)):
+        assert mine.open(path).evaluate(HEIGHT) < most, path
+
+
+def test_a_desktop_shows_no_half_empty_league(site: Site, tab: Callable[..., Tab]) -> None:
+    page = tab(width=1280).open("/leagues/hungry-geese")
+    left, right = page.evaluate(
+        "[...document.querySelectorAll('.columns > .stack')].map((one) =>"
+        " [...one.children].reduce((sum, card) => sum + card.offsetHeight, 0))"
+    )
+    assert left > 0.6 * right
+
+
+def test_a_host_types_in_the_font_of_the_page(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab()
+    mine.sign_in(site.contest.host_token)
+    page = mine.open("/new-league")
+    fonts = page.evaluate(
+        "[...document.querySelectorAll('main input[type=text], main textarea, main select')]"
+        ".map((one) => getComputedStyle(one).fontFamily)"
+    )
+    assert fonts
+    assert not any("mono" in font.lower() for font in fonts)
+
+
+def test_a_phone_shows_no_hints_about_keys(site: Site, browser: Browser) -> None:
+    address = f"{site.address}/matches/{site.contest.failed_match}"
+    for is_phone in (True, False):
+        context = browser.new_context(
+            viewport={"width": 390 if is_phone else 1280, "height": 844}, has_touch=is_phone
+        )
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("[data-ready]")
+        assert page.locator(".hints").is_visible() is not is_phone
+        context.close()
+
+
+def test_a_signed_out_visitor_reads_sign_in_and_no_page_of_their_own(
+    tab: Callable[..., Tab],
+) -> None:
+    page = tab(width=1280).open("/")
+    top = page.get_by_role("banner").inner_text()
+    assert "Sign in" in top
+    assert "My page" not in top
+    assert page.get_by_role("banner").get_by_role("link").count() >= 6
