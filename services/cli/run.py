@@ -81,9 +81,9 @@ def run(
     """Play agents against each other on this machine. Writes replays and logs."""
     try:
         most = find_game(game).seats[-1]
-        if len(agents) == 1 < most:
+        is_alone = len(agents) == 1 < most
+        if is_alone:
             agents = agents * min(USUAL_SEATS, most)
-            typer.echo(f"{agents[0]} takes all {len(agents)} seats: name more agents", err=True)
         options = GameOptions(
             game=game,
             seats=len(agents),
@@ -97,6 +97,9 @@ def run(
         plan = make_plan(options, agents, games=games, seed=parse_seed(seed))
         show = _GamesShown(plan) if watch else None
         _play_plan(plan, out or default_folder(), launcher, node, as_json, show)
+        if is_alone:
+            told = f"{agents[0]} took all {len(agents)} seats: name more agents to play them"
+            typer.echo(told, err=True)
         if show is not None:
             show.stay()
     except (RunError, SandboxError) as error:

@@ -109,7 +109,7 @@ def test_one_agent_takes_all_seats_and_is_told_so(
     game = json.loads(done.stdout)
     assert len(game["seats"]) == 4
     assert game["steps"] > 1
-    assert "round.py takes all 4 seats: name more agents" in done.stderr
+    assert "round.py took all 4 seats: name more agents" in done.stderr
 
 
 def test_the_same_seed_plays_the_same_game_again(

@@ -157,6 +157,15 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"user": found["spare_user"]}
             case "delete_account":
                 return {"name": "member"}
+            case "create_rehearsal":
+                made = world.client("host").create_league(
+                    "rehearsed", "R", "hungry_geese", season={"seats": 2}, anchors=["greedy"]
+                )
+                conn.execute(
+                    "update entries set state = 'active' where season_id = %s",
+                    (made["season"]["id"],),
+                )
+                return {"league": "rehearsed"}
             case "change_season":
                 return {"state": "locked"}
     return {}
