@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 PROCESSES: Final = 2
 FOLDERS: Final = ("tests/integration", "tests/web", "tests/acceptance", "tests/chaos", "tests/unit")
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", *FOLDERS)
-SLOWEST: Final = 20
+SLOWEST: Final = 25
 KINDS: Final = {"failure": "failed", "error": "error", "skipped": "skipped"}
 
 
@@ -31,12 +31,15 @@ class Totals:
 
     counts: Counter[str] = field(default_factory=Counter)
     seconds: list[tuple[float, str]] = field(default_factory=list)
+    files: Counter[str] = field(default_factory=Counter)
+    """Milliseconds of the tests of each file."""
 
     def add(self, report: Path) -> None:
         """Count the tests of one JUnit report."""
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             name = f"{case.get('classname')}::{case.get('name')}"
             self.seconds.append((float(case.get("time", 0)), name))
+            self.files[str(case.get("classname"))] += round(1000 * float(case.get("time", 0)))
             self.counts.update(
                 [KINDS[part.tag] for part in case if part.tag in KINDS] or ["passed"]
             )
@@ -45,6 +48,10 @@ class Totals:
         """The slowest tests with their fixtures, longest first."""
         longest = sorted(self.seconds, reverse=True)[:SLOWEST]
         return [f"{seconds:8.2f}s {name}" for seconds, name in longest]
+
+    def slowest_files(self) -> list[str]:
+        """The files whose tests take longest together."""
+        return [f"{ms / 1000:8.2f}s {name}" for name, ms in self.files.most_common(SLOWEST)]
 
     def line(self, seconds: float) -> str:
         """The totals in pytest's usual form."""
@@ -99,8 +106,10 @@ def main() -> int:
             totals, f"tests, {PROCESSES} processes", "-n", str(PROCESSES), "-m", "not alone"
         )
     passed = [*checked, shared, tests(totals, "tests that need the machine alone", "-m", "alone")]
-    say(f"the slowest {SLOWEST}")
+    say(f"the slowest {SLOWEST} tests")
     print("\n".join(totals.slowest()))
+    say(f"the slowest {SLOWEST} files")
+    print("\n".join(totals.slowest_files()))
     if not checked[0]:
         print("scripts/check failed; its output is above")
     print(totals.line(time.monotonic() - began), flush=True)
