@@ -551,6 +551,7 @@ RULES: Final = (
         "Pictures of your agents, their matches and leagues, with names",
         "as long as people ask for them",
         mine="split_part(x.subject, '/', 2) = any (%(leagues)s)"  # noqa: S608
+        f" or string_to_array(split_part(x.subject, '/', 2), '+') && array ({AGENTS})"
         f" or split_part(x.subject, '/', 2) in ({AGENTS} union select match_id from seats"
         f" where agent_id in ({AGENTS}) or {OWN_SEATS} union select s.league_id from entries e"
         " join seasons s on s.id = e.season_id where e.team_id = any (%(teams)s))",

@@ -20,9 +20,11 @@ WAITS_SECONDS: Final = 600
 LEASE_SECONDS: Final = 60
 MOST_TRIES: Final = 3
 AGAIN_SECONDS: Final = 3600
-FRESH_SECONDS: Final = {"matches": 3600, "agents": 600, "leagues": 600}
+FRESH_SECONDS: Final = {"matches": 3600, "agents": 600, "leagues": 600, "compare": 600}
 """Seconds after which a picture is compared with the present names and ranks."""
-PREFIXES: Final = {"matches": "mat", "agents": "age", "leagues": "lea"}
+PREFIXES: Final = {"matches": "mat", "agents": "age", "leagues": "lea", "compare": "age"}
+PAIR_MARK: Final = "+"
+"""Between the ids of the two agents of a comparison."""
 
 
 class Form(StrEnum):
@@ -56,10 +58,16 @@ def league_subject(league: LeagueId) -> str:
     return f"leagues/{league}/{Form.CARD}"
 
 
+def comparison_subject(agent: AgentId, opponent: AgentId) -> str:
+    return f"compare/{agent}{PAIR_MARK}{opponent}/{Form.CARD}"
+
+
 def parse_subject(subject: str) -> tuple[str, str, Form]:
-    """Kind, id and form of a subject. Raises ValueError."""
+    """Kind, id and form of a subject; both ids for a comparison. Raises ValueError."""
     kind, key, form = subject.split("/")
-    if not is_id(key, PREFIXES.get(kind, "")):
+    count = 2 if kind == "compare" else 1
+    keys = key.split(PAIR_MARK)
+    if len(keys) != count or not all(is_id(one, PREFIXES.get(kind, "")) for one in keys):
         raise ValueError(f"{subject!r:.100} is no subject of a picture")
     return kind, key, Form(form)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +15,8 @@ from ladder.errors import NotFound
 from ladder.ids import AgentId, LeagueId, MatchId
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season, league_resource
-from ladder.matches import history
+from ladder.matches import head_to_head, history
+from ladder.matches.head_to_head import Record
 from ladder.matches.records import Match, replay_resource
 from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER
@@ -62,6 +64,18 @@ class PublicLeague:
     newest: Match | None
 
 
+@dataclass(frozen=True, slots=True)
+class PublicComparison:
+    """Two agents, and their meetings that everybody may see."""
+
+    agent: Agent
+    opponent: Agent
+    total: Record
+    """Of the first agent."""
+    newest: Match | None
+    """The newest meeting, if everybody may see its replay."""
+
+
 def public_match(conn: Connection, match_id: MatchId) -> PublicMatch:
     """Raises NotFound if a stranger may not see the replay of this match."""
     match = history.get_match(conn, match_id)
@@ -105,6 +119,27 @@ def public_agent(conn: Connection, agent_id: AgentId) -> PublicAgent:
     if not is_seen:
         raise NotFound.of("agent")
     return PublicAgent(agent, places, newest)
+
+
+def public_comparison(
+    conn: Connection, agent_id: AgentId, opponent_id: AgentId
+) -> PublicComparison:
+    """Raises NotFound if a stranger may not see both agents."""
+    agent, opponent = (_public_agent(conn, one) for one in (agent_id, opponent_id))
+    found = head_to_head.read_head_to_head(conn, STRANGER, agent.id, opponent.id)
+    newest = None
+    if found.meetings:
+        with contextlib.suppress(NotFound):  # its replay may be hidden
+            newest = public_match(conn, found.meetings[0].match_id).match
+    return PublicComparison(agent, opponent, found.total, newest)
+
+
+def _public_agent(conn: Connection, agent_id: AgentId) -> Agent:
+    agent = agents.get_agent(conn, agent_id)
+    for league_id in agents.leagues_of_agent(conn, agent_id):
+        if may_see(STRANGER, league_resource(leagues.get_league(conn, league_id))):
+            return agent
+    raise NotFound.of("agent")
 
 
 def _newest_public(

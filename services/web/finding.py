@@ -28,6 +28,7 @@ from services.web import documents, formatting
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
+from services.web.sharing import comparison_sharing
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN: Final = 30
@@ -119,7 +120,8 @@ def show_comparison(
 ) -> Response:
     """Shows how one agent did against another, or the form that asks for both."""
     form = Form({"agent": agent.strip(), "opponent": opponent.strip()})
-    values: dict[str, Any] = {"one": None, "other": None, "found": None, "matches": []}
+    values: dict[str, Any] = dict.fromkeys(("one", "other", "found", "sharing"))
+    values["matches"] = []
     for name, field in (("one", "agent"), ("other", "opponent")):
         if form.values[field]:
             try:
@@ -134,6 +136,7 @@ def show_comparison(
             agent_id=values["one"].id, opponent_id=values["other"].id, kind=MatchKind.RATED
         )
         values["found"] = found
+        values["sharing"] = comparison_sharing(request, conn, values["one"], values["other"])
         values["matches"] = match_search.search_matches(conn, who, wanted, None, MEETINGS_SHOWN)
     return render(request, "compare.html", status=422 if form.wrong else 200, form=form, **values)
 

@@ -92,6 +92,19 @@ async def send_league_card(league: LeagueKey, request: Request, app_state: AppSt
     return await _send(request, app_state, Form.CARD, subject)
 
 
+@router.get("/pictures/compare/{agent}/{opponent}/card.png")
+async def send_comparison_card(
+    agent: AgentKey, opponent: AgentKey, request: Request, app_state: AppState
+) -> Response:
+    """The picture card of a comparison of two agents of public leagues."""
+
+    def subject(conn: Connection) -> str:
+        pair = [permissions.visible_agent(conn, STRANGER, key).id for key in (agent, opponent)]
+        return pictures.comparison_subject(*pair)
+
+    return await _send(request, app_state, Form.CARD, subject)
+
+
 def _match_subject(conn: Connection, match: str, form: Form = Form.CARD) -> str:
     return pictures.match_subject(shown_publicly.public_match(conn, MatchId(match)).match.id, form)
 

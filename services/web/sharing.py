@@ -54,6 +54,19 @@ def agent_sharing(request: Request, conn: Connection, agent: Agent) -> dict[str,
     return _addresses(request, "agents", agent.id)
 
 
+def comparison_sharing(
+    request: Request, conn: Connection, agent: Agent, opponent: Agent
+) -> dict[str, str] | None:
+    """Addresses of a comparison's page and card. None if they are not for everybody."""
+    if not all(permissions.may_see_agent(conn, STRANGER, one) for one in (agent, opponent)):
+        return None
+    site = site_address(request)
+    return {
+        "card": f"{site}/pictures/compare/{agent.id}/{opponent.id}/card.png",
+        "page": f"{site}/compare?agent={agent.id}&opponent={opponent.id}",
+    }
+
+
 def league_sharing(request: Request, league: League) -> dict[str, str] | None:
     """Addresses of a league's page and card. None if they are not for everybody."""
     if not may_see(STRANGER, league_resource(league)):

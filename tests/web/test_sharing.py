@@ -16,6 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, expect
 
 from ladder.database import db
+from ladder.entries import agents
 from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.reports import pictures
@@ -63,6 +64,7 @@ def get(site: Site, path: str, **headers: str) -> httpx.Response:
 def test_cards_and_clips_are_drawn_once_and_then_kept(site: Site) -> None:
     match = site.contest.rated[4]
     agent, league = site.contest.own[0].agent_id, site.contest.league.slug
+    other = site.contest.active[0].agent_id
     early = get(site, f"/pictures/matches/{match}/clip.gif")
     assert early.status_code == 202
     assert early.headers["cache-control"] == "no-store"
@@ -70,7 +72,12 @@ def test_cards_and_clips_are_drawn_once_and_then_kept(site: Site) -> None:
     with drawing_worker(site):
         cards = [
             drawn(site, f"/pictures/{path}/card.png")
-            for path in (f"matches/{match}", f"agents/{agent}", f"leagues/{league}")
+            for path in (
+                f"matches/{match}",
+                f"agents/{agent}",
+                f"leagues/{league}",
+                f"compare/{agent}/{other}",
+            )
         ]
         made = {
             form: drawn(site, f"/pictures/matches/{match}/clip.{form}") for form in ("webp", "gif")
@@ -81,7 +88,9 @@ def test_cards_and_clips_are_drawn_once_and_then_kept(site: Site) -> None:
         assert "set-cookie" not in card.headers
         assert Image.open(io.BytesIO(card.content)).size == (1200, 630)
         assert len(card.content) < 200_000
-    assert len({card.content for card in [early, *cards]}) == 4
+    assert len({card.content for card in [early, *cards]}) == 5
+    compared = f"/compare?agent={agent}&opponent={other}"
+    assert f"/pictures/compare/{agent}/{other}/card.png" in site.get(compared).text
     for form, clip in made.items():
         picture = Image.open(io.BytesIO(clip.content))
         assert picture.format == form.upper()
@@ -153,6 +162,14 @@ def test_nothing_is_shared_that_a_stranger_may_not_see(site: Site) -> None:
             for token in (None, contest.owner_token):
                 assert site.get(path, token).status_code == 404, path
         assert "og:image" not in site.get(f"/matches/{match}", contest.owner_token).text
+    seen = contest.own[0].agent_id
+    with db.connect(site.database_url) as conn:
+        hidden = agents.create_agent(conn, contest.own[0].team_id, "Unseen", "unseen").id
+    for pair in (f"{seen}/{hidden}", f"{hidden}/{seen}", f"{hidden}/{hidden}"):
+        for token in (None, contest.owner_token):
+            assert site.get(f"/pictures/compare/{pair}/card.png", token).status_code == 404
+    compared = f"/compare?agent={seen}&opponent={hidden}"
+    assert "og:image" not in site.get(compared, contest.owner_token).text
     private = contest.private.slug
     assert site.get(f"/pictures/leagues/{private}/card.png").status_code == 404
     assert site.get(f"/pictures/leagues/{private}/card.png", contest.host_token).status_code == 404

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from games.board_frames import BoardFrame
 from workers.pictures.board_drawing import EDGE, GROUND, draw_board, seat_colour
-from workers.pictures.lettering import draw_text
+from workers.pictures.lettering import draw_text, font
 
 SIZE: Final = (1200, 630)
 MARGIN: Final = 40
@@ -69,7 +69,8 @@ def draw_card(card: Card) -> bytes:
                 (left, y + 5, left + 34, y + 25), radius=10, fill=seat_colour(line.seat)
             )
             indent = 50
-        beside = round(pen.textlength(line.beside, font_size=30)) + 30 if line.beside else 0
+        wide = pen.textlength(line.beside, font=font(28, is_bold=True))
+        beside = round(wide) + 30 if line.beside else 0
         draw_text(
             pen, (left + indent, y), line.name, size=28, room=room - indent - beside, colour=INK
         )

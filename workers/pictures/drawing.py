@@ -109,6 +109,10 @@ def make_plan(
         case "agents":
             agent = shown_publicly.public_agent(conn, AgentId(key))
             return _card_plan(blobs, agent_card(agent), agent.newest)
+        case "compare":
+            first, _, second = key.partition(pictures.PAIR_MARK)
+            pair = shown_publicly.public_comparison(conn, AgentId(first), AgentId(second))
+            return _card_plan(blobs, comparison_card(pair), pair.newest)
         case _:
             league = shown_publicly.public_league(conn, LeagueId(key))
             return _card_plan(blobs, league_card(league), league.newest)
@@ -132,6 +136,28 @@ def agent_card(found: shown_publicly.PublicAgent) -> Card:
         for place in found.places
     ]
     return Card(_game_title(found.newest), found.agent.name, lines, "An agent on the ladder")
+
+
+def comparison_card(found: shown_publicly.PublicComparison) -> Card:
+    """How often each won, with the 95 % interval of the first agent's share."""
+    total = found.total
+    lines = [
+        CardLine(f"{found.agent.name}, {found.agent.team_name}", f"{total.won}", seat=0),
+        CardLine(f"{found.opponent.name}, {found.opponent.team_name}", f"{total.lost}", seat=1),
+    ]
+    if total.tied:
+        lines.append(CardLine("Ties", f"{total.tied}"))
+    if total.share is not None and total.interval is not None:
+        low, high = total.interval
+        lines.append(CardLine("Share of the first", f"{total.share:.0%}"))
+        lines.append(CardLine("With 95 % confidence", f"{low:.0%} to {high:.0%}"))
+    games = f"{total.games} game" if total.games == 1 else f"{total.games} games"
+    return Card(
+        f"{_game_title(found.newest)}, {games}",
+        f"{found.agent.name} against {found.opponent.name}",
+        lines,
+        "Two agents compared",
+    )
 
 
 def league_card(found: shown_publicly.PublicLeague) -> Card:

@@ -19,6 +19,7 @@ from tests.integration.api.world import World
 PARAMETERS: dict[str, Callable[[World], str]] = {
     "league": lambda world: "private",
     "agent": lambda world: world.agents["private.host"],
+    "opponent": lambda world: world.agents["private.member"],
     "match": lambda world: world.matches["private.rated"],
     "seat": lambda world: "1",
     "scrim": lambda world: world.scrims["private"],
