@@ -11,7 +11,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from games.protocol import Game, GameError, Json, S, Verdict
@@ -58,6 +58,19 @@ class Episode:
 def to_bytes(episode: Episode) -> bytes:
     """The replay blob. Equal episodes give equal bytes."""
     document = {
+        **start_document(episode),
+        "steps": [step_document(step) for step in episode.steps],
+        "placements": episode.placements,
+        "rewards": episode.rewards,
+        "verdicts": episode.verdicts,
+    }
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def start_document(episode: Episode) -> dict[str, Json]:
+    """What is known of an episode before its first step, as in the replay."""
+    return {
         "format": FORMAT,
         "game": episode.game,
         "version": episode.version,
@@ -65,21 +78,18 @@ def to_bytes(episode: Episode) -> bytes:
         "clock": episode.clock,
         "seats": episode.seats,
         "chance": episode.chance,
-        "steps": [
-            {
-                "moves": step.moves,
-                "chance": step.chance,
-                "charged_seconds": step.charged_seconds,
-                "bank_seconds": step.bank_seconds,
-            }
-            for step in episode.steps
-        ],
-        "placements": episode.placements,
-        "rewards": episode.rewards,
-        "verdicts": episode.verdicts,
     }
-    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
-    return gzip.compress(text.encode(), mtime=0)
+
+
+def step_document(step: Step, *, with_times: bool = True) -> dict[str, Json]:
+    """A step as in the replay; without times each seat has null instead."""
+    nothing = (None,) * len(step.moves)
+    return {
+        "moves": step.moves,
+        "chance": step.chance,
+        "charged_seconds": step.charged_seconds if with_times else nothing,
+        "bank_seconds": step.bank_seconds if with_times else nothing,
+    }
 
 
 def from_bytes(blob: bytes) -> Episode:
@@ -89,6 +99,18 @@ def from_bytes(blob: bytes) -> Episode:
 
 def from_document(document: Mapping[str, Any]) -> Episode:
     """The episode of a replay's JSON object, as the API returns it. Raises EpisodeError."""
+    start = read_start(document)
+    return replace(
+        start,
+        steps=tuple(read_step(step, start.seats) for step in _read_field(document, "steps", list)),
+        placements=_read_per_seat(document, "placements", start.seats),
+        rewards=_read_per_seat(document, "rewards", start.seats),
+        verdicts=_read_per_seat(document, "verdicts", start.seats),
+    )
+
+
+def read_start(document: Mapping[str, Any]) -> Episode:
+    """The episode of `start_document`: without steps and result. Raises EpisodeError."""
     if document.get("format") != FORMAT:
         raise EpisodeError(f"format: expected {FORMAT}, got {document.get('format')!r:.100}")
     seats = _read_field(document, "seats", int)
@@ -99,18 +121,20 @@ def from_document(document: Mapping[str, Any]) -> Episode:
         clock=_read_field(document, "clock", dict),
         seats=seats,
         chance=document.get("chance"),
-        steps=tuple(
-            Step(
-                moves=_read_per_seat(step, "moves", seats),
-                chance=step.get("chance"),
-                charged_seconds=_read_per_seat(step, "charged_seconds", seats),
-                bank_seconds=_read_per_seat(step, "bank_seconds", seats),
-            )
-            for step in _read_field(document, "steps", list)
-        ),
-        placements=_read_per_seat(document, "placements", seats),
-        rewards=_read_per_seat(document, "rewards", seats),
-        verdicts=_read_per_seat(document, "verdicts", seats),
+        steps=(),
+        placements=(),
+        rewards=(),
+        verdicts=(),
+    )
+
+
+def read_step(document: Mapping[str, Any], seats: int) -> Step:
+    """The step of `step_document`. Raises EpisodeError."""
+    return Step(
+        moves=_read_per_seat(document, "moves", seats),
+        chance=document.get("chance"),
+        charged_seconds=_read_per_seat(document, "charged_seconds", seats),
+        bank_seconds=_read_per_seat(document, "bank_seconds", seats),
     )
 
 
@@ -124,7 +148,7 @@ def states(game: Game[S], episode: Episode) -> Iterator[S]:
         state, _ = game.reset(episode.configuration, episode.seats, episode.chance)
         yield state
         for number, step in enumerate(episode.steps, start=1):  # noqa: B007 (told in the error)
-            state, _ = game.step(state, recorded_moves(game, state, step), step.chance)
+            state = next_state(game, state, step)
             yield state
     except (GameError, KeyError, TypeError, ValueError) as error:
         raise EpisodeError(f"step {number}: {error}") from error
@@ -133,6 +157,11 @@ def states(game: Game[S], episode: Episode) -> Iterator[S]:
 def recorded_moves(game: Game[S], state: S, step: Step) -> dict[int, Json | Verdict]:
     """The moves and faults of a step, as ``Game.step`` takes them. Raises GameError, ValueError."""
     return {seat: _parse_recorded_move(game, state, seat, step) for seat in game.to_move(state)}
+
+
+def next_state(game: Game[S], state: S, step: Step) -> S:
+    """The state after a recorded step. Raises GameError, KeyError, TypeError or ValueError."""
+    return game.step(state, recorded_moves(game, state, step), step.chance)[0]
 
 
 def _parse_recorded_move(game: Game[S], state: S, seat: int, step: Step) -> Json | Verdict:

@@ -23,21 +23,28 @@ def frames_json(episode: Episode) -> dict[str, Json]:
     if game is None:
         raise GameError(f"game: {episode.game!r:.100} is unknown here")
     return {
-        "format": FORMAT,
-        "game": episode.game,
-        "version": episode.version,
-        "configuration": dict(episode.configuration),
-        "clock": dict(episode.clock),
-        "seats": episode.seats,
+        **head(episode),
         "frames": [game.frame(state) for state in states(game, episode)],
-        "steps": [_moves_and_faults(step) for step in episode.steps],
+        "steps": [shown_step(step) for step in episode.steps],
         "placements": list(episode.placements) or None,
         "rewards": list(episode.rewards) or None,
         "verdicts": list(episode.verdicts) or None,
     }
 
 
-def _moves_and_faults(step: Step) -> dict[str, Json]:
+def head(episode: Episode) -> dict[str, Json]:
+    """The fields of the document that never change while the episode is played."""
+    return {
+        "format": FORMAT,
+        "game": episode.game,
+        "version": episode.version,
+        "configuration": dict(episode.configuration),
+        "clock": dict(episode.clock),
+        "seats": episode.seats,
+    }
+
+
+def shown_step(step: Step) -> dict[str, Json]:
     """Moves and faults as separate tuples by seat. A missing one is null."""
     faults = [
         move["fault"] if isinstance(move, Mapping) and "fault" in move else None

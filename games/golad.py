@@ -115,6 +115,7 @@ class Golad:
     seats = range(2, 3)
     lenient = frozenset({Verdict.INVALID})
     mirrored = True
+    shows_whole_board = True
     measures: tuple[Measure, ...] = ()
     clock: Mapping[str, Json] = MappingProxyType(
         {

@@ -142,6 +142,7 @@ class HungryGeese:
     seats = range(1, 9)
     lenient: frozenset[Verdict] = frozenset()
     mirrored = False
+    shows_whole_board = True
     clock_fields: Mapping[str, int] = MappingProxyType({"actTimeout": 1})
     measures: tuple[Measure, ...] = ()
     clock: Mapping[str, Json] = MappingProxyType(

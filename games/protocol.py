@@ -184,6 +184,15 @@ def clock_fields(game: Game[Any]) -> Mapping[str, int]:
     return fields
 
 
+def hides_something(game: Game[Any]) -> bool:
+    """Whether a frame may show what a seat's observation does not.
+
+    Whoever watches a running match then knows more than an agent in it. A game whose observations
+    show the whole board sets ``shows_whole_board``. Other games need not have the attribute.
+    """
+    return not getattr(game, "shows_whole_board", False)
+
+
 def measure_bounds(
     game: Game[Any], configuration: Mapping[str, Json]
 ) -> Mapping[str, tuple[float | None, float | None]]:

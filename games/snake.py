@@ -93,6 +93,7 @@ class Snake:
     seats = range(1, 2)
     lenient: frozenset[Verdict] = frozenset()
     mirrored = False
+    shows_whole_board = True
     measures: tuple[Measure, ...] = (
         Measure("won", "Games won", "share"),
         Measure("length", "Length", "mean"),

@@ -22,7 +22,8 @@ class Settings(BaseSettings):
         default="", description="Postgres as the role that may only send notices"
     )
     redis_url: str = Field(
-        default="", description="Redis for the wake-up messages; may be lost at any time"
+        default="",
+        description="Redis for wake-up messages and running matches; may be lost at any time",
     )
     blobs_url: str = Field(default="", description="file:///folder or s3://bucket/prefix")
     run_dir: Path = Field(default=Path(".state/run"), description="sockets and locks of this host")
@@ -75,6 +76,14 @@ class Settings(BaseSettings):
         default=0, description="seats that play at a time; 0 means cores - 1, at least 1"
     )
     queues: str = Field(default="play.cpu,scrim,validate", description="queues a worker serves")
+    live_streams: int = Field(
+        default=1500,
+        description="streams of running matches at a process; then pages ask again and again",
+        ge=0,
+    )
+    live_streams_per_address: int = Field(
+        default=300, description="the same for people without a session at one address", ge=0
+    )
     games: str = Field(default="", description="files of external games, separated by commas")
     speed_class: str = Field(default="any", description="speed class this node measured for itself")
 

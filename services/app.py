@@ -18,6 +18,7 @@ from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.mail import MailServer
+from ladder.matches.live_matches import live_states
 from ladder.people.identity_providers import read_providers
 from ladder.people.identity_visits import ProviderClient
 from ladder.people.passwords import PasswordHashing
@@ -40,6 +41,7 @@ from services.api import (
     join_requests,
     leaderboard,
     leagues,
+    live,
     matches,
     metrics,
     moderation,
@@ -69,11 +71,14 @@ from services.http.app_state import (
     READS_AT_A_TIME,
     State,
     read_pool,
+    read_rows,
 )
 from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
 from services.http.compression import PageCompression
 from services.http.leaderboard_cache import LeaderboardCache
+from services.http.live_limits import WatcherLimits
+from services.http.live_matches import LiveMatches
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics, TimingMiddleware
 from services.http.security_headers import SecurityHeaders
@@ -117,6 +122,7 @@ ROUTERS: Final = (
     entries.router,
     insights.router,
     matches.router,
+    live.router,
     highlights.router,
     scrims.router,
     forks.router,
@@ -163,11 +169,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     chosen.password_memory_mib, chosen.password_passes, chosen.password_hashes
                 ),
                 AttemptLimits(chosen.redis_url),
+                LiveMatches(
+                    chosen.redis_url,
+                    lambda ids: read_rows(news, lambda conn: live_states(conn, ids)),
+                ),
+                WatcherLimits(chosen.live_streams, chosen.live_streams_per_address),
                 Mailer(mail_server, chosen.base_url) if mail_server is not None else None,
                 providers,
             )
             app.state.peck = found
-            async with found.listener.listening(chosen.database_url), found.clock.ticking():
+            async with (
+                found.listener.listening(chosen.database_url),
+                found.clock.ticking(),
+                found.live.reading(),
+            ):
                 yield
             if found.mailer is not None:
                 await to_thread(found.mailer.close)

@@ -54,6 +54,7 @@ API_SECONDS: Final = 120.0
 REMOTE_SECONDS: Final = 120.0
 PASSED_ON: Final = (
     *("password_memory_mib", "password_passes", "password_hashes"),
+    *("live_streams", "live_streams_per_address"),
     "notice_slots",
     *EGRESS_SETTINGS,
     *SMTP_SETTINGS,

@@ -51,6 +51,8 @@ SETTINGS_OF_PROCESS: Final = {
         "password_memory_mib",
         "password_passes",
         "password_hashes",
+        "live_streams",
+        "live_streams_per_address",
         *EGRESS_SETTINGS,
         *SMTP_SETTINGS,
     ),

@@ -47,6 +47,7 @@ from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.match_record import PlayedMatch
 from workers.broker import WakeError, send_wake_up
 from workers.lease_renewal import HeldLease, hold_lease
+from workers.live_publishing import publishing
 from workers.liveness import record_answer
 
 NODE_PAUSE_SECONDS = 10.0
@@ -129,7 +130,8 @@ def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
         lenders = Lenders(
             worker_context.settings.node_socket, remote_socket, worker_context.max_parallel_seats
         )
-        played, lent = attempt.play(asked, lenders)
+        with publishing(worker_context.settings.redis_url, order, game) as publish:
+            played, lent = attempt.play(asked, lenders, publish)
     return _report_result(worker_context, order, played, lent)
 
 

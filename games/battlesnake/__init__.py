@@ -44,6 +44,7 @@ class Battlesnake:
     seats = range(1, 17)
     lenient = frozenset({Verdict.ERROR, Verdict.INVALID, Verdict.TIMEOUT})
     mirrored = False
+    shows_whole_board = True
     clock_fields: Mapping[str, int] = MappingProxyType({"timeout": 1000})
     measures: tuple[Measure, ...] = (
         Measure("turns", "Turns lived", "mean"),

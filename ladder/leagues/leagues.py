@@ -21,7 +21,8 @@ from ladder.people.roles import DUTIES, ROLE, STAFF
 
 LEAGUE: Final = (
     "select id, slug, title, description, game, visibility, replay_visibility, state,"
-    " same_team_lineups, created_at, remote_agents, takes_requests from leagues"
+    " same_team_lineups, created_at, remote_agents, takes_requests,"
+    " live_delay_seconds from leagues"
 )
 
 
@@ -125,6 +126,7 @@ def update_league(
     replay_visibility: ReplayVisibility | None = None,
     same_team_lineups: bool | None = None,
     takes_requests: bool | None = None,
+    live_delay_seconds: int | None = None,
 ) -> League:
     """Changes the given values and returns the league. Raises NotFound."""
     conn.execute(
@@ -132,10 +134,11 @@ def update_league(
         " visibility = coalesce(%s, visibility),"
         " replay_visibility = coalesce(%s, replay_visibility),"
         " same_team_lineups = coalesce(%s, same_team_lineups),"
-        " takes_requests = coalesce(%s, takes_requests) where id = %s",
+        " takes_requests = coalesce(%s, takes_requests),"
+        " live_delay_seconds = coalesce(%s, live_delay_seconds) where id = %s",
         (
             *(title, description, visibility, replay_visibility),
-            *(same_team_lineups, takes_requests, league_id),
+            *(same_team_lineups, takes_requests, live_delay_seconds, league_id),
         ),
     )
     return get_league(conn, league_id)

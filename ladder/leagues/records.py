@@ -31,6 +31,8 @@ class League:
     """Whether a season has taken remote agents, so the terms mention them."""
     takes_requests: bool
     """Whether people may ask to join; then everybody who knows its name may read its title."""
+    live_delay_seconds: int
+    """How long each step of a running match is held back from those who watch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ AnchorNames = Annotated[list[Annotated[Line, Field(min_length=1)]], Field(max_le
 ScoreLine = Annotated[float, Field(ge=-FARTHEST, le=FARTHEST)]
 Count = Annotated[int, Field(ge=0, le=MOST_TEAMS)]
 Share = Annotated[float, Field(ge=0, le=1)]
+LiveDelay = Annotated[int, Field(ge=0, le=3600)]
 
 
 class Clock(BaseModel):
@@ -167,5 +168,8 @@ class LeagueChange(BaseModel):
     same_team_lineups: bool | None = None
     takes_requests: bool | None = Field(
         default=None, description="whether people may ask to join; title and terms are then open"
+    )
+    live_delay_seconds: LiveDelay | None = Field(
+        default=None, description="seconds by which people see running matches late"
     )
     state: Literal["open", "paused", "closed"] | None = None

@@ -15,14 +15,19 @@ from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues.records import League
 
 REPLAYS: Final = {
-    ReplayVisibility.PUBLIC: "Replays of rated matches open to all of them as each match ends.",
-    ReplayVisibility.MEMBERS: "Replays of rated matches open to all members as each match ends.",
+    ReplayVisibility.PUBLIC: (
+        "Rated matches are shown to all of them as they are played, and their replays after that."
+    ),
+    ReplayVisibility.MEMBERS: (
+        "Rated matches are shown to all members as they are played, and their replays after that."
+    ),
     ReplayVisibility.OWN: (
-        "Replays of rated matches are for the teams that played in them, and for the hosts."
+        "Rated matches and their replays are shown move by move to the teams that play in them, and"
+        " to the hosts, alone."
     ),
     ReplayVisibility.AFTER_CLOSE: (
-        "Replays of rated matches are for the teams that played in them, and for the hosts, until"
-        " the season is finished; then they open to all who see the league."
+        "Rated matches and their replays are shown move by move to the teams that play in them, and"
+        " to the hosts, until the season is finished; then they open to all who see the league."
     ),
 }
 REMOTE: Final = (

@@ -15,6 +15,7 @@ The rules:
 | the replay of a rated match | by the league's replay setting; commentators; admins |
 | the replay of a validation match | the entry's team, admins |
 | the replay of a scrim match | the team that requested it, admins |
+| a running match, move by move | as its replay later, but no commentators before the season ends |
 | the existence of a pending or rejected entry | its team, hosts, graders, admins |
 | why it was rejected, the traceback | its team, graders whom the team agreed to |
 | a submission (file name, message, size) | its team, admins |
@@ -129,6 +130,17 @@ class ReplayResource:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveResource:
+    """The moves of a match while it is played: streams, and answers to those who ask again."""
+
+    match: MatchResource
+    is_season_finished: bool
+    is_withheld: bool
+    """Whether a remote agent plays a game in which an agent does not see everything. Its owner
+    could watch what the agent must not know. So nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
 class PersonResource:
     """Data of one person alone: notices, channels, private feeds."""
 
@@ -146,6 +158,7 @@ Resource = (
     | ScrimResource
     | MatchResource
     | ReplayResource
+    | LiveResource
     | PersonResource
 )
 
@@ -195,6 +208,8 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
             return _may_see_match(viewer, resource)
         case ReplayResource():
             return _may_see_replay(viewer, resource)
+        case LiveResource():
+            return _may_watch_live(viewer, resource)
         case PersonResource():
             return viewer.user_id == resource.user_id
 
@@ -267,6 +282,20 @@ def _may_see_replay(viewer: Viewer, replay: ReplayResource) -> bool:
                 or _is_host(viewer, match.league)
                 or _comments_on(viewer, match)
             )
+
+
+def _may_watch_live(viewer: Viewer, live: LiveResource) -> bool:
+    """As the replay after the end. Commentators agreed to see replays, not running matches."""
+    if live.is_withheld:
+        return False
+    match, season_is_over = live.match, live.is_season_finished
+    if not _may_see_replay(viewer, ReplayResource(match, True, season_is_over)):
+        return False
+    if match.kind is not MatchKind.RATED or viewer.is_admin or season_is_over:
+        return True
+    if match.league.replay_visibility is ReplayVisibility.AFTER_CLOSE:
+        return _took_part(viewer, match) or _is_host(viewer, match.league)
+    return True
 
 
 def _took_part(viewer: Viewer, match: MatchResource) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from sandbox.errors import AgentAway, SeatRefused, SeatsAway
 from sandbox.match import mirrored_pairs, referee
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
-from sandbox.match.match_record import PlayedMatch
+from sandbox.match.match_record import EpisodeRecord, PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
 
 BORROW_SECONDS: Final = 60.0
@@ -61,8 +61,12 @@ class Lenders:
     max_parallel_seats: int
 
 
-def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
+def play(
+    attempt: Attempt, lenders: Lenders, on_record: Callable[[EpisodeRecord], None] | None = None
+) -> tuple[PlayedMatch, list[Loan]]:
     """Play the match. Returns its result and all its loans.
+
+    ``on_record`` gets the growing record of each episode before its first step.
 
     Raises SeatsAway, and the errors of `borrow_seats` and `play_episode`.
     """
@@ -91,6 +95,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
                     stop_after_seconds=longest_seconds + waiting_seconds + OWN_SECONDS,
                     waiting_seconds=waiting_seconds / seats,
                     forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
+                    on_record=on_record,
                 )
             return referee.play_episode(
                 game,
@@ -103,6 +108,7 @@ def play(attempt: Attempt, lenders: Lenders) -> tuple[PlayedMatch, list[Loan]]:
                 waiting_seconds=waiting_seconds / seats,
                 forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
                 stops_at_fault=attempt.stops_at_fault,
+                on_record=on_record,
             )
 
     if attempt.fork is not None:

@@ -202,6 +202,11 @@ class EpisodeRecord:
         """Add a step of an older record as it is."""
         self._steps.append(step)
 
+    def steps_from(self, first: int, most: int) -> list[Step]:
+        """Return up to ``most`` steps from number ``first`` (0 is the first). Another thread may
+        call it."""
+        return self._steps[first : first + most]
+
     def so_far(self) -> Episode:
         """Return the steps until now, without placements. Another thread may call it."""
         return Episode(

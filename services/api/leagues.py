@@ -58,6 +58,7 @@ class LeagueOut(BaseModel):
     state: str = Field(examples=["open"])
     same_team_lineups: bool
     takes_requests: bool = Field(description="whether people may ask to join")
+    live_delay_seconds: int = Field(description="seconds by which people see running matches late")
     created_at: datetime
     current_season: str | None = Field(default=None, examples=["sea_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     role: LeagueRole | None = Field(default=None, description="the caller's role")

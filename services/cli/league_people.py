@@ -154,6 +154,18 @@ def take_requests(
     stdout.print(f"{changed['slug']} takes {some}requests to join")
 
 
+def delay_live(
+    league: League,
+    seconds: Annotated[int, typer.Argument(min=0, max=3600, help="0: at once.")],
+) -> None:
+    """Show running matches of a league late, or at once; hosts only."""
+    with connect() as ladder:
+        changed = ladder.patch(f"/v1/leagues/{league}", {"live_delay_seconds": seconds})
+    late = changed["live_delay_seconds"]
+    when = f"{late} s late" if late else "at once"
+    stdout.print(f"{changed['slug']} shows running matches {when}")
+
+
 def list_blocks(league: League, as_json: AsJson = False) -> None:
     """List the people whom hosts blocked from a league; hosts only."""
     with connect() as ladder:
@@ -200,6 +212,7 @@ def register(_: typer.Typer) -> None:
         ("requests", list_requests),
         ("answer", answer_requests),
         ("take-requests", take_requests),
+        ("live-delay", delay_live),
         ("blocks", list_blocks),
         ("block", block),
         ("unblock", unblock),

@@ -20,6 +20,8 @@ from ladder.settings import Settings
 from services.http.attempt_limits import AttemptLimits
 from services.http.export_slots import ExportSlots
 from services.http.leaderboard_cache import LeaderboardCache
+from services.http.live_limits import WatcherLimits
+from services.http.live_matches import LiveMatches
 from services.http.loop_clock import LoopClock
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics
@@ -56,6 +58,8 @@ class State:
     measures: ApiMetrics
     hashing: PasswordHashing
     attempts: AttemptLimits
+    live: LiveMatches
+    watchers: WatcherLimits
     mailer: Mailer | None = None
     """None: the operator set no mail server."""
     providers: Mapping[str, ProviderClient] = field(default_factory=dict)

@@ -35,6 +35,7 @@ from services.web import charts, forms, leaderboard_page, rating_curve, remote_s
 from services.web import declared_entry as web_declared_entry
 from services.web.account import redirect
 from services.web.forms import Form
+from services.web.live import playing_now
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 from services.web.sharing import agent_sharing
@@ -166,6 +167,7 @@ def agent_page(
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_context(conn, app_state, who, chosen, season),
+        running=playing_now(conn, who, agent_id=found.id),
         insights=insights_of(conn, who, chosen, season),
         **move_time_chart(conn, chosen, season, owner=owner),
         **submission_rows(conn, who, found, seen),

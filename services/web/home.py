@@ -24,6 +24,7 @@ from services.http import permissions
 from services.http.app_state import AppState, Db, State
 from services.web import leaderboard_page
 from services.web.documents import game_paths
+from services.web.live import playing_now
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
@@ -59,6 +60,7 @@ def show_home(request: Request, conn: Db, app_state: AppState, who: Visitor) -> 
         more=len(cards) == LEAGUES_SHOWN,
         upsets=front_page.upsets(recent, UPSETS_SHOWN),
         newcomers=front_page.newcomers(conn, who, NEWCOMERS_SHOWN),
+        playing=playing_now(conn, who),
         **shown_match(conn, app_state, who, recent),
     )
 

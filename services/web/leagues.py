@@ -24,6 +24,7 @@ from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
 from services.web import leaderboard_page
+from services.web.live import playing_now
 from services.web.page_rendering import PageRoute, not_modified, render
 from services.web.session import Visitor
 from services.web.sharing import league_sharing
@@ -135,6 +136,7 @@ def league_page(
         if who.user_id and found.id in who.roles
         else [],
         terms=terms.terms_text(*terms.settings_of_league(found), staff.staff_names(conn, found.id)),
+        playing=playing_now(conn, who, league_id=found.id),
         **values,
     )
 

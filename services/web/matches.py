@@ -24,6 +24,7 @@ from ladder.people.records import Viewer
 from ladder.reports import highlights
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
+from services.http.live_answers import may_watch
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
 from services.web import formatting
@@ -61,14 +62,16 @@ def show_match(
     """Shows result, player and downloads."""
     found = permissions.visible_match(conn, who, match)
     season = seasons.get_season(conn, found.season_id)
-    position = min(episode, max(0, len(found.episodes) - 1))
+    is_mirrored = found.game in GAMES and GAMES[found.game].mirrored
+    is_live = found.state is MatchState.RUNNING and may_watch(conn, who, found)
+    known_episodes = int(is_mirrored) + 1 if is_live else len(found.episodes)
+    position = min(episode, max(0, known_episodes - 1))
     is_open = permissions.visible_replay_filter(conn, who)(found)
     is_kept = bool(found.episodes) and app_state.blobs.exists(
         found.episodes[position].replay_digest
     )
     rows = [seat_row(who, found, seat, season.score_offset, is_open) for seat in found.seats]
     seated = sorted(found.seats, key=lambda seat: seat.seat)
-    is_mirrored = found.game in GAMES and GAMES[found.game].mirrored
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
     return render(
         request,
@@ -78,6 +81,7 @@ def show_match(
         neutral=lineup_title(found),
         pinned=_pinned(conn, who, found),
         episode_address=f"/matches/{found.id}/episode.json?position={position}",
+        live_address=f"/matches/{found.id}/live?episode={position}" if is_live else "",
         sharing=match_sharing(request, conn, found) if is_open and is_kept else None,
         logs={
             row.seat.seat: f"/logs/{found.id}/{row.seat.seat}?download=1" for row in rows if row.log
@@ -98,10 +102,14 @@ def show_match(
 
 
 @router.get("/matches/{match}/state")
-def show_state(request: Request, match: MatchKey, conn: Db, who: Visitor) -> Response:
-    """The state alone, for live updates. Asks the page to reload once the match is over."""
+def show_state(
+    request: Request, match: MatchKey, conn: Db, who: Visitor, was: MatchState | None = None
+) -> Response:
+    """The state alone, for live updates. Asks the page to reload once the match is over, or when
+    it begins and the visitor may watch it."""
     found = permissions.visible_match(conn, who, match)
-    if found.state in OVER:
+    begins = was is MatchState.QUEUED and found.state is MatchState.RUNNING
+    if found.state in OVER or (begins and may_watch(conn, who, found)):
         return Response(status_code=205)
     return render(request, "parts/match_state.html", match=found)
 

@@ -38,6 +38,7 @@ from services.web import (
     join,
     league_people,
     leagues,
+    live,
     mail_address,
     matches,
     moderation,
@@ -105,6 +106,7 @@ def send_robots() -> Response:
 PARTS = (
     pictures,
     highlights,
+    live,
     *(leagues, agents, remote_agents, forks, matches, scrims, account, sign_in, sign_in_settings),
     *(confirm, device, upload, join, new_league, moderation, api_reference, league_people),
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),

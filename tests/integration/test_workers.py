@@ -13,13 +13,18 @@ import tarfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+import redis
 
 from games import GAMES
 from games.episode import Episode, from_bytes
+from games.frames import frames_json
+from games.live_frames import LiveFrames
 from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
@@ -27,7 +32,7 @@ from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
-from ladder.matches import history, workers
+from ladder.matches import history, live_stream, workers
 from ladder.scrims import forks
 from ladder.scrims.forks import Draws, ForkPoint
 from ladder.settings import Settings
@@ -135,6 +140,42 @@ def test_a_healthy_agent_passes_validation(
     assert recorded == (loans.node_hello(node.socket).image_digests["python"],)
     assert held_leases(tmp_path) == []
     assert match_attempt.play_match(worker_context, match_id) == "not_ours"
+
+
+def test_a_running_match_is_published_and_a_silent_redis_costs_it_nothing(
+    node: RealNode,
+    contest: Contest,
+    blobs: Blobs,
+    worker_database_url: str,
+    tmp_path: Path,
+    redis_url: str,
+) -> None:
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    for address in (redis_url, f"unix://{tmp_path}/nobody.sock"):
+        _, match_id = enter(contest, blobs, EAST)
+        worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+        settings = worker_context.settings.model_copy(update={"redis_url": address})
+        outcome = match_attempt.play_match(replace(worker_context, settings=settings), match_id)
+        assert outcome == "accepted"
+        if address == redis_url:
+            published = match_id
+    client: Any = redis.Redis.from_url(redis_url)
+    key = live_stream.stream_key(published, 1)
+
+    def entries_sent() -> list[dict[str, Any]]:
+        return [json.loads(one[live_stream.FIELD]) for _, one in client.xrange(key)]
+
+    wait_until(lambda: {"over": True} in entries_sent(), "the end is published", 30)
+    start, *more = [one for one in entries_sent() if "steps" in one]
+    frames = LiveFrames(start["start"])
+    for step in [*start["steps"], *(step for one in more for step in one["steps"])]:
+        frames.add(step)
+    digest = history.get_match(contest.conn, published).episodes[0].replay_digest
+    replay = frames_json(from_bytes(b"".join(blobs.open(digest))))
+    streamed = json.loads(frames.cut(0, len(frames)))
+    assert streamed["frames"] == json.loads(json.dumps(replay["frames"]))
+    assert streamed["steps"] == json.loads(json.dumps(replay["steps"]))
+    assert 0 < client.ttl(key) <= live_stream.KEPT_AFTER_SECONDS
 
 
 def test_a_bad_archive_is_rejected_with_the_entry_named(

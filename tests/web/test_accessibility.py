@@ -93,6 +93,7 @@ def paths(site: Site) -> list[str]:
         "/leagues/hungry-geese/watch",
         "/leagues/hungry-geese/charts",
         "/watch",
+        "/tv",
         f"/agents/{contest.own[0].agent_id}",
         f"/matches/{contest.failed_match}",
         f"/logs/{contest.failed_match}/0",

@@ -4,22 +4,27 @@
 // seat = { value, out, status, how, told, charged, gauge: { text, value, max } or null }
 //
 // `extend` takes the replay of an episode that has grown, so that a match can be watched while it is
-// played.
+// played. A live player begins at the newest step and follows it, until the reader goes elsewhere.
 
+import { addCopyButtons } from "./copy.js";
 import { find } from "./dom.js";
 import { addGestures } from "./gestures.js";
 import { Lengths } from "./lengths.js";
+import { LiveMatch } from "./live_match.js";
 import { momentsOf, nearest } from "./moments.js";
-import { resultsShown, showResults } from "./results.js";
+import { offerChoice, resultsShown, showResults } from "./results.js";
 import { StepLog } from "./step_log.js";
 
 const STEPS_PER_SECOND = 5;
 const FOLLOW_MS = 1000;
+const BEHIND = 5; // ticks in which a player that follows catches up
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Player {
-  constructor(root, replay, board, names, { over = true } = {}) {
+  constructor(root, replay, board, names, { over = true, live = false } = {}) {
     this.root = root;
+    this.follows = live;
+    this.ending = new AbortController();
     this.names = names;
     this.step = -1;
     this.seen = 0;
@@ -38,9 +43,16 @@ export class Player {
     this.take(replay, over);
     this.listen();
     if (!this.followLink()) {
-      this.show(0);
+      this.show(live ? this.last : 0);
       if (!STILL.matches) this.play();
     }
+  }
+
+  // Ends the player: another one takes its place in the page.
+  stop() {
+    clearInterval(this.timer);
+    clearTimeout(this.noting);
+    this.ending.abort();
   }
 
   listen() {
@@ -65,9 +77,12 @@ export class Player {
       visitFrom: (step) => this.visit(step),
       stepNow: () => this.step,
     });
-    document.addEventListener("keydown", (event) => this.key(event));
-    addEventListener("hashchange", () => this.followLink());
-    addEventListener("peck-results", () => this.reveal());
+    this.liveButton = this.root.querySelector("[data-do=live]");
+    this.liveButton?.addEventListener("click", () => this.goLive());
+    const { signal } = this.ending;
+    document.addEventListener("keydown", (event) => this.key(event), { signal });
+    addEventListener("hashchange", () => this.followLink(), { signal });
+    addEventListener("peck-results", () => this.reveal(), { signal });
   }
 
   // The replay of the same episode, which may have more steps than before.
@@ -76,6 +91,20 @@ export class Player {
     this.take(replay, over);
     this.lengths.mark(this.step, this.shownTo());
     if (waited && this.step < this.last && !this.playing) this.play();
+    if (over && this.step >= this.last) this.comeToEnd();
+  }
+
+  // Shows the newest step, and each one after it.
+  goLive() {
+    this.follows = true;
+    this.show(this.last);
+    this.play();
+    this.note();
+  }
+
+  comeToEnd() {
+    showResults();
+    this.root.dispatchEvent(new Event("peck-end"));
   }
 
   take(replay, over) {
@@ -139,6 +168,7 @@ export class Player {
 
   // Going somewhere by hand: stops playing and keeps the address in step.
   visit(step) {
+    this.follows = false;
     this.pause();
     this.show(step);
     this.note();
@@ -156,16 +186,18 @@ export class Player {
       const asked = new URLSearchParams(location.search);
       asked.delete("step");
       const query = asked.size ? `?${asked}` : "";
-      history.replaceState(null, "", location.pathname + query + (this.step ? `#step=${this.step}` : ""));
+      const place = this.step && !this.follows ? `#step=${this.step}` : "";
+      history.replaceState(null, "", location.pathname + query + place);
     }, 120);
   }
 
   toggle() {
     if (this.playing) {
+      this.follows = false;
       this.pause();
       this.note();
     } else {
-      if (this.step >= this.last) this.show(0);
+      if (this.step >= this.last && this.over) this.show(0);
       this.play();
     }
   }
@@ -174,8 +206,9 @@ export class Player {
     clearInterval(this.timer);
     const pause = 1000 / (STEPS_PER_SECOND * Number(this.speed.value));
     this.timer = setInterval(() => {
-      this.show(this.step + 1);
-      if (this.step >= this.last) {
+      const behind = this.follows ? Math.ceil((this.last - this.step) / BEHIND) : 1;
+      this.show(this.step + Math.max(1, behind));
+      if (this.step >= this.last && (this.over || !this.follows)) {
         this.pause();
         this.note();
       }
@@ -192,6 +225,7 @@ export class Player {
   reflect() {
     this.root.dataset.playing = String(this.playing);
     this.playButton.setAttribute("aria-label", this.playing ? "Pause" : "Play");
+    this.liveButton?.setAttribute("aria-pressed", String(this.follows && this.playing));
     find(this.root, ".counter").setAttribute("aria-live", this.playing ? "off" : "polite");
   }
 
@@ -225,6 +259,7 @@ export class Player {
       n: () => this.jump(1),
       p: () => this.jump(-1),
       f: () => this.fillScreen(),
+      l: () => this.liveButton && this.goLive(),
     };
     const deed = deeds[event.key];
     if (!deed) return;
@@ -248,7 +283,7 @@ export class Player {
     } else {
       this.lengths.mark(wanted, this.shownTo());
     }
-    if (this.over && wanted === this.last) showResults();
+    if (this.over && wanted === this.last) this.comeToEnd();
     const told = [];
     for (const row of this.rows) {
       const seat = Number(row.dataset.seat);
@@ -301,8 +336,94 @@ async function follow(root, game, names) {
   }
 }
 
-async function start(root) {
+// Plays a match while it is played. At the end it becomes the replay at the same address.
+async function startLive(root) {
+  const game = await import(`./${root.dataset.game}.js`);
+  const names = [...root.querySelectorAll("[data-seat]")].map((row) => row.dataset.name);
+  const said = find(root, ".live-state");
+  const begin = (replay, over) => {
+    find(root, ".arena").replaceChildren();
+    const board = new game.Board(find(root, ".arena"), replay);
+    root.player = new Player(root, replay, board, names, { over, live: !over });
+    find(root, ".loading").hidden = true;
+    root.dataset.ready = "true";
+  };
+  let shown = null;
+  const match = new LiveMatch(root.dataset.liveFrames, {
+    frames(episode) {
+      const replay = game.read(episode, names);
+      if (episode === shown) {
+        root.player.extend(replay, false);
+      } else {
+        root.player?.stop();
+        shown = episode;
+        begin(replay, false);
+      }
+      root.dataset.frames = String(episode.frames.length);
+    },
+    next(position) {
+      say("The next episode is being played.");
+      if (root.player?.follows !== false) root.dispatchEvent(new CustomEvent("peck-next", { detail: position }));
+    },
+    state: say,
+    async end(state) {
+      try {
+        if (state !== "finished") throw new Error(state);
+        const [episode] = await Promise.all([fetchEpisode(root), renewParts(root)]);
+        const replay = game.read(episode, names);
+        root.querySelector("[data-do=live]")?.remove();
+        if (root.player) root.player.extend(replay, true);
+        else begin(replay, true);
+        say("");
+        root.dataset.over = "true";
+      } catch {
+        root.dispatchEvent(new Event("peck-gone"));
+      }
+    },
+  });
+
+  function say(text) {
+    said.textContent = text;
+    said.hidden = !text;
+  }
+
+  root.endLive = () => match.stop();
+}
+
+// The parts of a match's page that tell its result, as they are after the end.
+async function renewParts(root) {
+  const parts = document.querySelectorAll("[data-part]");
+  const page = root.closest("[data-page]")?.dataset.page ?? location.pathname + location.search;
+  const answer = await fetch(page, { headers: { Accept: "text/html" }, cache: "no-cache" });
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of parts) {
+    const found = fresh.querySelector(`[data-part=${part.dataset.part}]`);
+    if (!found) continue;
+    part.replaceWith(found);
+    offerChoice(found);
+    addCopyButtons(found);
+  }
+}
+
+// A page of one match goes on by itself; TV chooses the next match instead.
+function goOn(root) {
+  if (root.closest("#tv")) return;
+  root.addEventListener("peck-next", (event) => {
+    const isChosen = new URLSearchParams(location.search).has("episode");
+    if (!isChosen) location.replace(`?episode=${event.detail}`);
+  });
+  root.addEventListener("peck-gone", () => location.reload());
+}
+
+export async function start(root) {
+  if (root.dataset.started) return undefined;
+  root.dataset.started = "true";
   const state = find(root, ".loading");
+  if (root.dataset.liveFrames) {
+    goOn(root);
+    return startLive(root);
+  }
   try {
     const [episode, game] = await Promise.all([
       fetchEpisode(root),
@@ -322,6 +443,7 @@ async function start(root) {
     state.classList.add("bad");
     showResults();
   }
+  return undefined;
 }
 
 for (const root of document.querySelectorAll("[data-player]")) start(root);

@@ -33,11 +33,23 @@ function choose(state) {
   dispatchEvent(new Event("peck-results"));
 }
 
-if (remembered()) page.dataset.results = "shown";
-for (const button of document.querySelectorAll("[data-results-choice]")) {
-  button.addEventListener("click", () => {
-    choose(button.dataset.resultsChoice);
-    const other = button.dataset.resultsChoice === "shown" ? "hidden" : "shown";
-    document.querySelector(`[data-results-choice=${other}]`)?.focus();
-  });
+// Hides the results of the next match on this page, unless the reader always wants them.
+export function hideResults() {
+  if (remembered()) return;
+  delete page.dataset.results;
+  dispatchEvent(new Event("peck-results"));
 }
+
+// Lets the buttons in a part of the page show and hide results.
+export function offerChoice(part) {
+  for (const button of part.querySelectorAll("[data-results-choice]")) {
+    button.addEventListener("click", () => {
+      choose(button.dataset.resultsChoice);
+      const other = button.dataset.resultsChoice === "shown" ? "hidden" : "shown";
+      document.querySelector(`[data-results-choice=${other}]`)?.focus();
+    });
+  }
+}
+
+if (remembered()) page.dataset.results = "shown";
+offerChoice(document);

@@ -22,12 +22,13 @@ from tests.integration.api.world import World, build
 from tests.servers import cloned
 
 
-def application(database_url: str, blobs_url: str) -> FastAPI:
+def application(database_url: str, blobs_url: str, redis_url: str = "") -> FastAPI:
     """The application, not started."""
     return create_app(
         Settings(
             database_url=database_url,
             blobs_url=blobs_url,
+            redis_url=redis_url,
             session_secret="x" * 32,
             sign_up="open",
         )

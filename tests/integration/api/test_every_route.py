@@ -22,7 +22,14 @@ from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
 from ladder.people.records import Viewer
 from services.api_client import ApiError
-from tests.integration.api.world import GOOD, SCOPES, World, fork_rated, play_rated
+from tests.integration.api.world import (
+    GOOD,
+    SCOPES,
+    World,
+    begin_rated,
+    fork_rated,
+    play_rated,
+)
 
 FIVE = ("stranger", "rival", "member", "host", "admin")
 PEOPLE = (*FIVE, "cohost", "grader", "commentator", "revoked", "blocked")
@@ -472,6 +479,8 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/matches/{scrimmage}", None, "404 404 200 404 200", ""),
     ("GET", "/v1/episodes/{number}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/matches/{rated}/replay", None, "403 403 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/matches/{running}/live", None, "403 403 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/matches/{rated}/live", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "GET",
         "/v1/matches/{rated}/replay?format=kaggle",
@@ -610,6 +619,7 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("POST", "/v1/join"): dict.fromkeys(("grader", "commentator"), (409, 404)),
     ("GET", "/v1/teams/{team}/members"): dict.fromkeys(("grader", "commentator"), (403, 403)),
     ("GET", "/v1/matches/{rated}/replay"): dict.fromkeys(("grader", "commentator"), (403, 403)),
+    ("GET", "/v1/matches/{running}/live"): dict.fromkeys(("grader", "commentator"), (403, 403)),
     ("GET", "/v1/matches/{rated}/replay?format=kaggle"): dict.fromkeys(
         ("grader", "commentator"), (403, 403)
     ),
@@ -702,6 +712,7 @@ def words(world: World, league: str) -> dict[str, str]:
         "entry": world.entries[f"{league}.member"],
         "rejected": world.entries[f"{league}.rejected"],
         "rated": rated["id"],
+        "running": begin_rated(world, league),
         "validation": world.matches[f"{league}.member.validation"],
         "scrim": world.scrims[league],
         "scrimmage": world.matches[f"{league}.scrim"],

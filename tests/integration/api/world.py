@@ -36,7 +36,7 @@ from ladder.enums import MatchKind
 from ladder.ids import MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, workers
-from ladder.matches.records import EpisodeResult, LineupSeat, SeatResult
+from ladder.matches.records import EpisodeResult, LineupSeat, MatchOrder, SeatResult
 from ladder.people import tokens, users
 from ladder.ratings import live_ratings
 from services.api_client import Client
@@ -165,18 +165,31 @@ def reject(world: World) -> None:
 
 def play_rated(world: World, league: str) -> None:
     """One finished and rated match of member against host."""
+    match_id = create_rated(world, league)
+    with world.connect() as conn:
+        finish(conn, world.blobs, match_id)
+    with world.connect() as conn:
+        live_ratings.rate_season(conn, SeasonId(world.seasons[league]))
+    world.matches[f"{league}.rated"] = match_id
+
+
+def create_rated(world: World, league: str) -> MatchId:
+    """A waiting rated match of member against host."""
     with world.connect() as conn:
         season = seasons.get_season(conn, SeasonId(world.seasons[league]))
         lineup = []
         for person in ("member", "host"):
             found = entries.get_entry(conn, world.entries[f"{league}.{person}"])  # type: ignore[arg-type]
             lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
-        match_id = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+        return matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+
+
+def begin_rated(world: World, league: str) -> MatchId:
+    """A running rated match of member against host."""
+    match_id = create_rated(world, league)
     with world.connect() as conn:
-        finish(conn, world.blobs, match_id)
-    with world.connect() as conn:
-        live_ratings.rate_season(conn, season.id)
-    world.matches[f"{league}.rated"] = match_id
+        assert lease.claim_match(conn, match_id, WORKER) is not None
+    return match_id
 
 
 def request_scrim(world: World) -> None:
@@ -220,6 +233,20 @@ def finish(
     assert order is not None
     conn.commit()
     episode = simulate(order.game, order.configuration, order.clock, len(order.digests))
+    report(conn, blobs, order, episode, failed_seat=failed_seat, worker=worker, said=said)
+
+
+def report(
+    conn: Connection,
+    blobs: Blobs,
+    order: MatchOrder,
+    episode: Episode,
+    *,
+    failed_seat: int | None = None,
+    worker: str = WORKER,
+    said: Mapping[int, str] = types.MappingProxyType({}),
+) -> None:
+    """Report the result of a claimed match."""
     replay = blobs.put_bytes(to_bytes(episode))
     seats = []
     for seat, placement in enumerate(episode.placements):
@@ -241,7 +268,7 @@ def finish(
         )
     done = lease.finish_match(
         conn,
-        match_id,
+        order.match_id,
         order.attempt,
         worker,
         seats,

@@ -12,6 +12,7 @@ from ladder.people import permissions
 from ladder.people.permissions import (
     EntryResource,
     LeagueResource,
+    LiveResource,
     LogResource,
     MatchResource,
     ReplayResource,
@@ -83,6 +84,17 @@ def replay(
     return ReplayResource(match(kind, seen, teams), finished, over)
 
 
+def live(
+    seen: LeagueResource,
+    kind: MatchKind = MatchKind.RATED,
+    *,
+    over: bool = False,
+    withheld: bool = False,
+) -> LiveResource:
+    teams = (OWN,) if kind is MatchKind.VALIDATION else (OWN, RIVAL)
+    return LiveResource(match(kind, seen, teams), over, withheld)
+
+
 PRIVATE = league(Visibility.PRIVATE)
 RULES: list[tuple[str, Resource, set[str]]] = [
     ("a public league", league(), EVERYBODY),
@@ -137,6 +149,31 @@ RULES: list[tuple[str, Resource, set[str]]] = [
     ),
     ("a replay of a validation", replay(league(), MatchKind.VALIDATION), {"owner", "admin"}),
     ("a replay of a scrim", replay(league(), MatchKind.SCRIM), {"owner", "admin"}),
+    ("a running match", live(league()), EVERYBODY),
+    ("a running match in private", live(PRIVATE), MEMBERS),
+    ("a running match for members", live(league(replays=ReplayVisibility.MEMBERS)), MEMBERS),
+    (
+        "a running match for those who play",
+        live(league(replays=ReplayVisibility.OWN)),
+        {"owner", "rival", *HOSTS},
+    ),
+    (
+        "a running match before the close",
+        live(league(replays=ReplayVisibility.AFTER_CLOSE)),
+        {"owner", "rival", *HOSTS},
+    ),
+    (
+        "a running match after the close",
+        live(league(replays=ReplayVisibility.AFTER_CLOSE), over=True),
+        EVERYBODY,
+    ),
+    ("a running validation", live(league(), MatchKind.VALIDATION), {"owner", "admin"}),
+    ("a running scrim", live(league(), MatchKind.SCRIM), {"owner", "admin"}),
+    (
+        "a running match that hides something from a remote agent",
+        live(league(), withheld=True),
+        set(),
+    ),
 ]
 
 

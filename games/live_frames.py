@@ -1,0 +1,68 @@
+"""The frames of an episode that is still being played: steps come in, JSON texts come out.
+
+A step comes as `games.episode.step_document` writes it. Frames and steps are those of
+`games.frames.frames_json`, so that a viewer can show both alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from games import GAMES, frames
+from games.episode import EpisodeError, next_state, read_start, read_step
+from games.protocol import Game, GameError, Json
+
+
+class LiveFrames:
+    """The frames of one episode so far. One thread may add while others read."""
+
+    def __init__(self, start: Mapping[str, Json]) -> None:
+        """Begins with ``start``, made by `start_document`. Raises GameError."""
+        self._episode = read_start(start)
+        game: Game[Any] | None = GAMES.get(self._episode.game)
+        if game is None:
+            raise GameError(f"game: {self._episode.game!r:.100} is unknown here")
+        self._game = game
+        self._state, _ = game.reset(
+            self._episode.configuration, self._episode.seats, self._episode.chance
+        )
+        self._head = _text(frames.head(self._episode))
+        self._steps: list[str] = []
+        self._frames = [_text(game.frame(self._state))]
+        self.size = len(self._head) + len(self._frames[0])
+        """Characters of all texts."""
+
+    def __len__(self) -> int:
+        """Number of frames: one more than steps."""
+        return len(self._frames)
+
+    def add(self, document: Mapping[str, Json]) -> None:
+        """Adds a step, made by `step_document`. Raises EpisodeError."""
+        try:
+            step = read_step(document, self._episode.seats)
+            self._state = next_state(self._game, self._state, step)
+            frame, shown = _text(self._game.frame(self._state)), _text(frames.shown_step(step))
+        except (GameError, KeyError, TypeError, ValueError) as error:
+            raise EpisodeError(f"step {len(self)}: {error}") from error
+        self._steps.append(shown)
+        self._frames.append(frame)  # last: readers count frames
+        self.size += len(frame) + len(shown)
+
+    def cut(self, first: int, end: int) -> str:
+        """The frames from number ``first`` up to, not including, ``end``, and the steps to them.
+
+        From 0 on it is the document of `frames_json` without a result, and ``first``. From a later
+        frame on it has ``first``, ``frames`` and ``steps`` alone.
+        """
+        shown = ",".join(self._frames[first:end])
+        steps = ",".join(self._steps[max(0, first - 1) : max(0, end - 1)])
+        growth = f'"first":{first},"frames":[{shown}],"steps":[{steps}]'
+        if first:
+            return f"{{{growth}}}"
+        return f'{self._head[:-1]},{growth},"placements":null,"rewards":null,"verdicts":null}}'
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,94 @@
+"""Running matches: who may watch them, which ones are played now, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.enums import MatchState, ReplayVisibility, Visibility
+from ladder.ids import AgentId, LeagueId, MatchId, SeasonId
+from ladder.leagues import seasons
+from ladder.leagues.records import League
+from ladder.matches import history
+from ladder.matches.records import Match, match_resource
+from ladder.people.permissions import LeagueResource, LiveResource, may_see
+from ladder.people.records import Viewer
+
+LOOKED_AT: Final = 40
+"""Newest running matches among which a list chooses those that the viewer may watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """What may change of a match while people watch it."""
+
+    state: MatchState
+    attempt: int
+    league: LeagueResource
+    is_season_finished: bool
+    delay_seconds: int
+
+
+def live_resource(
+    match: Match, league: League, season_state: str, *, hides_something: bool
+) -> LiveResource:
+    """The permission resource of a running match. ``hides_something`` is about its game."""
+    is_withheld = hides_something and any(seat.remote for seat in match.seats)
+    return LiveResource(match_resource(match, league), season_state == "finished", is_withheld)
+
+
+def live_states(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, LiveState]:
+    """The present state of these matches. Unknown ids are left out."""
+    rows = conn.execute(
+        "select m.id, m.state, m.attempt, s.league_id, l.visibility, l.replay_visibility,"
+        " s.state, l.live_delay_seconds from matches m"
+        " join seasons s on s.id = m.season_id join leagues l on l.id = s.league_id"
+        " where m.id = any (%s)",
+        (list(match_ids),),
+    )
+    return {
+        MatchId(match_id): LiveState(
+            MatchState(state),
+            attempt,
+            LeagueResource(LeagueId(league), Visibility(visibility), ReplayVisibility(replays)),
+            season_state == "finished",
+            delay,
+        )
+        for match_id, state, attempt, league, visibility, replays, season_state, delay in rows
+    }
+
+
+def list_running(
+    conn: Connection,
+    viewer: Viewer,
+    hides_something: Callable[[str], bool],
+    *,
+    league_id: LeagueId | None = None,
+    agent_id: AgentId | None = None,
+    limit: int = 6,
+) -> list[Match]:
+    """The newest rated matches that are played now and that the viewer may watch.
+
+    ``hides_something`` says of a game, by name, whether its frames show more than an agent sees.
+    """
+    newest = conn.execute(
+        "select m.id from matches m join seasons s on s.id = m.season_id"
+        " where m.state = 'running' and m.kind = 'rated' and (%s::text is null or s.league_id = %s)"
+        " and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id"
+        " and t.agent_id = %s)) order by m.claimed_at desc limit %s",
+        (league_id, league_id, agent_id, agent_id, LOOKED_AT),
+    ).fetchall()
+    known: dict[SeasonId, tuple[League, str]] = {}
+    shown: list[Match] = []
+    for match in history.get_matches(conn, [row[0] for row in newest]):
+        if match.season_id not in known:
+            season, league = seasons.get_season_and_league(conn, match.season_id)
+            known[match.season_id] = (league, season.state)
+        resource = live_resource(
+            match, *known[match.season_id], hides_something=hides_something(match.game)
+        )
+        if match.state is MatchState.RUNNING and may_see(viewer, resource):
+            shown.append(match)
+    return shown[:limit]

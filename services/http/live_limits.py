@@ -1,0 +1,51 @@
+"""Limits on open streams of running matches, so that one viewer leaves room for the others."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from services.http.problems import ProblemError
+
+MOST_PER_PERSON: Final = 6
+AGAIN_SECONDS: Final = 30
+
+
+class WatcherLimits:
+    """The open streams of this process, by viewer. Thread-safe."""
+
+    def __init__(self, most: int, most_per_address: int) -> None:
+        self._most, self._most_per_address = most, most_per_address
+        self._lock = threading.Lock()
+        self._open: Counter[str] = Counter()
+        self._count = 0
+
+    def refuse_more(self, viewer: str, *, is_person: bool) -> None:
+        """Raises ProblemError if the process, or this person or address, has too many streams."""
+        most = MOST_PER_PERSON if is_person else self._most_per_address
+        with self._lock:
+            if self._count < self._most and self._open[viewer] < most:
+                return
+        raise ProblemError(
+            "unavailable",
+            "Ask without 'Accept: text/event-stream' every two seconds: all streams are in use.",
+            headers={"Retry-After": str(AGAIN_SECONDS)},
+        )
+
+    @contextmanager
+    def counted(self, viewer: str) -> Iterator[None]:
+        """Counts one stream of this viewer inside the block."""
+        with self._lock:
+            self._open[viewer] += 1
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._count -= 1
+                self._open[viewer] -= 1
+                if not self._open[viewer]:
+                    del self._open[viewer]

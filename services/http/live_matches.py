@@ -1,0 +1,287 @@
+"""The running matches that people watch at this process: one reader of Redis for all of them.
+
+A `LiveMatch` holds the frames of a match. Each watcher has a place in them and no queue of its own:
+a watcher who reads slowly gets more frames at a time, and costs the others nothing. `LiveMatches`
+reads new steps from Redis and the state of the matches from Postgres. A match that nobody watches
+is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import psycopg
+import psycopg_pool
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from starlette.concurrency import run_in_threadpool
+
+from games.live_frames import LiveFrames
+from games.protocol import GameError
+from ladder.enums import MatchState
+from ladder.ids import MatchId
+from ladder.matches import live_stream
+from ladder.matches.live_matches import LiveState
+from ladder.people.permissions import LiveResource
+from ladder.telemetry import log_event
+
+TICK_SECONDS: Final = 0.1
+"""Pause between two reads from Redis."""
+LOOK_SECONDS: Final = 2.0
+"""Pause between two looks at the rows of the matches."""
+LOOK_AT_END_SECONDS: Final = 0.25
+"""The same, while a match is over whose result is not recorded yet."""
+LAST_STEPS_SECONDS: Final = 1.5
+"""Longest wait for the last steps of a match whose result is recorded."""
+AWAY_SECONDS: Final = 1.0
+IDLE_SECONDS: Final = 15.0
+"""How long a match is kept that nobody asks for."""
+LOAD_SECONDS: Final = 2.0
+"""Longest wait for what Redis has of a match."""
+ENTRIES: Final = 500
+"""Most entries of a match in one read."""
+MOST_MATCHES: Final = 300
+MOST_CHARACTERS: Final = 8 << 20
+"""Most characters of the frames of a match; further ones are not streamed."""
+CUTS: Final = 4
+"""Ready answers kept of a match."""
+Entry = tuple[bytes, Mapping[bytes, bytes]]
+
+
+class LiveMatch:
+    """One attempt at a match. Only the event loop calls it, except ``apply``."""
+
+    def __init__(self, match_id: MatchId, state: LiveState, resource: LiveResource) -> None:
+        self.id, self.attempt = match_id, state.attempt
+        self.key = live_stream.stream_key(match_id, state.attempt)
+        self.state, self.resource = state.state, resource
+        self.delay_seconds = state.delay_seconds
+        self.cursor = b"0-0"
+        self.is_over = False
+        """Whether the worker sent the end. The result may not be recorded yet."""
+        self.watchers = 0
+        self.asked_at = time.monotonic()
+        self.loaded = asyncio.Event()
+        self._finished_at = 0.0
+        self._changed = asyncio.Event()
+        self._episodes: list[tuple[LiveFrames, list[float]]] = []
+        """The frames of each episode, and when Redis got each, in seconds of the Unix time."""
+        self._is_broken = False
+        self._cuts: dict[tuple[int, int, int], str] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing comes any more. The last steps may come after the result."""
+        if self.state is MatchState.FINISHED:
+            return self.is_over or time.monotonic() - self._finished_at > LAST_STEPS_SECONDS
+        return self.state is not MatchState.RUNNING
+
+    def apply(self, entries: Sequence[Entry]) -> None:
+        """Adds what Redis has. Entries that repeat known steps change nothing."""
+        for entry_id, fields in entries:
+            self.cursor = entry_id
+            if self._is_broken:
+                continue
+            try:
+                content = json.loads(fields[live_stream.FIELD])
+                self._apply(content, int(entry_id.split(b"-")[0]) / 1000)
+            except (GameError, KeyError, TypeError, ValueError) as error:
+                self._is_broken = True
+                log_event("live_broken", level="warning", match=self.id, error=f"{error!r:.300}")
+
+    def _apply(self, content: Mapping[str, Any], at: float) -> None:
+        if content.get("over"):
+            self.is_over = True
+            return
+        position = content["position"]
+        if position == len(self._episodes) and "start" in content:
+            self._episodes.append((LiveFrames(content["start"]), [at]))
+        if position >= len(self._episodes):
+            return  # its start was lost; the worker sends it again
+        frames, times = self._episodes[position]
+        known = len(frames) - 1 - content["first"]
+        if known < 0:
+            return
+        for step in content["steps"][known:]:
+            frames.add(step)
+            times.append(at)
+            if frames.size > MOST_CHARACTERS:
+                raise ValueError("the frames are too large to be streamed")
+
+    def look(self, found: LiveState | None) -> None:
+        """Takes over what the rows say."""
+        if found is None or found.attempt != self.attempt:
+            self.state = MatchState.QUEUED  # another attempt plays, or will
+            return
+        if found.state is not self.state:
+            self._finished_at = time.monotonic()
+        self.state, self.delay_seconds = found.state, found.delay_seconds
+        match = replace(self.resource.match, league=found.league)
+        self.resource = replace(
+            self.resource, match=match, is_season_finished=found.is_season_finished
+        )
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes that began, as far as they may be shown."""
+        return sum(self.shown(position) > 0 for position in range(len(self._episodes)))
+
+    def shown(self, position: int) -> int:
+        """Number of frames of an episode that may be shown by now."""
+        if position >= len(self._episodes):
+            return 0
+        frames, times = self._episodes[position]
+        if not self.delay_seconds or self.state is MatchState.FINISHED:
+            return len(times)
+        latest = time.time() - self.delay_seconds
+        count = len(times)
+        while count and times[count - 1] > latest:
+            count -= 1
+        return min(count, len(frames))
+
+    def cut(self, position: int, first: int, end: int) -> str:
+        """Frames as JSON. Watchers at the same place share the text."""
+        key = (position, first, end)
+        if key not in self._cuts:
+            if len(self._cuts) >= CUTS:
+                del self._cuts[next(iter(self._cuts))]
+            self._cuts[key] = self._episodes[position][0].cut(first, end)
+        return self._cuts[key]
+
+    def notify(self) -> None:
+        """Wakes all watchers."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Waits for news, at most this long."""
+        changed = self._changed
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await changed.wait()
+
+
+class LiveMatches:
+    """All matches that people watch at this process, and the tasks that renew them."""
+
+    def __init__(
+        self,
+        redis_url: str,
+        read_states: Callable[[Sequence[MatchId]], Mapping[MatchId, LiveState]],
+    ) -> None:
+        """``read_states`` reads the rows of matches, in a thread."""
+        self._read_states = read_states
+        self._redis = (
+            Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
+            if redis_url
+            else None
+        )
+        self._known: dict[MatchId, LiveMatch] = {}
+        self._asked = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def reading(self) -> AsyncIterator[None]:
+        """Renews the matches inside this block."""
+        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._look())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._redis is not None:
+                await self._redis.aclose()
+
+    async def find(
+        self, match_id: MatchId, state: LiveState, resource: LiveResource
+    ) -> LiveMatch | None:
+        """The match with what Redis has of it. None if this process holds too many matches."""
+        found = self._known.get(match_id)
+        if found is None or found.attempt != state.attempt:
+            if found is None and len(self._known) >= MOST_MATCHES:
+                return None
+            found = self._known[match_id] = LiveMatch(match_id, state, resource)
+            self._asked.set()
+        found.asked_at = time.monotonic()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOAD_SECONDS):
+                await found.loaded.wait()
+        return found
+
+    async def _read(self) -> None:
+        """Reads new steps of all matches, again and again."""
+        while True:
+            try:
+                await self._read_once()
+            except (RedisError, OSError) as error:
+                log_event("live_reader_away", level="warning", error=type(error).__name__)
+                for match in self._known.values():
+                    match.loaded.set()
+                await asyncio.sleep(AWAY_SECONDS)
+            self._drop_idle()
+            if self._known:
+                await asyncio.sleep(TICK_SECONDS)
+            else:
+                self._asked.clear()
+                await self._asked.wait()
+
+    async def _read_once(self) -> None:
+        matches = {match.key.encode(): match for match in self._known.values()}
+        if not matches:
+            return
+        answer: Any = []
+        if self._redis is not None:
+            cursors: dict[Any, Any] = {key: match.cursor for key, match in matches.items()}
+            answer = await self._redis.xread(cursors, count=ENTRIES)
+        rows = answer.items() if isinstance(answer, dict) else answer or []
+        news: dict[LiveMatch, Sequence[Entry]] = {}
+        for key, entries in rows:
+            # RESP3 answers with a list of lists of entries.
+            news[matches[key]] = entries[0] if entries and isinstance(entries[0], list) else entries
+        if news:
+            await run_in_threadpool(_apply_all, news)
+        for match in matches.values():
+            if match in news:
+                match.notify()
+            if len(news.get(match, ())) < ENTRIES:
+                match.loaded.set()
+
+    async def _look(self) -> None:
+        """Looks at the rows of all matches, again and again."""
+        while True:
+            ends = any(
+                match.is_over or match.state is MatchState.FINISHED
+                for match in self._known.values()
+            )
+            await asyncio.sleep(LOOK_AT_END_SECONDS if ends else LOOK_SECONDS)
+            if self._known:
+                with contextlib.suppress(psycopg.OperationalError, psycopg_pool.PoolTimeout):
+                    await self._look_once()
+
+    async def _look_once(self) -> None:
+        matches = list(self._known.values())
+        found = await run_in_threadpool(self._read_states, [match.id for match in matches])
+        for match in matches:
+            match.look(found.get(match.id))
+            if match.has_ended:
+                if self._known.get(match.id) is match:
+                    del self._known[match.id]
+                match.loaded.set()
+            match.notify()
+
+    def _drop_idle(self) -> None:
+        old = time.monotonic() - IDLE_SECONDS
+        for match in list(self._known.values()):
+            if not match.watchers and match.asked_at < old:
+                del self._known[match.id]
+
+
+def _apply_all(news: Mapping[LiveMatch, Sequence[Entry]]) -> None:
+    for match, entries in news.items():
+        match.apply(entries)

@@ -1,0 +1,168 @@
+"""Answers who watch a running match: a stream of server-sent events, or the same frames as JSON.
+
+Events: ``frames`` (`games.live_frames.LiveFrames.cut`), ``next`` when another episode began, and
+``end`` with the state of the match. An event's id names attempt, episode and number of frames, and
+a reader resumes from it. The right to watch is checked before each event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import psycopg
+import psycopg_pool
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Send
+
+from ladder.database.db import Connection
+from ladder.people.permissions import may_see
+from ladder.people.records import Viewer
+from services.http.app_state import State, read_rows
+from services.http.live_matches import LiveMatch
+
+CHECK_SECONDS: Final = 3.0
+"""How often a stream reads its viewer again: a session may end, a person may leave a team."""
+BEAT_SECONDS: Final = 15.0
+LATE_LOOK_SECONDS: Final = 0.5
+"""Pause between two looks at a match whose league has a delay."""
+LONGEST_SECONDS: Final = 1800.0
+SLOW_SECONDS: Final = 15.0
+"""Longest wait for a reader that takes nothing. Then the stream ends, and the page asks instead."""
+RETRY_MS: Final = 1000
+PLACE: Final = re.compile(r"^(\d{1,6})\.(\d{1,4})\.(\d{1,7})$")
+MEDIA_TYPE: Final = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Somebody who watches a match."""
+
+    key: str
+    """User id, or network of a person without a session: for limits."""
+    viewer: Viewer
+    read_again: Callable[[Connection], Viewer | None] | None
+    """Reads the viewer anew; None if the session or token ended. None for strangers."""
+
+
+class LiveStream(StreamingResponse):
+    """Server-sent events that end for a reader who takes nothing."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, content: AsyncIterator[str]) -> None:
+        super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+
+    async def stream_response(self, send: Send) -> None:
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
+        async for chunk in self.body_iterator:
+            text = chunk.encode() if isinstance(chunk, str) else bytes(chunk)
+            try:
+                async with asyncio.timeout(SLOW_SECONDS):
+                    await send({"type": "http.response.body", "body": text, "more_body": True})
+            except TimeoutError:
+                return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def place_after(match: LiveMatch, position: int, given: str) -> int:
+    """Number of frames that the reader of this id has. 0 for an id of something else."""
+    found = PLACE.match(given)
+    if found is None or (int(found[1]), int(found[2])) != (match.attempt, position):
+        return 0
+    known = int(found[3])
+    return known if known <= match.shown(position) else 0
+
+
+def place_id(match: LiveMatch, position: int, frames: int) -> str:
+    return f"{match.attempt}.{position}.{frames}"
+
+
+def live_document(match: LiveMatch, position: int, first: int) -> str:
+    """The frames from number ``first`` on, as the JSON object of one answer."""
+    end = match.shown(position)
+    facts = json.dumps(
+        {
+            "state": match.state,
+            "id": place_id(match, position, end),
+            "position": position,
+            "episodes": match.episodes,
+        },
+        separators=(",", ":"),
+    )
+    if not end:
+        return f'{facts[:-1]},"first":0,"frames":[],"steps":[]}}'
+    return f"{facts[:-1]},{match.cut(position, first, end)[1:]}"
+
+
+def ended_document(state: str) -> str:
+    """The answer for a match that is not being played."""
+    content = {"state": state, "id": "", "position": 0, "episodes": 0, "first": 0}
+    return json.dumps({**content, "frames": [], "steps": []}, separators=(",", ":"))
+
+
+def end_event(state: str) -> str:
+    return f'event: end\ndata: {{"state":"{state}"}}\n\n'
+
+
+async def single_event(text: str) -> AsyncIterator[str]:
+    """A stream of one event."""
+    yield text
+
+
+async def live_events(
+    app_state: State, match: LiveMatch, watcher: Watcher, position: int, given: str
+) -> AsyncIterator[str]:
+    """Yields events until the match ends, the right to watch ends, or LONGEST_SECONDS passed."""
+    match.watchers += 1
+    try:
+        with app_state.watchers.counted(watcher.key):
+            async for text in _events(app_state, match, watcher, position, given):
+                yield text
+    finally:
+        match.watchers -= 1
+        match.asked_at = time.monotonic()
+
+
+async def _events(
+    app_state: State, match: LiveMatch, watcher: Watcher, position: int, given: str
+) -> AsyncIterator[str]:
+    yield f"retry: {RETRY_MS}\n\n"
+    viewer: Viewer | None = watcher.viewer
+    sent = place_after(match, position, given)
+    episodes = position + 1
+    checked_at = sent_at = time.monotonic()
+    until = checked_at + LONGEST_SECONDS
+    while (now := time.monotonic()) < until:
+        if watcher.read_again is not None and now - checked_at > CHECK_SECONDS:
+            checked_at = now
+            try:
+                viewer = await run_in_threadpool(read_rows, app_state.news, watcher.read_again)
+            except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
+                return
+        if viewer is None or not may_see(viewer, match.resource):
+            return
+        shown = match.shown(position)
+        if shown > sent:
+            data = match.cut(position, sent, shown)
+            yield f"id: {place_id(match, position, shown)}\nevent: frames\ndata: {data}\n\n"
+            sent, sent_at = shown, now
+            continue  # sending may have taken long
+        if match.episodes > episodes:
+            episodes = match.episodes
+            yield f'event: next\ndata: {{"position":{episodes - 1}}}\n\n'
+        if match.has_ended:
+            yield end_event(match.state)
+            return
+        if now - sent_at > BEAT_SECONDS:
+            sent_at = now
+            yield ": still here\n\n"
+        await match.wait(LATE_LOOK_SECONDS if match.delay_seconds else CHECK_SECONDS)

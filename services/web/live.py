@@ -1,0 +1,181 @@
+"""Watching running matches: streams for the player, lists of what is played now, and TV."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import ValidationError
+
+from ladder.database.db import Connection
+from ladder.enums import MatchState
+from ladder.ids import AgentId, LeagueId
+from ladder.leagues import league_update, leagues
+from ladder.leagues.request_models import LeagueChange
+from ladder.matches import live_matches
+from ladder.matches.match_titles import lineup_title, match_title
+from ladder.matches.records import Match
+from ladder.people import sessions
+from ladder.people.records import STRANGER, Viewer
+from ladder.reports import highlights
+from services.http import auth, etags, permissions
+from services.http.app_state import AppState, Db, State
+from services.http.live_answers import (
+    WatchedMatch,
+    answer_watcher,
+    game_hides_something,
+    watched_match,
+    watcher_key,
+)
+from services.http.live_streams import Watcher
+from services.http.path_parameters import AgentKey, LeagueKey, MatchKey
+from services.http.problems import ProblemError
+from services.web import forms
+from services.web.account import redirect
+from services.web.page_rendering import PageRoute, not_modified, render
+from services.web.session import SESSION, Visitor, cookie_of_request
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+SHOWN: Final = 6
+TV_SEEN: Final = 12
+"""Matches that TV does not show again at once."""
+Position = Annotated[int, Query(ge=0, le=1000)]
+
+
+def watched_by_visitor(
+    match: MatchKey, request: Request, conn: Db, who: Visitor
+) -> tuple[WatchedMatch, Watcher]:
+    """The match that the visitor watches."""
+    key = cookie_of_request(request, SESSION)
+
+    def read_again(conn: Connection) -> Viewer | None:
+        found = sessions.viewer_of_session(conn, key) if key else None
+        return found[1] if found else None
+
+    again = read_again if who.user_id is not None else None
+    return watched_match(conn, who, match), Watcher(watcher_key(request, who), who, again)
+
+
+@router.get("/matches/{match}/live")
+async def watch_match(
+    request: Request,
+    app_state: AppState,
+    watched: Annotated[tuple[WatchedMatch, Watcher], Depends(watched_by_visitor)],
+    episode: Position = 0,
+    after: Annotated[str, Query(max_length=30)] = "",
+) -> Response:
+    """The frames of a running match for the player, as a stream or as JSON."""
+    return await answer_watcher(request, app_state, *watched, episode, after)
+
+
+@router.get("/playing")
+def show_playing(
+    request: Request, conn: Db, who: Visitor, if_none_match: etags.IfNoneMatch = None
+) -> Response:
+    """The list of matches that are played now, for live updates."""
+    return _playing(request, playing_now(conn, who), if_none_match)
+
+
+@router.get("/leagues/{league}/playing")
+def show_playing_in_league(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    who: Visitor,
+    if_none_match: etags.IfNoneMatch = None,
+) -> Response:
+    """The same for a league."""
+    found = permissions.visible_league(conn, who, league)
+    return _playing(request, playing_now(conn, who, league_id=found.id), if_none_match)
+
+
+@router.get("/agents/{agent}/playing")
+def show_playing_of_agent(
+    request: Request,
+    agent: AgentKey,
+    conn: Db,
+    who: Visitor,
+    if_none_match: etags.IfNoneMatch = None,
+) -> Response:
+    """The same for an agent."""
+    found = permissions.visible_agent(conn, who, agent)
+    return _playing(request, playing_now(conn, who, agent_id=found.id), if_none_match)
+
+
+def playing_now(
+    conn: Connection,
+    who: Viewer,
+    *,
+    league_id: LeagueId | None = None,
+    agent_id: AgentId | None = None,
+) -> list[Match]:
+    """The newest running matches that the visitor may watch."""
+    return live_matches.list_running(
+        conn, who, game_hides_something, league_id=league_id, agent_id=agent_id, limit=SHOWN
+    )
+
+
+def _playing(request: Request, playing: list[Match], if_none_match: str | None) -> Response:
+    digest = hashlib.sha256(",".join(one.id for one in playing).encode()).hexdigest()[:16]
+    tag = f'W/"playing.{digest}"'
+    if etags.matches(if_none_match, tag):
+        return not_modified(tag)
+    return render(request, "parts/playing.html", etag=tag, playing=playing)
+
+
+@router.get("/tv")
+def show_tv(
+    request: Request,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    seen: Annotated[str, Query(max_length=41 * TV_SEEN, pattern=r"^[A-Za-z0-9_.]*$")] = "",
+) -> Response:
+    """One public match after another: running ones first, then games worth watching.
+
+    ``seen`` names the last matches, with dots between.
+    """
+    past = seen.split(".")[-TV_SEEN:] if seen else []
+    running = live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+    match = next((one for one in running if one.id not in past), None)
+    if match is None:
+        best = [one.match for one in highlights.list_highlights(conn, STRANGER)]
+        kept = [one for one in best if is_kept(app_state, one)]
+        match = next((one for one in kept if one.id not in past), None)
+        match = match or next(iter(running), None) or next(iter(kept), None)
+    values: dict[str, Any] = {"match": match, "past": ".".join(past)}
+    if match is not None:
+        is_live = match.state is MatchState.RUNNING
+        values |= {
+            "neutral": lineup_title(match),
+            "title": match_title(match),
+            "league": leagues.get_league(conn, match.league_id),
+            "seated": sorted(match.seats, key=lambda seat: seat.seat),
+            "episode_address": f"/matches/{match.id}/episode.json?position=0",
+            "live_address": f"/matches/{match.id}/live?episode=0" if is_live else "",
+            "position": 0,
+            "logs": {},
+            "past": ".".join([*past, match.id][-TV_SEEN:]),
+        }
+    return render(request, "tv.html", **values)
+
+
+def is_kept(app_state: State, match: Match) -> bool:
+    """Whether the replay of a finished match is there."""
+    return bool(match.episodes) and app_state.blobs.exists(match.episodes[0].replay_digest)
+
+
+@router.post("/leagues/{league}/live-delay")
+def change_delay(league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+    """Changes how late people see running matches of the league."""
+    found = permissions.hosted_league(conn, who, league)
+    auth.check_scopes(who, ["leagues:write"])
+    try:
+        asked = LeagueChange.model_validate({"live_delay_seconds": given.get("seconds", "")})
+    except ValidationError:
+        raise ProblemError(
+            "invalid", "must be a whole number from 0 to 3600.", where="seconds"
+        ) from None
+    league_update.change_league(conn, who, found, asked)
+    return redirect(f"/leagues/{found.slug}")

@@ -1,0 +1,165 @@
+"""A running match in a browser: live, with the way back, at the end the replay; and TV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from games.episode import Episode
+from ladder.database import db
+from ladder.enums import MatchKind
+from ladder.matches import lease, matches, workers
+from ladder.matches.records import LineupSeat
+from tests import live_playing
+from tests.integration.api.world import report
+from tests.live_playing import Playing
+from tests.web.conftest import Site, served
+from tests.web.games_played import WORKER
+from tests.web.seeding import Contest
+from tests.web.test_accessibility import CONTRAST, NAMES
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def live_site(
+    seeded_database: tuple[str, str, Contest],
+    redis_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Site]:
+    """A server over the seeded contest that has a Redis."""
+    log = tmp_path_factory.mktemp("live") / "log"
+    with served(seeded_database, log, PECK_REDIS_URL=redis_url) as made:
+        yield made
+
+
+def begin(site: Site, redis_url: str) -> Playing:
+    """A rated match of four agents that has begun."""
+    lineup = [
+        LineupSeat(entry.id, entry.submission_id, entry.agent_id, entry.team_id)
+        for entry in site.contest.active[:4]
+    ]
+    with db.connect(site.database_url) as conn:
+        workers.register_worker(conn, WORKER)
+        match_id = matches.create_match(
+            conn, season=site.contest.season, kind=MatchKind.RATED, lineup=lineup
+        )
+        conn.execute("update matches set lease_seconds = 3600 where id = %s", (match_id,))
+        conn.execute("update workers set seen_at = now() + interval '1 hour'")
+    with db.connect(site.database_url) as conn:
+        order = lease.claim_match(conn, match_id, WORKER.id)
+    assert order is not None
+    return live_playing.begin(order, redis_url)
+
+
+def finish(site: Site, playing: Playing) -> Episode:
+    episode = playing.end()
+    with db.connect(site.database_url) as conn:
+        report(conn, site.blobs, playing.order, episode, worker=WORKER.id)
+    return episode
+
+
+def opened(browser: Browser, address: str, *, motion: bool, width: int = 1280) -> Page:
+    context = browser.new_context(
+        viewport={"width": width, "height": 844},
+        reduced_motion="no-preference" if motion else "reduce",
+    )
+    page = context.new_page()
+    page.goto(address)
+    return page
+
+
+def test_a_running_match_is_followed_and_becomes_its_replay(
+    live_site: Site, redis_url: str, browser: Browser
+) -> None:
+    playing = begin(live_site, redis_url)
+    address = f"{live_site.address}/matches/{playing.order.match_id}"
+    page = opened(browser, address, motion=True)
+    player, last = page.locator("[data-player]"), page.locator(".step-last")
+    playing.play(3)
+    expect(player).to_have_attribute("data-step", "3")
+    expect(page.locator("[data-do=live]")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("ArrowLeft")
+    expect(player).to_have_attribute("data-step", "2")
+    playing.play(2)
+    expect(last).to_have_text("5")
+    expect(player).to_have_attribute("data-step", "2")
+    page.keyboard.press("l")
+    expect(player).to_have_attribute("data-step", "5")
+    page.evaluate("globalThis.isSamePage = true")
+    expect(page.locator("h1")).to_contain_text("being played")
+    episode = finish(live_site, playing)
+    expect(player).to_have_attribute("data-over", "true")
+    expect(player).to_have_attribute("data-step", str(len(episode.steps)))
+    expect(page.locator("h1 .spoiler")).to_contain_text(" in ")
+    expect(page.locator(".result .place").first).to_have_text("1")
+    expect(page.locator("[data-do=live]")).to_have_count(0)
+    assert page.evaluate("globalThis.isSamePage")
+    assert page.url == address
+    page.context.close()
+
+
+def test_a_page_without_streams_asks_for_the_same_frames(
+    live_site: Site, redis_url: str, browser: Browser
+) -> None:
+    playing = begin(live_site, redis_url)
+    playing.play(2)
+    context = browser.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    page = context.new_page()
+
+    def cut(route: Route) -> None:
+        if "event-stream" in route.request.headers.get("accept", ""):
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/live?*", cut)
+    page.goto(f"{live_site.address}/matches/{playing.order.match_id}")
+    expect(page.locator("[data-player]")).to_have_attribute("data-step", "2", timeout=30_000)
+    expect(page.locator(".live-state")).to_be_hidden()
+    assert page.evaluate(NAMES) == []
+    assert page.evaluate(CONTRAST) == []
+    playing.play(1)
+    expect(page.locator(".step-last")).to_have_text("3", timeout=30_000)
+    expect(page.locator("[data-player]")).to_have_attribute("data-step", "2")
+    finish(live_site, playing)
+    expect(page.locator("[data-player]")).to_have_attribute("data-over", "true", timeout=30_000)
+    expect(page.locator("h1 .spoiler")).to_be_hidden()
+    context.close()
+
+
+def test_tv_goes_on_to_the_next_match(live_site: Site, redis_url: str, browser: Browser) -> None:
+    playing, other = begin(live_site, redis_url), begin(live_site, redis_url)
+    running = {each.order.match_id: each for each in (playing, other)}
+    for each in running.values():
+        each.play(2)
+    page = opened(browser, "about:blank", motion=False, width=390)
+    page.clock.install()
+    page.goto(f"{live_site.address}/tv")
+    expect(page.locator("[data-player]")).to_have_attribute("data-step", "2")
+    shown = str(page.locator("#tv").get_attribute("data-page")).removeprefix("/matches/")
+    finish(live_site, running.pop(shown))  # type: ignore[call-overload]
+    expect(page.locator("[data-player]")).to_have_attribute("data-over", "true")
+    page.keyboard.press("End")
+    expect(page.locator("h1 .spoiler")).to_contain_text(" in ")
+    expect(page.locator("#tv-says")).to_contain_text("The next match")
+    page.clock.run_for(8000)
+    (left,) = running
+    expect(page.locator("#tv")).to_have_attribute("data-page", f"/matches/{left}")
+    expect(page.locator("[data-player]")).to_have_attribute("data-step", "2")
+    expect(page.locator("h1 .spoiler")).to_be_hidden()
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) == 0
+    page.context.close()
+    running[left].publisher.stop(is_over=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_runs_afterwards(seeded_database: tuple[str, str, Contest]) -> Iterator[None]:
+    """Other tests of the session share the database."""
+    yield
+    with db.connect(seeded_database[0]) as conn:
+        rows = conn.execute("select id from matches where state = 'running'").fetchall()
+        matches.void_matches(conn, [row[0] for row in rows], "the tests are over")
