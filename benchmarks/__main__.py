@@ -22,6 +22,7 @@ NAMES = (
     "pairing",
     "rating",
     "rating.lottery",
+    "rating.crowds",
     "contest_luck",
     "season_order",
     "cards",

@@ -38,7 +38,8 @@ class Official:
     ``matchmaker`` replaces the pairing, to test the fit alone. If ``parents`` is False, new
     versions start like new agents. ``bundle`` gives the bundle of each entry. ``growth`` is the
     growth of the log after which a fit is due. ``weight`` replaces the weight of the medal
-    boundaries while uploads are open.
+    boundaries while uploads are open. Without ``paced``, entries that fail and groups of equals
+    play like the others.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Official:
         parents: bool = True,
         bundle: Ints | None = None,
         growth: float = GROWTH,
+        paced: bool = True,
     ) -> None:
         self._terms = PairingTerms(seats, BETA)
         self._matchmaker, self._parents, self._bundle = matchmaker, parents, bundle
@@ -70,7 +72,7 @@ class Official:
         self._bundles: dict[int, int] = {}
         self._contender_parents: list[int] = []
         self._log = GameTable.empty(seats)
-        self._field = SeasonField()
+        self._field = SeasonField() if paced else _UnpacedField()
         self._fit: Fit | None = None
         self._fitted_games = 0
         self._entrants: list[Entrant] = []
@@ -128,7 +130,7 @@ class Official:
         )
         np.add.at(self._games, lineups.ravel(), 1)
         np.add.at(self._in_flight, lineups.ravel(), -1)
-        self._field.count_games(self._numbers, self._log.contenders)
+        self._field.count_games(self._numbers, self._log)
 
     def close_uploads(self) -> None:
         """Spends the following games on the medal boundaries."""
@@ -242,6 +244,13 @@ class Official:
         places = [self._places[entry_id(entry)] for entry in active.tolist()]
         mu = np.array([place.score for place in places]) / BETA
         return View(mu, np.array([place.sigma for place in places]) / BETA, mu)
+
+
+class _UnpacedField(SeasonField):
+    """The field before entries had a pace."""
+
+    def pace(self, entry_id: EntryId) -> float:
+        return 1.0
 
 
 def entry_id(entry: int) -> EntryId:

@@ -62,7 +62,7 @@ def play_static_season(
     active = np.arange(agents, dtype=np.int32)
     ladder.enter(np.full(agents, -1, dtype=np.int32))
     truth = world.truth(active)
-    league = _Flight(ladder, world, rng)
+    league = Flight(ladder, world, rng)
     log, found = 0, list[Snapshot]()
     closed = False
     for checkpoint in checkpoints:
@@ -72,7 +72,7 @@ def play_static_season(
                 ladder.close_uploads()
                 closed = True
             batch = min(until - log, max(agents // world.seats, int(GROWTH * log)))
-            log += league.play(active, batch)
+            log += len(league.play(active, batch))
         if checkpoint == checkpoints[-1]:
             ladder.finish_season()
         view = ladder.view(active)
@@ -82,15 +82,15 @@ def play_static_season(
     return found
 
 
-class _Flight:
+class Flight:
     """The matches in flight, as in a service whose slots are always busy."""
 
     def __init__(self, ladder: Ladder, world: World, rng: np.random.Generator) -> None:
         self._ladder, self._world, self._rng = ladder, world, rng
         self._waiting = np.zeros((0, world.seats), np.int32)
 
-    def play(self, active: Ints, batch: int) -> int:
-        """Play up to this many matches until their results; returns how many."""
+    def play(self, active: Ints, batch: int) -> Ints:
+        """Play up to this many matches until their results; returns their lineups."""
         most = self._ladder.most_in_flight or batch
         ended = batch if self._ladder.most_in_flight is None else min(batch, TOGETHER)
         missing = most - len(self._waiting)
@@ -98,7 +98,7 @@ class _Flight:
         self._waiting = np.concatenate([self._waiting, lineups])
         first, self._waiting = self._waiting[:ended], self._waiting[ended:]
         self._ladder.learn(first, *self._world.play(first, self._rng))
-        return len(first)
+        return first
 
 
 @dataclass(frozen=True)

@@ -72,5 +72,5 @@ class SeasonCache:
             if found is not None:
                 seen.version = found[0].version
                 seen.known.set_places(found[1])
-        seen.known.count_games(seen.log.numbers, seen.log.games.contenders)
+        seen.known.count_games(seen.log.numbers, seen.log.games)
         return seen

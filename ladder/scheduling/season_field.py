@@ -8,15 +8,27 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ids import EntryId
 from ladder.matches.pairing import Candidate, EncounterCounts, Proposal, propose_lineups
+from ladder.ratings.official.equal_groups import find_equal_groups
+from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.standing import OfficialPlace
 
 Contenders = NDArray[np.int32]
+
+LEAST_PACE: Final = 0.05
+"""Pace of entries that always fail, and of groups that games cannot tell apart."""
+FAILING: Final = 0.5
+"""Share of failed games above which an entry plays less."""
+PRIOR_GAMES: Final = 2
+"""Games without a fault that each entry starts with, so that a first fault slows nobody."""
+EQUALS: Final = 1.6
+"""Loss of pace of a member that surely belongs to a group of equals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +48,30 @@ class SeasonField:
         self._numbers: Mapping[EntryId, int] = {}
         self._met = EncounterCounts()
         self._sat: NDArray[np.int32] = np.zeros((0, 0), np.int32)
+        self._faults: NDArray[np.intp] = np.zeros(0, np.intp)
         self._counted = 0
         self._places: Mapping[EntryId, OfficialPlace] = {}
+        self._paces: Mapping[EntryId, float] | None = None
+        """Entries of groups of equals; None: not computed for these places."""
 
-    def count_games(self, numbers: Mapping[EntryId, int], games: Contenders) -> None:
-        """Counts the new ones of all games so far: contenders by game and seat, -1 for none."""
+    def count_games(self, numbers: Mapping[EntryId, int], games: GameTable) -> None:
+        """Counts the new ones of all games so far."""
         self._numbers = numbers
-        new = games[self._counted :]
+        new = games.contenders[self._counted :]
         if not len(new):
             return
+        contenders = max(numbers.values(), default=-1) + 1
         self._met = self._met.plus(dict(numbers), new)
-        self._sat = _add_seat_counts(self._sat, max(numbers.values(), default=-1) + 1, new)
+        self._sat = _add_seat_counts(self._sat, contenders, new)
+        failed = new[games.faults[self._counted :] & (new >= 0)]
+        faults = np.bincount(failed, minlength=contenders)
+        faults[: len(self._faults)] += self._faults
+        self._faults = faults
         self._counted = len(games)
 
     def set_places(self, places: Mapping[EntryId, OfficialPlace]) -> None:
         """Sets the official places by the newest standing."""
-        self._places = places
+        self._places, self._paces = places, None
 
     def propose_lineups(
         self,
@@ -63,6 +83,8 @@ class SeasonField:
         admissible: Collection[str] | None = None,
     ) -> Proposal:
         """Proposes lineups of these entries, which have their live ratings."""
+        if self._paces is None:
+            self._paces = self._paces_of_equals(terms.beta)
         return propose_lineups(
             [self._with_official_rating(each, terms.score_offset) for each in entries],
             seats=terms.seats,
@@ -74,14 +96,57 @@ class SeasonField:
             met=self._met,
         )
 
+    def pace(self, entry_id: EntryId) -> float:
+        """Returns the pace of an entry (``Candidate.pace``)."""
+        failing = self._pace_of_failing(self._numbers.get(entry_id, -1))
+        return min(failing, (self._paces or {}).get(entry_id, 1.0))
+
     def _with_official_rating(self, each: Candidate, score_offset: float) -> Candidate:
         """Returns the candidate on the official scale; before its first fit, by its live rating."""
         number = self._numbers.get(each.entry_id, -1)
         sat = tuple(self._sat[number].tolist()) if 0 <= number < len(self._sat) else ()
+        pace = self.pace(each.entry_id)
         place = self._places.get(each.entry_id)
         if place is None:
-            return replace(each, mu=each.mu + score_offset, seat_games=sat)
-        return replace(each, mu=place.score, sigma=place.sigma, loss=place.loss, seat_games=sat)
+            return replace(each, mu=each.mu + score_offset, seat_games=sat, pace=pace)
+        return replace(
+            each,
+            mu=place.score,
+            sigma=place.sigma,
+            loss=place.loss,
+            seat_games=sat,
+            pace=pace,
+        )
+
+    def _pace_of_failing(self, number: int) -> float:
+        """Returns the pace by the share of games that a contender failed."""
+        if not 0 <= number < len(self._faults):
+            return 1.0
+        failed = float(self._faults[number]) / (int(self._sat[number].sum()) + PRIOR_GAMES)
+        return 1.0 if failed <= FAILING else max(LEAST_PACE, (1.0 - failed) / FAILING)
+
+    def _paces_of_equals(self, beta: float) -> dict[EntryId, float]:
+        """Returns the pace of each entry in a group that games have not told apart.
+
+        Equal bundles count once. Entries that fail are no members.
+        """
+        by_number: dict[int, list[EntryId]] = {}
+        for entry in self._places:
+            number = self._numbers.get(entry, -1)
+            if number >= 0 and self._pace_of_failing(number) == 1.0:
+                by_number.setdefault(number, []).append(entry)
+        copies = list(by_number.values())
+        places = [self._places[entries[0]] for entries in copies]
+        groups = find_equal_groups(
+            np.array([place.score for place in places]) / beta,
+            np.array([place.sigma for place in places]) / beta,
+        )
+        return {
+            entry: max(LEAST_PACE, 1.0 - EQUALS * group.share)
+            for group in groups
+            for member in group.members.tolist()
+            for entry in copies[member]
+        }
 
 
 def _add_seat_counts(

@@ -21,6 +21,7 @@ Indices = NDArray[np.intp]
 PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
 NOVELTY: Final = 0.3
 REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
+SLOW: Final = 0.1  # share of the least value that remains after the games of a slow pace.
 WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
 NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
 DRAWS: Final = 96  # Draws from those, and as many from the whole field.
@@ -61,9 +62,14 @@ class CandidateArrays:
         self._loss = _order_losses(self._mu, np.sqrt(first), loss) * self._variance / first
         self._played = games + in_flight
         self._weight = weight
+        self._limit = _game_limits(
+            np.array([c.pace for c in by_id], np.float64)[order], self._played
+        )
         value = self._loss_reduction(np.arange(len(mu)))
-        self._rest = float(value.mean()) * REST or 1.0
-        self.value: Floats = value + self._rest
+        due = self._played < self._limit
+        self._rest = float(value[due].mean()) * REST if due.any() else 1.0
+        self._rest = self._rest or 1.0
+        self.value: Floats = self._with_rest(value, np.arange(len(mu)))
         self._met = met
         self._number = met.numbers([c.entry_id for c in by_id])[order] if met else None
         self._meets: dict[int, list[int]] = defaultdict(list)
@@ -81,9 +87,13 @@ class CandidateArrays:
         self._variance[places] /= known
         self._loss[places] /= known
         self._played[places] += 1
-        self.value[places] = self._loss_reduction(places) + self._rest
+        self.value[places] = self._with_rest(self._loss_reduction(places), places)
         for place in lineup:
             self._meets[place] += [other for other in lineup if other != place]
+
+    def is_due(self, place: int) -> bool:
+        """Whether the candidate has had fewer games than its pace allows."""
+        return bool(self._played[place] < self._limit[place])
 
     def partner_places(self, lead: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
         """Returns places to draw a partner from, with weights by value and nearness.
@@ -151,6 +161,11 @@ class CandidateArrays:
         gain: Floats = self._loss[places] * told / (1 + told) * weight**2
         return gain
 
+    def _with_rest(self, value: Floats, places: Indices) -> Floats:
+        """Adds the least value. A candidate that has had its games keeps a part of that alone."""
+        is_due = self._played[places] < self._limit[places]
+        return np.where(is_due, value + self._rest, SLOW * self._rest)
+
     def _nearness(self, lead: int, places: Indices) -> Floats:
         """Returns exp(-d^2 / (2 (1 + v + v'))) up to a factor; the nearest candidate has 1.
 
@@ -177,6 +192,15 @@ class CandidateArrays:
             self._sample = places, self.value[places] / self._total
         self._looks += 1
         return self._sample
+
+
+def _game_limits(pace: Floats, played: Floats) -> Floats:
+    """Returns the games that each candidate may have had; infinite with pace 1."""
+    limits = np.full(len(pace), np.inf)
+    slow = pace < 1.0
+    if slow.any() and not slow.all():
+        limits[slow] = PLACING_GAMES + pace[slow] * played[~slow].mean()
+    return limits
 
 
 def _number_keys(keys: Sequence[Hashable]) -> NDArray[np.intp]:

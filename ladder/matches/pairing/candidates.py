@@ -32,6 +32,10 @@ class Candidate:
     """
     seat_games: tuple[int, ...] = ()
     """Games played in each seat, as far as counted."""
+    pace: float = 1.0
+    """Below 1: it plays at most this share of the games that entries of pace 1 play on average,
+    and ``PLACING_GAMES`` more.
+    """
 
     @property
     def seat(self) -> LineupSeat:

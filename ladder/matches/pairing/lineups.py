@@ -145,12 +145,15 @@ class _LineupMaker:
         return self._holdings
 
     def _draw_random_partner(self, lineup: Sequence[int]) -> int | None:
-        """Sometimes returns a random candidate of the whole field that the rules permit."""
+        """Sometimes returns a random candidate of the whole field that the rules permit.
+
+        Not one that has had the games of its pace.
+        """
         if self._rng.random() >= ANYBODY:
             return None
         for _ in range(TRIES):
             place = self._rng.randrange(len(self._field))
-            if self._fits(place, lineup, self._same_team):
+            if self._field.is_due(place) and self._fits(place, lineup, self._same_team):
                 return place
         return None
 

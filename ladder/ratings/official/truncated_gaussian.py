@@ -63,6 +63,13 @@ def lower_mills_ratio(x: Array) -> Array:
     return np.where(x < 0, near, SQRT2PI * np.exp(0.5 * np.maximum(x, 0.0) ** 2) - near)
 
 
+def normal_cdf(x: Array) -> Array:
+    """Returns the share of a standard normal distribution below each value."""
+    distance = np.minimum(np.abs(x), FARTHEST)
+    tail = np.exp(-0.5 * distance * distance) / SQRT2PI * mills_ratio(distance)
+    return np.where(x < 0, tail, 1.0 - tail)
+
+
 def win_moments(t: Array) -> tuple[Array, Array]:
     """Returns v and w of a positive difference with its mean at ``t``."""
     t = np.clip(t, -FARTHEST, FARTHEST)

@@ -322,3 +322,18 @@ def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.Monkey
     whole = opponents()
     monkeypatch.setattr("ladder.matches.pairing.candidate_arrays.WHOLE", 100)
     assert np.abs(whole - opponents()).sum() / 2 < 0.08
+
+
+def test_slow_entries_stop_at_their_share_of_the_games() -> None:
+    field = [
+        replace(each, games=0, pace=0.1 if n % 2 else 1.0) for n, each in enumerate(ladder(40))
+    ]
+    games = counted(pair(field, 400))
+    fast = mean(games[str(each.entry_id)] for each in field if each.pace == 1.0)
+    slow = [games[str(each.entry_id)] for each in field if each.pace < 1.0]
+    assert mean(slow) < 5 + 0.1 * fast + 6  # random partners and turns to lead come on top
+    assert min(slow) >= 1
+
+
+def test_a_field_of_slow_entries_plays_on() -> None:
+    assert len(pair([replace(each, pace=0.1) for each in ladder(12)], 50).lineups) == 50
