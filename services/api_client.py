@@ -463,6 +463,17 @@ class Client:
     def cancel_rejudgement(self, key: str, reason: str) -> Json:
         return self.post(f"/v1/rejudgements/{key}/cancellations", {"reason": reason})
 
+    def suspects(self, season: str) -> Json:
+        return self.get(f"/v1/seasons/{season}/suspects")
+
+    def share_place(self, season: str, teams: Sequence[str], reason: str) -> Json:
+        body = {"teams": [*teams], "reason": reason}
+        return self.post(f"/v1/seasons/{season}/shared-places", body)
+
+    def separate(self, season: str, place: str, reason: str) -> Json:
+        path = f"/v1/seasons/{season}/shared-places/{place}/separations"
+        return self.post(path, {"reason": reason})
+
     def audits(self, league: str, *, most: int | None = None) -> Iterator[Json]:
         return self.list_items(
             f"/v1/leagues/{league}/audits", most=most, limit=min(most or 50, 200)

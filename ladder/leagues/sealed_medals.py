@@ -55,6 +55,13 @@ def list_sealed_medals(conn: Connection, season_id: SeasonId) -> list[SealedMeda
         ).fetchall()
 
 
+def unseal_all_medals(conn: Connection, season_id: SeasonId, audit_id: str) -> None:
+    """Revokes every seal of a season. The next fit seals medals again and recounts the teams."""
+    for team in sealed_medals_of_season(conn, season_id):
+        unseal_medals(conn, season_id, team, audit_id)
+    conn.execute("update seasons set medal_teams = null where id = %s", (season_id,))
+
+
 @atomic_function
 def unseal_medals(conn: Connection, season_id: SeasonId, team_id: TeamId, audit_id: str) -> int:
     """Revokes the seals of a team by an audit entry; returns how many.

@@ -1,4 +1,5 @@
-"""Lets hosts repair a season: ``disqualifications`` and ``rejudgements``.
+"""Lets hosts repair a season: ``disqualifications``, ``rejudgements`` and ``shared_places``.
 
-``result_search`` finds the results that match a host's predicate.
+``result_search`` finds the results that match a host's predicate. ``suspects`` lists what looks
+like copies or thrown games.
 """

@@ -86,7 +86,8 @@ def disqualify(
         season_id=season_id,
         details={"entries": [entry for entry, _ in out]},
     )
-    _unseal_all_medals(conn, season_id, audit_id)
+    # Games of the disqualified affected every team.
+    sealed_medals.unseal_all_medals(conn, season_id, audit_id)
     return DisqualificationAct(audit_id, subject, tuple(entry for entry, _ in out))
 
 
@@ -154,15 +155,6 @@ def reinstate(
         details={"entries": back},
     )
     return DisqualificationAct(audit_id, subject, tuple(back))
-
-
-def _unseal_all_medals(conn: Connection, season_id: SeasonId, audit_id: str) -> None:
-    """Revokes every seal, because games of the disqualified affected all. The next fit seals medals
-    again and recounts the teams.
-    """
-    for team in sealed_medals.sealed_medals_of_season(conn, season_id):
-        sealed_medals.unseal_medals(conn, season_id, team, audit_id)
-    conn.execute("update seasons set medal_teams = null where id = %s", (season_id,))
 
 
 def _column_of_subject(subject: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.field_types import AwareDatetime, Key, Line
 from ladder.ids import AgentId
-from ladder.moderation import result_search
+from ladder.moderation import result_search, shared_places
 
 Given = Annotated[Line, Field(min_length=1)]
 Reason = Annotated[Line, Field(min_length=1, description="one sentence, stored in the audit log")]
@@ -26,6 +26,34 @@ class DisqualificationRequest(BaseModel):
         },
     )
     subject: Annotated[Key, Field(description="id of an entry, an agent or a team")]
+    reason: Reason
+
+
+class SharedPlaceRequest(BaseModel):
+    """Teams that shall share one place, and the reason."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "teams": ["tea_01j8x6m3c2k4v9q0w7r5t1y8z3", "tea_01j8x6m3c2k4v9q0w7r5t1y8z4"],
+                    "reason": "They entered copies of one agent.",
+                }
+            ]
+        },
+    )
+    teams: Annotated[
+        list[Key],
+        Field(min_length=2, max_length=shared_places.MOST_TEAMS, description="ids of the teams"),
+    ]
+    reason: Reason
+
+
+class SeparationRequest(BaseModel):
+    """The reason to give teams their own places again."""
+
+    model_config = ConfigDict(extra="forbid")
     reason: Reason
 
 

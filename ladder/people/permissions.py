@@ -21,7 +21,7 @@ The rules:
 | a submission (file name, message, size) | its team, admins |
 | a bundle's bytes | its team alone |
 | a seat's log, reason and failed step | the seat's team; graders whom it agreed to, no scrims |
-| the audit log, a rejudgement and its preview | the league's hosts, admins |
+| the audit log, a rejudgement and its preview, suspects | the league's hosts, admins |
 | a notice, a channel, a private feed | the person alone |
 
 Hosts are hosts and co-hosts. Graders and commentators see only what belongs to teams of which all

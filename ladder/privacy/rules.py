@@ -587,6 +587,7 @@ RULES: Final = (
     Rule("sealed_medals", impersonal="season_id team_id medal"),
     Rule("unsealed_medals", impersonal="season_id team_id audit_id"),
     Rule("exclusions", impersonal="season_id subject"),
+    Rule("shared_places", impersonal="place season_id team_id"),
     Rule("rejudged", impersonal="rejudgement_id match_id by_match_id refusal"),
     Rule(
         "workers",

@@ -132,8 +132,8 @@ def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str
         fitted = _fit_log(conn, log, link.log_no, fitted.messages if fitted else None)
     assert fitted is not None
     season = _select_season(conn, season_id)
-    entrants = _select_entrants(conn, season_id, log, places_of_content(row[0]))
     own = chain[0]
+    entrants = _select_entrants(conn, season_id, log, version, places_of_content(row[0]))
     standing = _draw_up_standing(fitted, entrants, season, own.seed, own.boundary_weight, own.teams)
     return _digest(_content_json(entrants, standing))
 
@@ -151,7 +151,7 @@ def standing_without_matches(
     version, _ = found
     log = SeasonLog(season_id, void)
     fitted = _fit_log(conn, log, version.log_no, None)
-    entrants = _select_entrants(conn, season_id, log)
+    entrants = _select_entrants(conn, season_id, log, version.version + 1)
     season = _select_season(conn, season_id)
     standing = _draw_up_standing(
         fitted, entrants, season, version.seed, version.boundary_weight, version.teams
@@ -178,7 +178,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     is_over = season["state"] == "finished" and until == season["rated_no"]
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # if not committed, the next fit is cold
-    entrants = _select_entrants(conn, season_id, kept.log)
+    entrants = _select_entrants(conn, season_id, kept.log, version)
     weight = boundary_weight(season["state"] == "open")
     seed = season_seed(season_id)
     teams = season["medal_teams"]
@@ -187,12 +187,14 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     content = _content_json(entrants, standing)
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
-        " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, digest, content)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, expected_order,"
+        " digest, content)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             *(season_id, version, until, parent, seed, FITTED_BY, weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
-            *(standing.reference, standing.wrong_medals, standing.teams, _digest(content), content),
+            *(standing.reference, standing.wrong_medals, standing.teams, standing.expected_order),
+            *(_digest(content), content),
         ),
     )
     is_settled = is_over or (
@@ -291,21 +293,27 @@ def _select_entrants(
     conn: Connection,
     season_id: SeasonId,
     log: SeasonLog,
+    version: int,
     written: Mapping[EntryId, OfficialPlace] | None = None,
 ) -> list[Entrant]:
     """Returns the entries on the board by id, or those of a ``written`` version.
 
-    Ranks depend on what teams had declared by then.
+    Ranks depend on what teams had declared by then, and on the places that they share.
     """
     rows = conn.execute(
         "select e.id, e.team_id, e.is_anchor, coalesce(e.parent_entry_id, ''),"
-        " d.entry_id is not null, b.digest || ':' || e.profile from entries e"
+        " d.entry_id is not null, b.digest || ':' || e.profile, coalesce(p.place, '')"
+        " from entries e"
         " join submissions b on b.id = e.submission_id"
         " left join declared_entries d on d.entry_id = e.id"
+        " left join lateral (select p.place from shared_places p join teams t on t.id = p.team_id"
+        "   where p.season_id = e.season_id and e.team_id in (t.id, t.merged_into)"
+        "   and %s between p.from_version and coalesce(p.until_version, %s)"
+        "   order by p.place limit 1) p on true"
         " where e.season_id = %s"
         " and (e.id = any (%s) or %s and e.state in ('active', 'paused'))"
         ' order by e.id collate "C"',
-        (season_id, list(written or ()), written is None),
+        (version, version, season_id, list(written or ()), written is None),
     ).fetchall()
     number = log.numbers.get
     games = log.games_by_contender()
@@ -319,8 +327,9 @@ def _select_entrants(
             is_declared if written is None else written[entry].rank is not None,
             bundle,
             int(games[number(entry)]) if entry in log.numbers else 0,
+            place,
         )
-        for entry, team, is_anchor, parent, is_declared, bundle in rows
+        for entry, team, is_anchor, parent, is_declared, bundle, place in rows
     ]
 
 

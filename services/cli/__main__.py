@@ -33,6 +33,7 @@ from services.cli import (
     rosters,
     scrims,
     submissions,
+    suspects,
     teams,
     users,
 )
@@ -56,6 +57,7 @@ for verbs in (
     forks,
     leagues_and_agents,
     moderation,
+    suspects,
     membership,
     rosters,
     league_people,
@@ -93,6 +95,7 @@ GROUPS: Final = {
     "Try ideas": ("run", "view", "better", "scrim", "fork", "dataset", "luck"),
     "Join and host": (
         *("join", "team", "league", "disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
+        *("suspects", "share-place", "separate"),
     ),
     "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "completion"),
     "Run the service": ("admin", "up", "migrate", "doctor", "game"),

@@ -119,6 +119,7 @@ def paths(site: Site) -> list[str]:
         "/games",
         "/games/hungry_geese",
         "/leagues",
+        "/leagues/hungry-geese/certainty",
         "/matches?agent=gosling",
         "/compare?agent=gosling&opponent=lattice",
         "/teams",
@@ -129,7 +130,7 @@ def paths(site: Site) -> list[str]:
 def pages_of_others(site: Site) -> list[tuple[str, list[str]]]:
     """Pages of hosts and of administrators, with a token for them."""
     contest = site.contest
-    pages = [f"/leagues/hungry-geese/{page}" for page in ("people", "terms", "request")]
+    pages = [f"/leagues/hungry-geese/{page}" for page in ("people", "terms", "request", "suspects")]
     people = f"/admin/users/{contest.owner.id}"
     return [
         (contest.host_token, pages),

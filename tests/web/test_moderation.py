@@ -118,3 +118,43 @@ def test_a_single_seat_league_promises_no_official_standing(site: Site) -> None:
         anchors = client.get("/new-league", params={"game": "snake"}).text
         assert "pin the scale" not in anchors
         assert "have no rank." in anchors
+
+
+def test_a_host_lets_teams_share_a_place_on_the_page_of_suspects(site: Site) -> None:
+    contest = site.contest
+    path = "/leagues/hungry-geese/suspects"
+    assert site.get(path, contest.stranger_token).status_code == 403
+    with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
+        sign_in(client, contest.host_token)
+        page = client.get(path).text
+        assert "No group of entries is suspiciously equal" in page
+        proof = page.split('name="form_token" value="', 1)[-1].split('"', 1)[0]
+        proof = client.get(PATH).text.split('name="form_token" value="', 1)[1].split('"', 1)[0]
+        with connect(site.database_url) as conn:
+            found = conn.execute(
+                "select distinct team_id from entries where season_id = %s and not is_anchor"
+                " and state = 'active' order by team_id limit 2",
+                (contest.season.id,),
+            ).fetchall()
+        given = {"form_token": proof, "season": contest.season.id, "reason": "<b>copies</b>"}
+        alone = client.post(f"{path}/share", data={**given, "teams": found[0][0]})
+        assert alone.status_code == 422
+        both = {**given, "teams": [team for (team,) in found]}
+        assert client.post(f"{path}/share", data=both).status_code == 303
+        shown = client.get(path).text
+        assert "share one place" in shown
+        assert "&lt;b&gt;copies&lt;/b&gt;" in shown
+        place = shown.split('name="place" value="', 1)[1].split('"', 1)[0]
+        assert client.post(f"{path}/other", data=given).status_code == 404
+        undone = client.post(f"{path}/separate", data={**given, "place": place})
+        assert undone.status_code == 303
+        assert "No teams share a place" in client.get(path).text
+        again = client.post(f"{path}/separate", data={**given, "place": place, "reason": "again"})
+        assert "their own places already" in again.text
+
+
+def test_the_page_of_certainty_says_when_nothing_is_known(site: Site) -> None:
+    assert "appears after the first rated" in site.get("/leagues/hungry-geese/certainty").text
+    assert site.get("/leagues/club/certainty").status_code == 404
+    snake = site.get("/leagues/snake/certainty").text
+    assert "one seat, so there is no official fit" in snake

@@ -70,6 +70,18 @@ def rank_outlook(ranks: Ranks, cuts: Sequence[int]) -> RankOutlook:
     return RankOutlook(ordered[low], ordered[high], _medal_chances(ranks, cuts))
 
 
+def expected_order(drawn: Ranks, shown: NDArray[np.intp]) -> float:
+    """Returns the expected Spearman correlation of the shown ranks with the true ones.
+
+    ``drawn`` are draws of the same contenders' ranks: [count, n].
+    """
+    n = len(shown)
+    if n < 2:
+        return 1.0
+    gaps = ((drawn - shown) ** 2.0).sum(axis=1)
+    return float(1.0 - 6.0 * gaps.mean() / (n * (n**2 - 1.0)))
+
+
 def remaining_uncertainty(ranks: Ranks, cuts: Sequence[int], boundary_weight: float) -> Floats:
     """Returns each contender's remaining uncertainty, in the order and in the medals.
 

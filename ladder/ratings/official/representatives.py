@@ -46,6 +46,8 @@ class Entrant:
     """Digest and profile of its bundle; empty: a bundle of its own."""
     games: int = 0
     """Games of its bundle in the fit."""
+    shared_place: str = ""
+    """Id of the place that its team shares with others; empty: a place of its own."""
 
 
 def choose_representatives(

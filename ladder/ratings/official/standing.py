@@ -61,6 +61,8 @@ class OfficialStanding:
     """Expected number of teams whose medal is of the wrong class."""
     teams: int
     """Number of teams for the medals, also those that have not played; equal ones count once."""
+    expected_order: float
+    """Expected Spearman correlation of the teams' ranks with the true ones."""
 
 
 def build_standing(
@@ -82,11 +84,12 @@ def build_standing(
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
     reference = float(np.mean(anchors)) if anchors else fit.centre
     standing_by = representatives.choose_representatives(entrants, mu, sigma)
+    twins = _share_places(entrants, standing_by, mu, sigma)
     scores = mu0 + beta * (mu - reference)
     held = np.unique(scores[standing_by])
     count = len(held) + _count_waiting_teams(entrants) if teams is None else teams
     last = rules.cuts(count)
-    drawn = ranks.draw_ranks(mu, sigma, _same_contender(entrants), standing_by, DRAWS, seed)
+    drawn = ranks.draw_ranks(mu, sigma, twins, standing_by, DRAWS, seed)
     outlook = ranks.rank_outlook(drawn, last)
     losses = ranks.remaining_uncertainty(drawn, last, boundary_weight)
     chances = outlook.chances
@@ -126,7 +129,8 @@ def build_standing(
                 loss=lost,
             )
         )
-    return OfficialStanding(tuple(places), reference, wrong, count)
+    order = ranks.expected_order(drawn[:, standing_by], among[standing_by])
+    return OfficialStanding(tuple(places), reference, wrong, count, order)
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
@@ -167,12 +171,31 @@ def _chance_above_lines(lines: Sequence[float], scores: Floats, sigmas: Floats) 
     ).reshape(len(scores), len(lines))
 
 
-def _same_contender(entrants: Sequence[Entrant]) -> NDArray[np.intp]:
-    """Returns the first entrant of the same contender, which shares its skill and draw."""
-    first: dict[int, int] = {}
+def _share_places(
+    entrants: Sequence[Entrant], standing_by: NDArray[np.intp], mu: Floats, sigma: Floats
+) -> NDArray[np.intp]:
+    """Gives representatives of teams that share a place one skill: that of all their games.
+
+    Changes ``mu`` and ``sigma``. Returns the first entrant of the same place or contender, which
+    shares its skill and draw.
+    """
+    shared: dict[str, list[int]] = {}
+    for n in standing_by.tolist():
+        if entrants[n].shared_place:
+            shared.setdefault(entrants[n].shared_place, []).append(n)
+    place_of = {n: place for place, members in shared.items() for n in members}
+    for members in shared.values():
+        played = {entrants[n].contender: n for n in members}  # equal bundles share their games
+        own = list(played.values())
+        told = np.maximum(sigma[own], 1e-9) ** -2.0
+        mu[members] = float((mu[own] * told).sum() / told.sum())
+        sigma[members] = float(told.sum()) ** -0.5
+    first: dict[tuple[str, int], int] = {}
     return np.array(
         [
-            n if each.contender < 0 else first.setdefault(each.contender, n)
+            n
+            if each.contender < 0
+            else first.setdefault((place_of[n], -1) if n in place_of else ("", each.contender), n)
             for n, each in enumerate(entrants)
         ],
         np.intp,

@@ -31,6 +31,7 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
 ACTS = {
     "/admin/users/{user}/{act}": "block",
     "/leagues/{league}/moderation/{act}": "disqualify",
+    "/leagues/{league}/suspects/{act}": "share",
     "/leagues/{league}/people/{act}": "block",
     "/leagues/{league}/people/requests/{act}": "decline",
 }

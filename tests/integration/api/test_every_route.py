@@ -352,6 +352,13 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/leagues/{league}/seasons", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{season}", None, "200 200 200 200 200", "404 404 200 200 200"),
     ("GET", "/v1/seasons/{league}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "GET",
+        "/v1/seasons/{season}/certainty",
+        None,
+        "200 200 200 200 200",
+        "404 404 200 200 200",
+    ),
     ("GET", "/v1/seasons/{season}/health", None, "200 200 200 200 200", "404 404 200 200 200"),
     (
         "POST",
@@ -534,6 +541,7 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 200 200",
         "401 404 403 200 200",
     ),
+    ("GET", "/v1/seasons/{season}/suspects", None, "401 403 403 200 200", "401 404 403 200 200"),
     ("GET", "/metrics", None, "200 200 200 200 200", ""),
     # Rows that change the world for other rows come last.
     (
@@ -547,6 +555,20 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "POST",
         "/v1/rejudgements/{rejudgement}/cancellations",
         {"reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
+    (
+        "POST",
+        "/v1/seasons/{season}/shared-places/{place}/separations",
+        {"reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
+    (
+        "POST",
+        "/v1/seasons/{season}/shared-places",
+        {"teams": ["{team}", "{host_team}"], "reason": "a walk"},
         "401 403 403 201 409",
         "401 404 403 201 409",
     ),
@@ -665,6 +687,8 @@ def words(world: World, league: str) -> dict[str, str]:
     rated = world.client("member").match(world.matches[f"{league}.rated"])
     spare = world.client("member").mint_token("spare", ["read"])
     act = world.client("host").rejudge(world.seasons[league], "a walk", node="node")
+    both = [world.teams[insider], world.teams["host"]]
+    shared = world.client("host").share_place(world.seasons[league], both, "a walk")
     play_rated(world, league)  # a match outside all rejudgements
     with world.connect() as conn:
         invitation, code = invitations.create_roster_invitation(
@@ -719,6 +743,7 @@ def words(world: World, league: str) -> dict[str, str]:
         "fork": fork,
         "fork_game": fork_game,
         "rejudgement": act["id"],
+        "place": shared["id"],
         "invitation": invitation.id,
         "code": code,
         "terms": world.client("member").terms(league)["digest"],

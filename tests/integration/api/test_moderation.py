@@ -143,3 +143,22 @@ def test_an_empty_or_unmatched_predicate_is_refused(world: World) -> None:
     with pytest.raises(ApiError, match="matches no valid result") as refused:
         host.rejudge(season, "because", verdict="TIMEOUT")
     assert refused.value.slug == "conflict"
+
+
+def test_a_host_lists_suspects_and_lets_teams_share_a_place(peck: Peck, world: World) -> None:  # noqa: F811
+    season, token = world.seasons["public"], {"PECK_TOKEN": world.tokens["host"]}
+    assert "no official standing" in peck("suspects", "public", **token).stdout
+    with world.connect() as conn:
+        OfficialFitter().refit(conn, SeasonId(season))
+    both = world.teams["member"], world.teams["host"]
+    common = ("--league", "public", "--reason", "copies")
+    made = read(peck("share-place", *both, *common, "--json", **token))
+    assert sorted(made["teams"]) == sorted(both)
+    shown = peck("suspects", "public", **token).stdout
+    assert "No group of entries is suspiciously equal" in shown
+    assert "2 teams share one place: copies" in shown
+    refused = peck("share-place", *both, *common, **token)
+    assert (refused.returncode, "shares a place already" in refused.stderr) == (1, True)
+    assert "own places again" in peck("separate", made["id"], *common, **token).stdout
+    acts = [row["act"] for row in moderation_audits(world.client("host"))]
+    assert acts == ["separate", "share_place"]

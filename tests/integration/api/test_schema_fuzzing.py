@@ -27,7 +27,8 @@ from schemathesis.specs.openapi.checks import (
 
 from egress.address import parse
 from ladder.entries import team_merges
-from ladder.ids import UserId
+from ladder.ids import SeasonId, TeamId, UserId
+from ladder.moderation import shared_places
 from ladder.notices import channels
 from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
@@ -168,6 +169,14 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                     (made["season"]["id"],),
                 )
                 return {"league": "rehearsed"}
+            case "share_place" | "separate":
+                conn.execute("delete from shared_places")
+                both = [TeamId(world.teams[person]) for person in ("member", "host")]
+                if name == "share_place":
+                    return {"teams": both}
+                season = SeasonId(world.seasons["public"])
+                shared = shared_places.share_place(conn, season, both, by=None, reason="a test")
+                return {"place": shared.id}
             case "change_season":
                 return {"state": "locked"}
     return {}

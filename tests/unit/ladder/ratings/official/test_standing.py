@@ -171,3 +171,23 @@ def test_the_same_seed_draws_the_same_standing() -> None:
     assert drawn(mu, field, 0.4) != drawn(mu, field, 0.4, seed=8)
     assert drawn([], []).places == ()
     assert drawn([], [entrant(0, contender=-1)]).places[0].rank is None
+
+
+def test_teams_that_share_a_place_have_one_rank_and_count_once() -> None:
+    field = [entrant(n, shared_place="aud_1" if n in (1, 2) else "") for n in range(4)]
+    standing = drawn([3.0, 1.1, 0.9, 0.0], field)
+    apart = drawn([3.0, 1.1, 0.9, 0.0], [entrant(n) for n in range(4)])
+    assert [place.rank for place in standing.places] == [1, 2, 2, 3]
+    assert [place.rank for place in apart.places] == [1, 2, 3, 4]
+    assert (standing.teams, apart.teams) == (3, 4)
+    one, two = standing.places[1:3]
+    assert one == two
+    assert one.score == pytest.approx((apart.places[1].score + apart.places[2].score) / 2)
+    assert one.sigma == pytest.approx(apart.places[1].sigma / 2**0.5)
+    assert standing.places[0].score == apart.places[0].score
+
+
+def test_a_copy_of_a_bundle_outside_a_shared_place_keeps_its_own() -> None:
+    field = [entrant(n, contender=min(n, 1), shared_place="aud_1" * (n < 2)) for n in range(3)]
+    standing = drawn([1.0, 0.0], field)
+    assert [place.rank for place in standing.places] == [1, 1, 2]

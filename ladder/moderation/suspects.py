@@ -1,0 +1,183 @@
+"""Lists for hosts what looks like copies of one agent or like thrown games. Proves nothing.
+
+The groups and the throwers come from the results and the newest official standing alone. Nothing
+follows from a name on this list: only a host's act changes a place (``shared_places``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection
+from ladder.ids import AgentId, EntryId, SeasonId, TeamId
+from ladder.leagues import seasons
+from ladder.ratings import standing_versions
+from ladder.ratings.official.equal_groups import find_equal_groups
+from ladder.ratings.official.standing import OfficialPlace
+from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
+from ladder.ratings.season_log import SeasonLog
+
+LEAST_SHARE: Final = 0.5
+"""Probability of belonging to a group from which its members are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectEntry:
+    """An entry on the list, with its official score."""
+
+    entry_id: EntryId
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+    team_name: str
+    score: float
+    sigma: float
+    """Points."""
+    games: int
+
+
+@dataclass(frozen=True, slots=True)
+class NearEqualGroup:
+    """Entries whose scores lie together more closely than the rest of the field explains."""
+
+    score: float
+    """Middle of the group in points."""
+    expected: float
+    """Number of such entries that the rest of the field explains."""
+    members: tuple[SuspectEntry, ...]
+    """Nearest to the middle first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thrower:
+    """An entry that loses to a favourite more often than both scores say."""
+
+    entry: SuspectEntry
+    meetings: int
+    lost: int
+    expected: float
+    """Expected number of losses."""
+    chance: float
+    """Probability of so many losses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Favourite:
+    """An entry to whom several others lose against expectation."""
+
+    entry: SuspectEntry
+    chance: float
+    """Expected number of such favourites in a season without throwers."""
+    throwers: tuple[Thrower, ...]
+    """The least likely first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """What looks suspicious in a season."""
+
+    version: int | None
+    """Version of the official standing; None before the first one."""
+    groups: tuple[NearEqualGroup, ...]
+    favourites: tuple[Favourite, ...]
+
+
+def list_suspects(conn: Connection, season_id: SeasonId) -> Suspects:
+    """Returns the suspects by the newest official standing and its part of the log.
+
+    A season of one seat has none. Raises NotFound.
+    """
+    season = seasons.get_season(conn, season_id)
+    found = standing_versions.latest_version(conn, season_id)
+    if found is None or season.measures:
+        return Suspects(None, (), ())
+    version, places = found
+    log = SeasonLog(season_id)
+    while log.no < version.log_no:
+        log.read(conn, version.log_no)
+    entry_of: dict[int, EntryId] = {}
+    for entry in places:  # of equal bundles, the first entry
+        if entry in log.numbers:
+            entry_of.setdefault(log.numbers[entry], entry)
+    mu = np.full(len(log.parents), np.nan)
+    sigma = np.full(len(log.parents), np.nan)
+    for number, entry in entry_of.items():
+        mu[number] = places[entry].score / season.beta
+        sigma[number] = places[entry].sigma / season.beta
+    known = np.flatnonzero(~np.isnan(mu))
+    groups = [
+        ([int(known[member]) for member in group.members], group)
+        for group in find_equal_groups(mu[known], sigma[known])
+        if group.share >= LEAST_SHARE
+    ]
+    favourites = find_throwers(log.games, mu, sigma, version.kappa)
+    entries = _select_entries(conn, season_id, list(entry_of.values()), places)
+    who = {number: entries[entry] for number, entry in entry_of.items() if entry in entries}
+    return Suspects(
+        version.version,
+        tuple(
+            NearEqualGroup(
+                group.middle * season.beta,
+                len(members) * (1.0 - group.share),
+                tuple(who[each] for each in members if each in who),
+            )
+            for members, group in groups
+        ),
+        tuple(_name_favourite(each, who) for each in favourites if each.favourite in who),
+    )
+
+
+def _name_favourite(found: SuspectFavourite, who: dict[int, SuspectEntry]) -> Favourite:
+    return Favourite(
+        who[found.favourite],
+        found.chance,
+        tuple(
+            Thrower(who[pair.thrower], pair.meetings, pair.lost, pair.expected, pair.chance)
+            for pair in found.pairs
+            if pair.thrower in who
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    id: EntryId
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+    team_name: str
+    games: int
+
+
+def _select_entries(
+    conn: Connection,
+    season_id: SeasonId,
+    wanted: Sequence[EntryId],
+    places: dict[EntryId, OfficialPlace],
+) -> dict[EntryId, SuspectEntry]:
+    """Returns these competing entries by id; reference agents are no suspects."""
+    with conn.cursor(row_factory=class_row(_Named)) as cur:
+        rows = cur.execute(
+            "select e.id, e.agent_id, a.name as agent_name, e.team_id, t.name as team_name, e.games"
+            " from entries e join agents a on a.id = e.agent_id join teams t on t.id = e.team_id"
+            " where e.season_id = %s and e.id = any (%s) and not e.is_anchor",
+            (season_id, list(wanted)),
+        ).fetchall()
+    return {
+        row.id: SuspectEntry(
+            row.id,
+            row.agent_id,
+            row.agent_name,
+            row.team_id,
+            row.team_name,
+            places[row.id].score,
+            places[row.id].sigma,
+            row.games,
+        )
+        for row in rows
+    }

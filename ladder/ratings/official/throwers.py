@@ -1,0 +1,186 @@
+"""Finds contenders that lose to one favourite against expectation. Pure.
+
+Each pair's results are compared with its skills. The favourite's own skill is estimated without the
+suspicious pairs, because thrown games raise it. One unlikely pair proves little among thousands. So
+a favourite is suspect if more of its opponents lose unlikely than chance explains, or if one does
+so beyond chance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ratings.official import overdispersion
+from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.message_passing import build_graph, sum_by_contender
+from ladder.ratings.official.overdispersion import HIGH, LOW
+from ladder.ratings.official.truncated_gaussian import normal_cdf, win_moments
+
+Floats = NDArray[np.float64]
+
+UNLIKELY: Final = 0.005
+"""Probability of such results from which a pair is unlikely."""
+FIRST_LOOK: Final = 0.02
+"""The same for the pairs without which skills are estimated."""
+ALARM: Final = 0.01
+"""Expected number of suspect favourites in a season without throwers."""
+NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])
+SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
+"""Gauss-Hermite points of a standard normal distribution."""
+ROOT2: Final = 2.0**0.5
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikelyPair:
+    """A contender that loses to the favourite more often than both skills say."""
+
+    thrower: int
+    meetings: int
+    """Meetings without a fault or a tie."""
+    lost: int
+    expected: float
+    """Expected number of losses."""
+    chance: float
+    """Probability of at least as many losses."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectFavourite:
+    """A contender to whom several others lose against expectation."""
+
+    favourite: int
+    pairs: tuple[UnlikelyPair, ...]
+    """The least likely first."""
+    chance: float
+    """Expected number of favourites as suspect as this one in a season without throwers."""
+
+
+def find_throwers(
+    games: GameTable, mu: Floats, sigma: Floats, kappa: float
+) -> list[SuspectFavourite]:
+    """Returns the suspect favourites, the least likely first.
+
+    ``mu`` and ``sigma`` are the contenders' skills in beta; NaN: not considered. ``kappa`` is the
+    deviation of a pair's own advantage.
+    """
+    meetings = overdispersion.sorted_meetings(build_graph(games))
+    pairs = overdispersion.count_pairs(meetings, len(mu))
+    low, high = pairs.low[pairs.often], pairs.high[pairs.often]
+    known = ~np.isnan(mu[low]) & ~np.isnan(mu[high])
+    low, high, outcomes = low[known], high[known], pairs.outcomes[:, known]
+    # Each pair twice: the loser (a possible thrower) and the winner (a possible favourite).
+    loser, winner = np.concatenate([low, high]), np.concatenate([high, low])
+    lost = np.concatenate([outcomes[HIGH], outcomes[LOW]])
+    played = np.tile(outcomes[LOW] + outcomes[HIGH], 2)
+    if not len(loser):
+        return []
+    skills = mu, sigma
+    chance = _loss_chances(loser, winner, lost, played, skills, kappa)
+    out = chance < FIRST_LOOK
+    skills = _skills_without(loser[out], winner[out], lost[out], played[out], skills)
+    chance[out] = _loss_chances(loser[out], winner[out], lost[out], played[out], skills, kappa)
+    opponents = np.bincount(winner, minlength=len(mu))
+    unlikely = np.flatnonzero(chance < UNLIKELY)
+    field = int((~np.isnan(mu)).sum())
+    found = []
+    for favourite in np.unique(winner[unlikely]).tolist():
+        own = unlikely[winner[unlikely] == favourite]
+        own = own[np.argsort(chance[own], kind="stable")]
+        many = _poisson_tail(len(own), UNLIKELY * opponents[favourite])
+        one = float(chance[own[0]]) * float(opponents[favourite])
+        alarm = 2.0 * field * min(many, one)
+        if alarm < ALARM:
+            expected = played[own] * _loss_probability(loser[own], winner[own], skills)
+            suspects = tuple(
+                UnlikelyPair(
+                    int(loser[n]), int(played[n]), int(lost[n]), float(mean), float(chance[n])
+                )
+                for n, mean in zip(own.tolist(), expected.tolist(), strict=True)
+            )
+            found.append(SuspectFavourite(favourite, suspects, alarm))
+    return sorted(found, key=lambda each: each.chance)
+
+
+def _loss_probability(
+    loser: NDArray[np.intp], winner: NDArray[np.intp], skills: tuple[Floats, Floats]
+) -> Floats:
+    return np.asarray(normal_cdf((skills[0][winner] - skills[0][loser]) / ROOT2), np.float64)
+
+
+def _loss_chances(
+    loser: NDArray[np.intp],
+    winner: NDArray[np.intp],
+    lost: Floats,
+    played: Floats,
+    skills: tuple[Floats, Floats],
+    kappa: float,
+) -> Floats:
+    """Returns the probability of at least so many losses, over the uncertainty of both skills."""
+    mu, sigma = skills
+    gap = mu[winner] - mu[loser]
+    unsure = np.sqrt(sigma[winner] ** 2 + sigma[loser] ** 2 + kappa**2)
+    chances = np.ones(len(loser))
+    p = normal_cdf(gap / np.sqrt(2.0 + unsure**2))
+    likely = lost - played * p
+    for n in np.flatnonzero(likely > np.sqrt(played * p * (1.0 - p))).tolist():
+        at = normal_cdf((gap[n] + unsure[n] * NODES) / ROOT2)
+        tails = [_binomial_tail(int(lost[n]), int(played[n]), one) for one in at.tolist()]
+        chances[n] = float(SHARES @ np.array(tails))
+    return chances
+
+
+def _skills_without(
+    loser: NDArray[np.intp],
+    winner: NDArray[np.intp],
+    lost: Floats,
+    played: Floats,
+    skills: tuple[Floats, Floats],
+) -> tuple[Floats, Floats]:
+    """Returns the skills as if these pairs had not met, by one step of Newton's method."""
+    mu, sigma = skills
+    t = (mu[winner] - mu[loser]) / ROOT2
+    up, up_weight = win_moments(t)
+    down, down_weight = win_moments(-t)
+    force = (lost * up - (played - lost) * down) / ROOT2
+    weight = (lost * up_weight + (played - lost) * down_weight) / 2.0
+    count = len(mu)
+    pushed = sum_by_contender(winner, force, count) - sum_by_contender(loser, force, count)
+    told = sum_by_contender(winner, weight, count) + sum_by_contender(loser, weight, count)
+    before = sigma**-2.0
+    left = np.maximum(before - told, 0.2 * before)
+    return mu - pushed / left, left**-0.5
+
+
+def _binomial_tail(least: int, count: int, p: float) -> float:
+    """Returns the probability of at least ``least`` of ``count``."""
+    p = min(max(p, 1e-12), 1.0 - 1e-12)
+    log_p, log_q = math.log(p), math.log1p(-p)
+    whole = math.lgamma(count + 1)
+    return math.fsum(
+        math.exp(
+            whole
+            - math.lgamma(k + 1)
+            - math.lgamma(count - k + 1)
+            + k * log_p
+            + (count - k) * log_q
+        )
+        for k in range(least, count + 1)
+    )
+
+
+def _poisson_tail(least: int, mean: float) -> float:
+    """Returns the probability of at least ``least`` events."""
+    if mean <= 0.0:
+        return 1.0
+    return max(
+        0.0,
+        math.fsum(
+            math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
+            for k in range(least, least + 60)
+        ),
+    )

@@ -1,0 +1,127 @@
+"""Commands of hosts about copies and thrown games: suspects, share-place, separate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from services.api_client import Json
+from services.cli.display import AsJson, print_json, stdout, table
+from services.cli.moderation import League, Reason
+from services.cli.name_lookup import find_season_id
+from services.cli.saved_login import connect
+
+
+def suspects(
+    league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what looks like copies of one agent or like thrown games, for hosts.
+
+    The list follows from results alone and proves nothing. Nothing happens to anybody on it without
+    an act of a host.
+    """
+    with connect() as ladder:
+        found = ladder.suspects(find_season_id(ladder, league))
+    if as_json:
+        print_json(found)
+        return
+    if found["version"] is None:
+        stdout.print("There is no official standing with scores yet.")
+        return
+    print_groups(found)
+    print_throwers(found)
+    for place in found["shared_places"]:
+        teams = len(place["teams"])
+        stdout.print(f"{place['id']}: {teams} teams share one place: {place['reason']}")
+
+
+def share_place(
+    teams: Annotated[list[str], typer.Argument(help="Ids of two or more teams (tea_...).")],
+    reason: Reason,
+    league: League = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let teams of equal entries share one score, rank and medal in a season.
+
+    They count as one team. All sealed medals of the season are decided again. `peck separate`
+    undoes it.
+    """
+    with connect() as ladder:
+        made = ladder.share_place(find_season_id(ladder, league), teams, reason)
+    print_place(made, "share one place", as_json)
+
+
+def separate(
+    place: Annotated[str, typer.Argument(help="Id (aud_...) of the shared place.")],
+    reason: Reason,
+    league: League = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give teams that share a place their own places again."""
+    with connect() as ladder:
+        ended = ladder.separate(find_season_id(ladder, league), place, reason)
+    print_place(ended, "have their own places again", as_json)
+
+
+def print_groups(found: Json) -> None:
+    if not found["groups"]:
+        stdout.print("No group of entries is suspiciously equal.")
+    for group in found["groups"]:
+        stdout.print(
+            f"{len(group['members'])} entries near {group['score']:.0f} points;"
+            f" the others explain {group['expected']:.0f}"
+        )
+        table(
+            ["team", "agent", "score", "+-", "games", "team id"],
+            [
+                (
+                    row["team_name"],
+                    row["agent_name"],
+                    f"{row['score']:.0f}",
+                    f"{1.96 * row['sigma']:.0f}",
+                    row["games"],
+                    row["team_id"],
+                )
+                for row in group["members"]
+            ],
+        )
+
+
+def print_throwers(found: Json) -> None:
+    if not found["favourites"]:
+        stdout.print("Nobody loses to a favourite against expectation.")
+    for favourite in found["favourites"]:
+        entry = favourite["entry"]
+        stdout.print(
+            f"Entries lose to {entry['agent_name']} of {entry['team_name']} against expectation"
+            f" (by chance in {favourite['chance']:.1g} of such seasons)"
+        )
+        table(
+            ["team", "agent", "met", "lost", "expected", "chance"],
+            [
+                (
+                    row["entry"]["team_name"],
+                    row["entry"]["agent_name"],
+                    row["meetings"],
+                    row["lost"],
+                    f"{row['expected']:.1f}",
+                    f"{row['chance']:.1g}",
+                )
+                for row in favourite["throwers"]
+            ],
+        )
+
+
+def print_place(found: Json, what: str, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{found['id']}: {len(found['teams'])} teams {what}")
+    stdout.print("The official standing changes within seconds.")
+
+
+def register(app: typer.Typer) -> None:
+    for verb in (suspects, share_place, separate):
+        app.command()(verb)

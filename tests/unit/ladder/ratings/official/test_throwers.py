@@ -1,0 +1,47 @@
+"""Seasons of random games with and without throwers, fitted as the service fits them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.season_fit import fit_season
+from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
+
+AGENTS, GAMES, THROWERS = 40, 1500, 5
+
+
+def suspects(seed: int, throwers: int) -> list[SuspectFavourite]:
+    """Suspects of a season; the last entry is the favourite of the strongest ones."""
+    rng = np.random.default_rng(seed)
+    skill = np.sort(rng.standard_normal(AGENTS))[::-1]
+    favourite = AGENTS // 2
+    lineups = np.array([rng.permutation(AGENTS)[:4] for _ in range(GAMES)], np.int32)
+    shown = skill[lineups] + rng.standard_normal(lineups.shape)
+    with_favourite = (lineups == favourite).any(axis=1)[:, None]
+    shown[with_favourite & (lineups < throwers)] -= 20.0
+    ranks = (1 + (shown[:, None, :] > shown[:, :, None]).sum(axis=2)).astype(np.int16)
+    games = GameTable(lineups, ranks, np.zeros(lineups.shape, np.bool_))
+    fit = fit_season(games, np.full(AGENTS, -1, np.int32))
+    return find_throwers(games, fit.mu, fit.shown_sigma, fit.kappa)
+
+
+def test_throwers_are_named_with_their_favourite() -> None:
+    found = suspects(1, THROWERS)
+    named = {each.favourite: {pair.thrower for pair in each.pairs} for each in found}
+    assert set(range(THROWERS)) <= named[AGENTS // 2]
+    assert len(named[AGENTS // 2]) <= THROWERS + 1
+    first = next(each for each in found if each.favourite == AGENTS // 2).pairs[0]
+    assert first.lost == first.meetings
+    assert first.expected < first.lost / 2
+
+
+def test_a_season_without_throwers_names_nobody() -> None:
+    assert [suspects(seed, 0) for seed in range(2, 5)] == [[]] * 3
+
+
+def test_a_log_without_repeated_pairs_names_nobody() -> None:
+    games = GameTable(
+        np.array([[0, 1]], np.int32), np.array([[1, 2]], np.int16), np.zeros((1, 2), np.bool_)
+    )
+    assert find_throwers(games, np.zeros(2), np.ones(2), 0.0) == []
