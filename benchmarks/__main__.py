@@ -27,6 +27,7 @@ NAMES = (
     "season_order",
     "cards",
     "comparisons",
+    "comparison_draws",
 )
 
 

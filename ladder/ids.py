@@ -38,6 +38,7 @@ IdentityId = NewType("IdentityId", str)
 ExpectedPersonId = NewType("ExpectedPersonId", str)
 TeamInvitationId = NewType("TeamInvitationId", str)
 TeamMergeId = NewType("TeamMergeId", str)
+ComparisonId = NewType("ComparisonId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -69,6 +70,7 @@ PREFIXES: Final = (
     "tin",
     "tme",
     "tau",
+    "cmp",
 )
 _lock = threading.Lock()
 _last = (0, 0)

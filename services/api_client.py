@@ -636,6 +636,16 @@ class Client:
     def scrim(self, key: str) -> Json:
         return self.get(f"/v1/scrims/{key}")
 
+    def start_comparison(self, league: str, **wanted: Any) -> Json:
+        """Starts a comparison of ``old`` and ``new``: see ``POST /v1/leagues/…/comparisons``."""
+        return self.post(f"/v1/leagues/{league}/comparisons", wanted)
+
+    def comparison(self, key: str) -> Json:
+        return self.get(f"/v1/comparisons/{key}")
+
+    def cancel_comparison(self, key: str) -> Json:
+        return self.post(f"/v1/comparisons/{key}/cancel", {})
+
 
 def file_chunks(path: Path, progress: Callable[[int], None] | None) -> Iterator[bytes]:
     """The bytes of a file. Calls ``progress`` with each chunk's size."""

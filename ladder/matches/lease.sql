@@ -397,7 +397,7 @@ begin
                          then coalesce(finished_at, clock_timestamp()) else finished_at end
      where id = p_scrim
     returning * into c;
-    if v_was = 'running' and c.state = 'finished' then
+    if v_was = 'running' and c.state = 'finished' and c.comparison_id is null then
         perform notices_record('scrim_finished', jsonb_build_object('scrim_id', c.id,
             'season_id', c.season_id, 'team_id', c.team_id,
             'details', jsonb_build_object('finished', c.finished_games, 'games', c.games)));

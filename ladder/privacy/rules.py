@@ -455,7 +455,23 @@ RULES: Final = (
         "The scrims that your teams requested",
         "as long as the team",
         mine="x.team_id = any (%(teams)s)",
-        impersonal="id season_id team_id requested_by lineup state",
+        impersonal="id season_id team_id requested_by lineup state comparison_id",
+    ),
+    Rule(
+        "comparisons",
+        "The comparisons of versions that your teams requested",
+        "as long as the team",
+        mine="x.team_id = any (%(teams)s)",
+        impersonal="id season_id team_id requested_by old_submission_id new_submission_id"
+        " opponents state verdict ended_by",
+        secret=("seed",),
+    ),
+    Rule(
+        "comparison_pairs",
+        "The pairs of games of these comparisons",
+        "as long as the team",
+        mine="x.comparison_id in (select id from comparisons where team_id = any (%(teams)s))",
+        impersonal="comparison_id old_match_id new_match_id",
     ),
     Rule(
         "forks",

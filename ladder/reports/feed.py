@@ -188,6 +188,7 @@ def _select_items(
         "   select 'scrim', c.finished_at, c.id collate \"C\", c.season_id, null, null, null, null,"
         "     c.id, null, null, null, c.finished_games, c.games, null, null, null"
         "   from scrims c where c.team_id = any (%(teams)s) and c.state = 'finished'"
+        "     and c.comparison_id is null"
         "   union all"
         "   select 'sealed', z.sealed_at, (z.team_id || '.' || z.version) collate \"C\","
         "     z.season_id, null, null, null, null, null, null, null, null, null, null, z.name,"

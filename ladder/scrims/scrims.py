@@ -155,11 +155,14 @@ def list_scrims(
     after: ScrimId | None = None,
     limit: int = 50,
 ) -> list[Scrim]:
-    """Returns these teams' scrims that the viewer may see, newest first, older than ``after``."""
+    """Returns these teams' scrims that the viewer may see, newest first, older than ``after``.
+
+    Leaves out games of comparisons.
+    """
     seen, values = visibility.visible_scrims(viewer)
     return _select_scrims(
         conn,
-        "where c.team_id = any (%s) and (%s::text is null or c.id < %s)"
+        "where c.team_id = any (%s) and c.comparison_id is null and (%s::text is null or c.id < %s)"
         f" and {seen} order by c.id desc limit %s",
         (sorted(team_ids), after, after, *values, limit),
     )

@@ -9,10 +9,11 @@ from __future__ import annotations
 import filecmp
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -20,7 +21,8 @@ from ladder.errors import Invalid
 from ladder.scrims.comparison.verdicts import EXIT_STATUS, MARGIN, Rule, Verdict, default_pairs
 from sandbox.errors import SandboxError
 from sandbox.match import local_match
-from services.cli import local_comparison
+from services.api_client import ApiError, Unreachable
+from services.cli import local_comparison, server_comparison
 from services.cli.comparison_display import RunningPicture, print_report
 from services.cli.local_comparison import NEW, OLD, LocalComparison, PlayedComparison
 from services.cli.local_node import LauncherName, node_socket
@@ -32,9 +34,12 @@ from services.cli.local_plan import (
     make_plan,
     parse_seed,
 )
+from services.cli.saved_login import MissingInput
+from services.cli.server_comparison import ServerComparison
 
 NO_ANSWER: Final = 2
 USUAL_SEATS: Final = 4
+ERRORS: Final = (RunError, SandboxError, Invalid, ApiError, Unreachable, MissingInput, OSError)
 
 
 def register(app: typer.Typer) -> None:
@@ -43,10 +48,14 @@ def register(app: typer.Typer) -> None:
 
 
 def better(
-    old: Annotated[str, typer.Argument(help="The old version: main.py, folder or archive.")],
+    old: Annotated[str, typer.Argument(help="The old version: main.py, folder, archive.")],
     new: Annotated[str, typer.Argument(help="The new version.")],
     game: Annotated[
         str | None, typer.Option(help="Play on this machine: name of a game, as hungry_geese.")
+    ] = None,
+    league: Annotated[
+        str | None,
+        typer.Option(help="Play on the service: a league. Versions are agents or submissions."),
     ] = None,
     opponents: Annotated[
         list[str] | None,
@@ -100,8 +109,14 @@ def better(
     began = monotonic()
     try:
         rule = Rule(margin, default_pairs(margin) if pairs is None else pairs, variants)
-        if game is None:
-            raise RunError("say where to play: --game GAME on this machine")
+        if (game is None) == (league is None):
+            raise RunError(
+                "say where to play: --game GAME on this machine, or --league LEAGUE on the service"
+            )
+        if league is not None:
+            wanted = ServerComparison(league, old, new, tuple(opponents or ()), rule)
+            _finish(server_comparison.compare(wanted, as_json), as_json)
+        assert game is not None
         paths = [Path(name) for name in (old, new, *(opponents or ()))]
         options = GameOptions(
             game=game,
@@ -115,7 +130,7 @@ def better(
         plan = make_plan(options, paths, games=2 * rule.most_pairs, seed=parse_seed(seed))
         comparison = LocalComparison(plan, rule, options.seats, out or default_folder())
         played = _play(comparison, launcher, node, as_json)
-    except (RunError, SandboxError, Invalid) as error:
+    except ERRORS as error:
         typer.echo(f"peck better: {error}", err=True)
         raise typer.Exit(NO_ANSWER) from None
     except KeyboardInterrupt:
@@ -124,12 +139,8 @@ def better(
     report = report_json(played)
     report["seconds"] = round(monotonic() - began, 3)
     report["playing_seconds"] = round(played.playing_seconds, 3)
-    if as_json:
-        typer.echo(json.dumps(report))
-    else:
-        print_report(report)
-        typer.echo(f"replays are in {comparison.out}", err=True)
-    raise typer.Exit(EXIT_STATUS[Verdict(report["verdict"])])
+    typer.echo(f"replays are in {comparison.out}", err=True)
+    _finish(report, as_json)
 
 
 def report_json(played: PlayedComparison) -> dict[str, Any]:
@@ -138,6 +149,16 @@ def report_json(played: PlayedComparison) -> dict[str, Any]:
         **asdict(played.report),
         "first_differences": [asdict(one) for one in played.telling],
     }
+
+
+def _finish(report: Mapping[str, Any], as_json: bool) -> NoReturn:
+    """Prints the report and exits with the status of its verdict."""
+    if as_json:
+        typer.echo(json.dumps(report))
+    else:
+        print_report(report)
+    verdict = report["verdict"]
+    raise typer.Exit(NO_ANSWER if verdict is None else EXIT_STATUS[Verdict(verdict)])
 
 
 def _seats(game: str, asked: int | None, opponents: int) -> int:

@@ -16,6 +16,7 @@ from ladder.enums import MatchKind
 from ladder.errors import NotFound
 from ladder.ids import (
     AgentId,
+    ComparisonId,
     EntryId,
     LeagueId,
     MatchId,
@@ -36,6 +37,8 @@ from ladder.people.records import Team, Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
 from ladder.scrims import records as scrims_records
 from ladder.scrims import scrims
+from ladder.scrims.comparison import comparisons
+from ladder.scrims.comparison.comparisons import Comparison
 from ladder.scrims.records import Scrim
 from services.http.problems import ProblemError
 
@@ -273,6 +276,12 @@ def visible_replay_filter(conn: Connection, who: Viewer) -> Callable[[Match], bo
         )
 
     return sees
+
+
+def visible_comparison(conn: Connection, who: Viewer, key: str) -> Comparison:
+    found = comparisons.get_comparison(conn, ComparisonId(key))
+    require_visible(who, comparisons.comparison_resource(found), "comparison")
+    return found
 
 
 def visible_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:

@@ -26,6 +26,7 @@ from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.reports import alarm_notices, pictures, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
+from ladder.scrims.comparison import progress
 from ladder.standings import medal_notices
 from ladder.telemetry import log_event
 from services.scheduler.leader import Job
@@ -59,6 +60,7 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
         Job("reap", 0.0, reap_leases),
         Job("expire", 1.0, expire_overdue),
         Job("rejudge", 1.0, queue_rejudged_matches),
+        Job("compare", 1.0, advance_comparisons),
         Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
         Job("wake", 0.0, wakes.send_play_messages),
         Job("rate", 0.0, wakes.send_rate_messages),
@@ -112,6 +114,18 @@ def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:
     for each in over:
         log_event("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
     return {"rejudges_queued": rejudgements.queue_next(conn)}
+
+
+def advance_comparisons(conn: db.Connection) -> dict[str, int]:
+    """Counts ended pairs of comparisons, decides, and issues further pairs."""
+    ended = 0
+    for comparison in progress.comparisons_to_advance(conn):
+        with conn.transaction():
+            verdict = progress.advance(conn, comparison)
+        if verdict is not None:
+            log_event("comparison_ended", comparison=comparison, verdict=verdict)
+            ended += 1
+    return {"comparisons_ended": ended}
 
 
 class WakeMessages:

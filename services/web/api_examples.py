@@ -58,6 +58,7 @@ COMMANDS: Final = {
     "read_seat_log": "logs MATCH SEAT",
     "create_scrim": "scrim AGENT OPPONENT",
     "create_fork": "fork MATCH --step 40 --seat 0=AGENT",
+    "create_comparison": "better OLD NEW --league LEAGUE",
     "search": "search TEXT",
     "list_audits": "audits LEAGUE",
     "list_suspects": "suspects LEAGUE",

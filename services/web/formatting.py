@@ -135,6 +135,9 @@ STATE_CHIPS: Final = {
     "rated": ("", "rated"),
     "validation": ("", "validation"),
     "scrim": ("", "scrim"),
+    "better": ("good", "better"),
+    "not_better": ("bad", "not better"),
+    "cannot_tell": ("warn", "cannot tell"),
 }
 
 

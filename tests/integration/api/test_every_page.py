@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from services.web import routes
 from tests.integration.api.browsing import Browser, browse
-from tests.integration.api.world import World
+from tests.integration.api.world import World, comparison_of_member
 
 PARAMETERS: dict[str, Callable[[World], str]] = {
     "league": lambda world: "private",
@@ -23,6 +23,7 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
     "match": lambda world: world.matches["private.rated"],
     "seat": lambda world: "1",
     "scrim": lambda world: world.scrims["private"],
+    "comparison": lambda world: comparison_of_member(world, "private"),
     "user": lambda world: world.users["member"],
     "team": lambda world: world.teams["host"],
     "slug": lambda world: "not-found",

@@ -27,7 +27,9 @@ from tests.integration.api.world import (
     SCOPES,
     World,
     begin_rated,
+    comparison_of_member,
     fork_rated,
+    older_submission,
     play_rated,
 )
 
@@ -524,6 +526,22 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/scrims", None, "401 200 200 200 200", ""),
     ("GET", "/v1/scrims/{scrim}", None, "401 404 200 404 200", ""),
     ("POST", "/v1/scrims/{scrim}/cancel", None, "401 404 200 404 403", ""),
+    (
+        "POST",
+        "/v1/leagues/{league}/comparisons",
+        {"old": "{older}", "new": "{submission}"},
+        "401 404 201 404 403",
+        "",
+    ),
+    (
+        "GET",
+        "/v1/leagues/{league}/comparisons",
+        None,
+        "401 200 200 200 200",
+        "401 404 200 200 200",
+    ),
+    ("GET", "/v1/comparisons/{comparison}", None, "401 404 200 404 200", ""),
+    ("POST", "/v1/comparisons/{comparison}/cancel", None, "401 404 200 404 403", ""),
     ("GET", "/health/live", None, "200 200 200 200 200", ""),
     ("GET", "/health/ready", None, "200 200 200 200 200", ""),
     ("GET", "/v1/leagues/{league}/audits", None, "401 403 403 200 200", "401 404 403 200 200"),
@@ -651,6 +669,9 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("GET", "/v1/entries/{rejected}/log"): {"grader": (200, 200), "commentator": (404, 404)},
     ("GET", "/v1/entries/{rejected}"): {"commentator": (404, 404)},
     ("GET", "/v1/entries/{rejected}/insights"): {"commentator": (404, 404)},
+    ("POST", "/v1/leagues/{league}/comparisons"): {
+        person: (403, 403) for person in ("cohost", "grader", "commentator")
+    },
     ("GET", "/v1/matches/{validation}"): {"commentator": (404, 404)},
     ("GET", "/v1/matches/{validation}/replay"): {"commentator": (404, 404)},
 }
@@ -739,6 +760,8 @@ def words(world: World, league: str) -> dict[str, str]:
         "running": begin_rated(world, league),
         "validation": world.matches[f"{league}.member.validation"],
         "scrim": world.scrims[league],
+        "older": older_submission(world, league),
+        "comparison": comparison_of_member(world, league),
         "scrimmage": world.matches[f"{league}.scrim"],
         "fork": fork,
         "fork_game": fork_game,

@@ -34,7 +34,7 @@ from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
 from tests.integration.api.test_every_route import insert_join_request, words
-from tests.integration.api.world import World
+from tests.integration.api.world import World, comparison_of_member, older_submission
 from tests.sizes import sized
 
 PEOPLE = ("stranger", "rival", "member", "host", "admin")
@@ -51,6 +51,7 @@ MOST_EXAMPLES = 60
 LAST = (
     "retire_entry",
     "cancel_scrim",
+    "cancel_comparison",
     "change_instance_settings",
     "change_season",
     "change_league",
@@ -118,6 +119,14 @@ def ids_of_teams(world: World, name: str) -> dict[str, Any]:
 
 def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]:
     """Values for one operation that differ from those of the others; makes what it needs."""
+    if "comparison" in name:
+        return {
+            "comparison": comparison_of_member(world, "public"),
+            "old": older_submission(world, "public"),
+            "new": world.submissions["public.member"],
+            "opponents": [],
+            "team": world.teams["member"],
+        }
     if "team" in name or "merge" in name:
         return ids_of_teams(world, name)
     with world.connect() as conn:

@@ -17,6 +17,7 @@ Matches are not played here: their results are written through the lease as a wo
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import random
 import types
@@ -31,9 +32,9 @@ from games.episode import Episode, Step, to_bytes
 from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
-from ladder.entries import entries
+from ladder.entries import agents, entries
 from ladder.enums import MatchKind
-from ladder.ids import MatchId, SeasonId
+from ladder.ids import AgentId, MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, workers
 from ladder.matches.records import EpisodeResult, LineupSeat, MatchOrder, SeatResult
@@ -63,6 +64,8 @@ class World:
     entries: dict[str, str] = field(default_factory=dict)
     matches: dict[str, str] = field(default_factory=dict)
     scrims: dict[str, str] = field(default_factory=dict)
+    comparisons: dict[str, str] = field(default_factory=dict)
+    """By league, once ``comparison_of_member`` was called."""
 
     def client(self, person: str) -> Client:
         """The API as this person sees it; ``stranger`` has no token."""
@@ -216,6 +219,23 @@ def fork_rated(world: World, match: str) -> tuple[str, str]:
     return made["id"], game.id
 
 
+def older_submission(world: World, league: str) -> str:
+    """Another submission of the member's agent, in no season."""
+    with world.connect() as conn:
+        name = hashlib.sha256(f"older in {league}".encode()).hexdigest()
+        agent = AgentId(world.agents[f"{league}.member"])
+        return agents.add_submission(conn, agent, name, 10, "main.py", "", None)[0].id
+
+
+def comparison_of_member(world: World, league: str) -> str:
+    """A running comparison of two submissions of the member, always the same."""
+    if league not in world.comparisons:
+        old, new = older_submission(world, league), world.submissions[f"{league}.member"]
+        made = world.client("member").start_comparison(league, old=old, new=new, margin=0.5)
+        world.comparisons[league] = made["id"]
+    return world.comparisons[league]
+
+
 def finish(
     conn: Connection,
     blobs: Blobs,
@@ -223,6 +243,7 @@ def finish(
     *,
     failed_seat: int | None = None,
     worker: str = WORKER,
+    chance: int = 7,
     said: Mapping[int, str] = types.MappingProxyType({}),
 ) -> None:
     """Claim the match and report a complete result, as a worker would.
@@ -232,7 +253,9 @@ def finish(
     order = lease.claim_match(conn, match_id, worker)
     assert order is not None
     conn.commit()
-    episode = simulate(order.game, order.configuration, order.clock, len(order.digests))
+    episode = simulate(
+        order.game, order.configuration, order.clock, len(order.digests), chance=chance
+    )
     report(conn, blobs, order, episode, failed_seat=failed_seat, worker=worker, said=said)
 
 
@@ -282,10 +305,10 @@ def report(
 
 
 def simulate(
-    name: str, configuration: dict[str, Any], clock: dict[str, Any], seats: int
+    name: str, configuration: dict[str, Any], clock: dict[str, Any], seats: int, *, chance: int = 7
 ) -> Episode:
     """An episode of seats that move at random."""
-    game, rng = GAMES[name], random.Random(7)
+    game, rng = GAMES[name], random.Random(chance)
     state, first = game.reset(configuration, seats, rng)
     steps = []
     while (outcome := game.outcome(state)) is None:

@@ -1,0 +1,194 @@
+"""Plays comparisons: counts ended pairs, decides, and issues further pairs. A job of the scheduler.
+
+Each call reads rows and may run at any time or twice. Pairs count in the order of their numbers:
+in the order of their ends, short games would count first, and the verdict could err more often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.errors import Conflict, NotFound
+from ladder.ids import ComparisonId, MatchId
+from ladder.leagues import seasons
+from ladder.matches import matches
+from ladder.scrims import scrims
+from ladder.scrims.comparison import comparisons
+from ladder.scrims.comparison.comparisons import Comparison
+from ladder.scrims.comparison.stored_pairs import (
+    IssuedPair,
+    issued_pairs,
+    pair_plan,
+    played_pairs,
+)
+from ladder.scrims.comparison.verdicts import Verdict, picture_after
+
+PAIRS_AT_ONCE: Final = 8
+"""Pairs of a comparison that are queued or running at a time."""
+MOST_REPLAYS: Final = 3
+"""How often a pair is played again after faults of hosts."""
+ASK_AGAIN: Final = timedelta(minutes=10)
+"""How long a comparison waits after an opponent refused a game."""
+ENDED_BY_BOUNDS: Final = (Verdict.BETTER, Verdict.NOT_BETTER)
+
+
+def comparisons_to_advance(conn: Connection) -> list[ComparisonId]:
+    """Returns running comparisons that can count a pair, issue pairs, or are past the deadline."""
+    rows = conn.execute(
+        "select x.id from comparisons x where x.state = 'running' and ("
+        "  x.deadline_at <= now()"
+        "  or exists (select 1 from comparison_pairs p"
+        "    join matches o on o.id = p.old_match_id join matches n on n.id = p.new_match_id"
+        "    where p.comparison_id = x.id and p.difference is null"
+        "    and o.state in ('finished', 'void') and n.state in ('finished', 'void'))"
+        "  or (coalesce(x.waits_until, now()) <= now() and %s >= (select count(*)"
+        "    from comparison_pairs p where p.comparison_id = x.id and p.difference is null)))"
+        " order by x.id",
+        (PAIRS_AT_ONCE // 2,),
+    )
+    return [ComparisonId(row[0]) for row in rows]
+
+
+def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
+    """Counts, decides and issues what is due now. Returns the verdict, if there is one now.
+
+    The caller's transaction locks the comparison. Nothing happens to one that another has locked.
+    """
+    locked = conn.execute(
+        "select now() >= deadline_at, coalesce(waits_until, now()) <= now() from comparisons"
+        " where id = %s and state = 'running' for no key update skip locked",
+        (comparison_id,),
+    ).fetchone()
+    if locked is None:
+        return None
+    is_late, may_issue = locked
+    comparison = comparisons.get_comparison(conn, comparison_id)
+    verdict = _count_pairs(conn, comparison)
+    if verdict is not None:
+        ended_by = "bounds" if verdict in ENDED_BY_BOUNDS else "pairs"
+        return _finish(conn, comparison, verdict, ended_by)
+    if is_late:
+        return _finish(conn, comparison, Verdict.CANNOT_TELL, "deadline")
+    issued = issued_pairs(conn, comparison_id)
+    void = [pair for pair in issued if pair.difference is None and pair.is_void]
+    if any(pair.replays >= MOST_REPLAYS for pair in void):
+        return _finish(conn, comparison, Verdict.CANNOT_TELL, "host_faults")
+    _replay_pairs(conn, comparison, void)
+    if may_issue:
+        _issue_pairs(conn, comparison, issued)
+    return None
+
+
+def _count_pairs(conn: Connection, comparison: Comparison) -> Verdict | None:
+    """Counts the pairs that follow the counted ones without a gap. Returns the verdict if any."""
+    differences = [
+        float(row[0])
+        for row in conn.execute(
+            "select difference from comparison_pairs where comparison_id = %s"
+            " and difference is not null order by number",
+            (comparison.id,),
+        )
+    ]
+    for pair in played_pairs(conn, comparison, uncounted=True):
+        if pair.number != len(differences) + 1:
+            return None
+        differences.append(pair.difference)
+        picture = picture_after(differences, comparison.rule)
+        conn.execute(
+            "update comparison_pairs set difference = %s, low = %s, high = %s"
+            " where comparison_id = %s and number = %s",
+            (pair.difference, picture.low, picture.high, comparison.id, pair.number),
+        )
+        if picture.verdict is not None:
+            return picture.verdict
+    return None
+
+
+def _finish(conn: Connection, comparison: Comparison, verdict: Verdict, ended_by: str) -> Verdict:
+    conn.execute(
+        "update comparisons set state = 'finished', verdict = %s, ended_by = %s,"
+        " waits_until = null, finished_at = clock_timestamp() where id = %s",
+        (verdict.value, ended_by, comparison.id),
+    )
+    comparisons.void_unfinished(conn, comparison.id, comparisons.DECIDED)
+    return verdict
+
+
+def _replay_pairs(conn: Connection, comparison: Comparison, void: Sequence[IssuedPair]) -> None:
+    """Plays pairs with a void match again, with the same seed, seat and opponents."""
+    for pair in void:
+        games = sorted([pair.old_match_id, pair.new_match_id])
+        matches.void_matches(conn, games, "the other game of its pair is void")
+        made = _try_to_queue(conn, comparison, pair.number)
+        if made is None:
+            return
+        conn.execute(
+            "update comparison_pairs set old_match_id = %s, new_match_id = %s,"
+            " replays = replays + 1 where comparison_id = %s and number = %s",
+            (*made, comparison.id, pair.number),
+        )
+        conn.execute(
+            "update comparisons set replayed_pairs = replayed_pairs + 1 where id = %s",
+            (comparison.id,),
+        )
+
+
+def _issue_pairs(conn: Connection, comparison: Comparison, issued: Sequence[IssuedPair]) -> None:
+    """Queues new pairs, so that a few are always unfinished."""
+    unfinished = sum(not pair.is_finished for pair in issued)
+    last = min(comparison.most_pairs, len(issued) + PAIRS_AT_ONCE - unfinished)
+    for number in range(len(issued) + 1, last + 1):
+        made = _try_to_queue(conn, comparison, number)
+        if made is None:
+            return
+        conn.execute(
+            "insert into comparison_pairs (comparison_id, number, old_match_id, new_match_id)"
+            " values (%s, %s, %s, %s)",
+            (comparison.id, number, *made),
+        )
+
+
+def _try_to_queue(
+    conn: Connection, comparison: Comparison, number: int
+) -> tuple[MatchId, MatchId] | None:
+    """Queues both games of a pair. None: not now, and the comparison waits."""
+    waits_until = datetime.now(UTC) + ASK_AGAIN
+    try:
+        with conn.transaction():
+            return _queue_pair(conn, comparison, number)
+    except scrims.ScrimLimitReached as limit:
+        waits_until = limit.resets_at
+    except (Conflict, NotFound):  # an opponent takes no scrims now
+        pass
+    conn.execute(
+        "update comparisons set waits_until = %s where id = %s", (waits_until, comparison.id)
+    )
+    return None
+
+
+def _queue_pair(conn: Connection, comparison: Comparison, number: int) -> tuple[MatchId, MatchId]:
+    """Queues each game as a scrim of its own, so that limits and policies of scrims count."""
+    plan = pair_plan(comparison, number)
+    season = seasons.get_season(conn, comparison.season_id)
+    others = [comparison.opponent_submission_ids[opponent] for opponent in plan.opponents]
+    games = []
+    for version in (comparison.old_submission_id, comparison.new_submission_id):
+        scrim = scrims.request_scrim(
+            conn,
+            season=season,
+            team_id=comparison.team_id,
+            user_id=comparison.requested_by,
+            lineup=[*others[: plan.seat], version, *others[plan.seat :]],
+            games=1,
+            seeds=[plan.seed],
+        )
+        conn.execute(
+            "update scrims set comparison_id = %s where id = %s", (comparison.id, scrim.id)
+        )
+        row = conn.execute("select id from matches where scrim_id = %s", (scrim.id,)).fetchone()
+        assert row is not None
+        games.append(MatchId(row[0]))
+    return games[0], games[1]

@@ -1,0 +1,74 @@
+"""Compares two versions on the service, and waits for the verdict."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+import typer
+
+from ladder.scrims.comparison.verdicts import Picture, Rule
+from services.api_client import Client, Json
+from services.cli.comparison_display import RunningPicture
+from services.cli.name_lookup import find_season_id, opponent_id, own_agents
+from services.cli.saved_login import connect
+
+POLL_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerComparison:
+    """What to compare on the service."""
+
+    league: str
+    old: str
+    """A submission's id or number, or an agent for its newest active entry."""
+    new: str
+    opponents: tuple[str, ...]
+    rule: Rule
+
+
+def compare(wanted: ServerComparison, as_json: bool) -> Json:
+    """Starts the comparison, waits for the verdict and returns the report."""
+    with connect() as ladder:
+        season = find_season_id(ladder, wanted.league)
+        mine = own_agents(ladder)
+        old, new, *opponents = (
+            _submission_key(ladder, season, mine, name)
+            for name in (wanted.old, wanted.new, *wanted.opponents)
+        )
+        made = ladder.start_comparison(
+            wanted.league,
+            old=old,
+            new=new,
+            opponents=opponents,
+            margin=wanted.rule.margin,
+            pairs=wanted.rule.most_pairs,
+            variants=wanted.rule.variants,
+        )
+        typer.echo(f"comparison {made['id']}", err=True)
+        return _wait(ladder, made["id"], RunningPicture(wanted.rule, quiet=as_json))
+
+
+def _submission_key(ladder: Client, season: str, mine: list[Json], name: str) -> str:
+    if name.isdigit():
+        return str(ladder.submission(name)["id"])
+    return opponent_id(ladder, season, mine, name)
+
+
+def _wait(ladder: Client, key: str, picture: RunningPicture) -> Json:
+    """Waits for the end of the comparison, with the running picture on stderr."""
+    seen = 0
+    try:
+        while True:
+            found = ladder.comparison(key)
+            if found["pairs"] > seen:
+                seen = found["pairs"]
+                figures = (found["difference"], found["low"], found["high"])
+                picture.show(Picture(seen, *figures, None))
+            if found["state"] != "running":
+                return found
+            time.sleep(POLL_SECONDS)
+    finally:
+        picture.clear()

@@ -1,0 +1,203 @@
+"""The pages of comparisons: the form of a league, and the running picture of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Form, Request, Response
+from pydantic import ValidationError
+
+from ladder.database.db import Connection
+from ladder.entries import agents
+from ladder.errors import LadderError
+from ladder.leagues import leagues, seasons
+from ladder.leagues.records import League
+from ladder.people import users
+from ladder.people.records import Viewer
+from ladder.scrims.comparison import comparisons, stored_pairs
+from ladder.scrims.comparison.comparisons import Comparison
+from ladder.scrims.comparison.request_model import NewComparison
+from services.http import auth, permissions
+from services.http.app_state import AppState, Db, State
+from services.http.comparison_replays import analyse_replays
+from services.http.comparison_requests import start_comparison
+from services.http.path_parameters import ComparisonKey, LeagueKey
+from services.http.problems import ProblemError
+from services.web import formatting, forms, session
+from services.web.account import redirect
+from services.web.comparison_picture import draw_course
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+FIELDS: Final = {"old": "", "new": "", "margin": "0.1", "pairs": "", "variants": "1"}
+SCOPES: Final = ("scrims:write",)
+SHOWN: Final = 20
+SUBMISSIONS_SHOWN: Final = 20
+ONLY_OWN: Final = "Only the team that asked may cancel a comparison."
+ENDS: Final = {
+    "pairs": "All pairs are used up, and neither bound decided.",
+    "deadline": "The comparison took too long. Begin another one with a larger margin.",
+    "host_faults": "A pair could not be played: it was given up after four attempts.",
+}
+"""Why a comparison cannot tell."""
+REFUSED: Final = (ValidationError, ProblemError, LadderError)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedVersion:
+    """A submission with its agent's name."""
+
+    agent_id: str
+    agent_name: str
+    number: int
+
+
+@router.get("/leagues/{league}/better")
+def show_form(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
+    """Shows the form, and the comparisons of the visitor's teams in this league."""
+    found = permissions.visible_league(conn, who, league)
+    if who.user_id is None:
+        return redirect(formatting.sign_in_address(f"/leagues/{found.slug}/better"))
+    return form_page(request, conn, who, found, forms.Form(dict(FIELDS), {"opponents": []}))
+
+
+@router.post("/leagues/{league}/better")
+def start(
+    request: Request, league: LeagueKey, conn: Db, who: Visitor, given: forms.Sent
+) -> Response:
+    """Starts a comparison, as the API does. A refused form shows its errors."""
+    found = permissions.visible_league(conn, who, league)
+    if who.user_id is None:
+        return redirect(formatting.sign_in_address(f"/leagues/{found.slug}/better"))
+    auth.check_scopes(who, SCOPES)
+    form = forms.Form.of(given, FIELDS, ["opponents"])
+
+    def do_it() -> str:
+        values = {name: value for name, value in form.values.items() if value}
+        wanted = NewComparison.model_validate({**values, "opponents": form.lists["opponents"]})
+        own = agents.get_submission(conn, permissions.own_submission(conn, who, wanted.new).id)
+        wanted.team = own.team_id
+        return start_comparison(conn, who, found.slug, wanted).id
+
+    try:
+        made = form.run_once(request, conn, who, do_it)
+    except REFUSED as error:
+        form.add_errors(error)
+        return form_page(request, conn, who, found, form)
+    return redirect(f"/comparisons/{made}")
+
+
+@router.get("/comparisons/{comparison}")
+def show_comparison(
+    request: Request, comparison: ComparisonKey, conn: Db, app_state: AppState, who: Visitor
+) -> Response:
+    """Shows the running picture, the verdict and the analysis."""
+    found = permissions.visible_comparison(conn, who, comparison)
+    return render_comparison(request, "comparison.html", conn, app_state, who, found)
+
+
+@router.get("/comparisons/{comparison}/progress")
+def show_progress(
+    request: Request, comparison: ComparisonKey, conn: Db, app_state: AppState, who: Visitor
+) -> Response:
+    """The picture alone, for live updates. Asks the page to reload once it is over."""
+    found = permissions.visible_comparison(conn, who, comparison)
+    if found.state != "running":
+        return Response(status_code=205)
+    return render_comparison(request, "parts/comparison.html", conn, app_state, who, found)
+
+
+@router.post("/comparisons/{comparison}/cancel")
+def cancel(
+    request: Request,
+    comparison: ComparisonKey,
+    conn: Db,
+    who: Visitor,
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Stops a comparison without a verdict."""
+    session.check_form(request, form_token)
+    auth.check_scopes(who, SCOPES)
+    found = permissions.visible_comparison(conn, who, comparison)
+    if not permissions.may_see_private(who, found.team_id):
+        raise ProblemError("forbidden", ONLY_OWN)
+    with conn.transaction():
+        comparisons.cancel_comparison(conn, found.id)
+    return redirect(f"/comparisons/{found.id}")
+
+
+def form_page(
+    request: Request, conn: Connection, who: Viewer, league: League, form: forms.Form
+) -> Response:
+    """The form with its errors, and the newest comparisons."""
+    assert who.user_id is not None
+    season = seasons.current_season(conn, league.id)
+    teams = [team.id for team in users.teams_of(conn, who.user_id)]
+    own = [
+        (one.id, f"{agent.name}, submission {one.number}")
+        for team in teams
+        for agent in agents.list_agents(conn, viewer=who, team_id=team)
+        for one in agents.list_submissions(conn, agent.id, limit=SUBMISSIONS_SHOWN)
+    ]
+    rows = comparisons.list_comparisons(conn, teams, league.id, limit=SHOWN)
+    return render(
+        request,
+        "new_comparison.html",
+        status=422 if form.wrong else 200,
+        league=league,
+        season=season,
+        own=own,
+        opponents=comparisons.possible_opponents(conn, season, teams) if season else [],
+        rows=[(row, *versions_of(conn, row)) for row in rows],
+        form=form,
+    )
+
+
+def render_comparison(
+    request: Request,
+    template: str,
+    conn: Connection,
+    app_state: State,
+    who: Viewer,
+    found: Comparison,
+) -> Response:
+    pairs = stored_pairs.played_pairs(conn, found)
+    old, new = versions_of(conn, found)
+    return render(
+        request,
+        template,
+        comparison=found,
+        old=old,
+        new=new,
+        league=leagues.get_league(conn, found.league_id),
+        report=stored_pairs.stored_report(found, pairs),
+        course=draw_course(stored_pairs.course(conn, found.id), found.margin),
+        note=note_on(found),
+        replays=analyse_replays(app_state, conn, found, pairs),
+        may_cancel=found.state == "running" and permissions.may_see_private(who, found.team_id),
+    )
+
+
+def note_on(found: Comparison) -> str:
+    """Why it waits, or why it cannot tell. Empty for any other comparison."""
+    if found.state == "running" and found.waits_until is not None:
+        until = formatting.date_text(found.waits_until)
+        if found.waits_until > datetime.now(UTC):
+            return (
+                f"It waits until {until}: the limit of scrim games a day is used up, or an"
+                " opponent takes no scrims now."
+            )
+    return ENDS.get(found.ended_by or "", "")
+
+
+def versions_of(conn: Connection, found: Comparison) -> tuple[NamedVersion, NamedVersion]:
+    """The old and the new version with their agents' names."""
+    both = []
+    for submission_id in (found.old_submission_id, found.new_submission_id):
+        one = agents.get_submission(conn, submission_id)
+        agent = agents.get_agent(conn, one.agent_id)
+        both.append(NamedVersion(agent.id, agent.name, one.number))
+    return both[0], both[1]

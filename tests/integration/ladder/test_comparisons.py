@@ -1,0 +1,241 @@
+"""Comparisons on the server: which pairs are played, what ends one, and which limits count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ladder.entries import agents, entries
+from ladder.errors import Conflict, Invalid, NotFound
+from ladder.ids import SubmissionId, TeamId, UserId
+from ladder.matches import history, matches
+from ladder.matches.records import Match
+from ladder.people.records import Viewer
+from ladder.scrims import scrims
+from ladder.scrims.comparison import comparisons, stored_pairs
+from ladder.scrims.comparison.comparisons import Comparison, Versions
+from ladder.scrims.comparison.progress import (
+    MOST_REPLAYS,
+    PAIRS_AT_ONCE,
+    advance,
+    comparisons_to_advance,
+)
+from ladder.scrims.comparison.verdicts import Rule, Verdict
+from tests.integration.ladder.contest import Contest
+
+Placing = Callable[[bool], list[int]]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A team with two versions, and an opponent of another team."""
+
+    contest: Contest
+    user: UserId
+    team: TeamId
+    old: SubmissionId
+    new: SubmissionId
+    opponent: SubmissionId
+
+    def start(self, **changes: Any) -> Comparison:
+        """A new comparison with a margin of a half."""
+        rule = Rule(**{"margin": 0.5, "most_pairs": 60, **changes})
+        return comparisons.start_comparison(
+            self.contest.conn,
+            season=self.contest.season,
+            team_id=self.team,
+            user_id=self.user,
+            versions=Versions(self.old, self.new, (self.opponent,)),
+            rule=rule,
+        )
+
+    def step(self, comparison: Comparison) -> Verdict | None:
+        """One round of the scheduler's job."""
+        verdict = None
+        for one in comparisons_to_advance(self.contest.conn):
+            with self.contest.conn.transaction():
+                found = advance(self.contest.conn, one)
+            verdict = found if one == comparison.id else verdict
+        return verdict
+
+    def games(self, comparison: Comparison, state: str = "queued") -> list[Match]:
+        """The matches of the comparison's pairs, oldest pair first, old version first."""
+        pairs = stored_pairs.issued_pairs(self.contest.conn, comparison.id)
+        ids = [match for pair in pairs for match in (pair.old_match_id, pair.new_match_id)]
+        found = [history.get_match(self.contest.conn, match) for match in ids]
+        return [match for match in found if match.state == state]
+
+    def play(self, match: Match, new_wins: bool = True) -> None:
+        """Plays a match that the new version wins and the old version loses, or the reverse."""
+        for version in (self.old, self.new):
+            seats = [s.seat for s in match.seats if s.submission_id == version]
+            if seats:
+                wins = (version == self.new) == new_wins
+                places = [1 if (seat in seats) == wins else 2 for seat in range(len(match.seats))]
+                self.contest.play(match.id, places)
+
+    def play_all(self, comparison: Comparison, new_wins: bool = True) -> Verdict:
+        """Plays until the verdict."""
+        for _ in range(100):
+            verdict = self.step(comparison)
+            if verdict is not None:
+                return verdict
+            for match in self.games(comparison):
+                self.play(match, new_wins)
+        raise AssertionError
+
+
+@pytest.fixture
+def lab(contest: Contest) -> Lab:
+    user, team = contest.team()
+    agent = contest.agent(team)
+    old, new = contest.submission(agent).id, contest.submission(agent).id
+    other = contest.agent()
+    agents.update_agent(contest.conn, other, open_for_scrims=True, scrims_per_requester_daily=500)
+    opponent = entries.get_entry(contest.conn, contest.active(other)).submission_id
+    return Lab(contest, user, team, old, new, opponent)
+
+
+def test_both_games_of_a_pair_differ_only_in_the_version(lab: Lab) -> None:
+    comparison = lab.start()
+    assert lab.step(comparison) is None
+    games = lab.games(comparison)
+    assert len(games) == 2 * PAIRS_AT_ONCE
+    for old, new in zip(games[::2], games[1::2], strict=True):
+        assert old.seed == new.seed
+        seats = [(a.submission_id, b.submission_id) for a, b in zip(old.seats, new.seats)]  # noqa: B905
+        assert seats.count((lab.old, lab.new)) == 1
+        assert seats.count((lab.opponent, lab.opponent)) == len(seats) - 1
+    assert lab.step(comparison) is None
+    assert len(lab.games(comparison)) == 2 * PAIRS_AT_ONCE
+
+
+@pytest.mark.parametrize(("new_wins", "verdict"), [(True, "better"), (False, "not_better")])
+def test_a_clear_difference_ends_the_comparison(lab: Lab, new_wins: bool, verdict: str) -> None:
+    comparison = lab.start()
+    assert lab.play_all(comparison, new_wins) == verdict
+    found = comparisons.get_comparison(lab.contest.conn, comparison.id)
+    assert (found.state, found.verdict, found.ended_by) == ("finished", verdict, "bounds")
+    pairs = stored_pairs.played_pairs(lab.contest.conn, found)
+    report = stored_pairs.stored_report(found, pairs)
+    assert report.difference == (1 if new_wins else -1)
+    course = stored_pairs.course(lab.contest.conn, found.id)
+    assert (course[-1].low, course[-1].high) == pytest.approx((report.low, report.high))
+    assert lab.games(found) == []
+    assert scrims.list_scrims(lab.contest.conn, Viewer(is_admin=True), [lab.team]) == []
+
+
+def test_pairs_count_in_the_order_of_their_numbers(lab: Lab) -> None:
+    comparison = lab.start()
+    lab.step(comparison)
+    for match in lab.games(comparison)[2:]:
+        lab.play(match)
+    assert lab.step(comparison) is None
+    assert stored_pairs.played_pairs(lab.contest.conn, comparison) == []
+    for match in lab.games(comparison)[:2]:
+        lab.play(match)
+    lab.step(comparison)
+    found = comparisons.get_comparison(lab.contest.conn, comparison.id)
+    assert len(stored_pairs.played_pairs(lab.contest.conn, found)) > 1
+
+
+def test_pair_with_a_void_match_is_played_again(lab: Lab) -> None:
+    comparison = lab.start(most_pairs=1)
+    lab.step(comparison)
+    for replay in range(MOST_REPLAYS):
+        old, new = lab.games(comparison)
+        matches.void_matches(lab.contest.conn, [old.id], "the machine failed")
+        assert lab.step(comparison) is None
+        again, _ = lab.games(comparison)
+        assert (again.seed, again.id > new.id) == (old.seed, True)
+        found = comparisons.get_comparison(lab.contest.conn, comparison.id)
+        assert found.replayed_pairs == replay + 1
+    matches.void_matches(lab.contest.conn, [again.id], "the machine failed")
+    assert lab.step(comparison) is Verdict.CANNOT_TELL
+    found = comparisons.get_comparison(lab.contest.conn, comparison.id)
+    assert (found.state, found.ended_by) == ("finished", "host_faults")
+
+
+def test_used_up_pairs_cannot_tell(lab: Lab) -> None:
+    comparison = lab.start(most_pairs=2)
+    assert lab.play_all(comparison) is Verdict.CANNOT_TELL
+    assert comparisons.get_comparison(lab.contest.conn, comparison.id).ended_by == "pairs"
+
+
+def test_deadline_ends_a_comparison(lab: Lab) -> None:
+    comparison = lab.start()
+    lab.step(comparison)
+    lab.contest.conn.execute("update comparisons set deadline_at = now()")
+    assert lab.step(comparison) is Verdict.CANNOT_TELL
+    found = comparisons.get_comparison(lab.contest.conn, comparison.id)
+    assert (found.ended_by, lab.games(found)) == ("deadline", [])
+
+
+def test_cancelled_comparison_plays_no_more(lab: Lab) -> None:
+    comparison = lab.start()
+    lab.step(comparison)
+    for _ in range(2):
+        found = comparisons.cancel_comparison(lab.contest.conn, comparison.id)
+        assert (found.state, found.verdict) == ("cancelled", None)
+    assert lab.games(found) == []
+    assert comparisons_to_advance(lab.contest.conn) == []
+
+
+def test_comparison_waits_while_an_opponent_takes_no_more_games(lab: Lab) -> None:
+    other = agents.get_submission(lab.contest.conn, lab.opponent).agent_id
+    comparison = lab.start()
+    agents.update_agent(lab.contest.conn, other, scrims_per_requester_daily=5)
+    lab.step(comparison)
+    assert len(lab.games(comparison)) == 4
+    found = comparisons.get_comparison(lab.contest.conn, comparison.id)
+    assert found.state == "running"
+    assert found.waits_until is not None
+    assert comparisons_to_advance(lab.contest.conn) == []
+    for match in lab.games(comparison):
+        lab.play(match)
+    assert comparisons_to_advance(lab.contest.conn) == [comparison.id]
+
+
+def test_comparison_of_other_teams_submissions_is_refused(lab: Lab) -> None:
+    with pytest.raises(NotFound, match="your team has no submission") as refused:
+        comparisons.start_comparison(
+            lab.contest.conn,
+            season=lab.contest.season,
+            team_id=lab.team,
+            user_id=lab.user,
+            versions=Versions(lab.opponent, lab.new),
+            rule=Rule(),
+        )
+    assert refused.value.field == "old"
+
+
+def test_closed_opponent_is_refused_before_the_first_pair(lab: Lab) -> None:
+    other = agents.get_submission(lab.contest.conn, lab.opponent).agent_id
+    agents.update_agent(lab.contest.conn, other, open_for_scrims=False)
+    with pytest.raises(Conflict) as refused:
+        lab.start()
+    assert refused.value.field == "opponents"
+    count = lab.contest.conn.execute("select count(*) from scrims where team_id = %s", (lab.team,))
+    assert count.fetchone() == (0,)
+
+
+def test_team_has_few_running_comparisons(lab: Lab) -> None:
+    for _ in range(comparisons.MOST_RUNNING):
+        lab.start()
+    with pytest.raises(Conflict, match="cancel one first"):
+        lab.start()
+
+
+def test_same_submission_twice_is_refused(lab: Lab) -> None:
+    with pytest.raises(Invalid, match="both have the same files"):
+        comparisons.start_comparison(
+            lab.contest.conn,
+            season=lab.contest.season,
+            team_id=lab.team,
+            user_id=lab.user,
+            versions=Versions(lab.new, lab.new),
+            rule=Rule(),
+        )
