@@ -56,6 +56,19 @@ class MatchKind(StrEnum):
     """Plays a submission against copies of itself."""
     SCRIM = "scrim"
     """An unrated, private match that a team requested."""
+    TOURNAMENT = "tournament"
+    """A game of a tournament; it rates nobody."""
+
+
+class Embargo(StrEnum):
+    """Who may see a match of a tournament. Hosts and commentators see it before."""
+
+    HIDDEN = "hidden"
+    """Nobody else."""
+    PARTICIPANTS = "participants"
+    """The teams that play in it."""
+    PUBLIC = "public"
+    """Everybody who may see the league."""
 
 
 class MatchState(StrEnum):

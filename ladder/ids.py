@@ -39,6 +39,7 @@ ExpectedPersonId = NewType("ExpectedPersonId", str)
 TeamInvitationId = NewType("TeamInvitationId", str)
 TeamMergeId = NewType("TeamMergeId", str)
 ComparisonId = NewType("ComparisonId", str)
+TournamentId = NewType("TournamentId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -71,6 +72,7 @@ PREFIXES: Final = (
     "tme",
     "tau",
     "cmp",
+    "trn",
 )
 _lock = threading.Lock()
 _last = (0, 0)

@@ -64,6 +64,7 @@ from services.api import (
     team_invitations,
     team_merges,
     teams,
+    tournaments,
     users,
 )
 from services.http import auth, problems
@@ -132,6 +133,7 @@ ROUTERS: Final = (
     forks.router,
     rehearsals.router,
     comparisons.router,
+    tournaments.router,
     search.router,
     moderation.router,
     suspects.router,

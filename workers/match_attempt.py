@@ -123,7 +123,7 @@ def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
             order.seed,
             lineup=_seat_requests(order, bundles),
             number=order.attempt,
-            needs_everybody=order.kind is MatchKind.RATED,
+            needs_everybody=order.needs_everybody,
             stops_at_fault=order.kind is MatchKind.VALIDATION,
             fork=fork,
         )
@@ -222,8 +222,7 @@ def _node_name(lent: Sequence[Loan]) -> str:
 def _void_match(
     worker_context: WorkerContext, order: MatchOrder, reasons: Mapping[int, str]
 ) -> str:
-    """Reports that remote agents of this rated match did not answer. The match ends and rates
-    nobody."""
+    """Reports that remote agents of this match did not answer. The match ends and rates nobody."""
     try:
         is_told = _retry_report(
             worker_context,

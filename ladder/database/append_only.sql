@@ -38,6 +38,8 @@ create or replace trigger standings_stay before delete on standings for each row
     execute function refuse_change('standings');
 create or replace trigger audits_kept before update or delete on audits for each row
     execute function refuse_change('audits', 'reason', 'details');
+create or replace trigger tournament_acts_kept before update or delete on tournament_acts for each row
+    execute function refuse_change('tournament_acts', 'details');
 create or replace trigger sealed_medals_kept before update or delete on sealed_medals for each row
     execute function refuse_change('sealed_medals');
 create or replace trigger unsealed_medals_kept before update or delete on unsealed_medals for each row

@@ -9,7 +9,7 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
-from ladder.enums import MatchKind, MatchState
+from ladder.enums import Embargo, MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
 from ladder.matches.records import Episode, ForkedMatch, Match, Seat
@@ -19,8 +19,10 @@ from ladder.people.records import Viewer
 MATCH: Final = (
     "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, c.team_id as scrim_team_id, s.game,"
     " m.state, m.queue, m.attempt, m.max_attempts, m.woken_at, m.claimed_at, m.deadline_at,"
-    " m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at"
+    " m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at, g.tournament_id,"
+    " coalesce(g.embargo, 'public') as embargo"
     " from matches m join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"
+    " left join tournament_games g on g.match_id = m.id"
 )
 
 
@@ -135,6 +137,7 @@ def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> li
                 "kind": MatchKind(row["kind"]),
                 "state": MatchState(row["state"]),
                 "seed": bytes(row["seed"]),
+                "embargo": Embargo(row["embargo"]),
                 "seats": tuple(seats[row["id"]]),
                 "episodes": tuple(episodes[row["id"]]),
                 "fork": forks.get(row["scrim_id"]),

@@ -135,6 +135,8 @@ begin
                'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
                'profiles', (select jsonb_agg(profile order by seat) from seats
                              where match_id = p_match),
+               'needs_everybody', m.kind = 'rated' or exists (select 1 from tournament_games g
+                                    where g.match_id = m.id and g.waits_until > v_now),
                'digests', (select jsonb_agg(b.digest order by t.seat)
                              from seats t join submissions b on b.id = t.submission_id
                             where t.match_id = p_match))
@@ -425,9 +427,9 @@ begin
     return true;
 end $$;
 
--- Voids a rated match whose remote agents are unreachable. Gives each of their entries a strike,
--- except an entry that rests after its last strike. p_reasons maps seat to reason. False: the
--- worker no longer held the match.
+-- Voids a match whose remote agents are unreachable, if it needs everybody (lease_claim). In a rated
+-- match each of their entries gets a strike, except an entry that rests after its last strike.
+-- p_reasons maps seat to reason. False: the worker no longer held the match.
 create or replace function remote_unreachable(p_match text, p_attempt integer, p_worker text, p_reasons jsonb)
 returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
@@ -440,8 +442,8 @@ begin
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
         return false;
     end if;
-    if m.kind <> 'rated' then
-        raise exception '% is no rated match: who is away in it loses it', p_match
+    if m.kind not in ('rated', 'tournament') then
+        raise exception '% is neither rated nor of a tournament: who is away in it loses it', p_match
             using errcode = 'PK001';
     end if;
     select string_agg(seat::text, ', ' order by seat) into v_seats
@@ -454,6 +456,9 @@ begin
     perform 1 from seasons where id = m.season_id for no key update;
     perform lease_requeue_or_void(array[p_match], 'void', null,
                        'a remote agent was away, in seat ' || v_seats, true);
+    if m.kind = 'tournament' then
+        return true;
+    end if;
     for r in
         select entry_id, min(p_reasons ->> seat::text) as reason from seats
          where match_id = p_match and p_reasons ? seat::text

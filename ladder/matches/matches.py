@@ -128,7 +128,7 @@ def queue_of(kind: str, gpu: int) -> str:
     """
     if gpu:
         return "play.gpu"
-    return {"rated": "play.cpu", "validation": "validate", "scrim": "scrim"}[kind]
+    return {"validation": "validate", "scrim": "scrim"}.get(kind, "play.cpu")
 
 
 def expire_queued(conn: Connection) -> int:

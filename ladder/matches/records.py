@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ladder.enums import Json, MatchKind, MatchState
-from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId, SubmissionId, TeamId
+from ladder.enums import Embargo, Json, MatchKind, MatchState
+from ladder.ids import (
+    AgentId,
+    EntryId,
+    LeagueId,
+    MatchId,
+    ScrimId,
+    SeasonId,
+    SubmissionId,
+    TeamId,
+    TournamentId,
+)
 from ladder.leagues.records import League, league_resource
 from ladder.people.permissions import MatchResource, ReplayResource
 
@@ -84,6 +94,9 @@ class Match:
     episodes: tuple[Episode, ...]
     fork: ForkedMatch | None = None
     """What the match continues, if it is a game of a fork."""
+    tournament_id: TournamentId | None = None
+    embargo: Embargo = Embargo.PUBLIC
+    """Of a match of a tournament."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +142,8 @@ class MatchOrder:
     """Bundle digest by seat."""
     fork: ForkOrder | None = None
     """What the match continues, if it is a game of a fork."""
+    needs_everybody: bool = False
+    """Whether the match is void if a remote agent is away. Otherwise that agent loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +190,7 @@ def match_resource(match: Match, league: League) -> MatchResource:
         frozenset(seat.team_id for seat in match.seats),
         team_id,
         None if fork is None or team_id is None else continued_replay(fork, league, team_id),
+        match.embargo,
     )
 
 

@@ -21,6 +21,7 @@ The rules:
 | a submission (file name, message, size) | its team, admins |
 | a bundle's bytes | its team alone |
 | a seat's log, reason and failed step | the seat's team; graders whom it agreed to, no scrims |
+| a tournament match | by its embargo: its teams, viewers; before: hosts, commentators, admins |
 | the audit log, a rejudgement and its preview, suspects | the league's hosts, admins |
 | a notice, a channel, a private feed | the person alone |
 
@@ -34,7 +35,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ladder.enums import MatchKind, ReplayVisibility, Visibility
+from ladder.enums import Embargo, MatchKind, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people.records import Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
@@ -118,6 +119,8 @@ class MatchResource:
     scrim_team_id: TeamId | None = None
     continues: ReplayResource | None = None
     """The replay that a fork continues."""
+    embargo: Embargo = Embargo.PUBLIC
+    """Of a match of a tournament."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +252,8 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
             or _is_host(viewer, match.league)
             or all(_is_grader_of(viewer, match.league.league_id, one) for one in match.team_ids)
         )
+    if match.kind is MatchKind.TOURNAMENT and not _may_see_result(viewer, match):
+        return False
     return may_see(viewer, match.league)
 
 
@@ -260,6 +265,16 @@ def _may_see_scrim(
     return continues is None or may_see(viewer, continues)
 
 
+def _may_see_result(viewer: Viewer, match: MatchResource) -> bool:
+    """Whether the embargo of this match of a tournament is over for the viewer."""
+    return (
+        match.embargo is Embargo.PUBLIC
+        or (match.embargo is Embargo.PARTICIPANTS and _took_part(viewer, match))
+        or _is_host(viewer, match.league)
+        or _comments_on(viewer, match)
+    )
+
+
 def _may_see_replay(viewer: Viewer, replay: ReplayResource) -> bool:
     match = replay.match
     if not replay.is_finished or not _may_see_match(viewer, match):
@@ -268,6 +283,8 @@ def _may_see_replay(viewer: Viewer, replay: ReplayResource) -> bool:
         return True
     if match.kind is MatchKind.VALIDATION:
         return _took_part(viewer, match)
+    if match.kind is MatchKind.TOURNAMENT and match.embargo is not Embargo.PUBLIC:
+        return True
     match match.league.replay_visibility:
         case ReplayVisibility.PUBLIC:
             return True
@@ -291,7 +308,8 @@ def _may_watch_live(viewer: Viewer, live: LiveResource) -> bool:
     match, season_is_over = live.match, live.is_season_finished
     if not _may_see_replay(viewer, ReplayResource(match, True, season_is_over)):
         return False
-    if match.kind is not MatchKind.RATED or viewer.is_admin or season_is_over:
+    delayed = match.kind in (MatchKind.RATED, MatchKind.TOURNAMENT)
+    if not delayed or viewer.is_admin or season_is_over:
         return True
     if match.league.replay_visibility is ReplayVisibility.AFTER_CLOSE:
         return _took_part(viewer, match) or _is_host(viewer, match.league)

@@ -77,8 +77,34 @@ def visible_matches(viewer: Viewer) -> Condition:
         " when 'validation' then s.league_id = any (%s) or exists"
         " (select 1 from seats v where v.match_id = m.id and (v.team_id = any (%s)"
         "   or (s.league_id, v.team_id) in (select * from unnest(%s::text[], %s::text[]))))"
+        f" when 'tournament' then {_tournament_match()}"
         f" else exists (select 1 from leagues l where l.id = s.league_id and {LEAGUE}) end)",
-        (*values, _hosted_leagues(viewer), teams, *_graded_teams(viewer), list(viewer.roles)),
+        (
+            *(*values, _hosted_leagues(viewer), teams, *_graded_teams(viewer)),
+            *_tournament_values(viewer),
+            list(viewer.roles),
+        ),
+    )
+
+
+def _tournament_match() -> str:
+    """A condition with the arguments of ``_tournament_values``."""
+    return (
+        "exists (select 1 from tournament_games g join leagues l on l.id = s.league_id"  # noqa: S608
+        f" where g.match_id = m.id and {LEAGUE} and (g.embargo = 'public'"
+        " or s.league_id = any (%s) or (g.embargo = 'participants' and exists"
+        " (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s)))"
+        " or not exists (select 1 from seats v where v.match_id = m.id and (s.league_id, v.team_id)"
+        " not in (select * from unnest(%s::text[], %s::text[])))))"
+    )
+
+
+def _tournament_values(viewer: Viewer) -> tuple[Any, ...]:
+    return (
+        list(viewer.roles),
+        _hosted_leagues(viewer),
+        list(viewer.team_ids),
+        *_teams_that_agreed(viewer, RoleScope.SEE_HIDDEN_RESULTS),
     )
 
 
@@ -138,10 +164,15 @@ def _hosted_leagues(viewer: Viewer) -> list[str]:
 
 def _graded_teams(viewer: Viewer) -> tuple[list[str], list[str]]:
     """Pairs of league and team whose logs the viewer reads as grader, as two columns."""
+    return _teams_that_agreed(viewer, RoleScope.READ_LOGS)
+
+
+def _teams_that_agreed(viewer: Viewer, scope: RoleScope) -> tuple[list[str], list[str]]:
+    """Pairs of league and team that agreed to the viewer's role, if the role has this right."""
     pairs = [
         (league, team)
         for league, teams in viewer.agreeing.items()
-        if has_scope(viewer.roles.get(league), RoleScope.READ_LOGS)
+        if has_scope(viewer.roles.get(league), scope)
         for team in sorted(teams)
     ]
     return [league for league, _ in pairs], [team for _, team in pairs]

@@ -526,6 +526,40 @@ RULES: Final = (
         named_where="x.season_id in (select id from seasons where league_id = any (%(near)s))",
         impersonal="id season_id predicate by_user outcome",
     ),
+    # -- tournaments ----------------------------------------------------------------------------
+    Rule(
+        "tournaments",
+        "Tournaments that you made as a host: titles and descriptions",
+        "as long as the league",
+        mine="x.created_by = %(user)s",
+        erased={"title": "'Tournament ' || right(x.id, 4)", "description": "''"},
+        named=("title", "description", "end_reason"),
+        named_where="x.league_id = any (%(near)s)",
+        impersonal="id league_id season_id plan state entry_rule embargo draw_digest published"
+        " position problem created_by",
+        secret=("draw_seed",),
+    ),
+    Rule(
+        "tournament_entrants",
+        "Tournaments that your agents entered",
+        "as long as the league",
+        mine="x.team_id = any (%(teams)s)",
+        named=("reason",),
+        named_where="x.tournament_id in (select id from tournaments"
+        " where league_id = any (%(near)s))",
+        impersonal="tournament_id agent_id team_id state entry_id submission_id profile"
+        " last_position",
+    ),
+    Rule(
+        "tournament_acts",
+        "What you did in tournaments, and your reasons",
+        "as long as the league",
+        mine="x.by_user = %(user)s",
+        erased={"details": "'{}'"},
+        impersonal="tournament_id act agent_id by_user",
+    ),
+    Rule("tournament_rounds", impersonal="tournament_id position"),
+    Rule("tournament_games", impersonal="match_id tournament_id pairing entrants embargo outcome"),
     # -- matches --------------------------------------------------------------------------------
     Rule(
         "seats",
@@ -533,7 +567,9 @@ RULES: Final = (
         "as long as the league",
         mine=OWN_SEATS,
         exported=f"{OWN_SEATS} and not exists (select 1 from matches m join scrims c"  # noqa: S608
-        " on c.id = m.scrim_id where m.id = x.match_id and c.team_id <> all (%(teams)s))",
+        " on c.id = m.scrim_id where m.id = x.match_id and c.team_id <> all (%(teams)s))"
+        " and not exists (select 1 from tournament_games g where g.match_id = x.match_id"
+        " and g.embargo = 'hidden')",
         erased={"reason": "null", "log_digest": "null"},
         impersonal="match_id entry_id submission_id agent_id team_id profile verdict statistics",
         is_large=True,

@@ -15,7 +15,7 @@ from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection, atomic_function
-from ladder.enums import Json, MatchKind, MatchState
+from ladder.enums import Embargo, Json, MatchKind, MatchState
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import (
     AgentId,
@@ -112,6 +112,8 @@ def request_fork(
         raise Conflict("this match is a fork; fork the match that it continues", field="match")
     if match.kind is MatchKind.SCRIM and match.scrim_team_id != team_id:
         raise Conflict("only the team that requested this scrim may fork it", field="team")
+    if match.embargo is not Embargo.PUBLIC:
+        raise Conflict("fork this game of a tournament once its result is public", field="match")
     if not 0 <= point.step < episode.steps:
         raise Invalid("step", f"must be between 0 and {episode.steps - 1}; it is {point.step}")
     if any(not 0 <= seat < len(match.seats) for seat in point.moves):

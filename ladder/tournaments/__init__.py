@@ -1,1 +1,1 @@
-"""Tournaments of a league."""
+"""Tournaments: formats as pure functions, and the course of a tournament from entry to champion."""

@@ -35,6 +35,7 @@ from services.cli import (
     submissions,
     suspects,
     teams,
+    tournaments,
     users,
 )
 from services.cli.saved_login import MissingInput
@@ -55,6 +56,7 @@ for verbs in (
     insights,
     scrims,
     forks,
+    tournaments,
     leagues_and_agents,
     moderation,
     suspects,

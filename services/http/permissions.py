@@ -25,6 +25,7 @@ from ladder.ids import (
     SubmissionId,
     TeamId,
     TeamMergeId,
+    TournamentId,
     is_id,
 )
 from ladder.leagues import leagues, records, seasons
@@ -40,6 +41,8 @@ from ladder.scrims import scrims
 from ladder.scrims.comparison import comparisons
 from ladder.scrims.comparison.comparisons import Comparison
 from ladder.scrims.records import Scrim
+from ladder.tournaments import tournaments
+from ladder.tournaments.records import Tournament, TournamentState
 from services.http.problems import ProblemError
 
 
@@ -292,6 +295,23 @@ def visible_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
         its_league = leagues.get_league(conn, found.league_id)
         continues = matches_records.continued_replay(fork, its_league, found.team_id)
     require_visible(who, scrims_records.scrim_resource(found, continues), "scrim")
+    return found
+
+
+def visible_tournament(conn: Connection, who: Viewer, key: str) -> Tournament:
+    """The tournament with this id. Only hosts see a draft."""
+    found = tournaments.get_tournament(conn, TournamentId(key))
+    resource = records.league_resource(leagues.get_league(conn, found.league_id))
+    require_visible(who, resource, "tournament")
+    if found.state is TournamentState.DRAFT and not permissions.may_manage(who, resource):
+        raise NotFound.of("tournament")
+    return found
+
+
+def hosted_tournament(conn: Connection, who: Viewer, key: str) -> Tournament:
+    """The tournament with this id, if the viewer hosts its league."""
+    found = visible_tournament(conn, who, key)
+    _require_host(who, leagues.get_league(conn, found.league_id))
     return found
 
 

@@ -29,6 +29,7 @@ from ladder.scheduling.season_cache import SeasonCache
 from ladder.scrims.comparison import progress
 from ladder.standings import medal_notices
 from ladder.telemetry import log_event
+from ladder.tournaments import advance
 from services.scheduler.leader import Job
 from workers.broker import WakeError
 
@@ -61,6 +62,7 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
         Job("expire", 1.0, expire_overdue),
         Job("rejudge", 1.0, queue_rejudged_matches),
         Job("compare", 1.0, advance_comparisons),
+        Job("tournaments", 0.0, lambda conn: advance_tournaments(conn, fields)),
         Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
         Job("wake", 0.0, wakes.send_play_messages),
         Job("rate", 0.0, wakes.send_rate_messages),
@@ -126,6 +128,12 @@ def advance_comparisons(conn: db.Connection) -> dict[str, int]:
             log_event("comparison_ended", comparison=comparison, verdict=verdict)
             ended += 1
     return {"comparisons_ended": ended}
+
+
+def advance_tournaments(conn: db.Connection, fields: SeasonCache) -> dict[str, int]:
+    """Advances tournaments. Each has the same share of the play queue as a maker of leagues."""
+    fields.turns.set_least_turn(matches.first_turn_of_queue(conn, "play.cpu"))
+    return advance.advance_tournaments(conn, fields.turns.next_turn)
 
 
 class WakeMessages:

@@ -89,6 +89,7 @@ FIELDS: Final = {
     "user": "person",
     "blocked": "person to block",
     "join_role": "role",
+    "cause": "reason",
     "slug": "short name",
     "season": "league",
     "q": "search text",
@@ -138,7 +139,32 @@ STATE_CHIPS: Final = {
     "better": ("good", "better"),
     "not_better": ("bad", "not better"),
     "cannot_tell": ("warn", "cannot tell"),
+    "tournament": ("accent", "tournament"),
+    "draft": ("warn", "draft"),
+    "registration": ("good", "registration open"),
+    "check_in": ("good", "check-in open"),
 }
+TOURNAMENT_CHIPS: Final = {
+    "locked": ("accent", "starts soon"),
+    "running": ("accent", "running"),
+}
+PAIRS_LABEL: Final = "Pairs of games in a series"
+PAIRS_HINT: Final = "A pair is the same game twice, with changed seats. A series ends once decided."
+GAMES_LABEL: Final = "Games in each round"
+FORMATS: Final = {
+    "single-elimination": "Single elimination: who loses a series is out",
+    "double-elimination": "Double elimination: who loses two series is out",
+    "swiss": "Swiss: equal scores meet, nobody meets twice",
+    "swiss-finals": "Swiss, then the best in single elimination",
+    "round-robin": "Round robin: everybody meets everybody",
+    "groups-finals": "Groups, then the best of each in single elimination",
+    "gauntlet": "Gauntlet: the best seed meets everybody",
+    "heats-final": "Heats, then one final heat of the best",
+    "heats": "Heats: everybody meets everybody as evenly as possible",
+    "knockout-heats": "Knock-out of heats: the better half of each heat goes on",
+    "solo": "All play the same seeds",
+}
+"""The formats in the form of a new tournament."""
 
 
 def sentence(message: str) -> str:
@@ -228,6 +254,12 @@ def since_text(moment: datetime | None, empty: str = "never") -> Markup:
         date_text(moment),
         ago_text(moment),
     )
+
+
+def tournament_chip(state: Any) -> Markup:
+    """The state of a tournament as a small label."""
+    kind, word = {**STATE_CHIPS, **TOURNAMENT_CHIPS}.get(str(state), ("", str(state)))
+    return Markup('<span class="chip {}">{}</span>').format(kind, word)
 
 
 def state_chip(state: Any) -> Markup:
@@ -453,6 +485,7 @@ def team_act_text(act: str) -> str:
 
 
 FILTERS: Final = {
+    "tournament_chip": tournament_chip,
     "team_act": team_act_text,
     "score": score_text,
     "change": change_text,

@@ -45,6 +45,7 @@ from services.web import (
     matches,
     moderation,
     new_league,
+    new_tournament,
     notice_settings,
     notices,
     passkeys,
@@ -61,6 +62,7 @@ from services.web import (
     suspects,
     team_joining,
     teams,
+    tournaments,
     upload,
 )
 from services.web.page_rendering import FOLDER, PageRoute, problem_page, render
@@ -118,6 +120,7 @@ PARTS = (
     administration,
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
+    *(new_tournament, tournaments),
     *(home, invitations, rehearsals, season_charts),
 )
 for part in PARTS:

@@ -14,7 +14,7 @@ from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Entry
 from ladder.enums import MatchKind
-from ladder.ids import AgentId, EntryId, MatchId, ScrimId
+from ladder.ids import AgentId, EntryId, MatchId, ScrimId, TournamentId
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history, matches
@@ -24,6 +24,8 @@ from ladder.people.records import Team, User
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from ladder.scrims import scrims
+from ladder.tournaments import entrants, tournaments
+from ladder.tournaments.request_models import NewTournament
 from tests.web import other_games
 from tests.web.games_played import Agent, crashing, play_queued, reference
 
@@ -65,6 +67,7 @@ class Contest:
     failed_match: MatchId | None = None
     private_match: MatchId | None = None
     scrim: ScrimId | None = None
+    tournament: TournamentId | None = None
     other_games: dict[str, MatchId] = field(default_factory=dict)
     """A match of each game beside Hungry Geese."""
 
@@ -119,10 +122,21 @@ def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) ->
         fitter.refit(conn, contest.season.id)
         conn.commit()
     play_scrim(conn, blobs, contest, mine, scrim_games)
+    contest.tournament = open_tournament(conn, contest)
     contest.other_games = other_games.play_all(conn, blobs, host)
     contest.pending = enter(conn, contest, first.agent_id, b"waits", "tries a longer look-ahead")
     conn.commit()
     return contest
+
+
+def open_tournament(conn: Connection, contest: Contest) -> TournamentId:
+    """A tournament of heats whose registration is open, with two entrants."""
+    heats = {"format": "heats", "rounds": 2, "seats": contest.season.seats}
+    wanted = NewTournament(title="Goose Cup", plan={"stages": [heats]})
+    made = tournaments.create_tournament(conn, contest.league, contest.season, wanted, None).id
+    for entry in contest.active[:2]:
+        entrants.enter_agent(conn, made, agents.get_agent(conn, entry.agent_id), None)
+    return made
 
 
 def make_league(

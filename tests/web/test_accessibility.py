@@ -85,6 +85,9 @@ CONTRAST = """() => {
 }"""
 
 
+HOST_PAGES = ("people", "terms", "request", "suspects", "new-tournament")
+
+
 def paths(site: Site) -> list[str]:
     contest = site.contest
     return [
@@ -124,13 +127,15 @@ def paths(site: Site) -> list[str]:
         "/compare?agent=gosling&opponent=lattice",
         "/teams",
         "/search?q=go",
+        "/leagues/hungry-geese/tournaments",
+        f"/tournaments/{contest.tournament}",
     ]
 
 
 def pages_of_others(site: Site) -> list[tuple[str, list[str]]]:
     """Pages of hosts and of administrators, with a token for them."""
     contest = site.contest
-    pages = [f"/leagues/hungry-geese/{page}" for page in ("people", "terms", "request", "suspects")]
+    pages = [f"/leagues/hungry-geese/{page}" for page in HOST_PAGES]
     people = f"/admin/users/{contest.owner.id}"
     return [
         (contest.host_token, pages),

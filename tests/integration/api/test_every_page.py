@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 
 from services.web import routes
 from tests.integration.api.browsing import Browser, browse
+from tests.integration.api.test_every_route import make_tournament
 from tests.integration.api.world import World, comparison_of_member
 
 PARAMETERS: dict[str, Callable[[World], str]] = {
@@ -26,6 +27,7 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
     "comparison": lambda world: comparison_of_member(world, "private"),
     "user": lambda world: world.users["member"],
     "team": lambda world: world.teams["host"],
+    "tournament": lambda world: tournament_of(world),
     "slug": lambda world: "not-found",
 }
 """What stands in the path of a page; other parameters get an id that does not exist."""
@@ -34,10 +36,18 @@ ACTS = {
     "/leagues/{league}/moderation/{act}": "disqualify",
     "/leagues/{league}/suspects/{act}": "share",
     "/leagues/{league}/people/{act}": "block",
+    "/tournaments/{tournament}/{act}": "lock",
     "/leagues/{league}/people/requests/{act}": "decline",
 }
 FOR_ALL = ("/sign-in", "/sign-up", "/sign-out")
 """Forms that work without a session."""
+
+
+def tournament_of(world: World) -> str:
+    """A tournament that runs in the private league, the same at each call."""
+    with world.connect() as conn:
+        found = conn.execute("select id from tournaments limit 1").fetchone()
+    return found[0] if found else make_tournament(world, "private", is_started=True)
 
 
 def requests(world: World) -> Iterator[tuple[str, str]]:

@@ -14,13 +14,15 @@ import pytest
 
 from egress.address import parse
 from ladder.database.db import Connection
-from ladder.entries import team_merges
-from ladder.ids import LeagueId, TeamId, UserId, new_id
-from ladder.leagues import invitations
+from ladder.entries import agents, team_merges
+from ladder.ids import AgentId, LeagueId, SeasonId, TeamId, UserId, new_id
+from ladder.leagues import invitations, seasons
 from ladder.notices import channels, feeds, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
 from ladder.people.records import Viewer
+from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
+from ladder.tournaments.request_models import NewTournament
 from services.api_client import ApiError
 from tests.integration.api.world import (
     GOOD,
@@ -28,6 +30,7 @@ from tests.integration.api.world import (
     World,
     begin_rated,
     comparison_of_member,
+    finish,
     fork_rated,
     older_submission,
     play_rated,
@@ -542,6 +545,94 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ),
     ("GET", "/v1/comparisons/{comparison}", None, "401 404 200 404 200", ""),
     ("POST", "/v1/comparisons/{comparison}/cancel", None, "401 404 200 404 403", ""),
+    (
+        "POST",
+        "/v1/leagues/{league}/tournaments",
+        {"title": "Cup {n}", "plan": {"stages": [{"format": "single_elimination"}]}},
+        "401 403 403 201 201",
+        "401 404 403 201 201",
+    ),
+    ("GET", "/v1/tournaments", None, "200 200 200 200 200", ""),
+    (
+        "GET",
+        "/v1/tournaments?league={league}",
+        None,
+        "200 200 200 200 200",
+        "404 404 200 200 200",
+    ),
+    ("GET", "/v1/tournaments/{tournament}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "POST",
+        "/v1/tournaments/{tournament}/entrants",
+        {"agent": "{agent}"},
+        "401 403 201 409 409",
+        "401 404 201 409 409",
+    ),
+    (
+        "GET",
+        "/v1/tournaments/{tournament}/entrants",
+        None,
+        "200 200 200 200 200",
+        "404 404 200 200 200",
+    ),
+    (
+        "POST",
+        "/v1/tournaments/{tournament}/entrants/{agent}/acts",
+        {"act": "withdraw"},
+        "401 403 200 403 403",
+        "401 404 200 403 403",
+    ),
+    ("GET", "/v1/tournaments/{cup}/pairings", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/tournaments/{cup}/standings", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "GET",
+        "/v1/tournaments/{cup}/export?form=csv",
+        None,
+        "200 200 200 200 200",
+        "404 404 200 200 200",
+    ),
+    (
+        "GET",
+        "/v1/tournaments/{cup}/rejudgements",
+        None,
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
+    (
+        "POST",
+        "/v1/tournaments/{cup}/rejudgements",
+        {"pairing": "1.1.1", "reason": "a walk"},
+        "401 403 403 201 409",
+        "401 404 403 201 409",
+    ),
+    (
+        "POST",
+        "/v1/tournaments/{cup}/rejudgements/decisions",
+        {"pairing": "1.1.1", "act": "drop"},
+        "401 403 403 200 409",
+        "401 404 403 200 409",
+    ),
+    (
+        "POST",
+        "/v1/tournaments/{cup}/reveals",
+        {"embargo": "public"},
+        "401 403 403 200 200",
+        "401 404 403 200 200",
+    ),
+    (
+        "POST",
+        "/v1/tournaments/{cup}/acts",
+        {"act": "pause"},
+        "401 403 403 200 409",
+        "401 404 403 200 409",
+    ),
+    (
+        "POST",
+        "/v1/tournaments/{cup}/entrants/{host_agent}/disqualification",
+        {"reason": "a walk"},
+        "401 403 403 200 409",
+        "401 404 403 200 409",
+    ),
     ("GET", "/health/live", None, "200 200 200 200 200", ""),
     ("GET", "/health/ready", None, "200 200 200 200 200", ""),
     ("GET", "/v1/leagues/{league}/audits", None, "401 403 403 200 200", "401 404 403 200 200"),
@@ -655,6 +746,9 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
 EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("PUT", "/v1/leagues/{league}/consent"): dict.fromkeys(
         ("cohost", "grader", "commentator"), (200, 200)
+    ),
+    ("POST", "/v1/tournaments/{tournament}/entrants"): dict.fromkeys(
+        ("grader", "commentator"), (403, 403)
     ),
     ("POST", "/v1/join"): dict.fromkeys(("grader", "commentator"), (409, 404)),
     ("GET", "/v1/teams/{team}/members"): dict.fromkeys(("grader", "commentator"), (403, 403)),
@@ -772,7 +866,30 @@ def words(world: World, league: str) -> dict[str, str]:
         "terms": world.client("member").terms(league)["digest"],
         "number": str(rated["episodes"][0]["number"]),
         "expected": expected["items"][0]["id"],
+        "tournament": make_tournament(world, league),
+        "cup": make_tournament(world, league, is_started=True),
     }
+
+
+def make_tournament(world: World, league: str, *, is_started: bool = False) -> str:
+    """A tournament with open registration; or one that runs, after one pair of games of the agents
+    of member and host."""
+    wanted = NewTournament(title="Cup", plan={"stages": [{"format": "single_elimination"}]})
+    with world.connect() as conn:
+        season, its_league = seasons.get_season_and_league(conn, SeasonId(world.seasons[league]))
+        made = tournaments.create_tournament(conn, its_league, season, wanted, None).id
+        if is_started:
+            for person in ("member", "host"):
+                agent = agents.get_agent(conn, AgentId(world.agents[f"{league}.{person}"]))
+                entrants.enter_agent(conn, made, agent, None)
+            locking.lock_entrants(conn, made, None)
+            course_acts.start_tournament(conn, made, None)
+            advance.advance_one(conn, made, lambda _: 0)
+            conn.commit()
+            for game in courses.read_games(conn, made):
+                finish(conn, world.blobs, game.match_id)
+            advance.advance_one(conn, made, lambda _: 0)
+    return made
 
 
 def insert_join_request(conn: Connection, league_id: str, user_id: str) -> str:

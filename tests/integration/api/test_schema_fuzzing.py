@@ -27,13 +27,14 @@ from schemathesis.specs.openapi.checks import (
 
 from egress.address import parse
 from ladder.entries import team_merges
-from ladder.ids import SeasonId, TeamId, UserId
+from ladder.ids import SeasonId, TeamId, TournamentId, UserId
 from ladder.moderation import shared_places
 from ladder.notices import channels
 from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
-from tests.integration.api.test_every_route import insert_join_request, words
+from ladder.tournaments import repairs
+from tests.integration.api.test_every_route import insert_join_request, make_tournament, words
 from tests.integration.api.world import World, comparison_of_member, older_submission
 from tests.sizes import sized
 
@@ -186,6 +187,35 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 season = SeasonId(world.seasons["public"])
                 shared = shared_places.share_place(conn, season, both, by=None, reason="a test")
                 return {"place": shared.id}
+            case "create_tournament":
+                return {
+                    "plan": {"stages": [{"format": "single_elimination"}]},
+                    "most_entrants": 8,
+                    "embargo": "public",
+                    **dict.fromkeys(("season", "locks_at", "starts_at")),
+                    "remote_agents": False,
+                }
+            case "enter_agent" | "act_on_entrant":
+                act = {"act": "withdraw", "agent": found["agent"]}
+                open_one = make_tournament(world, "public")
+                if name == "act_on_entrant":
+                    path = f"/v1/tournaments/{open_one}/entrants"
+                    world.client("member").post(path, {"agent": found["agent"]})
+                return {"tournament": open_one, **act}
+            case "act_on_tournament":
+                return {"tournament": make_tournament(world, "public"), "act": "cancel"}
+            case "disqualify_entrant":
+                here = make_tournament(world, "public", is_started=True)
+                return {"tournament": here, "agent": found["host_agent"]}
+            case "export_tournament":
+                return {"tournament": found["cup"], "form": "csv", "stage": 1}
+            case "rejudge_tournament_games" | "decide_tournament_rejudgement":
+                played = make_tournament(world, "public", is_started=True)
+                if name == "decide_tournament_rejudgement":
+                    repairs.rejudge_pairing(conn, TournamentId(played), "1.1.1", None, "fuzzing")
+                return {"tournament": played, "pairing": "1.1.1", "game": None, "act": "drop"}
+            case "reveal_matches":
+                return {"pairing": None}
             case "change_season":
                 return {"state": "locked"}
     return {}

@@ -1,0 +1,34 @@
+"""How probable it is, by the official model, that a tournament finds the best of its field."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ladder.tournaments.formats import Certainty, decode_plan, encode_plan, how_sure
+from ladder.tournaments.views import TournamentView
+
+MOST: int = 128
+"""Most entrants for which a page computes it."""
+
+
+def certainty_of(view: TournamentView, beta: float) -> Certainty | None:
+    """The certainty by the scores at the lock, in units of ``beta``.
+
+    None if most entrants had no score, or if there are very many.
+    """
+    if view.field is None or not 2 <= len(view.field.entrants) <= MOST:
+        return None
+    known = [one for one in view.field.entrants if one.score is not None]
+    if 2 * len(known) < len(view.field.entrants):
+        return None
+    lowest = min(one.score or 0.0 for one in known)
+    widest = max(one.deviation or 0.0 for one in known)
+    entrants = view.field.entrants
+    scores = tuple((lowest if one.score is None else one.score) / beta for one in entrants)
+    sigmas = tuple((widest if one.deviation is None else one.deviation) / beta for one in entrants)
+    return _certainty(encode_plan(view.tournament.plan), scores, sigmas)
+
+
+@lru_cache(maxsize=64)
+def _certainty(plan: bytes, scores: tuple[float, ...], sigmas: tuple[float, ...]) -> Certainty:
+    return how_sure(decode_plan(plan), scores, sigmas)

@@ -1,0 +1,183 @@
+"""Reads a tournament's games and computes its course from them.
+
+The course is a pure function of the plan, the entrants, the seed, the games that count and the
+withdrawals. A viewer's course uses only the games that this viewer may see. So nothing in it can
+depend on a hidden result.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from psycopg.rows import dict_row
+
+from ladder.database.db import Connection
+from ladder.enums import Embargo, MatchKind
+from ladder.ids import MatchId, TournamentId
+from ladder.leagues import leagues
+from ladder.leagues.records import league_resource
+from ladder.people.permissions import MatchResource, may_see
+from ladder.people.records import Viewer
+from ladder.tournaments.entrants import entrants_of
+from ladder.tournaments.formats import Course, Event, Game, Key, PairedRound, Progress, play
+from ladder.tournaments.records import Entrant, GameOutcome, Tournament, TournamentGame
+
+GAMES: Final = (
+    "select g.match_id, g.pairing, g.game, g.entrants, g.embargo, g.outcome, g.is_rejudgement,"
+    " m.state, m.void_reason, m.finished_at,"
+    " array_agg(t.placement order by t.seat) as places, array_agg(t.reward order by t.seat)"
+    " as rewards, array_agg(t.team_id order by t.seat) as team_ids"
+    " from tournament_games g join matches m on m.id = g.match_id"
+    " join seats t on t.match_id = g.match_id"
+)
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Field:
+    """Everything of a tournament that the course is computed from, but the results."""
+
+    tournament: Tournament
+    entrants: tuple[Entrant, ...]
+    """Entrants with a number, in order of it."""
+    event: Event
+    withdrawn: dict[int, Position]
+    published: dict[Position, PairedRound]
+
+
+def read_field(conn: Connection, found: Tournament) -> Field:
+    """Reads the entrants of a locked tournament and the rounds that were paired."""
+    numbered = tuple(one for one in entrants_of(conn, found.id) if one.number is not None)
+    row = conn.execute("select published from tournaments where id = %s", (found.id,)).fetchone()
+    assert row is not None
+    teams = defaultdict(list)
+    for one in numbered:
+        teams[one.team_id].append(one.number or 0)
+    prohibited = frozenset((a, b) for own in teams.values() for a in own for b in own if a < b)
+    return Field(
+        found,
+        numbered,
+        Event(found.plan, len(numbered), found.draw_seed, prohibited),
+        {
+            one.number or 0: parse_position(one.last_position)
+            for one in numbered
+            if one.last_position is not None
+        },
+        {parse_position(key): msgspec.convert(value, PairedRound) for key, value in row[0].items()},
+    )
+
+
+def read_games(
+    conn: Connection, tournament_id: TournamentId, pairing: str | None = None
+) -> list[TournamentGame]:
+    """All games of a tournament, or of one pairing, oldest first."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"{GAMES} where g.tournament_id = %s and (%s::text is null or g.pairing = %s)"
+            " group by g.match_id, m.id order by g.match_id",
+            (tournament_id, pairing, pairing),
+        )
+        return [_game(row) for row in rows]
+
+
+def progress_of(field: Field, games: Iterable[TournamentGame]) -> Progress:
+    """What happened so far, by the games that count."""
+    return Progress(results_of(games), field.withdrawn, field.published)
+
+
+def compute(field: Field, games: Iterable[TournamentGame]) -> Course:
+    """The course by the games that count."""
+    return play(field.event, progress_of(field, games))
+
+
+def progress_seen(field: Field, games: Iterable[TournamentGame]) -> Progress:
+    """What a viewer may know of what happened, who may see these games.
+
+    A withdrawal counts only once the viewer may know the round in which it happened. Else hidden
+    games of that round would seem to be walk-overs.
+    """
+    results = results_of(games)
+    before: int | None = None
+    known: dict[int, Position] = {}
+    while before != len(known):
+        before = len(known)
+        course = play(field.event, Progress(results, known, field.published))
+        known = {
+            entrant: last
+            for entrant, last in field.withdrawn.items()
+            if last < course.position or course.finished
+        }
+    return Progress(results, known, field.published)
+
+
+def results_of(games: Iterable[TournamentGame]) -> dict[Key, list[Game]]:
+    """The games that count, by pairing."""
+    results: dict[Key, list[Game]] = defaultdict(list)
+    for one in games:
+        if one.outcome is GameOutcome.COUNTED:
+            results[Key.parse(one.pairing)].append(as_result(one))
+    return results
+
+
+def as_result(one: TournamentGame) -> Game:
+    """A finished game for the pure course."""
+    return Game(one.game, one.entrants, one.places, one.rewards)
+
+
+def seen_games(
+    conn: Connection, viewer: Viewer, field: Field, games: Iterable[TournamentGame]
+) -> list[TournamentGame]:
+    """The games whose embargo is over for this viewer."""
+    sees = game_filter(conn, viewer, field.tournament)
+    return [one for one in games if sees(one)]
+
+
+def game_filter(
+    conn: Connection, viewer: Viewer, found: Tournament
+) -> Callable[[TournamentGame], bool]:
+    """Returns a function that says which games of a tournament the viewer may see."""
+    league = league_resource(leagues.get_league(conn, found.league_id))
+    everybody = frozenset(one.team_id for one in entrants_of(conn, found.id))
+
+    def sees(one: TournamentGame) -> bool:
+        # A commentator needs the agreement of all entrants: later pairings tell earlier results.
+        teams = one.team_ids if one.embargo is not Embargo.HIDDEN else everybody | one.team_ids
+        return may_see(
+            viewer, MatchResource(MatchKind.TOURNAMENT, league, teams, embargo=one.embargo)
+        )
+
+    return sees
+
+
+def parse_position(text: str) -> Position:
+    """Reads stage and round from ``1.2``."""
+    stage, _, number = text.partition(".")
+    return int(stage), int(number)
+
+
+def position_text(position: Position) -> str:
+    """Writes stage and round as ``1.2``."""
+    return f"{position[0]}.{position[1]}"
+
+
+def _game(row: dict[str, Any]) -> TournamentGame:
+    is_finished = row["state"] == "finished"
+    return TournamentGame(
+        match_id=MatchId(row["match_id"]),
+        pairing=row["pairing"],
+        game=row["game"],
+        entrants=tuple(row["entrants"]),
+        embargo=Embargo(row["embargo"]),
+        outcome=None if row["outcome"] is None else GameOutcome(row["outcome"]),
+        is_rejudgement=row["is_rejudgement"],
+        state=row["state"],
+        void_reason=row["void_reason"],
+        places=tuple(row["places"]) if is_finished else (),
+        rewards=tuple(reward or 0.0 for reward in row["rewards"]) if is_finished else (),
+        team_ids=frozenset(row["team_ids"]),
+        finished_at=row["finished_at"],
+    )

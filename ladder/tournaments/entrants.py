@@ -1,0 +1,275 @@
+"""Enters agents into tournaments: own entry, invitation, check-in, withdrawal, disqualification."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from psycopg.rows import dict_row
+
+from ladder.database.db import Connection, atomic_function
+from ladder.entries.records import Agent
+from ladder.errors import Conflict, Invalid, NotFound
+from ladder.ids import AgentId, LeagueId, TournamentId, UserId
+from ladder.people import audit_log
+from ladder.runtime_profiles import REMOTE
+from ladder.tournaments import tournaments
+from ladder.tournaments.records import (
+    Entrant,
+    EntrantState,
+    EntryRule,
+    Tournament,
+    TournamentState,
+)
+
+BY_HOST: Final = "only a host can enter agents here: the best of the season's standing play"
+ENTRANT: Final = (
+    "select x.agent_id, a.name as agent_name, x.team_id, g.name as team_name, x.state,"
+    " x.checked_in_at, x.number, x.entry_id, x.submission_id, x.profile, x.score, x.deviation,"
+    " x.last_position, x.reason, coalesce(x.profile, n.profile) = 'remote' as is_remote,"
+    " g.erased_at is not null as is_erased"
+    " from tournament_entrants x join agents a on a.id = x.agent_id"
+    " join teams g on g.id = x.team_id join tournaments t on t.id = x.tournament_id"
+    " left join lateral (select e.profile from entries e"
+    "   where e.season_id = t.season_id and e.agent_id = x.agent_id and e.state = 'active'"
+    "   order by e.id desc limit 1) n on true"
+)
+
+
+def entrants_of(conn: Connection, tournament_id: TournamentId) -> list[Entrant]:
+    """All entrants, by number, then in the order of their entry."""
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"{ENTRANT} where x.tournament_id = %s"
+            " order by x.number nulls last, x.created_at, x.agent_id",
+            (tournament_id,),
+        )
+        return [_entrant(row) for row in rows]
+
+
+@atomic_function
+def enter_agent(
+    conn: Connection, tournament_id: TournamentId, agent: Agent, by: UserId | None
+) -> None:
+    """Enters an agent. The caller checked that the person may enter it into the league.
+
+    It needs a validated submission in the season. Raises Conflict with the reason.
+    """
+    found = tournaments.lock_tournament_row(conn, tournament_id)
+    if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
+        raise Conflict(f"registration is not open: the tournament is {found.state}", field="agent")
+    known = {one.agent_id: one for one in entrants_of(conn, tournament_id)}
+    invited = known.get(agent.id)
+    if found.entry_rule is EntryRule.TOP:
+        raise Conflict(BY_HOST, field="agent")
+    if found.entry_rule is EntryRule.INVITATION and invited is None:
+        raise Conflict("this tournament is by invitation; ask a host for one", field="agent")
+    if invited is not None and invited.state is EntrantState.DISQUALIFIED:
+        raise Conflict("a host disqualified this agent", field="agent")
+    _check_limits(found, list(known.values()), agent)
+    _check_submission(conn, found, agent)
+    _write(conn, tournament_id, agent, EntrantState.ENTERED)
+    tournaments.record_act(conn, tournament_id, "enter", by=by, agent_id=agent.id)
+
+
+@atomic_function
+def add_by_host(
+    conn: Connection, tournament_id: TournamentId, agent: Agent, by: UserId | None
+) -> EntrantState:
+    """Invites an agent, or enters a reference agent of the season. The caller is a host.
+
+    Returns the new state. Raises Conflict with the reason.
+    """
+    found = tournaments.lock_tournament_row(conn, tournament_id)
+    if not found.state.is_before_lock:
+        raise Conflict(f"the entrants are fixed: the tournament is {found.state}", field="agent")
+    known = entrants_of(conn, tournament_id)
+    present = {one.agent_id: one.state for one in known}
+    state = present.get(agent.id)
+    if state in (EntrantState.INVITED, EntrantState.ENTERED):
+        raise Conflict(f"this agent is already {state}", field="agent")
+    _check_submission(conn, found, agent)
+    is_anchor = conn.execute(
+        "select 1 from entries where season_id = %s and agent_id = %s and is_anchor limit 1",
+        (found.season_id, agent.id),
+    ).fetchone()
+    new = EntrantState.ENTERED if is_anchor else EntrantState.INVITED
+    if new is EntrantState.INVITED and found.entry_rule is not EntryRule.INVITATION:
+        raise Conflict(
+            "hosts invite agents only to a tournament by invitation; otherwise they can enter"
+            " reference agents of the season",
+            field="agent",
+        )
+    _check_room(found, known)
+    _write(conn, tournament_id, agent, new)
+    tournaments.record_act(conn, tournament_id, str(new), by=by, agent_id=agent.id)
+    return new
+
+
+@atomic_function
+def check_in(
+    conn: Connection, tournament_id: TournamentId, agent_id: AgentId, by: UserId | None
+) -> None:
+    """Says that the agent takes part. Raises Conflict outside the check-in, NotFound."""
+    found = tournaments.lock_tournament_row(conn, tournament_id)
+    if found.state is not TournamentState.CHECK_IN:
+        raise Conflict(f"the check-in is not open: the tournament is {found.state}", field="act")
+    changed = conn.execute(
+        "update tournament_entrants set checked_in_at = coalesce(checked_in_at, now())"
+        " where tournament_id = %s and agent_id = %s and state = 'entered'",
+        (tournament_id, agent_id),
+    )
+    if changed.rowcount != 1:
+        raise NotFound("this agent is not entered")
+    tournaments.record_act(conn, tournament_id, "check-in", by=by, agent_id=agent_id)
+
+
+@atomic_function
+def withdraw(
+    conn: Connection, tournament_id: TournamentId, agent_id: AgentId, by: UserId | None
+) -> None:
+    """Takes an agent out at its team's wish. After the lock its open pairings are walk-overs.
+
+    Raises Conflict, NotFound.
+    """
+    _take_out(conn, tournament_id, agent_id, EntrantState.WITHDRAWN, None)
+    tournaments.record_act(conn, tournament_id, "withdraw", by=by, agent_id=agent_id)
+
+
+@atomic_function
+def disqualify(
+    conn: Connection,
+    tournament_id: TournamentId,
+    agent_id: AgentId,
+    by: UserId | None,
+    reason: str,
+) -> None:
+    """Takes an agent out by a host's decision. Games that were played keep their results; its
+    opponents win the open ones by walk-over.
+
+    Raises Invalid without a reason, Conflict, NotFound.
+    """
+    if not reason.strip():
+        raise Invalid("reason", "say why; the entrants read it")
+    found = _take_out(conn, tournament_id, agent_id, EntrantState.DISQUALIFIED, reason)
+    tournaments.record_act(
+        conn, tournament_id, "disqualify", by=by, agent_id=agent_id, details={"reason": reason}
+    )
+    _audit(conn, found.league_id, found, by, agent_id, reason)
+
+
+def _audit(
+    conn: Connection,
+    league_id: LeagueId,
+    found: Tournament,
+    by: UserId | None,
+    agent_id: AgentId,
+    reason: str,
+) -> None:
+    audit_log.record_audit(
+        conn,
+        league_id,
+        by=by,
+        act="disqualify from tournament",
+        subject=agent_id,
+        reason=reason,
+        season_id=found.season_id,
+        details={"tournament": found.id},
+    )
+
+
+def _take_out(
+    conn: Connection,
+    tournament_id: TournamentId,
+    agent_id: AgentId,
+    state: EntrantState,
+    reason: str | None,
+) -> Tournament:
+    found = tournaments.lock_tournament_row(conn, tournament_id)
+    if found.state.is_over:
+        raise Conflict(f"the tournament is {found.state}", field="act")
+    changed = conn.execute(
+        "update tournament_entrants set state = %s, reason = %s, last_position ="
+        " case when number is not null then %s end where tournament_id = %s and agent_id = %s"
+        " and state in ('entered', 'invited')",
+        (state, reason, _last_paired(found), tournament_id, agent_id),
+    )
+    if changed.rowcount != 1:
+        _raise_not_entered(conn, tournament_id, agent_id)
+    conn.execute("update tournaments set is_due = true where id = %s", (tournament_id,))
+    return found
+
+
+def _raise_not_entered(
+    conn: Connection, tournament_id: TournamentId, agent_id: AgentId
+) -> NoReturn:
+    for one in entrants_of(conn, tournament_id):
+        if one.agent_id == agent_id:
+            raise Conflict(f"this agent is {one.state.replace('_', ' ')} already", field="act")
+    raise NotFound("this agent is not entered")
+
+
+def _last_paired(found: Tournament) -> str:
+    """The round that is played; before the start the one before the first."""
+    return "1.0" if found.state is TournamentState.LOCKED else found.position
+
+
+def _write(
+    conn: Connection, tournament_id: TournamentId, agent: Agent, state: EntrantState
+) -> None:
+    conn.execute(
+        "insert into tournament_entrants (tournament_id, agent_id, team_id, state)"
+        " values (%s, %s, %s, %s) on conflict (tournament_id, agent_id) do update"
+        " set state = excluded.state, team_id = excluded.team_id, reason = null,"
+        " checked_in_at = null",
+        (tournament_id, agent.id, agent.team_id, state),
+    )
+
+
+def _check_limits(found: Tournament, known: list[Entrant], agent: Agent) -> None:
+    entered = [one for one in known if one.state is EntrantState.ENTERED]
+    if any(one.agent_id == agent.id for one in entered):
+        raise Conflict("this agent is already entered", field="agent")
+    own = sum(one.team_id == agent.team_id for one in entered)
+    if own >= found.agents_per_team:
+        raise Conflict(
+            f"your team has {own} of {found.agents_per_team} places; withdraw another agent first",
+            field="agent",
+        )
+    _check_room(found, known)
+
+
+def _check_room(found: Tournament, known: list[Entrant]) -> None:
+    entered = sum(one.state is EntrantState.ENTERED for one in known)
+    if entered >= found.most_entrants:
+        raise Conflict(
+            f"all {found.most_entrants} places are taken; enter again if one is withdrawn",
+            field="agent",
+        )
+
+
+def _check_submission(conn: Connection, found: Tournament, agent: Agent) -> None:
+    """Raises Conflict unless the agent has a validated submission that may play."""
+    profiles = [
+        row[0]
+        for row in conn.execute(
+            "select profile from entries where season_id = %s and agent_id = %s"
+            " and state = 'active' order by id desc",
+            (found.season_id, agent.id),
+        )
+    ]
+    if not profiles:
+        raise Conflict(
+            "submit this agent to the season first: it has no validated submission there",
+            field="agent",
+        )
+    if profiles[0] == REMOTE and not found.remote_agents:
+        raise Conflict(
+            "the host allows no agents at their owners' addresses: nobody can freeze them",
+            field="agent",
+        )
+
+
+def _entrant(row: dict[str, Any]) -> Entrant:
+    return Entrant(
+        **{**row, "state": EntrantState(row["state"]), "is_remote": bool(row["is_remote"])}
+    )

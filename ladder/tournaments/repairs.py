@@ -1,0 +1,184 @@
+"""Judges games of a pairing again: plays them anew, shows what hangs on them, and replaces them.
+
+The new matches are played beside the old ones. Nothing changes before a host applies them. The old
+matches stay in the record as replaced. Later games whose entrants change are played again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+from ladder.database.db import Connection, atomic_function
+from ladder.enums import MatchKind
+from ladder.errors import Conflict, Invalid, NotFound
+from ladder.ids import MatchId, TournamentId, UserId
+from ladder.leagues import seasons
+from ladder.matches import matches
+from ladder.people import audit_log
+from ladder.tournaments import courses, tournaments
+from ladder.tournaments.courses import Field
+from ladder.tournaments.formats import Course, Key, changed, downstream
+from ladder.tournaments.records import GameOutcome, Tournament, TournamentGame, TournamentState
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Games of a pairing that are judged again and wait for a host's decision."""
+
+    key: Key
+    games: tuple[tuple[TournamentGame, TournamentGame], ...]
+    """The old and the new match of each game. A new one has no places while it plays."""
+    hangs: tuple[Key, ...]
+    """Pairings whose entrants can depend on this one."""
+    changes: tuple[Key, ...] | None
+    """Those that change if the new results count; None while a new match plays."""
+
+
+@atomic_function
+def rejudge_pairing(
+    conn: Connection,
+    tournament_id: TournamentId,
+    pairing: str,
+    by: UserId | None,
+    reason: str,
+    game: int | None = None,
+) -> None:
+    """Plays the games of a pairing again, or one of them, with the same seats and seeds.
+
+    Raises Invalid without a reason, NotFound, Conflict if the pairing is judged again already.
+    """
+    if not reason.strip():
+        raise Invalid("reason", "say why; the audit log keeps it")
+    found = tournaments.lock_tournament_row(conn, tournament_id)
+    if found.state is TournamentState.CANCELLED:
+        raise Conflict("the tournament is cancelled", field="pairing")
+    games = courses.read_games(conn, tournament_id, pairing)
+    if any(_is_waiting(one) for one in games):
+        raise Conflict(
+            "this pairing is judged again already; apply or drop that first", field="pairing"
+        )
+    counted = [
+        one for one in games if one.outcome is GameOutcome.COUNTED and game in (None, one.game)
+    ]
+    if not counted:
+        raise NotFound("this pairing has no such game that counts", field="pairing")
+    for one in counted:
+        _play_again(conn, found, one)
+    tournaments.record_act(
+        conn, found.id, "rejudge", by=by, details={"pairing": pairing, "reason": reason}
+    )
+    audit_log.record_audit(
+        conn,
+        found.league_id,
+        by=by,
+        act="rejudge tournament games",
+        subject=found.id,
+        reason=reason,
+        season_id=found.season_id,
+        details={"pairing": pairing, "matches": [one.match_id for one in counted]},
+    )
+
+
+def list_repairs(conn: Connection, found: Tournament) -> list[Repair]:
+    """The pairings that are judged again and wait for a decision, with what would change."""
+    games = courses.read_games(conn, found.id)
+    waiting: dict[str, list[TournamentGame]] = defaultdict(list)
+    for one in games:
+        if _is_waiting(one):
+            waiting[one.pairing].append(one)
+    if not waiting:
+        return []
+    field = courses.read_field(conn, found)
+    before = courses.compute(field, games)
+    return [_repair(field, games, before, news) for _, news in sorted(waiting.items())]
+
+
+@atomic_function
+def apply_repair(
+    conn: Connection, tournament_id: TournamentId, pairing: str, by: UserId | None
+) -> None:
+    """Lets the new results of a pairing count in place of the old ones. The tournament goes on.
+
+    Raises Conflict if the pairing is not judged again, and while a new match plays.
+    """
+    found, repair = _lock_repair(conn, tournament_id, pairing)
+    if repair.changes is None:
+        raise Conflict("the new matches are not over yet", field="pairing")
+    for old, new in repair.games:
+        conn.execute(
+            "update tournament_games set outcome = case match_id when %s then 'counted'"
+            " else 'replaced' end where match_id in (%s, %s)",
+            (new.match_id, old.match_id, new.match_id),
+        )
+    if found.state is TournamentState.FINISHED:
+        tournaments.set_state(conn, found.id, TournamentState.RUNNING)
+    conn.execute("update tournaments set is_due = true, champion = null where id = %s", (found.id,))
+    tournaments.record_act(conn, found.id, "apply rejudgement", by=by, details={"pairing": pairing})
+
+
+@atomic_function
+def drop_repair(
+    conn: Connection, tournament_id: TournamentId, pairing: str, by: UserId | None
+) -> None:
+    """Keeps the old results. The new matches stay in the record and do not count.
+
+    Raises Conflict if the pairing is not judged again.
+    """
+    found, repair = _lock_repair(conn, tournament_id, pairing)
+    news = [new.match_id for _, new in repair.games]
+    matches.void_matches(conn, news, "the rejudgement was dropped")
+    conn.execute("update tournament_games set outcome = 'stale' where match_id = any (%s)", (news,))
+    tournaments.record_act(conn, found.id, "drop rejudgement", by=by, details={"pairing": pairing})
+
+
+def _lock_repair(
+    conn: Connection, tournament_id: TournamentId, pairing: str
+) -> tuple[Tournament, Repair]:
+    found = tournaments.lock_tournament_row(conn, tournament_id)
+    for one in list_repairs(conn, found):
+        if str(one.key) == pairing:
+            return found, one
+    raise Conflict("this pairing is not judged again", field="pairing")
+
+
+def _is_waiting(one: TournamentGame) -> bool:
+    return one.is_rejudgement and one.outcome in (None, GameOutcome.PROPOSED)
+
+
+def _play_again(conn: Connection, found: Tournament, old: TournamentGame) -> None:
+    seed = conn.execute("select seed from matches where id = %s", (old.match_id,)).fetchone()
+    assert seed is not None
+    new: MatchId = matches.create_match(
+        conn,
+        season=seasons.get_season(conn, found.season_id),
+        kind=MatchKind.TOURNAMENT,
+        lineup=matches.lineup_of(conn, old.match_id),
+        seed=bytes(seed[0]),
+    )
+    conn.execute(
+        "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
+        " embargo, is_rejudgement) select %s, tournament_id, pairing, game, entrants, try + 1,"
+        " embargo, true from tournament_games where match_id = %s",
+        (new, old.match_id),
+    )
+
+
+def _repair(
+    field: Field, games: list[TournamentGame], before: Course, news: list[TournamentGame]
+) -> Repair:
+    key = Key.parse(news[0].pairing)
+    counted = {
+        one.game: one
+        for one in games
+        if one.pairing == news[0].pairing and one.outcome is GameOutcome.COUNTED
+    }
+    pairs = tuple((counted[new.game], new) for new in news)
+    changes = None
+    if all(new.places for new in news):
+        gone = {one.match_id for pair in pairs for one in pair}
+        supposed = [one for one in games if one.match_id not in gone]
+        supposed += [replace(new, outcome=GameOutcome.COUNTED) for new in news]
+        after = courses.compute(field, supposed)
+        changes = tuple(one for one in changed(before, after) if one != key)
+    return Repair(key, pairs, downstream(field.event, before, key), changes)

@@ -1,0 +1,173 @@
+"""What one viewer may know of a tournament."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.enums import Embargo
+from ladder.ids import TournamentId
+from ladder.leagues import leagues
+from ladder.leagues.records import League, league_resource
+from ladder.matches.durations import UsualSeconds
+from ladder.matches.workers import live_workers
+from ladder.people.permissions import may_manage
+from ladder.people.records import Viewer
+from ladder.tournaments import courses
+from ladder.tournaments.courses import Field, position_text
+from ladder.tournaments.entrants import entrants_of
+from ladder.tournaments.formats import Course, Progress, Standing, State, play, standings
+from ladder.tournaments.records import Entrant, Tournament, TournamentGame, TournamentState
+
+usual: Final = UsualSeconds()
+
+
+@dataclass(frozen=True)
+class RoundTimes:
+    """Times of a round. Those that the scheduler wrote are hidden while results are."""
+
+    started_at: datetime
+    deadline_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class TournamentView:
+    """A tournament as one viewer sees it: the course by the games that the viewer may see."""
+
+    tournament: Tournament
+    league: League
+    state: TournamentState
+    """As shown: a finished tournament runs on while its end is hidden."""
+    entrants: tuple[Entrant, ...]
+    field: Field | None
+    """None before the lock."""
+    progress: Progress | None
+    course: Course | None
+    games: dict[str, list[TournamentGame]]
+    """Visible games by pairing."""
+    sees_all: bool
+    """Whether no match of it is hidden from the viewer."""
+    is_host: bool
+    rounds: dict[str, RoundTimes]
+    eta_seconds: float | None
+    """Until the round that is played is over, by the usual duration of the season's matches."""
+
+    def entrant(self, number: int) -> Entrant:
+        """The entrant with this number."""
+        assert self.field is not None
+        return self.field.entrants[number - 1]
+
+    def name(self, number: int | None) -> str:
+        """The agent's name, or ``?`` while nobody is known."""
+        return "?" if number is None else self.entrant(number).agent_name
+
+    def standings(self, stage: int) -> list[Standing]:
+        """The table of a stage that has begun."""
+        assert self.field is not None
+        assert self.course is not None
+        assert self.progress is not None
+        return standings(self.field.event, self.progress, self.course, stage)
+
+    @property
+    def champion(self) -> Entrant | None:
+        if self.course is None or self.course.champion is None:
+            return None
+        return self.entrant(self.course.champion)
+
+    @property
+    def seed_hex(self) -> str | None:
+        """The seed of the draw, once the tournament is over for the viewer."""
+        return self.tournament.draw_seed.hex() if self.state.is_over else None
+
+    @property
+    def problem(self) -> str | None:
+        """Why the round cannot go on; only hosts read it."""
+        return self.tournament.problem if self.is_host else None
+
+    @property
+    def position(self) -> str:
+        """The round that is played, as far as the viewer may know."""
+        return position_text(self.course.position) if self.course else self.tournament.position
+
+
+def view_tournament(conn: Connection, viewer: Viewer, found: Tournament) -> TournamentView:
+    """Everything of a tournament that this viewer may see. The tournament itself is visible."""
+    league = leagues.get_league(conn, found.league_id)
+    is_host = may_manage(viewer, league_resource(league))
+    has_course = _has_course(conn, found)
+    if not has_course:
+        entered = tuple(entrants_of(conn, found.id))
+        return TournamentView(
+            *(found, league, found.state, entered, None, None, None, {}, True, is_host, {}, None)
+        )
+    field = courses.read_field(conn, found)
+    every = courses.read_games(conn, found.id)
+    seen = courses.seen_games(conn, viewer, field, every)
+    sees_all = len(seen) == len(every) and (found.embargo is Embargo.PUBLIC or is_host)
+    sees_all = sees_all or (found.state.is_over and len(seen) == len(every))
+    if len(seen) == len(every):
+        progress = courses.progress_of(field, seen)
+    else:
+        progress = courses.progress_seen(field, seen)
+    course = play(field.event, progress)
+    by_pairing: dict[str, list[TournamentGame]] = defaultdict(list)
+    for one in seen:
+        by_pairing[one.pairing].append(one)
+    return TournamentView(
+        tournament=found,
+        league=league,
+        state=_shown_state(found, course),
+        entrants=tuple(entrants_of(conn, found.id)),
+        field=field,
+        progress=progress,
+        course=course,
+        games=by_pairing,
+        sees_all=sees_all,
+        is_host=is_host,
+        rounds=_rounds(conn, found.id) if sees_all else {},
+        eta_seconds=_eta_seconds(conn, found, course) if sees_all else None,
+    )
+
+
+def _has_course(conn: Connection, found: Tournament) -> bool:
+    if found.state.is_before_lock:
+        return False
+    row = conn.execute(
+        "select 1 from tournament_entrants where tournament_id = %s and number is not null limit 1",
+        (found.id,),
+    ).fetchone()
+    return row is not None
+
+
+def _shown_state(found: Tournament, course: Course) -> TournamentState:
+    if found.state is TournamentState.FINISHED and not course.finished:
+        return TournamentState.RUNNING
+    return found.state
+
+
+def _rounds(conn: Connection, tournament_id: TournamentId) -> dict[str, RoundTimes]:
+    rows = conn.execute(
+        "select position, started_at, deadline_at, finished_at from tournament_rounds"
+        " where tournament_id = %s",
+        (tournament_id,),
+    )
+    return {position: RoundTimes(*times) for position, *times in rows}
+
+
+def _eta_seconds(conn: Connection, found: Tournament, course: Course) -> float | None:
+    """Usual seconds until the games of this round are played; None if none is wanted."""
+    if found.state is not TournamentState.RUNNING:
+        return None
+    left = sum(
+        len(one.wanted)
+        for one in course.pairings
+        if one.state is State.READY and one.round == course.position
+    )
+    slots = sum(one.slots for one in live_workers(conn) if "play.cpu" in one.queues)
+    if not left or not slots:
+        return None
+    return usual.of(conn, found.season_id) * -(-left // slots)

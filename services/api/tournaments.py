@@ -1,0 +1,482 @@
+"""Tournaments of a league: making, entering, playing, reading."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from ladder.enums import Embargo
+from ladder.ids import TournamentId
+from ladder.people.records import Viewer
+from ladder.tournaments import (
+    course_acts,
+    embargo,
+    entrants,
+    exports,
+    locking,
+    repairs,
+    tournaments,
+)
+from ladder.tournaments.formats import describe_plan, encode_plan
+from ladder.tournaments.records import EntrantState, EntryRule, Tournament, TournamentState
+from ladder.tournaments.request_models import (
+    EntrantAct,
+    EntrantDisqualification,
+    GameRejudgement,
+    NewEntrant,
+    NewTournament,
+    RejudgementDecision,
+    Reveal,
+    TournamentAct,
+)
+from ladder.tournaments.views import TournamentView, view_tournament
+from services.http import permissions
+from services.http.app_state import Db
+from services.http.auth import Anyone, Host, Writer
+from services.http.idempotency import Idempotent
+from services.http.paging import Page, Paging
+from services.http.path_parameters import AgentKey, Filter, LeagueKey, TournamentKey
+from services.http.problems import problem_responses
+
+router = APIRouter(prefix="/v1", tags=["tournaments"])
+Stage = Annotated[int, Query(ge=1, le=4, description="stage of the plan, from 1")]
+Round = Annotated[int | None, Query(ge=1, le=4096, description="round of the stage; default: all")]
+
+
+class TournamentOut(BaseModel):
+    """A tournament as far as the caller may know its course."""
+
+    id: str = Field(examples=["trn_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    league_id: str
+    season_id: str
+    title: str
+    description: str
+    plan: dict[str, Any]
+    plan_text: list[str] = Field(description="the plan, a sentence for each stage")
+    state: TournamentState
+    entry_rule: EntryRule
+    most_entrants: int
+    agents_per_team: int
+    remote_agents: bool
+    away_minutes: float
+    check_in_minutes: float
+    locks_at: datetime
+    starts_at: datetime
+    round_minutes: float
+    embargo: Embargo = Field(description="who may see new matches")
+    entered: int = Field(description="number of entrants")
+    draw_digest: str = Field(description="SHA-256 of the seed of all draws")
+    draw_seed: str | None = Field(description="the seed, once the tournament is over")
+    position: str = Field(description="stage and round that is played", examples=["1.2"])
+    champion: str | None = Field(description="agent id; null until the end is public")
+    champion_name: str | None
+    problem: str | None = Field(description="for hosts: why the round cannot go on")
+    end_reason: str | None
+    created_at: datetime
+
+
+class EntrantOut(BaseModel):
+    agent_id: str
+    agent_name: str
+    team_id: str
+    team_name: str
+    state: EntrantState
+    number: int | None = Field(description="place in the seed order; null before the lock")
+    is_remote: bool = Field(description="it runs at its owner's address and cannot be frozen")
+    checked_in: bool
+    reason: str | None
+
+
+class GameOut(BaseModel):
+    match_id: str
+    game: int
+    agents: list[str] = Field(description="agent ids by seat")
+    places: list[int] = Field(description="by seat; empty without a result")
+    state: str
+    outcome: str | None
+
+
+class PairingOut(BaseModel):
+    key: str = Field(examples=["1.2.3"])
+    section: str
+    title: str
+    agents: list[str | None] = Field(description="agent ids; null: not known yet")
+    names: list[str]
+    state: str
+    reason: str = Field(description="why these agents meet")
+    order: list[str] = Field(description="agent ids, best first; empty without an outcome")
+    scores: list[float] = Field(description="what each gains, in the same order")
+    outcome: str | None = Field(description="the outcome in words")
+    games: list[GameOut]
+
+
+class RepairOut(BaseModel):
+    """A pairing that is judged again and waits for a decision."""
+
+    pairing: str
+    old_matches: list[str]
+    new_matches: list[str]
+    hangs: list[str] = Field(description="pairings whose entrants can depend on it")
+    changes: list[str] | None = Field(
+        description="those that change if you apply it; null while a new match plays"
+    )
+
+
+class TableRowOut(BaseModel):
+    rank: int
+    agent_id: str
+    agent_name: str
+    group: int
+    score: float
+    played: int
+    wins: int
+    tie_breaks: dict[str, str]
+    explanation: str
+
+
+def tournament_out(view: TournamentView) -> TournamentOut:
+    found = view.tournament
+    champion = view.champion
+    names = [name for name in TournamentOut.model_fields if hasattr(found, name)]
+    return TournamentOut(
+        **{
+            **{name: getattr(found, name) for name in names},
+            "plan": json.loads(encode_plan(found.plan)),
+            "plan_text": describe_plan(found.plan),
+            "state": view.state,
+            "entered": sum(one.state is EntrantState.ENTERED for one in view.entrants),
+            "draw_seed": view.seed_hex,
+            "position": view.position,
+            "champion": champion.agent_id if champion else None,
+            "champion_name": champion.agent_name if champion else None,
+            "problem": view.problem,
+        }
+    )
+
+
+def pairing_out(view: TournamentView, key: str) -> PairingOut:
+    assert view.course is not None
+    one = next(each for each in view.course.pairings if str(each.key) == key)
+    agents = [None if number is None else view.entrant(number).agent_id for number in one.entrants]
+    outcome = one.outcome
+    return PairingOut(
+        key=key,
+        section=one.section,
+        title=one.title,
+        agents=list(agents),
+        names=[view.name(number) for number in one.entrants],
+        state=one.state,
+        reason=one.reason,
+        order=[view.entrant(number).agent_id for number in outcome.order] if outcome else [],
+        scores=list(outcome.scores) if outcome else [],
+        outcome=outcome.text if outcome else None,
+        games=[
+            GameOut(
+                match_id=game.match_id,
+                game=game.game,
+                agents=[view.entrant(number).agent_id for number in game.entrants],
+                places=list(game.places),
+                state=game.state,
+                outcome=game.outcome,
+            )
+            for game in view.games.get(key, [])
+        ],
+    )
+
+
+@router.post(
+    "/leagues/{league}/tournaments",
+    status_code=201,
+    summary="Create a tournament",
+    response_model=TournamentOut,
+    responses=problem_responses(403, 404, 409),
+)
+def create_tournament(
+    league: LeagueKey, body: NewTournament, conn: Db, who: Host, once: Idempotent
+) -> Response:
+    """Registration begins at once, unless it is a draft. The answer has the seed's digest."""
+    its_league = permissions.hosted_league(conn, who, league)
+    season = permissions.visible_season(conn, who, body.season or its_league.slug)
+
+    def create() -> TournamentOut:
+        made = tournaments.create_tournament(conn, its_league, season, body, who.user_id)
+        return tournament_out(view_tournament(conn, who, made))
+
+    return once.run(create)
+
+
+@router.get("/tournaments", summary="List tournaments", responses=problem_responses(404))
+def list_tournaments(
+    conn: Db, who: Anyone, span: Paging, league: Filter = None
+) -> Page[TournamentOut]:
+    """Lists the tournaments that you may see, newest first."""
+    league_id = permissions.visible_league(conn, who, league).id if league else None
+    rows = tournaments.list_tournaments(
+        conn,
+        who,
+        league_id,
+        after=TournamentId(span.after) if span.after else None,
+        limit=span.limit,
+    )
+    return span.page(
+        rows, lambda row: row.id, lambda row: tournament_out(view_tournament(conn, who, row))
+    )
+
+
+@router.get(
+    "/tournaments/{tournament}", summary="Read a tournament", responses=problem_responses(404)
+)
+def read_tournament(tournament: TournamentKey, conn: Db, who: Anyone) -> TournamentOut:
+    """The tournament. Results under embargo do not change this answer."""
+    return tournament_out(_view(conn, who, tournament))
+
+
+@router.post(
+    "/tournaments/{tournament}/acts",
+    summary="Open, lock, start, pause, resume or cancel a tournament",
+    responses=problem_responses(403, 404, 409),
+)
+def act_on_tournament(
+    tournament: TournamentKey, body: TournamentAct, conn: Db, who: Host
+) -> TournamentOut:
+    """For hosts. ``lock`` freezes the entrants' submissions and fixes the seed order."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+    acts: dict[str, Callable[[], None]] = {
+        "open": lambda: tournaments.open_registration(conn, found.id, who.user_id),
+        "lock": lambda: locking.lock_entrants(conn, found.id, who.user_id),
+        "start": lambda: course_acts.start_tournament(conn, found.id, who.user_id),
+        "pause": lambda: tournaments.pause_tournament(conn, found.id, who.user_id, body.reason),
+        "resume": lambda: tournaments.resume_tournament(conn, found.id, who.user_id),
+        "cancel": lambda: course_acts.cancel_tournament(conn, found.id, who.user_id, body.reason),
+    }
+    acts[body.act]()
+    return tournament_out(_view(conn, who, tournament))
+
+
+@router.post(
+    "/tournaments/{tournament}/reveals",
+    summary="End the embargo of matches",
+    responses=problem_responses(403, 404),
+)
+def reveal_matches(tournament: TournamentKey, body: Reveal, conn: Db, who: Host) -> TournamentOut:
+    """For hosts. Shows finished matches to their teams or to everybody; for good."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+    embargo.reveal(conn, found.id, body.embargo, who.user_id, body.pairing)
+    return tournament_out(_view(conn, who, tournament))
+
+
+@router.post(
+    "/tournaments/{tournament}/rejudgements",
+    status_code=201,
+    summary="Judge games of a pairing again",
+    responses=problem_responses(403, 404, 409),
+)
+def rejudge_tournament_games(
+    tournament: TournamentKey, body: GameRejudgement, conn: Db, who: Host
+) -> Page[RepairOut]:
+    """For hosts. Plays them again beside the old ones. Nothing changes before you apply it."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+    repairs.rejudge_pairing(conn, found.id, body.pairing, who.user_id, body.reason, body.game)
+    return _repairs_page(conn, found)
+
+
+@router.get(
+    "/tournaments/{tournament}/rejudgements",
+    summary="Preview what judging again changes",
+    responses=problem_responses(403, 404),
+)
+def list_tournament_rejudgements(tournament: TournamentKey, conn: Db, who: Host) -> Page[RepairOut]:
+    """For hosts. The pairings that wait for a decision, and the later pairings that change."""
+    return _repairs_page(conn, permissions.hosted_tournament(conn, who, tournament))
+
+
+@router.post(
+    "/tournaments/{tournament}/rejudgements/decisions",
+    summary="Apply or drop new results",
+    responses=problem_responses(403, 404, 409),
+)
+def decide_tournament_rejudgement(
+    tournament: TournamentKey, body: RejudgementDecision, conn: Db, who: Host
+) -> TournamentOut:
+    """For hosts. Later games whose entrants change are played again; old ones stay on record."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+    act = repairs.apply_repair if body.act == "apply" else repairs.drop_repair
+    act(conn, found.id, body.pairing, who.user_id)
+    return tournament_out(_view(conn, who, tournament))
+
+
+@router.get(
+    "/tournaments/{tournament}/entrants",
+    summary="List the entrants",
+    responses=problem_responses(404),
+)
+def list_entrants(tournament: TournamentKey, conn: Db, who: Anyone) -> Page[EntrantOut]:
+    """All entrants in seed order. Before the lock in order of entry."""
+    return Page(items=_entrants_out(_view(conn, who, tournament)))
+
+
+@router.post(
+    "/tournaments/{tournament}/entrants",
+    status_code=201,
+    summary="Enter an agent",
+    responses=problem_responses(403, 404, 409),
+)
+def enter_agent(tournament: TournamentKey, body: NewEntrant, conn: Db, who: Writer) -> EntrantOut:
+    """Enters an agent of yours. A host invites others, or enters reference agents."""
+    found = permissions.visible_tournament(conn, who, tournament)
+    agent = permissions.visible_agent(conn, who, body.agent)
+    if agent.team_id in who.team_ids:
+        permissions.season_to_enter(conn, who, found.season_id, agent.team_id)
+        entrants.enter_agent(conn, found.id, agent, who.user_id)
+    else:
+        permissions.hosted_tournament(conn, who, tournament)
+        entrants.add_by_host(conn, found.id, agent, who.user_id)
+    view = _view(conn, who, tournament)
+    return next(one for one in _entrants_out(view) if one.agent_id == agent.id)
+
+
+@router.post(
+    "/tournaments/{tournament}/entrants/{agent}/acts",
+    summary="Check in or withdraw an agent",
+    responses=problem_responses(403, 404, 409),
+)
+def act_on_entrant(
+    tournament: TournamentKey, agent: AgentKey, body: EntrantAct, conn: Db, who: Writer
+) -> Page[EntrantOut]:
+    """For the team of the agent. After the lock, its open pairings become walk-overs."""
+    found = permissions.visible_tournament(conn, who, tournament)
+    own = permissions.own_agent(conn, who, agent)
+    act = entrants.check_in if body.act == "check-in" else entrants.withdraw
+    act(conn, found.id, own.id, who.user_id)
+    return Page(items=_entrants_out(_view(conn, who, tournament)))
+
+
+@router.post(
+    "/tournaments/{tournament}/entrants/{agent}/disqualification",
+    summary="Disqualify an agent from a tournament",
+    responses=problem_responses(403, 404, 409),
+)
+def disqualify_entrant(
+    tournament: TournamentKey, agent: AgentKey, body: EntrantDisqualification, conn: Db, who: Host
+) -> Page[EntrantOut]:
+    """For hosts. Played games keep their results; open ones become walk-overs."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+    its_agent = permissions.visible_agent(conn, who, agent)
+    entrants.disqualify(conn, found.id, its_agent.id, who.user_id, body.reason)
+    return Page(items=_entrants_out(_view(conn, who, tournament)))
+
+
+@router.get(
+    "/tournaments/{tournament}/pairings",
+    summary="List the pairings",
+    responses=problem_responses(404),
+)
+def list_pairings(
+    tournament: TournamentKey, conn: Db, who: Anyone, stage: Stage = 1, round: Round = None
+) -> Page[PairingOut]:
+    """Pairings of a stage with their games, as far as you may see them. Empty before the lock."""
+    view = _view(conn, who, tournament)
+    if view.course is None:
+        return Page(items=[])
+    return Page(
+        items=[
+            pairing_out(view, str(one.key))
+            for one in view.course.pairings
+            if one.key.stage == stage and round in (None, one.key.round)
+        ]
+    )
+
+
+@router.get(
+    "/tournaments/{tournament}/standings",
+    summary="Read the table of a stage",
+    responses=problem_responses(404),
+)
+def read_standings(
+    tournament: TournamentKey, conn: Db, who: Anyone, stage: Stage = 1
+) -> Page[TableRowOut]:
+    """The table by the results that you may see, with the reason for each place."""
+    view = _view(conn, who, tournament)
+    if view.course is None or stage > len(view.course.fields):
+        return Page(items=[])
+    return Page(
+        items=[
+            TableRowOut(
+                rank=row.rank,
+                agent_id=view.entrant(row.entrant).agent_id,
+                agent_name=view.name(row.entrant),
+                group=row.group,
+                score=row.score,
+                played=row.played,
+                wins=row.wins,
+                tie_breaks=dict(row.tie_breaks),
+                explanation=row.explanation,
+            )
+            for row in view.standings(stage)
+        ]
+    )
+
+
+@router.get(
+    "/tournaments/{tournament}/export",
+    summary="Export a tournament",
+    responses=problem_responses(404, 409),
+    response_class=Response,
+)
+def export_tournament(
+    tournament: TournamentKey,
+    conn: Db,
+    who: Anyone,
+    form: Annotated[Literal["json", "csv", "trf"], Query()] = "json",
+    stage: Stage = 1,
+) -> Response:
+    """JSON holds everything that the course is computed from, once it is over. CSV is the table of
+    a stage. TRF is FIDE's format for a Swiss stage."""
+    made = exports.export(_view(conn, who, tournament), form, stage)
+    return Response(
+        made.content,
+        media_type=made.media_type,
+        headers={"Content-Disposition": f'attachment; filename="{made.filename}"'},
+    )
+
+
+def _view(conn: Db, who: Viewer, key: str) -> TournamentView:
+    found: Tournament = permissions.visible_tournament(conn, who, key)
+    return view_tournament(conn, who, found)
+
+
+def _repairs_page(conn: Db, found: Tournament) -> Page[RepairOut]:
+    return Page(
+        items=[
+            RepairOut(
+                pairing=str(one.key),
+                old_matches=[old.match_id for old, _ in one.games],
+                new_matches=[new.match_id for _, new in one.games],
+                hangs=[str(key) for key in one.hangs],
+                changes=None if one.changes is None else [str(key) for key in one.changes],
+            )
+            for one in repairs.list_repairs(conn, found)
+        ]
+    )
+
+
+def _entrants_out(view: TournamentView) -> list[EntrantOut]:
+    return [
+        EntrantOut(
+            agent_id=one.agent_id,
+            agent_name=one.agent_name,
+            team_id=one.team_id,
+            team_name=one.team_name,
+            state=one.state,
+            number=one.number,
+            is_remote=one.is_remote,
+            checked_in=one.checked_in_at is not None,
+            reason=one.reason,
+        )
+        for one in view.entrants
+    ]

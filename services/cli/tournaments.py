@@ -1,0 +1,357 @@
+"""Commands on tournaments: make, enter, lock, start, show, draw, export."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_choice
+from services.api_client import Json
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.name_lookup import find_agent, own_agent, own_agents
+from services.cli.saved_login import MissingInput, connect
+
+tournaments = typer.Typer(help="Make, enter and follow tournaments.", no_args_is_help=True)
+Tournament = Annotated[str, typer.Argument(help="Id of the tournament (trn_...).")]
+Stage = Annotated[int, typer.Option(min=1, max=4, help="Stage of the plan.")]
+Reason = Annotated[str, typer.Option(help="One sentence, for the log.")]
+
+
+@tournaments.command("create")
+def create_tournament(
+    league: Annotated[str, typer.Argument(help="Slug or id of a league that you host.")],
+    title: Annotated[str, typer.Argument(help="Title of the tournament.")],
+    format: Annotated[FormatChoice, typer.Option(help="Its format.")] = FormatChoice.SINGLE,
+    pairs: Annotated[
+        int, typer.Option(min=1, max=32, help="Pairs of games in a series; games of a heat.")
+    ] = 2,
+    rounds: Annotated[int, typer.Option(min=1, max=64, help="Of Swiss and heats.")] = 5,
+    top: Annotated[int, typer.Option(min=1, max=512, help="How many go on to the finals.")] = 8,
+    groups: Annotated[int, typer.Option(min=2, max=64)] = 4,
+    reset: Annotated[bool, typer.Option(help="A second final in double elimination.")] = False,
+    third_place: Annotated[bool, typer.Option(help="A match for the third place.")] = False,
+    plan: Annotated[
+        Path | None, typer.Option(help="A file with a plan as JSON, instead of --format.")
+    ] = None,
+    entry: Annotated[str, typer.Option(help="open, invitation or top.")] = "open",
+    entrants: Annotated[int, typer.Option(min=2, max=1024, help="Most entrants.")] = 64,
+    per_team: Annotated[int, typer.Option(min=1, max=16, help="Agents of each team.")] = 1,
+    embargo: Annotated[
+        str, typer.Option(help="Who sees new results: public, participants or hidden.")
+    ] = "public",
+    locks: Annotated[str | None, typer.Option(help="End of registration.")] = None,
+    starts: Annotated[str | None, typer.Option(help="Start; default: at the lock.")] = None,
+    draft: Annotated[bool, typer.Option(help="Do not open the registration yet.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create a tournament in a league that you host."""
+    choice = PlanChoice(
+        format=format,
+        pairs=pairs,
+        rounds=rounds,
+        top=top,
+        groups=groups,
+        reset=reset,
+        third_place=third_place,
+    )
+    with connect() as ladder:
+        season = ladder.season(league)
+        wanted = read_plan(plan) if plan else plan_of_choice(choice, season["seats"])
+        made = ladder.post(
+            f"/v1/leagues/{league}/tournaments",
+            {
+                "title": title,
+                "plan": wanted,
+                "entry_rule": entry,
+                "most_entrants": entrants,
+                "agents_per_team": per_team,
+                "embargo": embargo,
+                "locks_at": locks,
+                "starts_at": starts,
+                "is_draft": draft,
+            },
+        )
+    show(made, as_json)
+
+
+def read_plan(path: Path) -> Any:
+    """The plan in a file. Raises MissingInput."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise MissingInput(f"give a file that holds JSON: {path}: {error}") from None
+
+
+@tournaments.command("list")
+def list_tournaments(
+    league: Annotated[str | None, typer.Option(help="Slug or id of a league.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tournaments that you may see, newest first."""
+    with connect(needs_token=False) as ladder:
+        rows = list(ladder.list_items("/v1/tournaments", most=200, league=league))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "title", "state", "entrants", "champion"],
+        [
+            (row["id"], row["title"], row["state"], row["entered"], row["champion_name"])
+            for row in rows
+        ],
+    )
+
+
+@tournaments.command("show")
+def show_tournament(tournament: Tournament, stage: Stage = 1, as_json: AsJson = False) -> None:
+    """Show a tournament with its table."""
+    with connect(needs_token=False) as ladder:
+        found = ladder.get(f"/v1/tournaments/{tournament}")
+        rows = ladder.get(f"/v1/tournaments/{tournament}/standings", stage=stage)["items"]
+    if as_json:
+        print_json({**found, "standings": rows})
+        return
+    show(found, False)
+    if rows:
+        table(
+            ["#", "agent", "score", "played", "why here"],
+            [
+                (row["rank"], row["agent_name"], row["score"], row["played"], row["explanation"])
+                for row in rows
+            ],
+        )
+
+
+@tournaments.command("bracket")
+def show_bracket(tournament: Tournament, stage: Stage = 1, as_json: AsJson = False) -> None:
+    """Show the pairings of a stage, round by round."""
+    with connect(needs_token=False) as ladder:
+        rows = ladder.get(f"/v1/tournaments/{tournament}/pairings", stage=stage)["items"]
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["pairing", "round", "agents", "result"],
+        [
+            (row["key"], row["title"], " - ".join(row["names"]), row["outcome"] or row["state"])
+            for row in rows
+        ],
+    )
+
+
+@tournaments.command("export")
+def export_tournament(
+    tournament: Tournament,
+    form: Annotated[str, typer.Option(help="json, csv or trf.")] = "json",
+    stage: Stage = 1,
+    path: Annotated[
+        Path | None, typer.Option("--path", "-p", help="File to write; default: print it.")
+    ] = None,
+) -> None:
+    """Export a tournament: everything (json), a table (csv) or a Swiss stage (trf)."""
+    with connect(needs_token=False) as ladder:
+        answer = ladder.send(
+            "GET",
+            f"/v1/tournaments/{tournament}/export",
+            params={"form": form, "stage": stage},
+        )
+    if path is None:
+        stdout.print(answer.text, end="")
+        return
+    path.write_bytes(answer.content)
+    stdout.print(f"wrote {path}")
+
+
+@tournaments.command("enter")
+def enter_tournament(
+    tournament: Tournament,
+    agent: Annotated[str, typer.Argument(help="Your agent; a host also gives an id (age_...).")],
+    as_json: AsJson = False,
+) -> None:
+    """Enter an agent. A host enters reference agents and invites others by id."""
+    with connect() as ladder:
+        own = find_agent(own_agents(ladder), agent)
+        key = own["id"] if own else agent
+        if not key.startswith("age_"):
+            key = own_agent(ladder, agent)["id"]
+        made = ladder.post(f"/v1/tournaments/{tournament}/entrants", {"agent": key})
+    if as_json:
+        print_json(made)
+    else:
+        stdout.print(f"{made['agent_name']} is {made['state']}")
+
+
+@tournaments.command("check-in")
+def check_in(tournament: Tournament, agent: Annotated[str, typer.Argument()]) -> None:
+    """Say that your agent takes part, during the check-in."""
+    act_on_entrant(tournament, agent, "check-in")
+
+
+@tournaments.command("withdraw")
+def withdraw(tournament: Tournament, agent: Annotated[str, typer.Argument()]) -> None:
+    """Withdraw your agent. After the lock its open pairings become walk-overs."""
+    act_on_entrant(tournament, agent, "withdraw")
+
+
+@tournaments.command("disqualify")
+def disqualify(
+    tournament: Tournament,
+    agent: Annotated[str, typer.Argument(help="Id of the agent (age_...).")],
+    reason: Annotated[str, typer.Option(help="One sentence that the entrants read.")],
+) -> None:
+    """Disqualify an agent; hosts only."""
+    with connect() as ladder:
+        ladder.post(
+            f"/v1/tournaments/{tournament}/entrants/{agent}/disqualification", {"reason": reason}
+        )
+    stdout.print("disqualified; its open pairings are walk-overs")
+
+
+@tournaments.command("open")
+def open_registration(tournament: Tournament, as_json: AsJson = False) -> None:
+    """Open the registration of a draft; hosts only."""
+    act(tournament, "open", "", as_json)
+
+
+@tournaments.command("lock")
+def lock(tournament: Tournament, as_json: AsJson = False) -> None:
+    """End the registration and freeze all submissions; hosts only."""
+    act(tournament, "lock", "", as_json)
+
+
+@tournaments.command("start")
+def start(tournament: Tournament, as_json: AsJson = False) -> None:
+    """Start a locked tournament; hosts only."""
+    act(tournament, "start", "", as_json)
+
+
+@tournaments.command("pause")
+def pause(tournament: Tournament, reason: Reason = "", as_json: AsJson = False) -> None:
+    """Start no new games for now; hosts only."""
+    act(tournament, "pause", reason, as_json)
+
+
+@tournaments.command("resume")
+def resume(tournament: Tournament, as_json: AsJson = False) -> None:
+    """Go on after a pause; hosts only."""
+    act(tournament, "resume", "", as_json)
+
+
+@tournaments.command("cancel")
+def cancel(tournament: Tournament, reason: Reason = "", as_json: AsJson = False) -> None:
+    """End a tournament without a champion; hosts only."""
+    act(tournament, "cancel", reason, as_json)
+
+
+@tournaments.command("reveal")
+def reveal(
+    tournament: Tournament,
+    pairing: Annotated[
+        str | None, typer.Option(help="A pairing, as in 1.2.3; default: all so far.")
+    ] = None,
+    to: Annotated[str, typer.Option(help="public or participants.")] = "public",
+    as_json: AsJson = False,
+) -> None:
+    """Show hidden results; hosts only."""
+    with connect() as ladder:
+        found = ladder.post(
+            f"/v1/tournaments/{tournament}/reveals", {"embargo": to, "pairing": pairing}
+        )
+    show(found, as_json)
+
+
+@tournaments.command("rejudge")
+def rejudge(
+    tournament: Tournament,
+    pairing: Annotated[str, typer.Argument(help="Pairing, as in 1.2.3.")],
+    reason: Annotated[str, typer.Option(help="One sentence, for the audit log.")],
+    game: Annotated[int | None, typer.Option(help="One game; default: all.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play the games of a pairing again, beside the old ones; hosts only."""
+    with connect() as ladder:
+        body = {"pairing": pairing, "game": game, "reason": reason}
+        rows = ladder.post(f"/v1/tournaments/{tournament}/rejudgements", body)["items"]
+    show_repairs(rows, as_json)
+
+
+@tournaments.command("rejudgements")
+def rejudgements(tournament: Tournament, as_json: AsJson = False) -> None:
+    """Show which later pairings new results change; hosts only."""
+    with connect() as ladder:
+        rows = ladder.get(f"/v1/tournaments/{tournament}/rejudgements")["items"]
+    show_repairs(rows, as_json)
+
+
+@tournaments.command("decide")
+def decide(
+    tournament: Tournament,
+    pairing: Annotated[str, typer.Argument(help="Pairing, as in 1.2.3.")],
+    act: Annotated[str, typer.Argument(help="apply: the new results count. drop: the old ones.")],
+    as_json: AsJson = False,
+) -> None:
+    """Apply or drop the new results of a pairing; hosts only."""
+    with connect() as ladder:
+        found = ladder.post(
+            f"/v1/tournaments/{tournament}/rejudgements/decisions",
+            {"pairing": pairing, "act": act},
+        )
+    show(found, as_json)
+
+
+def show_repairs(rows: list[Json], as_json: bool) -> None:
+    """Prints pairings that are judged again."""
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["pairing", "new matches", "hangs on it", "changes"],
+        [
+            (
+                row["pairing"],
+                len(row["new_matches"]),
+                " ".join(row["hangs"]),
+                "plays" if row["changes"] is None else " ".join(row["changes"]) or "nothing",
+            )
+            for row in rows
+        ],
+    )
+
+
+def act(tournament: str, name: str, reason: str, as_json: bool) -> None:
+    """Does an act of a host and shows the tournament."""
+    with connect() as ladder:
+        found = ladder.post(f"/v1/tournaments/{tournament}/acts", {"act": name, "reason": reason})
+    show(found, as_json)
+
+
+def act_on_entrant(tournament: str, agent: str, name: str) -> None:
+    """Checks an own agent in, or withdraws it."""
+    with connect() as ladder:
+        key = own_agent(ladder, agent)["id"]
+        ladder.post(f"/v1/tournaments/{tournament}/entrants/{key}/acts", {"act": name})
+    stdout.print("checked in" if name == "check-in" else "withdrawn")
+
+
+def show(found: Json, as_json: bool) -> None:
+    """Prints a tournament."""
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{found['id']}: {found['title']}, {found['state']}")
+    stdout.print(" ".join(found["plan_text"]))
+    stdout.print(f"{found['entered']} entrants; locks at {timestamp_text(found['locks_at'])} UTC")
+    if found["champion_name"]:
+        stdout.print(f"champion: {found['champion_name']}")
+    if found["problem"]:
+        stdout.print(f"it cannot go on: {found['problem']}")
+    if found["end_reason"]:
+        stdout.print(f"cancelled: {found['end_reason']}")
+    stdout.print(f"seed of the draws, SHA-256: {found['draw_digest']}")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(tournaments, name="tournament")

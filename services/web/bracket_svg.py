@@ -1,0 +1,112 @@
+"""Draws the bracket of an elimination stage as SVG. The style sheet gives the colours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from ladder.tournaments.formats import Key, Pairing, Takes, bracket
+from ladder.tournaments.views import TournamentView
+
+COLUMN: Final = 208
+"""Width of a column, in pixels, with the gap after it."""
+BOX: Final = 176
+LINE: Final = 20
+"""Height of an entrant's line."""
+ROW: Final = 52
+HEAD: Final = 28
+MOST_LETTERS: Final = 22
+
+
+def draw_bracket(view: TournamentView, stage: int) -> Markup:
+    """The bracket as one ``<svg>`` with a link for each pairing."""
+    assert view.field is not None
+    assert view.course is not None
+    drawn = bracket(view.field.event, view.course, stage)
+    places = {box.key: (box.column * COLUMN + 1, HEAD + box.y * ROW - LINE) for box in drawn.boxes}
+    pairings = {one.key: one for one in view.course.pairings}
+    width = max((x for x, _ in places.values()), default=0) + BOX + 2
+    height = HEAD + drawn.height * ROW
+    parts = [_titles(drawn.columns)]
+    parts += [
+        _link(places[one.source], places[one.target])
+        for one in drawn.links
+        if one.takes is Takes.WINNER
+    ]
+    parts += [_box(view, pairings[box.key], *places[box.key]) for box in drawn.boxes]
+    return Markup(
+        '<svg class="bracket" role="group" aria-label="Bracket" width="{w}" height="{h}"'
+        ' viewBox="0 0 {w} {h}">{parts}</svg>'
+    ).format(w=round(width), h=round(height), parts=Markup("").join(parts))
+
+
+def anchor(key: Key) -> str:
+    """The id of a pairing in the page."""
+    return f"p{key.stage}-{key.round}-{key.number}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def _titles(columns: tuple[str, ...]) -> Markup:
+    return Markup("").join(
+        Markup('<text class="title" x="{}" y="16">{}</text>').format(n * COLUMN + 4, _short(title))
+        for n, title in enumerate(columns)
+    )
+
+
+def _link(source: tuple[float, float], target: tuple[float, float]) -> Markup:
+    x, y = source[0] + BOX, source[1] + LINE
+    to_x, to_y = target[0], target[1] + LINE
+    middle = to_x - (COLUMN - BOX) / 2
+    return Markup('<path d="M{:.0f} {:.1f}H{:.0f}V{:.1f}H{:.0f}"/>').format(
+        x, y, middle, to_y, to_x
+    )
+
+
+def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
+    lines = []
+    points: dict[int | None, float] = {}
+    if one.outcome is not None and str(one.key) in view.games:
+        points = dict(zip(one.outcome.order, one.outcome.points, strict=False))
+    entrants = one.entrants if len(one.entrants) > 1 else (*one.entrants, None)
+    for n, number in enumerate(entrants[:2]):
+        is_bye = n >= len(one.entrants)
+        name = "bye" if is_bye else view.name(number)
+        if number is None and not is_bye and n < len(one.origins):
+            name = one.origins[n].text()
+        won = one.outcome is not None and one.outcome.order[:1] == (number,)
+        lines.append(
+            Markup(
+                '<text class="{}" x="{:.0f}" y="{:.1f}">{}</text>'
+                '<text class="{} points" x="{:.0f}" y="{:.1f}">{}</text>'
+            ).format(
+                "won" if won else "open" if number is None else "lost" if one.outcome else "",
+                x + 8,
+                y + LINE * n + 14.5,
+                _short(name),
+                "won" if won else "",
+                x + BOX - 8,
+                y + LINE * n + 14.5,
+                f"{points[number]:g}" if number in points else "",
+            )
+        )
+    names = " against ".join(view.name(number) for number in one.entrants)
+    return Markup(
+        '<a href="#{}" aria-label="{}"><rect x="{:.0f}" y="{:.1f}" width="{}" height="{}" rx="5"/>'
+        '<line x1="{:.0f}" x2="{:.0f}" y1="{:.1f}" y2="{:.1f}"/>{}</a>'
+    ).format(
+        anchor(one.key),
+        f"{one.title}: {names}",
+        x,
+        y,
+        BOX,
+        2 * LINE,
+        x,
+        x + BOX,
+        y + LINE,
+        y + LINE,
+        Markup("").join(lines),
+    )

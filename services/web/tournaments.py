@@ -1,0 +1,303 @@
+"""Pages of tournaments: the list of a league, and a tournament with its bracket and table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from markupsafe import Markup
+from pydantic import ValidationError
+
+from ladder.database.db import Connection
+from ladder.entries import agents
+from ladder.entries.records import Agent
+from ladder.enums import Embargo
+from ladder.errors import LadderError
+from ladder.field_types import KEY
+from ladder.ids import AgentId, TournamentId
+from ladder.leagues import records, seasons
+from ladder.leagues.records import Season
+from ladder.people.permissions import may_manage
+from ladder.people.records import Viewer
+from ladder.tournaments import course_acts, embargo, entrants, locking, repairs, tournaments
+from ladder.tournaments.certainty import certainty_of
+from ladder.tournaments.formats import (
+    Certainty,
+    CrossTable,
+    DoubleElimination,
+    Groups,
+    Pairing,
+    RoundRobin,
+    SingleElimination,
+    Standing,
+    cross_table,
+    describe_plan,
+)
+from ladder.tournaments.records import EntrantState, Tournament, TournamentState
+from ladder.tournaments.request_models import EntrantDisqualification, GameRejudgement
+from ladder.tournaments.views import TournamentView, view_tournament
+from services.http import auth, permissions
+from services.http.app_state import Db
+from services.http.path_parameters import LeagueKey, TournamentKey
+from services.http.problems import ProblemError
+from services.web import forms
+from services.web.account import redirect
+from services.web.bracket_svg import anchor, draw_bracket
+from services.web.forms import Form
+from services.web.page_rendering import PageRoute, render
+from services.web.session import Visitor
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+SHOWN: Final = 30
+WIDEST_TABLE: Final = 24
+"""Most entrants of a cross-table; a table with more cells than that nobody reads."""
+ACTS: Final = {"agent": "", "reason": "", "pairing": "", "cause": ""}
+REFUSED: Final = (ValidationError, ProblemError, LadderError)
+
+
+@dataclass(frozen=True)
+class RoundPart:
+    """A round on the page."""
+
+    position: str
+    title: str
+    pairings: list[Pairing]
+    is_open: bool
+    """Whether the page shows it unfolded."""
+
+
+@dataclass(frozen=True)
+class StagePart:
+    """A stage on the page."""
+
+    number: int
+    text: str
+    bracket: Markup | None
+    tables: list[list[Standing]]
+    cross_tables: list[CrossTable]
+    rounds: list[RoundPart]
+
+
+@router.get("/leagues/{league}/tournaments")
+def show_tournaments(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    who: Visitor,
+    after: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """The tournaments of a league, newest first."""
+    found = permissions.visible_league(conn, who, league)
+    rows = tournaments.list_tournaments(
+        conn, who, found.id, after=TournamentId(after) if after else None, limit=SHOWN
+    )
+    return render(
+        request,
+        "tournaments.html",
+        league=found,
+        views=[view_tournament(conn, who, row) for row in rows],
+        older=rows[-1].id if len(rows) == SHOWN else None,
+        runs=may_manage(who, records.league_resource(found)),
+    )
+
+
+@router.get("/tournaments/{tournament}")
+def show_tournament(
+    request: Request, tournament: TournamentKey, conn: Db, who: Visitor
+) -> Response:
+    """The course as far as the visitor may know it."""
+    found = permissions.visible_tournament(conn, who, tournament)
+    return render_tournament(request, conn, who, found, Form(dict(ACTS)))
+
+
+@router.post("/tournaments/{tournament}/{act}")
+def post_act(
+    request: Request, tournament: TournamentKey, act: str, conn: Db, who: Visitor, given: forms.Sent
+) -> Response:
+    """Acts as the API does, then shows the tournament."""
+    found = permissions.visible_tournament(conn, who, tournament)
+    form = Form.of(given, ACTS)
+    try:
+        do_it = _act(conn, who, found, act, form)
+        form.run_once(request, conn, who, do_it)
+    except REFUSED as error:
+        form.add_errors(error)
+    if form.wrong:
+        found = tournaments.get_tournament(conn, found.id)
+        return render_tournament(request, conn, who, found, form, status=422)
+    return redirect(f"/tournaments/{found.id}")
+
+
+def _act(
+    conn: Connection, who: Viewer, found: Tournament, act: str, form: Form
+) -> Callable[[], object]:
+    """The act that the form asks for. Raises ProblemError for one that the visitor may not do."""
+    if act in ("enter", "check-in", "withdraw", "add", "disqualify"):
+        return _entrant_act(conn, who, found, act, form)
+    auth.check_scopes(who, ("leagues:write",))
+    permissions.hosted_tournament(conn, who, found.id)
+    reason = form.values["reason"][:200]
+    by = who.user_id
+    acts: dict[str, Callable[[], object]] = {
+        "open": lambda: tournaments.open_registration(conn, found.id, by),
+        "lock": lambda: locking.lock_entrants(conn, found.id, by),
+        "start": lambda: course_acts.start_tournament(conn, found.id, by),
+        "pause": lambda: tournaments.pause_tournament(conn, found.id, by, reason),
+        "resume": lambda: tournaments.resume_tournament(conn, found.id, by),
+        "cancel": lambda: course_acts.cancel_tournament(conn, found.id, by, reason),
+        "reveal": lambda: embargo.reveal(
+            conn, found.id, Embargo.PUBLIC, by, form.values["pairing"] or None
+        ),
+    }
+    pairing = form.values["pairing"]
+    if act == "rejudge":
+        body = GameRejudgement(pairing=pairing, reason=form.values["cause"])
+        return lambda: repairs.rejudge_pairing(conn, found.id, body.pairing, by, body.reason)
+    acts["apply"] = lambda: repairs.apply_repair(conn, found.id, pairing, by)
+    acts["drop"] = lambda: repairs.drop_repair(conn, found.id, pairing, by)
+    if act not in acts:
+        raise ProblemError("not-found")
+    return acts[act]
+
+
+def _entrant_act(
+    conn: Connection, who: Viewer, found: Tournament, act: str, form: Form
+) -> Callable[[], object]:
+    key = forms.parse_key(form.values, "agent")
+    by = who.user_id
+    if act in ("add", "disqualify"):
+        auth.check_scopes(who, ("leagues:write",))
+        permissions.hosted_tournament(conn, who, found.id)
+        agent = permissions.visible_agent(conn, who, key)
+        if act == "add":
+            return lambda: entrants.add_by_host(conn, found.id, agent, by)
+        body = EntrantDisqualification(reason=form.values["reason"])
+        return lambda: entrants.disqualify(conn, found.id, agent.id, by, body.reason)
+    auth.check_scopes(who, ("agents:write",))
+    agent = permissions.own_agent(conn, who, key)
+    if act == "enter":
+        permissions.season_to_enter(conn, who, found.season_id, agent.team_id)
+        return lambda: entrants.enter_agent(conn, found.id, agent, by)
+    own = entrants.check_in if act == "check-in" else entrants.withdraw
+    return lambda: own(conn, found.id, agent.id, by)
+
+
+def render_tournament(
+    request: Request,
+    conn: Connection,
+    who: Viewer,
+    found: Tournament,
+    form: Form,
+    status: int = 200,
+) -> Response:
+    view = view_tournament(conn, who, found)
+    season = seasons.get_season(conn, found.season_id)
+    mine = [one for one in view.entrants if one.team_id in who.team_ids]
+    return render(
+        request,
+        "tournament.html",
+        status=status,
+        view=view,
+        found=found,
+        league=view.league,
+        season=season,
+        plan=describe_plan(found.plan),
+        stages=_stages(view),
+        form=form,
+        mine=mine,
+        own_numbers={one.number for one in mine if one.number},
+        can_enter=_agents_to_enter(conn, who, view),
+        anchors=_anchors_to_add(conn, view),
+        repairs=repairs.list_repairs(conn, found) if view.is_host and view.course else [],
+        certainty=_certainty(view, season),
+        entered=[one for one in view.entrants if one.state is EntrantState.ENTERED],
+        anchor=anchor,
+        States=TournamentState,
+    )
+
+
+def _stages(view: TournamentView) -> list[StagePart]:
+    if view.course is None or view.field is None:
+        return []
+    parts = []
+    texts = describe_plan(view.tournament.plan)
+    for number, stage in enumerate(view.tournament.plan.stages, 1):
+        if number > len(view.course.fields):
+            break
+        is_bracket = isinstance(stage, SingleElimination | DoubleElimination)
+        rows = list(view.standings(number))
+        groups = sorted({row.group for row in rows})
+        tables = [[row for row in rows if row.group == group] for group in groups]
+        crosses = []
+        if isinstance(stage, RoundRobin | Groups):
+            crosses = [
+                cross_table(view.field.event, view.course, number, group)
+                for group, table in zip(groups, tables, strict=True)
+                if len(table) <= WIDEST_TABLE
+            ]
+        parts.append(
+            StagePart(
+                number,
+                texts[number - 1] if number <= len(texts) else "",
+                draw_bracket(view, number) if is_bracket else None,
+                tables,
+                crosses,
+                _rounds(view, number),
+            )
+        )
+    return parts
+
+
+def _rounds(view: TournamentView, stage: int) -> list[RoundPart]:
+    assert view.course is not None
+    rounds: dict[int, list[Pairing]] = {}
+    for one in view.course.pairings:
+        if one.key.stage == stage:
+            rounds.setdefault(one.key.round, []).append(one)
+    parts = []
+    for number, pairings in sorted(rounds.items()):
+        titles = {one.title for one in pairings if one.title}
+        title = titles.pop() if len(titles) == 1 else f"Round {number}"
+        is_now = view.course.position == (stage, number)
+        parts.append(RoundPart(f"{stage}.{number}", title, pairings, is_now))
+    return parts
+
+
+def _agents_to_enter(conn: Connection, who: Viewer, view: TournamentView) -> list[Agent]:
+    """The visitor's agents that could enter now."""
+    found = view.tournament
+    if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
+        return []
+    entered = {one.agent_id for one in view.entrants if one.state is EntrantState.ENTERED}
+    rows = conn.execute(
+        "select distinct a.id from agents a join entries e on e.agent_id = a.id"
+        " where a.team_id = any (%s) and e.season_id = %s and e.state = 'active'"
+        " and (e.profile <> 'remote' or %s) order by a.id limit 50",
+        (list(who.team_ids), found.season_id, found.remote_agents),
+    )
+    return [
+        agents.get_agent(conn, AgentId(row[0])) for row in rows if AgentId(row[0]) not in entered
+    ]
+
+
+def _anchors_to_add(conn: Connection, view: TournamentView) -> list[Agent]:
+    """Reference agents of the season that a host could enter."""
+    if not view.is_host or not view.tournament.state.is_before_lock:
+        return []
+    entered = {one.agent_id for one in view.entrants}
+    rows = conn.execute(
+        "select distinct agent_id from entries where season_id = %s and is_anchor"
+        " and state = 'active' order by agent_id",
+        (view.tournament.season_id,),
+    )
+    return [
+        agents.get_agent(conn, AgentId(row[0])) for row in rows if AgentId(row[0]) not in entered
+    ]
+
+
+def _certainty(view: TournamentView, season: Season) -> Certainty | None:
+    """For hosts before the start, and for everybody beside the champion."""
+    shows = view.champion is not None or (view.is_host and view.state is TournamentState.LOCKED)
+    return certainty_of(view, season.beta) if shows else None

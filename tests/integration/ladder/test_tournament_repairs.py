@@ -1,0 +1,93 @@
+"""Games of a tournament that are judged again: the preview, and the course after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ladder.database.db import Connection
+from ladder.errors import Conflict
+from ladder.matches import history
+from ladder.tournaments import repairs
+from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
+from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.cup import Cup, better_seed_wins, raise_cup, worse_seed_wins
+
+QUARTER_FINAL = "1.1.1"
+
+
+@pytest.fixture
+def finished(conn: Connection) -> Cup:
+    """A single elimination of eight, in which the better seed won every game."""
+    contest = raise_contest(conn, seats=2)
+    cup = raise_cup(contest)
+    cup.enter(8)
+    cup.start()
+    cup.play_on()
+    return cup
+
+
+def rejudge(cup: Cup) -> None:
+    """Plays the first quarter-final again; the worse seed wins it now."""
+    repairs.rejudge_pairing(cup.contest.conn, cup.id, QUARTER_FINAL, None, "a worker was broken")
+    for one in cup.games():
+        if one.is_rejudgement:
+            cup.contest.play(one.match_id, worse_seed_wins(one))
+
+
+def test_the_preview_names_the_pairings_downstream(finished: Cup) -> None:
+    rejudge(finished)
+    (seen,) = repairs.list_repairs(finished.contest.conn, finished.row)
+    assert [str(key) for key in seen.hangs] == ["1.2.1", "1.3.1"]
+    assert seen.changes == seen.hangs
+
+
+def test_an_applied_repair_ends_as_if_the_new_result_had_come_first(finished: Cup) -> None:
+    loser = max(finished.course().pairings[0].entrants)  # type: ignore[type-var]
+    rejudge(finished)
+    repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+    finished.advance()
+    assert finished.row.state is TournamentState.RUNNING
+    finished.play_on()
+
+    def first_upset(game: TournamentGame) -> list[int]:
+        return (worse_seed_wins if game.pairing == QUARTER_FINAL else better_seed_wins)(game)
+
+    other = raise_cup(finished.contest)
+    other.contest.conn.execute(
+        "update tournaments set draw_seed = (select draw_seed from tournaments where id = %s)"
+        " where id = %s",
+        (finished.id, other.id),
+    )
+    for agent in finished.agents:
+        other.enter_agent(agent)
+    other.start()
+    other.play_on(first_upset)
+    assert loser in finished.course().pairings[4].entrants
+    assert finished.course().pairings == other.course().pairings
+    assert finished.row.champion == other.row.champion
+
+
+def test_the_old_matches_stay_in_the_record(finished: Cup) -> None:
+    rejudge(finished)
+    repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+    old = [one for one in finished.games() if one.outcome is GameOutcome.REPLACED]
+    assert len(old) == 2
+    assert all(history.get_match(finished.contest.conn, one.match_id).seats for one in old)
+
+
+def test_a_dropped_repair_changes_nothing(finished: Cup) -> None:
+    before = finished.course()
+    rejudge(finished)
+    with pytest.raises(Conflict, match="judged again already"):
+        rejudge(finished)
+    repairs.drop_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+    assert finished.course() == before
+    assert repairs.list_repairs(finished.contest.conn, finished.row) == []
+
+
+def test_a_repair_is_not_applied_while_it_plays(finished: Cup) -> None:
+    repairs.rejudge_pairing(
+        finished.contest.conn, finished.id, QUARTER_FINAL, None, "a worker was broken", game=1
+    )
+    with pytest.raises(Conflict, match="not over yet"):
+        repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)

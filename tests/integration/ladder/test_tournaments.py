@@ -1,0 +1,260 @@
+"""The course of tournaments in the database: registration, lock, games, withdrawals, the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ladder.enums import Embargo, MatchKind
+from ladder.errors import Conflict, Invalid
+from ladder.matches import history
+from ladder.people.records import STRANGER
+from ladder.tournaments import advance, course_acts, courses, embargo, entrants, tournaments
+from ladder.tournaments.formats import encode_course, play
+from ladder.tournaments.records import GameOutcome, TournamentState
+from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.cup import (
+    better_seed_wins,
+    raise_cup,
+    void,
+    worse_seed_wins,
+)
+
+DOUBLE = {"stages": [{"format": "double_elimination", "reset": False}]}
+SWISS_FINALS = {
+    "stages": [
+        {"format": "swiss", "rounds": 3, "advance": 4},
+        {"format": "single_elimination", "third_place": True},
+    ]
+}
+ROBIN = {"stages": [{"format": "round_robin"}]}
+
+
+@pytest.fixture
+def duels(conn: Any) -> Contest:
+    """An open season of a two-seat game."""
+    return raise_contest(conn, seats=2)
+
+
+@pytest.mark.parametrize("plan", [None, DOUBLE, SWISS_FINALS])
+def test_the_best_seed_wins_if_it_wins_all_games(
+    duels: Contest, plan: dict[str, Any] | None
+) -> None:
+    cup = raise_cup(duels, plan)
+    cup.enter(6)
+    cup.start()
+    cup.play_on()
+    assert (cup.row.state, cup.row.champion) == (TournamentState.FINISHED, 1)
+    assert all(one.outcome is GameOutcome.COUNTED for one in cup.games())
+
+
+def test_heats_play_a_final_of_four(contest: Contest) -> None:
+    heat = {"format": "heats", "seats": 4, "heat": {"games": 1}}
+    stages = [{**heat, "rounds": 2, "advance": 4}, {**heat, "rounds": 1}]
+    cup = raise_cup(contest, {"stages": stages})
+    cup.enter(8)
+    cup.start()
+    cup.play_on()
+    assert cup.row.state is TournamentState.FINISHED
+    assert len(cup.view().course.fields[1]) == 4  # type: ignore[union-attr]
+
+
+def test_the_course_computed_from_the_rows_alone_is_the_same(duels: Contest) -> None:
+    cup = raise_cup(duels, SWISS_FINALS)
+    cup.enter(7)
+    cup.start()
+    cup.play_round()
+    entrants.withdraw(duels.conn, cup.id, cup.agent_of(7), None)
+    cup.advance()
+    cup.play_on()
+    field = courses.read_field(duels.conn, cup.row)
+    progress = courses.progress_of(field, cup.games())
+    again = play(field.event, type(progress)(progress.results, progress.withdrawn))
+    assert encode_course(again) == encode_course(cup.course())
+
+
+def test_games_of_a_tournament_rate_nobody(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(4)
+    cup.start()
+    cup.play_on()
+    rows = duels.conn.execute(
+        "select (select count(*) from acceptances where season_id = %s), sum(games),"
+        " sum(in_flight) from entries where season_id = %s",
+        (duels.season.id, duels.season.id),
+    ).fetchone()
+    assert rows == (0, 0, 0)
+
+
+def test_a_host_fault_is_played_again_with_the_same_seed(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    first = cup.open_games()[0]
+    seed = history.get_match(duels.conn, first.match_id).seed
+    void(cup, first.match_id)
+    cup.advance()
+    again = next(one for one in cup.open_games() if one.game == first.game)
+    assert history.get_match(duels.conn, again.match_id).seed == seed
+    cup.play_on()
+    assert cup.row.champion == 1
+
+
+def test_a_game_that_never_ends_tells_the_host_why(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    for _ in range(advance.MOST_TRIES):
+        for one in cup.open_games():
+            void(cup, one.match_id)
+        cup.advance()
+    assert cup.open_games() == []
+    assert "the machine burnt" in (cup.row.problem or "")
+    assert cup.view(STRANGER).problem is None
+
+
+def test_a_round_past_its_deadline_says_what_it_waits_for(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    duels.conn.execute("update tournament_rounds set deadline_at = now()")
+    assert advance.advance_tournaments(duels.conn, cup.turn)["tournaments_advanced"] == 1
+    assert "2 queued" in (cup.row.problem or "")
+    cup.play_on()
+    assert (cup.row.problem, cup.row.champion) == (None, 1)
+
+
+def test_a_late_withdrawal_gives_walk_overs(duels: Contest) -> None:
+    cup = raise_cup(duels, ROBIN)
+    cup.enter(4)
+    cup.start()
+    cup.play_round()
+    entrants.withdraw(duels.conn, cup.id, cup.agent_of(1), None)
+    cup.advance()
+    cup.play_on()
+    assert cup.row.champion == 2
+    later = [one for one in cup.games() if one.pairing >= "1.2"]
+    played = [one.entrants for one in later if one.outcome is GameOutcome.COUNTED]
+    assert played
+    assert not any(1 in one for one in played)
+
+
+def test_a_disqualification_ends_games_that_run(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    with pytest.raises(Invalid, match="reason"):
+        entrants.disqualify(duels.conn, cup.id, cup.agent_of(1), None, " ")
+    entrants.disqualify(duels.conn, cup.id, cup.agent_of(1), None, "it attacked the box")
+    cup.advance()
+    assert (cup.row.champion, cup.open_games()) == (2, [])
+
+
+def test_a_paused_tournament_starts_no_games(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(4)
+    cup.start()
+    tournaments.pause_tournament(duels.conn, cup.id, None)
+    cup.play_round()
+    assert cup.open_games() == []
+    tournaments.resume_tournament(duels.conn, cup.id, None)
+    cup.advance()
+    assert len(cup.open_games()) == 2
+
+
+def test_dates_lock_and_start_it(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    advance.advance_tournaments(duels.conn, cup.turn)
+    assert cup.row.state is TournamentState.REGISTRATION
+    duels.conn.execute("update tournaments set locks_at = now(), starts_at = now()")
+    advance.advance_tournaments(duels.conn, cup.turn)
+    assert (cup.row.state, len(cup.open_games())) == (TournamentState.RUNNING, 2)
+
+
+def test_a_tournament_without_entrants_is_cancelled_at_its_lock(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    duels.conn.execute("update tournaments set locks_at = now(), starts_at = now()")
+    advance.advance_tournaments(duels.conn, cup.turn)
+    assert cup.row.state is TournamentState.CANCELLED
+    assert "could not be locked" in (cup.row.end_reason or "")
+
+
+def test_who_does_not_check_in_is_left_out(duels: Contest) -> None:
+    cup = raise_cup(duels, check_in_minutes=60)
+    cup.enter(3)
+    duels.conn.execute("update tournaments set locks_at = now() + interval '10 minutes'")
+    advance.advance_tournaments(duels.conn, cup.turn)
+    for agent in cup.agents[:2]:
+        entrants.check_in(duels.conn, cup.id, agent, None)
+    cup.start()
+    states = [one.state for one in cup.view().entrants]
+    assert sorted(states) == ["entered", "entered", "left_out"]
+
+
+def test_the_lock_freezes_submissions(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    newer = duels.active(cup.agents[0])
+    cup.play_on()
+    played = {
+        seat.entry_id
+        for one in cup.games()
+        for seat in history.get_match(duels.conn, one.match_id).seats
+    }
+    assert newer not in played
+
+
+def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
+    cup = raise_cup(duels, most_entrants=2)
+    with pytest.raises(Conflict, match="no validated submission"):
+        cup.enter_agent(duels.agent())
+    cup.enter(1)
+    with pytest.raises(Conflict, match="already entered"):
+        cup.enter_agent(cup.agents[0])
+    cup.enter(1)
+    with pytest.raises(Conflict, match="all 2 places"):
+        cup.enter(1)
+    invited = raise_cup(duels, entry_rule="invitation")
+    with pytest.raises(Conflict, match="by invitation"):
+        invited.enter_agent(cup.agents[0])
+
+
+def test_a_cancelled_tournament_voids_its_games(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    course_acts.cancel_tournament(duels.conn, cup.id, None, "the hall burnt")
+    states = {history.get_match(duels.conn, one.match_id).state for one in cup.games()}
+    assert (cup.row.state, states) == (TournamentState.CANCELLED, {"void"})
+
+
+def test_hidden_results_show_nothing_of_the_course(duels: Contest) -> None:
+    cup = raise_cup(duels, embargo="hidden")
+    cup.enter(4)
+    cup.start()
+    before = cup.view(STRANGER)
+    cup.play_on(worse_seed_wins)
+    after = cup.view(STRANGER)
+    assert (after.course, after.games, after.state) == (before.course, {}, "running")
+    assert (
+        history.list_matches(
+            duels.conn, viewer=STRANGER, season_id=duels.season.id, kind=MatchKind.TOURNAMENT
+        )
+        == []
+    )
+    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
+    assert cup.view(STRANGER).champion == cup.view().champion is not None
+
+
+def test_an_event_under_embargo_plays_all_games_of_a_series(duels: Contest) -> None:
+    plan = {"stages": [{"format": "single_elimination", "series": {"pairs": 3}}]}
+    cup = raise_cup(duels, plan, embargo="hidden")
+    cup.enter(2)
+    cup.start()
+    cup.play_on(better_seed_wins)
+    assert len(cup.games()) == 6
+    with pytest.raises(Invalid, match="second final"):
+        raise_cup(duels, {"stages": [{"format": "double_elimination"}]}, embargo="hidden")

@@ -1,0 +1,70 @@
+"""Pages of tournaments: the form in a browser, and a bracket on a desktop and on a phone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ladder.database.db import connect
+from ladder.people import tokens
+from tests.integration.ladder.contest import raise_contest
+from tests.integration.ladder.cup import Cup, raise_cup
+from tests.web.conftest import Site, Tab, press
+from tests.web.test_accessibility import CONTRAST, NAMES
+
+SHOTS = os.environ.get("PECK_SHOTS")
+
+
+@contextmanager
+def half_played(site: Site) -> Iterator[tuple[Cup, str]]:
+    """A private double elimination of seven after two rounds, and a token of its host."""
+    with connect(site.database_url, autocommit=True) as conn:
+        contest = raise_contest(conn, seats=2, visibility="private")
+        plan = {"stages": [{"format": "double_elimination", "reset": False}]}
+        cup = raise_cup(contest, plan, embargo="participants")
+        cup.enter(7)
+        cup.start()
+        cup.play_round()
+        cup.play_round()
+        _, token = tokens.mint_token(conn, contest.host, "laptop", ["read", "leagues:write"])
+        yield cup, token
+
+
+@pytest.mark.browser
+def test_a_host_makes_a_tournament_from_the_form(site: Site, tab: Callable[..., Tab]) -> None:
+    mine = tab(width=360)
+    mine.sign_in(site.contest.host_token)
+    page = mine.open("/leagues/hungry-geese/tournaments")
+    page.get_by_role("link", name="New tournament").click()
+    page.get_by_label("Title").fill("Spring heats")
+    page.get_by_label("Format", exact=True).select_option("knockout-heats")
+    page.get_by_label("Agents that you invite").check()
+    press(page, "Create the tournament")
+    assert page.locator("h1").inner_text() == "Spring heats"
+    press(page, "Lock now")
+    assert "there are 0" in page.get_by_role("alert").inner_text()
+    mine.complaints.clear()  # the browser logs the answer 422
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.browser
+def test_a_bracket_is_readable_on_a_desktop_and_on_a_phone(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    with half_played(site) as (cup, token):
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            mine = tab(width=width, scheme=scheme)
+            mine.sign_in(token)
+            page = mine.open(f"/tournaments/{cup.id}")
+            assert page.evaluate(NAMES) == []
+            assert page.evaluate(CONTRAST) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.locator("svg.bracket a").count() == len(cup.course().pairings)
+            if SHOTS:
+                page.screenshot(path=Path(SHOTS) / f"bracket-{width}.png", full_page=True)
+        press(page, "Show all results so far to everybody")
+        assert {one.embargo for one in cup.games() if one.outcome} == {"public"}
