@@ -23,6 +23,7 @@ NAMES = (
     "rating",
     "rating.lottery",
     "rating.crowds",
+    "rating.suspects",
     "contest_luck",
     "season_order",
     "cards",

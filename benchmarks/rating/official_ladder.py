@@ -155,6 +155,12 @@ class Official:
         """The games that an entry has played and the newest standing includes."""
         return int(self._games[entry]) if entry_id(entry) in self._places else 0
 
+    def log_and_fit(self) -> tuple[GameTable, Fit, dict[int, int]]:
+        """The log of the newest fit, the fit, and the entry of each contender."""
+        assert self._fit is not None
+        entry_of = {int(number): entry for entry, number in enumerate(self._contender)}
+        return self._log.take(slice(0, self._fitted_games)), self._fit, entry_of
+
     def shuffled_spread(self, seed: int) -> float:
         """The score change in beta if the log is permuted and all contenders are renumbered."""
         rng = np.random.default_rng(seed)

@@ -61,12 +61,13 @@ class SuspectFavourite:
 
 
 def find_throwers(
-    games: GameTable, mu: Floats, sigma: Floats, kappa: float
+    games: GameTable, mu: Floats, sigma: Floats, kappa: float, alarm: float = ALARM
 ) -> list[SuspectFavourite]:
     """Returns the suspect favourites, the least likely first.
 
     ``mu`` and ``sigma`` are the contenders' skills in beta; NaN: not considered. ``kappa`` is the
-    deviation of a pair's own advantage.
+    deviation of a pair's own advantage. ``alarm`` is the expected number of favourites in a season
+    without throwers.
     """
     meetings = overdispersion.sorted_meetings(build_graph(games))
     pairs = overdispersion.count_pairs(meetings, len(mu))
@@ -93,8 +94,8 @@ def find_throwers(
         own = own[np.argsort(chance[own], kind="stable")]
         many = _poisson_tail(len(own), UNLIKELY * opponents[favourite])
         one = float(chance[own[0]]) * float(opponents[favourite])
-        alarm = 2.0 * field * min(many, one)
-        if alarm < ALARM:
+        expected_alarms = 2.0 * field * min(many, one)
+        if expected_alarms < alarm:
             expected = played[own] * _loss_probability(loser[own], winner[own], skills)
             suspects = tuple(
                 UnlikelyPair(
@@ -102,7 +103,7 @@ def find_throwers(
                 )
                 for n, mean in zip(own.tolist(), expected.tolist(), strict=True)
             )
-            found.append(SuspectFavourite(favourite, suspects, alarm))
+            found.append(SuspectFavourite(favourite, suspects, expected_alarms))
     return sorted(found, key=lambda each: each.chance)
 
 

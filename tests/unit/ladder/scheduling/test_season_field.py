@@ -8,6 +8,7 @@ from ladder.ids import EntryId
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.scheduling.season_field import LEAST_PACE, PairingTerms, SeasonField
+from tests.unit.ladder.matches.pairing.candidate_fields import candidate
 
 TERMS = PairingTerms(seats=2, beta=150.0)
 
@@ -67,3 +68,23 @@ def test_a_group_of_equals_gets_a_slow_pace_unless_its_bundles_are_equal() -> No
         paces = [field.pace(entry(n)) for n in range(100, count)]
         assert (float(np.mean(paces)) < 0.4) == slow
         assert max(paces) == 1.0 or slow
+
+
+def test_a_favourite_seldom_meets_those_who_lose_to_it_against_expectation() -> None:
+    rng, count, favourite = np.random.default_rng(3), 24, 12
+    skill = np.linspace(1.5, -1.5, count)
+    lineups = np.array([rng.permutation(count)[:2] for _ in range(2000)], np.int32)
+    shown = skill[lineups] + rng.standard_normal(lineups.shape)
+    thrown = (lineups == favourite).any(axis=1)[:, None] & (lineups < 4)
+    shown[thrown] -= 20.0
+    ranks = (1 + (shown[:, ::-1] > shown)).astype(np.int16)
+    games = GameTable(lineups, ranks, np.zeros(lineups.shape, np.bool_))
+    field, numbers = SeasonField(), {entry(n): n for n in range(count)}
+    field.count_games(numbers, games)
+    field.set_places({entry(n): place(600.0 + 150.0 * skill[n], 15.0) for n in range(count)})
+    candidates = [candidate(n, entry_id=entry(n)) for n in range(count)]
+    made = field.propose_lineups(candidates, TERMS, lineups=600, rng=Random(1)).lineups
+    met = [{seat.entry_id for seat in lineup} for lineup in made]
+    own = [each for each in met if entry(favourite) in each]
+    assert len(own) > 20
+    assert sum(1 for each in own for n in range(4) if entry(n) in each) < len(own) / 15
