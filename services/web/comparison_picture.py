@@ -48,8 +48,14 @@ def _draw(course: Sequence[Picture], margin: float, frame: DrawingFrame) -> Mark
             frame.name, frame.width, frame.height, label
         )
     ]
-    for value, name in ((largest, f"{largest:+.2f}"), (margin, "margin"), (0.0, "0"),
-                        (-largest, f"{-largest:+.2f}")):  # fmt: skip
+    apart = max(0.0, 14 - (y(0) - y(margin))) / 2  # so that the two labels do not touch
+    lines = (
+        (largest, f"{largest:+.2f}", 0.0),
+        (margin, "margin", -apart),
+        (0.0, "0", apart),
+        (-largest, f"{-largest:+.2f}", 0.0),
+    )
+    for value, name, shift in lines:
         parts.append(
             Markup(
                 '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
@@ -60,7 +66,7 @@ def _draw(course: Sequence[Picture], margin: float, frame: DrawingFrame) -> Mark
                 y(value),
                 y(value),
                 frame.left - 8,
-                y(value) + 4,
+                round(y(value) + 4 + shift, 1),
                 name,
             )
         )
@@ -73,7 +79,7 @@ def _draw(course: Sequence[Picture], margin: float, frame: DrawingFrame) -> Mark
         Markup('<circle class="last" cx="{}" cy="{}" r="4.5"/>').format(x(last.pairs), y(mean))
     )
     foot = frame.height - 7
-    parts.append(Markup('<text x="{}" y="{}">first pair</text>').format(frame.left, foot))
+    parts.append(Markup('<text x="{}" y="{}">start</text>').format(frame.left, foot))
     parts.append(
         Markup('<text x="{}" y="{}" text-anchor="end">{} pairs</text></svg>').format(
             frame.width - frame.right, foot, last.pairs

@@ -1,0 +1,66 @@
+"""The pages of comparisons in a browser: by keyboard alone, on desktop and phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from ladder.database import db
+from ladder.ids import ComparisonId
+from ladder.people import tokens
+from ladder.scrims.comparison import progress, stored_pairs
+from ladder.scrims.comparison.verdicts import Verdict
+from tests.web.conftest import Site, Tab
+from tests.web.games_played import play_queued
+from tests.web.test_accessibility import problems
+
+
+def play_comparison(site: Site, comparison_id: ComparisonId) -> Verdict:
+    """Plays pairs until the verdict."""
+    with db.connect(site.database_url) as conn:
+        while (verdict := progress.advance(conn, comparison_id)) is None:
+            conn.commit()
+            for pair in stored_pairs.issued_pairs(conn, comparison_id):
+                for match_id, state in (
+                    (pair.old_match_id, pair.old_state),
+                    (pair.new_match_id, pair.new_state),
+                ):
+                    if state == "queued":
+                        seats = conn.execute(
+                            "select entry_id from seats where match_id = %s order by seat",
+                            (match_id,),
+                        )
+                        players = [site.contest.players[row[0]]() for row in seats]
+                        play_queued(conn, site.blobs, match_id, players)
+        return verdict
+
+
+def test_comparison_is_started_by_keyboard_and_shows_its_picture(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    contest = site.contest
+    with db.connect(site.database_url) as conn:
+        _, token = tokens.mint_token(
+            conn, contest.owner.id, "comparing", ["read", "agents:write", "scrims:write"]
+        )
+    mine = tab(width=360)
+    mine.sign_in(token)
+    page = mine.open("/leagues/hungry-geese/better")
+    assert problems(page) == []
+    new, old = page.get_by_label("New version"), page.get_by_label("Old version")
+    new.select_option(contest.own[1].submission_id)
+    old.select_option(contest.own[0].submission_id)
+    page.get_by_label("Anchor: greedy").press("Space")
+    page.get_by_label("Most pairs").fill("3")
+    page.get_by_role("button", name="Compare").press("Enter")
+    expect(page.get_by_text("No pair has ended yet")).to_be_visible()
+    assert problems(page) == []
+    key = ComparisonId(page.url.rpartition("/")[2])
+    play_comparison(site, key)
+    expect(page.get_by_text("First different moves")).to_be_visible()
+    assert problems(page) == []
+    page.get_by_role("link", name="old", exact=True).first.press("Enter")
+    page.wait_for_url("**/matches/**")
+    page.wait_for_selector("[data-ready]")
+    assert "#step=" in page.url
