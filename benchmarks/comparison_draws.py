@@ -3,13 +3,18 @@ comparison_draws``.
 
 Both versions play the same seeds, seats and opponents. The peer in the same run takes the same
 games, but the games of different pairs: other seeds, seats and opponents. It prints the variance of
-the difference, and the pairs that a verdict takes, from pairs that are drawn again and again.
+the difference, and the pairs that a verdict takes, from pairs that are drawn again and again. At
+last it times `peck better` from command to verdict.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +89,33 @@ def rows(case: tuple[str, str, str, tuple[str, ...]], pairs: int) -> list[tuple[
     return lines
 
 
+def from_command_to_verdict(case: tuple[str, str, str, tuple[str, ...]]) -> str:
+    """Runs ``peck better`` as a person does. Says how long it took, and the share of play."""
+    game, old, new, opponents = case
+    versions = [str(AGENTS / game / name) for name in (old, new)]
+    others = [word for name in opponents for word in ("--opponent", str(AGENTS / game / name))]
+    with tempfile.TemporaryDirectory() as out:
+        began = time.monotonic()
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "services.cli", "better", *versions, "--game", game),
+                *(*others, "--seats", "4", "--seed", "1", "--out", out, "--json"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.monotonic() - began
+    if not done.stdout:
+        return f"{game}: no answer: {done.stderr}"
+    report = json.loads(done.stdout)
+    return (
+        f"peck better, {game}, {old} to {new}: {report['verdict']} after {report['pairs']} pairs,"
+        f" {seconds:.1f} s from command to verdict,"
+        f" {report['playing_seconds'] / seconds:.0%} of it playing"
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--pairs", type=int, default=100, help="played of each case")
@@ -92,7 +124,10 @@ def main() -> None:
     lines: list[Sequence[str]] = [HEAD]
     for case in CASES:
         lines += rows(case, chosen.pairs)
-    print(aligned(lines))
+    print(aligned(lines), flush=True)
+    print()
+    for case in CASES:
+        print(from_command_to_verdict(case), flush=True)
 
 
 if __name__ == "__main__":
