@@ -28,7 +28,7 @@ def test_a_person_joins_a_league_with_a_code(world: World, club: str) -> None:
     made = host.invite(club, max_uses=1, label="the course")
     invited = rival.invitation_terms(made["code"])
     assert (invited["slug"], invited["role"]) == (club, "competitor")
-    assert "for the teams that played in them" in invited["terms"]["text"]
+    assert "to the teams that play in them" in invited["terms"]["text"]
     assert not invited["terms"]["agreed"]
     with pytest.raises(ApiError) as stale:
         rival.join(made["code"], "0" * 64)
