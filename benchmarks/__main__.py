@@ -27,6 +27,7 @@ NAMES = (
     "contest_luck",
     "season_order",
     "cards",
+    "player_frames",
     "comparisons",
     "comparison_draws",
 )
