@@ -9,6 +9,7 @@ from __future__ import annotations
 import filecmp
 import json
 import tempfile
+import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -136,6 +137,11 @@ def better(
     except KeyboardInterrupt:
         typer.echo("\npeck better: stopped", err=True)
         raise typer.Exit(130) from None
+    except typer.Exit:
+        raise
+    except Exception:
+        traceback.print_exc()  # its usual status, 1, would say that the version is not better
+        raise typer.Exit(NO_ANSWER) from None
     report = report_json(played)
     report["seconds"] = round(monotonic() - began, 3)
     report["playing_seconds"] = round(played.playing_seconds, 3)

@@ -143,13 +143,9 @@ def _print_first_differences(found: Sequence[Mapping[str, Any]]) -> None:
         return
     stdout.print("first different moves of the pairs with the largest differences:")
     for one in found:
-        places = [
-            one.get(f"{side}_replay") or f"/matches/{one[f'{side}_match_id']}#step={one['step']}"
-            for side in ("old", "new")
-        ]
         stdout.print(
             f"  pair {one['pair']} ({one['difference']:+.3f}), seat {one['seat']}, step"
-            f" {one['step']}: {' '.join(places)}"
+            f" {one['step']}: {one['old_replay']} {one['new_replay']}"
         )
 
 

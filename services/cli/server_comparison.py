@@ -9,12 +9,13 @@ from typing import Final
 import typer
 
 from ladder.scrims.comparison.verdicts import Picture, Rule
-from services.api_client import Client, Json
+from services.api_client import Client, Json, Unreachable
 from services.cli.comparison_display import RunningPicture
 from services.cli.name_lookup import find_season_id, opponent_id, own_agents
 from services.cli.saved_login import connect
 
 POLL_SECONDS: Final = 1.0
+MOST_SILENT_POLLS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +60,26 @@ def _submission_key(ladder: Client, season: str, mine: list[Json], name: str) ->
 
 def _wait(ladder: Client, key: str, picture: RunningPicture) -> Json:
     """Waits for the end of the comparison, with the running picture on stderr."""
-    seen = 0
+    seen, silent = 0, 0
     try:
         while True:
-            found = ladder.comparison(key)
+            try:
+                found, silent = ladder.comparison(key), 0
+            except Unreachable:  # the comparison goes on while the site restarts
+                silent += 1
+                if silent > MOST_SILENT_POLLS:
+                    raise
+                time.sleep(POLL_SECONDS)
+                continue
             if found["pairs"] > seen:
                 seen = found["pairs"]
                 figures = (found["difference"], found["low"], found["high"])
                 picture.show(Picture(seen, *figures, None))
             if found["state"] != "running":
+                for one in found["first_differences"]:
+                    for side in ("old", "new"):
+                        page = f"{ladder.address}/matches/{one[f'{side}_match_id']}"
+                        one[f"{side}_replay"] = f"{page}#step={one['step']}"
                 return found
             time.sleep(POLL_SECONDS)
     finally:

@@ -43,9 +43,12 @@ def comparisons_to_advance(conn: Connection) -> list[ComparisonId]:
         "  or exists (select 1 from comparison_pairs p"
         "    join matches o on o.id = p.old_match_id join matches n on n.id = p.new_match_id"
         "    where p.comparison_id = x.id and p.difference is null"
-        "    and o.state in ('finished', 'void') and n.state in ('finished', 'void'))"
-        "  or (coalesce(x.waits_until, now()) <= now() and %s >= (select count(*)"
-        "    from comparison_pairs p where p.comparison_id = x.id and p.difference is null)))"
+        "    and o.state = 'finished' and n.state = 'finished')"
+        "  or coalesce(x.waits_until, now()) <= now() and (%s >= (select count(*)"
+        "    from comparison_pairs p where p.comparison_id = x.id and p.difference is null)"
+        "    or exists (select 1 from comparison_pairs p join matches m"
+        "      on m.id in (p.old_match_id, p.new_match_id) and m.state = 'void'"
+        "      where p.comparison_id = x.id and p.difference is null)))"
         " order by x.id",
         (PAIRS_AT_ONCE // 2,),
     )
@@ -76,8 +79,8 @@ def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
     void = [pair for pair in issued if pair.difference is None and pair.is_void]
     if any(pair.replays >= MOST_REPLAYS for pair in void):
         return _finish(conn, comparison, Verdict.CANNOT_TELL, "host_faults")
-    _replay_pairs(conn, comparison, void)
     if may_issue:
+        _replay_pairs(conn, comparison, void)
         _issue_pairs(conn, comparison, issued)
     return None
 
@@ -149,6 +152,8 @@ def _issue_pairs(conn: Connection, comparison: Comparison, issued: Sequence[Issu
             " values (%s, %s, %s, %s)",
             (comparison.id, number, *made),
         )
+    if comparison.waits_until is not None:
+        conn.execute("update comparisons set waits_until = null where id = %s", (comparison.id,))
 
 
 def _try_to_queue(

@@ -197,6 +197,11 @@ def test_comparison_waits_while_an_opponent_takes_no_more_games(lab: Lab) -> Non
     for match in lab.games(comparison):
         lab.play(match)
     assert comparisons_to_advance(lab.contest.conn) == [comparison.id]
+    agents.update_agent(lab.contest.conn, other, scrims_per_requester_daily=500)
+    lab.contest.conn.execute("update comparisons set waits_until = now()")
+    lab.step(comparison)
+    assert comparisons.get_comparison(lab.contest.conn, comparison.id).waits_until is None
+    assert len(lab.games(comparison)) == 2 * PAIRS_AT_ONCE
 
 
 def test_comparison_of_other_teams_submissions_is_refused(lab: Lab) -> None:
