@@ -20,6 +20,7 @@ NAMES = (
     "official_fit",
     "rating_throughput",
     "pairing",
+    "swiss",
     "rating",
     "rating.lottery",
     "rating.crowds",

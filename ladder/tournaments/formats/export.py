@@ -33,9 +33,17 @@ def encode_course(course: Course) -> bytes:
     )
 
 
-def export_json(event: Event, progress: Progress, names: Mapping[int, str]) -> bytes:
+def export_json(
+    event: Event,
+    progress: Progress,
+    names: Mapping[int, str],
+    drawn_by: Mapping[int, str] | None = None,
+    scores: Mapping[int, float | None] | None = None,
+) -> bytes:
     """Returns the whole tournament with its seed; give it away only after the end.
 
+    ``drawn_by`` gives the text by which the draw ``seed order`` sorted each entrant, and ``scores``
+    the score that seeded it; equal and missing scores are in the drawn order.
     ``scripts/verify_tournament.py`` draws again from this file and compares.
     """
     course = play(event, progress)
@@ -47,7 +55,13 @@ def export_json(event: Event, progress: Progress, names: Mapping[int, str]) -> b
                 "plan": msgspec.Raw(encode_plan(event.plan)),
                 "prohibited": sorted(event.prohibited),
                 "entrants": [
-                    {"number": n, "name": names.get(n, "")} for n in range(1, event.size + 1)
+                    {
+                        "number": n,
+                        "name": names.get(n, ""),
+                        "drawn_by": (drawn_by or {}).get(n, ""),
+                        "score": (scores or {}).get(n),
+                    }
+                    for n in range(1, event.size + 1)
                 ],
                 "withdrawn": {str(n): at for n, at in sorted(progress.withdrawn.items())},
                 "fields": course.fields,
@@ -82,6 +96,7 @@ def _game(game: Game) -> dict[str, object]:
         "entrants": game.entrants,
         "places": game.places,
         "rewards": game.rewards,
+        "seed": game.seed.hex(),
     }
 
 

@@ -51,6 +51,8 @@ class Game:
     """By seat; 1 is best, and equal places are a tie."""
     rewards: tuple[float, ...] = ()
     """By seat; counts in solo games only."""
+    seed: bytes = b""
+    """Of the match, if known; only the export shows it."""
 
 
 class State(StrEnum):

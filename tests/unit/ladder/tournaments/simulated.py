@@ -28,7 +28,7 @@ def by_strength(wanted: WantedGame, rng: Random) -> Game:
     if len(places) == 2 and rng.random() < 0.2:
         places = [1, 1]
     rewards = tuple(round(strength[each]) for each in wanted.entrants)
-    return Game(wanted.number, wanted.entrants, tuple(places), rewards)
+    return Game(wanted.number, wanted.entrants, tuple(places), rewards, wanted.seed)
 
 
 @dataclass

@@ -4,6 +4,7 @@ from collections import Counter
 
 from ladder.tournaments.formats import By, Swiss, export_trf
 from ladder.tournaments.formats.trf import Player, Report, RoundOf, read_report, write_report
+from tests.unit.ladder.tournaments.dutch_tournaments import ANSWERS, digest_of, pair_here
 from tests.unit.ladder.tournaments.simulated import Played, play_out
 
 
@@ -69,3 +70,10 @@ def test_py4swiss_reads_the_exported_report(tmp_path) -> None:  # type: ignore[n
     (tmp_path / "report.trf").write_text(write_report(Report("Cup", 3, player)))
     parsed = TrfParser.parse(tmp_path / "report.trf", strict=True)
     assert [each.points_times_ten for each in parsed.player_sections] == [10, 0]
+
+
+def test_pairings_equal_those_of_bbp_pairings() -> None:
+    answers = ANSWERS.read_text().split()
+    assert len(answers) == 1000
+    for number in (*range(1, 7), 38, 200):
+        assert digest_of(number, pair_here) == answers[number - 1]
