@@ -3,8 +3,10 @@
 C.7 chooses downfloaters so that the following bracket has the most pairs. If that is the last
 bracket, one of its players may be left for the bye, and C.2 says who may have it. py4swiss looks
 ahead without C.2: it can count on a pair that leaves a player who already had the bye. Then the bye
-goes to a higher score than necessary. Here pairs of players who may not have the bye weigh more, as
-in bbpPairings. Source: FIDE Handbook C.04.3, C.2 and C.7 (until 31 January 2026).
+goes to a higher score than necessary.
+
+Here pairs of players who may not have the bye weigh more, as in bbpPairings. Source: FIDE Handbook
+C.04.3, C.2 and C.7 (until 31 January 2026).
 """
 
 from __future__ import annotations
