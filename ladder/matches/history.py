@@ -20,7 +20,9 @@ MATCH: Final = (
     "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, c.team_id as scrim_team_id, s.game,"
     " m.state, m.queue, m.attempt, m.max_attempts, m.woken_at, m.claimed_at, m.deadline_at,"
     " m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at, g.tournament_id,"
-    " coalesce(g.embargo, 'public') as embargo"
+    " coalesce(g.embargo, 'public') as embargo, case when g.embargo <> 'public' then"
+    " array(select x.team_id from tournament_entrants x where x.tournament_id = g.tournament_id"
+    "   and x.number is not null) end as entrant_team_ids"
     " from matches m join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"
     " left join tournament_games g on g.match_id = m.id"
 )
@@ -138,6 +140,7 @@ def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> li
                 "state": MatchState(row["state"]),
                 "seed": bytes(row["seed"]),
                 "embargo": Embargo(row["embargo"]),
+                "entrant_team_ids": frozenset(row["entrant_team_ids"] or ()),
                 "seats": tuple(seats[row["id"]]),
                 "episodes": tuple(episodes[row["id"]]),
                 "fork": forks.get(row["scrim_id"]),

@@ -97,6 +97,8 @@ class Match:
     tournament_id: TournamentId | None = None
     embargo: Embargo = Embargo.PUBLIC
     """Of a match of a tournament."""
+    entrant_team_ids: frozenset[TeamId] = frozenset()
+    """Teams of all entrants of its tournament while there is an embargo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ def match_resource(match: Match, league: League) -> MatchResource:
         team_id,
         None if fork is None or team_id is None else continued_replay(fork, league, team_id),
         match.embargo,
+        match.entrant_team_ids,
     )
 
 

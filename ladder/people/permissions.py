@@ -121,6 +121,8 @@ class MatchResource:
     """The replay that a fork continues."""
     embargo: Embargo = Embargo.PUBLIC
     """Of a match of a tournament."""
+    entrant_team_ids: frozenset[TeamId] = frozenset()
+    """Teams of all entrants of its tournament, if it has an embargo: later games tell results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,4 +336,5 @@ def _comments_on(viewer: Viewer, match: MatchResource) -> bool:
     """Whether the viewer is a commentator to whom the teams of the match agreed."""
     league_id = match.league.league_id
     is_commentator = has_scope(viewer.roles.get(league_id), RoleScope.SEE_HIDDEN_RESULTS)
-    return is_commentator and match.team_ids <= viewer.agreeing.get(league_id, frozenset())
+    teams = match.team_ids | match.entrant_team_ids
+    return is_commentator and teams <= viewer.agreeing.get(league_id, frozenset())

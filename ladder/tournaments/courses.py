@@ -141,14 +141,19 @@ def game_filter(
 ) -> Callable[[TournamentGame], bool]:
     """Returns a function that says which games of a tournament the viewer may see."""
     league = league_resource(leagues.get_league(conn, found.league_id))
-    everybody = frozenset(one.team_id for one in entrants_of(conn, found.id))
+    everybody = frozenset(
+        one.team_id for one in entrants_of(conn, found.id) if one.number is not None
+    )
 
     def sees(one: TournamentGame) -> bool:
-        # A commentator needs the agreement of all entrants: later pairings tell earlier results.
-        teams = one.team_ids if one.embargo is not Embargo.HIDDEN else everybody | one.team_ids
-        return may_see(
-            viewer, MatchResource(MatchKind.TOURNAMENT, league, teams, embargo=one.embargo)
+        resource = MatchResource(
+            MatchKind.TOURNAMENT,
+            league,
+            one.team_ids,
+            embargo=one.embargo,
+            entrant_team_ids=everybody,
         )
+        return may_see(viewer, resource)
 
     return sees
 

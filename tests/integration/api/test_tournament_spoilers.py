@@ -1,0 +1,251 @@
+"""The same tournament twice, with opposite winners: while results are hidden, no answer differs.
+
+All games take equally long. Ids, times, digests and secrets are masked; any other difference fails.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from ladder.database.db import Connection
+from ladder.entries import agents
+from ladder.enums import Embargo
+from ladder.ids import AgentId, SeasonId, TournamentId
+from ladder.leagues import seasons
+from ladder.matches import lease
+from ladder.matches.records import EpisodeResult
+from ladder.tournaments import (
+    advance,
+    course_acts,
+    courses,
+    embargo,
+    entrants,
+    locking,
+    tournaments,
+)
+from ladder.tournaments.records import TournamentGame
+from ladder.tournaments.request_models import NewTournament
+from tests.integration.api.browsing import browse
+from tests.integration.api.conftest import application
+from tests.integration.api.serving import serve
+from tests.integration.api.world import WORKER, World
+from tests.integration.ladder.contest import results
+from tests.integration.ladder.cup import better_seed_wins, worse_seed_wins
+from tests.servers import cloned
+
+PEOPLE = ("stranger", "member", "rival", "commentator", "grader")
+"""Member and rival play in it. Not all entrants agreed to the commentator."""
+ANSWERS = (
+    "/v1/tournaments",
+    "/v1/tournaments/{cup}",
+    "/v1/tournaments/{cup}/entrants",
+    "/v1/tournaments/{cup}/pairings",
+    "/v1/tournaments/{cup}/standings",
+    "/v1/tournaments/{cup}/export?form=csv",
+    "/v1/tournaments/{cup}/export?form=json",
+    "/v1/matches?season={season}",
+    "/v1/matches?season={season}&kind=tournament",
+    "/v1/matches?agent={agent}",
+    "/v1/matches?agent={agent}&outcome=won",
+    "/v1/head-to-head?agent={agent}&opponent={rival}",
+    "/v1/seasons/{season}",
+    "/v1/seasons/{season}/leaderboard",
+    "/v1/seasons/{season}/health",
+    "/v1/leagues/public/highlights",
+    "/v1/entries?season={season}",
+    "/v1/agents/{agent}",
+    "/v1/me/feed",
+    "/v1/me/notices",
+)
+PAGES = (
+    "/",
+    "/leagues",
+    "/leagues/public",
+    "/leagues/public/board",
+    "/leagues/public/recent",
+    "/leagues/public/watch",
+    "/leagues/public/feed.atom",
+    "/leagues/public/tournaments",
+    "/tournaments/{cup}",
+    "/matches",
+    "/matches?agent={agent}",
+    "/agents/{agent}",
+    "/agents/{rival}",
+    "/teams/member",
+    "/search?q=flood",
+    "/me",
+    "/tv",
+)
+MASKS = tuple(
+    (re.compile(pattern), mask)
+    for pattern, mask in (
+        (r"[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}", "ID"),
+        (r"\b[0-9a-f]{16,}\b", "DIGEST"),
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?", "TIME"),
+        (r"\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d", "TIME"),
+        (r"\b\d+ (s|min) ago|just now", "AGO"),
+        (r'name="(form_token|key)" value="[^"]*"', "SECRET"),
+        (r'"(seen_seconds_ago|silent_seconds|uptime_seconds)": ?[\d.]+', "SECONDS"),
+        (r"127\.0\.0\.1:\d+", "HOST"),
+    )
+)
+
+
+def masked(text: str) -> str:
+    for pattern, mask in MASKS:
+        text = pattern.sub(mask, text)
+    return text
+
+
+def make_cup(conn: Connection, world: World) -> TournamentId:
+    """A running single elimination of three agents, whose results are hidden."""
+    season, league = seasons.get_season_and_league(conn, SeasonId(world.seasons["public"]))
+    wanted = NewTournament(
+        title="Cup",
+        plan={"stages": [{"format": "single_elimination", "series": {"pairs": 2}}]},
+        embargo=Embargo.HIDDEN,
+    )
+    made = tournaments.create_tournament(conn, league, season, wanted, None).id
+    conn.execute("update tournaments set draw_seed = %s where id = %s", (bytes(32), made))
+    for person in ("member", "host", "rival"):
+        agent = agents.get_agent(conn, AgentId(world.agents[f"public.{person}"]))
+        entrants.enter_agent(conn, made, agent, None)
+    locking.lock_entrants(conn, made, None)
+    for number, person in enumerate(("member", "host", "rival")):  # the same seeds in both worlds
+        conn.execute(
+            "update tournament_entrants set number = -%s where tournament_id = %s"
+            " and agent_id = %s",
+            (number + 1, made, world.agents[f"public.{person}"]),
+        )
+    conn.execute(
+        "update tournament_entrants set number = -number where tournament_id = %s", (made,)
+    )
+    course_acts.start_tournament(conn, made, None)
+    return made
+
+
+def play(conn: Connection, world: World, cup: TournamentId, winner: Any) -> None:
+    """Plays the whole tournament. Each game stores the same replay."""
+    replay = world.blobs.put_bytes(b"a replay").digest
+
+    def end(game: TournamentGame) -> None:
+        order = lease.claim_match(conn, game.match_id, WORKER)
+        assert order is not None
+        lease.finish_match(
+            conn,
+            game.match_id,
+            order.attempt,
+            WORKER,
+            results(winner(game)),
+            [EpisodeResult(42, replay)],
+            node="node",
+            image_digest="",
+            rules_digest="",
+        )
+
+    while True:
+        advance.advance_one(conn, cup, lambda _: 0)
+        conn.commit()
+        waiting = [one for one in courses.read_games(conn, cup) if one.outcome is None]
+        if not waiting:
+            return
+        for one in waiting:
+            end(one)
+
+
+def queue_lines(http: httpx.Client) -> str:
+    """The metrics of queues, matches and seasons, without the times since the last match."""
+    lines = http.get("/metrics").text.splitlines()
+    counted = re.compile(r"peck_(queue|match|season)(?!.*_seconds)")
+    return "\n".join(line for line in lines if counted.match(line))
+
+
+Answers = dict[tuple[str, str], tuple[int, str, str]]
+
+
+def answers(world: World, cup: TournamentId) -> Answers:
+    """Status, ETag and masked text of everything, by person and path."""
+    words = {
+        "cup": cup,
+        "season": world.seasons["public"],
+        "agent": world.agents["public.member"],
+        "rival": world.agents["public.rival"],
+    }
+    found = {}
+    for person in PEOPLE:
+        headers = world.client(person).headers
+        with browse(world, person) as browser:
+            for http, paths, given in (
+                (world.http, ANSWERS, headers),
+                (browser.http, PAGES, {}),
+            ):
+                for path in paths:
+                    answer = http.get(path.format(**words), headers=given)
+                    tag = masked(answer.headers.get("etag", ""))
+                    found[person, path] = (answer.status_code, tag, masked(answer.text))
+    found["metrics", ""] = (200, "", queue_lines(world.http))
+    return found
+
+
+def differences(one: Answers, other: Answers) -> list[str]:
+    """Lines that differ, with person and path."""
+    found = []
+    for key, (status, tag, text) in one.items():
+        again = other[key]
+        found += [f"{key}: {status} {tag}, {again[:2]}"] if (status, tag) != again[:2] else []
+        lines = difflib.unified_diff(text.splitlines(), again[2].splitlines(), lineterm="", n=0)
+        found += [f"{key}: {line.strip()}" for line in lines if line[:3] not in ("---", "+++")]
+    return found
+
+
+@contextmanager
+def copied(built: World, postgres_url: str, blobs_url: str) -> Iterator[World]:
+    """A served copy of the world."""
+    template = urlsplit(built.database_url).path.removeprefix("/")
+    with cloned(postgres_url, template) as url:
+        app = application(url, blobs_url)
+        with serve(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+            world = World(client, url, built.blobs)
+            for name in ("tokens", "users", "teams", "leagues", "seasons", "agents"):
+                getattr(world, name).update(getattr(built, name))
+            yield world
+
+
+def test_hidden_results_change_no_answer(built: World, postgres_url: str, blobs_url: str) -> None:
+    seen = []
+    champions = set()
+    for winner in (better_seed_wins, worse_seed_wins):
+        with copied(built, postgres_url, blobs_url) as world:
+            with world.connect() as conn:
+                cup = make_cup(conn, world)
+                play(conn, world, cup, winner)
+                champions.add(tournaments.get_tournament(conn, cup).champion)
+            seen.append(answers(world, cup))
+    one, other = seen
+    assert champions == {1, 3}
+    assert {answer[0] for answer in one.values()} <= {200, 401, 404, 409, 422}
+    assert differences(one, other) == []
+
+
+@pytest.mark.parametrize("shown", [Embargo.PARTICIPANTS, Embargo.PUBLIC])
+def test_shown_results_change_the_answers_of_those_who_see_them(
+    built: World, postgres_url: str, blobs_url: str, shown: Embargo
+) -> None:
+    with copied(built, postgres_url, blobs_url) as world, world.connect() as conn:
+        cup = make_cup(conn, world)
+        play(conn, world, cup, better_seed_wins)
+        path = f"/v1/tournaments/{cup}/pairings"
+        before = {person: world.client(person).get(path) for person in ("stranger", "rival")}
+        embargo.reveal(conn, cup, shown, None)
+        conn.commit()
+        changed = {person for person in before if world.client(person).get(path) != before[person]}
+    # The rival has lost its only series. A stranger sees nothing of a result for participants.
+    assert changed == ({"rival"} if shown is Embargo.PARTICIPANTS else {"stranger", "rival"})
