@@ -126,7 +126,7 @@ class ComparisonDetail(ComparisonOut):
     status_code=201,
     summary="Compare two versions",
     response_model=ComparisonOut,
-    responses=problem_responses(403, 404, 409),
+    responses=problem_responses(403, 404, 409, 429),
 )
 def create_comparison(
     league: LeagueKey, body: NewComparison, conn: Db, who: Scrimmer, once: Idempotent

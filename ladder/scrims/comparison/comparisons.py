@@ -242,24 +242,24 @@ def _check_opponents(
     So whatever a scrim refuses is refused before the first pair.
     """
     others = list(versions.opponents or (versions.old,))
-    while others:
-        for version in (versions.old, versions.new):
-            lineup = [version, *others[: season.seats - 1]]
-            lineup += [others[0]] * (season.seats - len(lineup))
-            try:
-                with conn.transaction():
+    try:
+        while others:
+            rest = [others[place % len(others)] for place in range(season.seats - 1)]
+            with conn.transaction():
+                # Both at once, as in a pair: an opponent may want a pause between two scrims.
+                for version in (versions.old, versions.new):
                     scrims.request_scrim(
                         conn,
                         season=season,
                         team_id=team_id,
                         user_id=user_id,
-                        lineup=lineup,
+                        lineup=[version, *rest],
                         games=1,
                     )
-                    raise Rollback
-            except (Conflict, NotFound) as refused:
-                raise type(refused)(refused.message, field="opponents") from None
-        del others[: season.seats - 1]
+                raise Rollback
+            del others[: season.seats - 1]
+    except (Conflict, NotFound) as refused:
+        raise type(refused)(refused.message, field="opponents") from None
 
 
 def _refuse_same_bundle(conn: Connection, versions: Versions) -> None:
