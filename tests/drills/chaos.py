@@ -8,4 +8,4 @@ from __future__ import annotations
 from tests.sizes import drill
 
 if __name__ == "__main__":
-    drill("tests/chaos")
+    drill("tests/chaos/test_chaos.py")
