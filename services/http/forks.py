@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
-from games.episode import from_bytes
+from games.episode import EpisodeError, from_bytes
 from games.forks import Fork, check_fork
 from games.protocol import GameError
 from ladder.database.db import Connection
@@ -27,7 +28,9 @@ from services.http import permissions
 from services.http.app_state import State
 from services.http.problems import ProblemError
 
-MOST_SEATS = 16
+MOST_SEATS: Final = 16
+MOST_BYTES: Final = 20_000
+"""Most bytes of all moves by hand, as JSON."""
 Move = Annotated[str, Field(max_length=2_000)] | int | float | list[Any] | dict[str, Any]
 
 
@@ -73,6 +76,7 @@ def request_fork(
     """Checks the fork against the game's rules and requests it."""
     assert who.user_id is not None
     team = permissions.own_team(conn, who, body.team)
+    check_moves(body.moves, len(match.seats))
     moves = {int(seat): tuple(given) for seat, given in body.moves.items()}
     check_point(app_state, match, body, moves)
     return forks.request_fork(
@@ -97,15 +101,25 @@ def check_point(
     if not body.step < len(episode.steps):
         last = len(episode.steps) - 1
         raise Invalid("step", f"must be between 0 and {last}; it is {body.step}")
-    fork = Fork(episode, body.step)
-    try:
-        check_fork(game, fork)
-    except GameError as error:
-        raise Invalid("step", f"the rules of the game have changed: {error}") from None
     try:
         check_fork(game, Fork(episode, body.step, moves=moves))
+    except EpisodeError as error:
+        raise Invalid("step", f"the record does not fit the rules: {error}") from None
     except GameError as error:
         raise Invalid(error.field or "moves", error.message) from None
+
+
+def check_moves(moves: Mapping[str, Sequence[Any]], seats: int) -> None:
+    """Raises Invalid for moves that no game can mean: too long, or no JSON for the database."""
+    if any(int(seat) >= seats for seat in moves):
+        raise Invalid("moves", f"seats are 0 to {seats - 1}")
+    try:
+        text = json.dumps(moves, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (ValueError, RecursionError):
+        raise Invalid("moves", "numbers must be finite, and texts valid Unicode") from None
+    if size > MOST_BYTES or "\\u0000" in text:
+        raise Invalid("moves", f"give at most {MOST_BYTES} bytes, without the character NUL")
 
 
 def _lineup(conn: Connection, who: Viewer, match: Match, body: NewFork) -> Sequence[SubmissionId]:

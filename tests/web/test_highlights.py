@@ -60,6 +60,7 @@ def test_matches_are_ranked_and_show_no_result(judged: Site) -> None:
     slug = judged.contest.league.slug
     assert listed(judged, f"/leagues/{slug}/watch") == [one.match.id for one in found]
     assert " beats " not in judged.get("/watch").text
+    assert f"/pictures/matches/{found[0].match.id}/card.png" in judged.get("/watch").text
     told = httpx.get(f"{judged.address}/v1/leagues/{slug}/highlights").json()["items"]
     assert [one["match_id"] for one in told] == [one.match.id for one in found]
     assert listed(judged, f"/leagues/{slug}/watch?day=2021-01-01") == []
@@ -89,6 +90,7 @@ def test_games_of_hidden_replays_are_not_listed(judged: Site) -> None:
     try:
         assert listed(judged, path) == []
         assert set(listed(judged, path, contest.host_token)) > set()
+        assert "/pictures/matches/" not in judged.get(path, contest.host_token).text
         assert not set(listed(judged, "/watch")) & set(contest.rated)
     finally:
         with db.connect(judged.database_url) as conn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -199,3 +200,29 @@ def test_a_configuration_with_unusable_values_is_refused(
         headers={**world.client("host").headers, "Content-Type": "application/json"},
     )
     assert (answer.status_code, answer.json()["type"]) == (422, "/problems/invalid")
+
+
+REFUSED_FORKS: list[tuple[dict[str, Any], str]] = [
+    ({"step": 99_999}, "step"),
+    ({"episode": 1}, "episode"),
+    ({"seats": [None]}, "seats"),
+    ({"games": 0}, "games"),
+    ({"moves": {"2": ["EAST"]}}, "moves"),
+    ({"moves": {"x": ["EAST"]}}, "moves"),
+    ({"moves": {"0": ["SIDEWAYS"]}}, "moves.0"),
+    ({"moves": {"0": ["EAST", "\0"]}}, "moves"),
+    ({"moves": {"0": ["EAST", {"deep": [1e999]}]}}, "moves"),
+    ({"moves": {"0": ["EAST"] * 201}}, "moves"),
+    ({"moves": {"0": ["EAST", ["x" * 30_000]]}}, "moves"),
+]
+
+
+def test_a_fork_that_cannot_be_played_is_refused_by_name(world: World) -> None:
+    path = f"/v1/matches/{world.matches['public.rated']}/forks"
+    headers = {**world.client("member").headers, "content-type": "application/json"}
+    for change, where in REFUSED_FORKS:
+        body = json.dumps({"step": 1, **change}).replace("Infinity", "1e999")
+        answer = world.http.post(path, content=body, headers=headers)
+        assert answer.status_code in (409, 422), answer.text
+        places = [one["where"] for one in answer.json().get("errors", [])]
+        assert any(where in place for place in places), (change, answer.text)
