@@ -31,7 +31,9 @@ def export(view: TournamentView, form: str, stage: int) -> Export:
                 " CSV and TRF exist already",
                 field="form",
             )
-        content = export_json(view.field.event, view.progress, names)
+        agents = {one.number: str(one.agent_id) for one in view.field.entrants if one.number}
+        scores = {one.number: one.score for one in view.field.entrants if one.number}
+        content = export_json(view.field.event, view.progress, names, agents, scores)
         return Export(content, "application/json", f"{found.id}.json")
     if stage > len(view.course.fields):
         raise Invalid("stage", "this stage has not begun")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +15,7 @@ from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.people.records import STRANGER
 from ladder.tournaments import advance, course_acts, courses, embargo, entrants, tournaments
+from ladder.tournaments.exports import export
 from ladder.tournaments.formats import encode_course, play
 from ladder.tournaments.records import GameOutcome, TournamentState
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -72,6 +77,21 @@ def test_the_course_computed_from_the_rows_alone_is_the_same(duels: Contest) -> 
     progress = courses.progress_of(field, cup.games())
     again = play(field.event, type(progress)(progress.results, progress.withdrawn))
     assert encode_course(again) == encode_course(cup.course())
+
+
+def test_anybody_can_draw_a_finished_tournament_again(duels: Contest, tmp_path: Path) -> None:
+    cup = raise_cup(duels)
+    cup.enter(5)
+    cup.start()
+    cup.play_on()
+    (tmp_path / "cup.json").write_bytes(export(cup.view(), "json", 1).content)
+    script = Path(__file__).parents[3] / "scripts" / "verify_tournament.py"
+    said = subprocess.run(
+        [sys.executable, "-I", script, tmp_path / "cup.json"], text=True, capture_output=True
+    )
+    assert said.returncode == 0, said.stdout
+    entrants = json.loads((tmp_path / "cup.json").read_text())["entrants"]
+    assert [each["drawn_by"] for each in entrants] == [cup.agent_of(n) for n in range(1, 6)]
 
 
 def test_games_of_a_tournament_rate_nobody(duels: Contest) -> None:
