@@ -28,7 +28,7 @@ NAMES = (
     "contest_luck",
     "season_order",
     "cards",
-    "player_frames",
+    "live",
     "comparisons",
     "comparison_draws",
 )

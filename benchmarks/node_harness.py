@@ -24,7 +24,7 @@ from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
 from sandbox.match.loans import Loan, SeatRequest, node_hello
-from sandbox.match.match_record import PlayedMatch
+from sandbox.match.match_record import EpisodeRecord, PlayedMatch
 from sandbox.match.questions import ask_all
 from sandbox.match.seat import MatchTiming, Seat
 from sandbox.match.seat_loans import borrow_seats
@@ -141,7 +141,12 @@ class Match:
     """Each move but a seat's first."""
 
 
-def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None = None) -> Match:
+def play(
+    node: Node,
+    bundles: Sequence[Path],
+    memory: list[PlayedMatch] | None = None,
+    on_record: Callable[[EpisodeRecord], None] | None = None,
+) -> Match:
     """Play one match of a hundred joint steps; raises if the match has another length."""
     marks: list[float] = []
     began = time.perf_counter()
@@ -158,6 +163,7 @@ def play(node: Node, bundles: Sequence[Path], memory: list[PlayedMatch] | None =
             max_parallel_seats=SEATS,
             stop_after_seconds=600.0,
             on_step=lambda _: marks.append(time.perf_counter()),
+            on_record=on_record,
         )
     wall = time.perf_counter() - began
     if len(played.episode.steps) != STEPS or set(played.episode.verdicts) != {"DONE"}:

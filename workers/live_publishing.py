@@ -51,7 +51,7 @@ def publishing(
         yield None
         return
     key = live_stream.stream_key(order.match_id, order.attempt)
-    publisher = LivePublisher(_redis_client(redis_url), key, is_remote=is_remote)
+    publisher = LivePublisher(publishing_client(redis_url), key, is_remote=is_remote)
     publisher.start()
     try:
         yield publisher.publish
@@ -149,7 +149,8 @@ class LivePublisher(threading.Thread):
 
 
 @cache
-def _redis_client(url: str) -> Redis:
+def publishing_client(url: str) -> Redis:
+    """The client of this process; it gives up soon."""
     return Redis.from_url(
         url,
         socket_timeout=ANSWER_SECONDS,

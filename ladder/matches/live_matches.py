@@ -69,13 +69,14 @@ def list_running(
     agent_id: AgentId | None = None,
     limit: int = 6,
 ) -> list[Match]:
-    """The newest rated matches that are played now and that the viewer may watch.
+    """The newest matches of leagues that are played now and that the viewer may watch.
 
     ``hides_something`` says of a game, by name, whether its frames show more than an agent sees.
     """
     newest = conn.execute(
         "select m.id from matches m join seasons s on s.id = m.season_id"
-        " where m.state = 'running' and m.kind = 'rated' and (%s::text is null or s.league_id = %s)"
+        " where m.state = 'running' and m.kind in ('rated', 'tournament')"
+        " and (%s::text is null or s.league_id = %s)"
         " and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id"
         " and t.agent_id = %s)) order by m.claimed_at desc limit %s",
         (league_id, league_id, agent_id, agent_id, LOOKED_AT),

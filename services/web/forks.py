@@ -18,7 +18,6 @@ from ladder.people import users
 from ladder.people.records import Viewer
 from ladder.scrims import forks as fork_rows
 from ladder.scrims import scrims
-from ladder.scrims.forks import ForkAgent
 from services.http import auth, forks
 from services.http.app_state import AppState, Db
 from services.http.forks import NewFork
@@ -50,9 +49,6 @@ def show_fork_form(
         return redirect(formatting.sign_in_address(f"/matches/{match}/fork", **back))
     found = forks.forkable_match(conn, who, match)
     values = {**default_values(found), "episode": str(episode), "step": str(step)}
-    if all(seat.team_id not in who.team_ids for seat in found.seats):
-        own = next((one for one in fork_agents(conn, who, found) if one.is_own), None)
-        values["seats.0"] = own.agent_id if own else ""  # one agent must be the team's
     return render_form(request, conn, who, found, Form(values))
 
 
@@ -91,12 +87,6 @@ def default_values(match: Match) -> dict[str, str]:
     return {"episode": "0", "step": "0", "draws": "record", "games": "5", "team": "", **by_seat}
 
 
-def fork_agents(conn: Connection, who: Viewer, match: Match) -> list[ForkAgent]:
-    """The agents that the visitor may put into seats."""
-    teams = [TeamId(team) for team in sorted(who.team_ids)]
-    return fork_rows.agents_for_forks(conn, match.season_id, teams)
-
-
 def seats_of(match: Match) -> range:
     return range(len(match.seats))
 
@@ -131,7 +121,9 @@ def render_form(
     position = form.values["episode"]
     is_second = position.isdecimal() and int(position[:6]) % 2 == 1
     seated = sorted(match.seats, key=lambda seat: seat.seat, reverse=is_second)
-    choices = fork_agents(conn, who, match)
+    choices = fork_rows.agents_for_forks(
+        conn, match.season_id, [TeamId(team) for team in sorted(who.team_ids)]
+    )
     usable = {choice.agent_id for choice in choices}
     return render(
         request,

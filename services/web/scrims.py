@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
 from ladder.entries import agents
-from ladder.enums import MatchState
 from ladder.field_types import KEY
 from ladder.ids import MatchId
 from ladder.leagues import leagues
@@ -19,12 +18,11 @@ from ladder.scrims.records import Scrim
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.path_parameters import ScrimKey
-from services.web.page_rendering import FOLDER, PageRoute, render
+from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN = 50
-BOARDS_SHOWN = 12
 
 
 @router.get("/scrims/{scrim}")
@@ -47,26 +45,6 @@ def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> 
     if found.state != "running":
         return Response(status_code=205)
     return render_scrim(request, "parts/scrim.html", conn, found, None)
-
-
-@router.get("/scrims/{scrim}/boards")
-def show_boards(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> Response:
-    """Shows the newest finished games at once, on one timeline."""
-    found = permissions.visible_scrim(conn, who, scrim)
-    games = history.list_matches(
-        conn, scrim_id=found.id, state=MatchState.FINISHED, limit=BOARDS_SHOWN
-    )
-    game = games[0].game if games else ""
-    has_player = (FOLDER / "templates" / "players" / f"{game}.html").is_file()
-    return render(
-        request,
-        "scrim_boards.html",
-        scrim=found,
-        fork=forks.read_fork(conn, found.id),
-        games=games[::-1],
-        module=game if has_player else "board",
-        league=leagues.get_league(conn, found.league_id),
-    )
 
 
 def render_scrim(

@@ -101,7 +101,6 @@ def paths(site: Site) -> list[str]:
         f"/matches/{contest.failed_match}",
         f"/logs/{contest.failed_match}/0",
         f"/scrims/{contest.scrim}",
-        f"/scrims/{contest.scrim}/boards",
         "/me",
         "/teams/odo",
         "/teams/new",

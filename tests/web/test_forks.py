@@ -92,32 +92,3 @@ def test_a_fork_is_made_from_the_step_in_view(
     link = page.locator(f"a[href='/matches/{games[0].id}#step=7']")
     expect(link).to_be_visible()
     assert site.get(f"/scrims/{scrim}", site.contest.stranger_token).status_code == 404
-
-
-@pytest.mark.browser
-def test_all_games_of_a_scrim_play_on_one_timeline(
-    site: Site, scrimmer: str, tab: Callable[..., Tab]
-) -> None:
-    path = f"/scrims/{site.contest.scrim}/boards"
-    assert site.get(path, site.contest.stranger_token).status_code == 404
-    one = tab()
-    one.sign_in(scrimmer)
-    page = one.open(path)
-    boards = page.locator("[data-board]")
-    expect(page.locator("[data-boards][data-ready]")).to_be_visible()
-    count = boards.count()
-    assert count > 2
-    expect(page.locator("[data-board][data-ready][data-step='0']")).to_have_count(count)
-    for step in (1, 2):
-        page.get_by_role("button", name="Step forward").click()
-        expect(page.locator(f"[data-board][data-step='{step}']")).to_have_count(count)
-    page.get_by_role("button", name="Last step").click()
-    lasts = [
-        len(site.get(address, scrimmer).json()["frames"]) - 1
-        for address in boards.evaluate_all("all => all.map((one) => one.dataset.episode)")
-    ]
-    shown = boards.evaluate_all("all => all.map((one) => Number(one.dataset.step))")
-    assert shown == lasts
-    ids = "new Set([...document.querySelectorAll('clipPath')].map((e) => e.id)).size"
-    assert page.evaluate(ids) == count
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1200

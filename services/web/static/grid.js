@@ -5,7 +5,6 @@
 import { svg } from "./dom.js";
 
 export const CELL = 40;
-let grids = 0; // a page may have many boards; each needs an id of its own
 
 export class Grid {
   constructor(root, columns, rows, { up = false } = {}) {
@@ -16,9 +15,7 @@ export class Grid {
     const width = columns * CELL;
     const height = rows * CELL;
     root.setAttribute("viewBox", `-3 -3 ${width + 6} ${height + 6}`);
-    grids += 1;
-    const id = `arena-clip-${grids}`;
-    const clip = svg("clipPath", { id }, svg("rect", { width, height, rx: 6 }));
+    const clip = svg("clipPath", { id: "arena-clip" }, svg("rect", { width, height, rx: 6 }));
     const tiles = svg("g", { class: "tiles" });
     for (let cell = 0; cell < rows * columns; cell += 1) {
       const row = Math.floor(cell / columns);
@@ -29,7 +26,7 @@ export class Grid {
       }
     }
     this.layer = svg("g");
-    const inside = svg("g", { "clip-path": `url(#${id})` });
+    const inside = svg("g", { "clip-path": "url(#arena-clip)" });
     inside.append(svg("rect", { class: "ground", width, height }), tiles, this.layer);
     const edge = { class: "edge", x: -1, y: -1, width: width + 2, height: height + 2, rx: 7 };
     root.replaceChildren(svg("defs", {}, clip), inside, svg("rect", edge));

@@ -21,6 +21,7 @@ from services.http.problems import ProblemError
 from tests import live_playing
 from tests.chaos.fleet import wait_until
 from tests.integration.api import world as worlds
+from tests.integration.api.browsing import browse
 from tests.integration.api.conftest import application
 from tests.integration.api.test_every_route import PEOPLE
 from tests.integration.api.world import WORKER, World
@@ -263,6 +264,15 @@ def test_a_page_lists_the_running_matches_that_its_visitor_may_watch(
         assert address in world.http.get(path, headers=accepts).text, path
     agent = world.agents["public.member"]
     assert address in world.http.get(f"/agents/{agent}/playing", headers=accepts).text
+
+
+def test_a_host_delays_running_matches_on_the_page_of_the_league(world: World) -> None:
+    with browse(world, "host") as host:
+        host.submit("/leagues/public", "/leagues/public/live-delay", seconds="45")
+        league = world.client("host").get("/v1/leagues/public")
+        assert league["live_delay_seconds"] == 45
+        answer = host.submit("/leagues/public", "/leagues/public/live-delay", seconds="3601")
+        assert (answer.status_code, "from 0 to 3600" in answer.text) == (422, True)
 
 
 def test_one_viewer_has_a_limited_number_of_streams() -> None:

@@ -1,0 +1,146 @@
+"""Measures running matches: how late frames come, what watchers cost, and what a match pays.
+
+    python -m benchmarks.live [--matches 50] [--watchers 1000] [--seconds 20] [--rounds 100]
+
+*Lateness*: real matches in real boxes on a small instance. Agents print when they answer, so the
+delay of a frame is measured from the last answer of its step, a little before the verdict.
+*Watchers*: one API process, and matches of five steps a second that this process publishes.
+*Cost*: the same match with and without streaming, in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+
+from benchmarks import live_cost, live_watchers
+from benchmarks.report_tables import aligned, describe_machine, quantile
+from services.api_client import Client, Json
+from tests.stack import Stack, running
+
+SLOW = b"""import time
+
+def agent(observation, configuration):
+    time.sleep(0.1)
+    print(repr(time.time()))
+    return "EAST"
+"""
+SCOPES = ["read", "agents:write", "leagues:write"]
+SEATS = 4
+LONGEST_SECONDS = 600.0
+HEAD = ("what", "matches", "frames", "median ms", "p95 ms", "worst ms", "within 1 s")
+
+
+def main() -> None:
+    """Print three tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--matches", type=int, default=50, help="matches for the lateness")
+    parser.add_argument("--watchers", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of watching in each case")
+    parser.add_argument("--rounds", type=int, default=100, help="of matches for the cost")
+    asked = parser.parse_args()
+    live_watchers.allow_connections(3 * asked.watchers + 1000)
+    os.environ["PECK_LIVE_STREAMS"] = os.environ["PECK_LIVE_STREAMS_PER_ADDRESS"] = "5000"
+    print(describe_machine(), flush=True)
+    with running() as stack:
+        admin = stack.client(stack.admin_token)
+        people = [entered(stack, admin, number) for number in range(SEATS)]
+        if asked.matches:
+            print(f"\n{aligned([HEAD, lateness(stack, people, asked.matches)])}", flush=True)
+        people[0].patch("/v1/leagues/live", {"state": "paused"})
+        if asked.watchers:
+            rows = live_watchers.rows(stack, asked.watchers, asked.seconds)
+            print(f"\n{aligned([live_watchers.HEAD, *rows])}", flush=True)
+    if asked.rounds:
+        print(f"\n{aligned([live_cost.HEAD, *live_cost.rows(asked.rounds)])}", flush=True)
+
+
+def entered(stack: Stack, admin: Client, number: int) -> Client:
+    """A person with an agent in the league; the first one makes the league."""
+    user = admin.create_user(f"user{number}")
+    admin.create_team(f"Team {number}", f"team{number}", owner=user["id"])
+    mine = stack.client(admin.mint_token("bench", SCOPES, user=user["id"])["token"])
+    if number == 0:
+        mine.create_league("live", "Live", "hungry_geese")
+        rules = {"episodeSteps": 41, "hunger_rate": 1000, "rows": 30}
+        mine.create_season("live", seats=SEATS, configuration=rules)
+    agent = mine.create_agent(f"slow {number}")
+    made = mine.upload(agent["id"], SLOW + b"# %d" % number, season="live")
+    until = time.monotonic() + LONGEST_SECONDS
+    while mine.entry(made["entry"]["id"])["state"] != "active":
+        assert time.monotonic() < until, "an agent was not validated"
+        time.sleep(0.1)
+    return mine
+
+
+def lateness(stack: Stack, people: list[Client], wanted: int) -> tuple[str, ...]:
+    """Watch each rated match from when it is found until its end."""
+    watched: dict[str, Watched] = {}
+    until = time.monotonic() + LONGEST_SECONDS
+    while time.monotonic() < until and sum(one.is_over for one in watched.values()) < wanted:
+        for row in people[0].matches(season="live", kind="rated", most=10):
+            if row["state"] == "running" and row["id"] not in watched and len(watched) < wanted:
+                watched[row["id"]] = Watched(stack.address, row["id"])
+        time.sleep(0.1)
+    delays = [late for match, one in watched.items() for late in one.delays(people, match)]
+    shown = [1000 * late for late in delays]
+    within = sum(late <= 1000 for late in shown) / max(1, len(shown))
+    return (
+        "frames on the reader after the step's last answer",
+        str(sum(one.is_over for one in watched.values())),
+        str(len(shown)),
+        *(f"{quantile(shown, share):.0f}" for share in (0.5, 0.95, 1.0)),
+        f"{within:.1%}",
+    )
+
+
+class Watched(threading.Thread):
+    """Reads the stream of one match and notes when each frame came."""
+
+    def __init__(self, address: str, match_id: str) -> None:
+        super().__init__(daemon=True)
+        self._address = f"{address}/v1/matches/{match_id}/live"
+        self.opened_at = 0.0
+        self.came: dict[int, float] = {}
+        self.is_over = False
+        self.start()
+
+    def run(self) -> None:
+        headers = {"Accept": "text/event-stream"}
+        with httpx.stream("GET", self._address, headers=headers, timeout=60) as answer:
+            self.opened_at = time.time()
+            for line in answer.iter_lines():
+                if line.startswith("data: "):
+                    self._note(json.loads(line[6:]))
+        self.is_over = True
+
+    def _note(self, data: Json) -> None:
+        now = time.time()
+        for number in range(len(data.get("frames", ()))):
+            self.came.setdefault(data["first"] + number, now)
+
+    def delays(self, people: list[Client], match_id: str) -> Iterator[float]:
+        """Seconds from the last answer of each step to its frame, once the stream was open."""
+        if not self.is_over:
+            return
+        answered: dict[int, float] = {}
+        match = people[0].match(match_id)
+        for seat in match["seats"]:
+            owner = people[int(seat["agent_name"].split()[-1])]
+            for move in owner.seat_log(match_id, seat["seat"])["moves"]:
+                if move["stdout"].strip():
+                    at = float(move["stdout"].split()[-1])
+                    answered[move["step"]] = max(at, answered.get(move["step"], 0.0))
+        for step, at in answered.items():
+            if at > self.opened_at and step in self.came:
+                yield self.came[step] - at
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What a process knows of a running match after the entries that Redis had."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.cards import play
+from games import GAMES
+from games.episode import start_document, step_document
+from ladder.enums import MatchKind, MatchState, ReplayVisibility, Visibility
+from ladder.ids import LeagueId, MatchId
+from ladder.matches.live_matches import LiveState
+from ladder.people.permissions import LeagueResource, LiveResource, MatchResource
+from services.http import live_matches
+from services.http.live_matches import LiveMatch
+from services.http.live_streams import live_document, place_after, place_id
+
+EPISODE = play(GAMES["golad"], 1)
+LEAGUE = LeagueResource(LeagueId("lea_x"), Visibility.PUBLIC, ReplayVisibility.PUBLIC)
+
+
+def state(**changes: Any) -> LiveState:
+    given = {"state": MatchState.RUNNING, "attempt": 1, "league": LEAGUE}
+    return LiveState(**{**given, "is_season_finished": False, "delay_seconds": 0, **changes})
+
+
+@pytest.fixture
+def match() -> LiveMatch:
+    resource = LiveResource(MatchResource(MatchKind.RATED, LEAGUE, frozenset()), False, False)
+    return LiveMatch(MatchId("mat_x"), state(), resource)
+
+
+def entry(position: int, first: int, count: int, *, at: int = 1, begins: bool = False) -> Any:
+    content: dict[str, Any] = {"position": position, "first": first}
+    if begins:
+        content["start"] = start_document(EPISODE)
+    content["steps"] = [step_document(step) for step in EPISODE.steps[first : first + count]]
+    return f"{at}-0".encode(), {b"d": json.dumps(content).encode()}
+
+
+def test_both_episodes_of_a_pair_are_kept(match: LiveMatch) -> None:
+    match.apply([entry(0, 0, 2, begins=True), entry(0, 2, 1), entry(1, 0, 1, begins=True)])
+    assert (match.shown(0), match.shown(1), match.shown(2), match.episodes) == (4, 2, 0, 2)
+    document = json.loads(live_document(match, 1, 0))
+    assert (document["position"], document["episodes"], len(document["frames"])) == (1, 2, 2)
+
+
+def test_entries_that_come_again_or_too_early_change_nothing(match: LiveMatch) -> None:
+    match.apply([entry(0, 2, 1), entry(0, 0, 2, begins=True), entry(0, 4, 1)])
+    assert match.shown(0) == 3
+    match.apply([entry(0, 0, 4, begins=True)])
+    assert match.shown(0) == 5
+    whole = json.loads(match.cut(0, 0, 5))
+    assert len(whole["frames"]) == 1 + len(whole["steps"]) == 5
+
+
+def test_a_broken_entry_ends_the_frames_and_not_the_match(match: LiveMatch) -> None:
+    match.apply([entry(0, 0, 2, begins=True), (b"2-0", {b"d": b"{"}), entry(0, 2, 1)])
+    assert (match.shown(0), match.has_ended) == (3, False)
+
+
+def test_a_large_match_is_streamed_up_to_a_limit(
+    match: LiveMatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_matches, "MOST_CHARACTERS", 1)
+    match.apply([entry(0, 0, 3, begins=True)])
+    assert match.shown(0) == 2
+
+
+def test_a_finished_match_ends_after_its_last_steps(
+    match: LiveMatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    match.look(state(delay_seconds=3600))
+    match.apply([entry(0, 0, 2, at=10**15, begins=True)])
+    assert match.shown(0) == 0
+    match.look(state(state=MatchState.FINISHED, delay_seconds=3600))
+    assert (match.shown(0), match.has_ended) == (3, False)
+    match.apply([(b"9-0", {b"d": b'{"over": true}'})])
+    assert match.has_ended
+
+
+def test_another_attempt_ends_the_match_here(match: LiveMatch) -> None:
+    match.look(state(attempt=2))
+    assert (match.has_ended, match.state) == (True, MatchState.QUEUED)
+
+
+def test_an_id_of_another_attempt_begins_anew(match: LiveMatch) -> None:
+    match.apply([entry(0, 0, 2, begins=True)])
+    assert place_after(match, 0, place_id(match, 0, 2)) == 2
+    for other in ("2.0.2", "1.1.2", "1.0.9", "x", ""):
+        assert place_after(match, 0, other) == 0
