@@ -11,7 +11,7 @@ from typing import Any, Final
 from ladder.scrims.comparison.verdicts import Picture, Rule
 from services.cli.display import stdout, table
 
-BAR_COLUMNS: Final = 41
+BAR_COLUMNS: Final = 31
 SENTENCES: Final = {
     "better": "The new version is better.",
     "not_better": "The new version is not better by the margin.",
@@ -55,6 +55,15 @@ def interval_text(report: Mapping[str, Any]) -> str:
     )
 
 
+def short_line(report: Mapping[str, Any]) -> str:
+    """The same in less than 80 columns."""
+    drawn = bar(report["low"], report["high"], report["difference"], report["margin"])
+    return (
+        f"{drawn}  {report['pairs']}/{report['most_pairs']} pairs"
+        f" {report['difference']:+.3f} ({report['low']:+.2f} to {report['high']:+.2f})"
+    )
+
+
 class RunningPicture:
     """The running picture on stderr. Without a terminal, a line after 1, 2, 4, 8, ... pairs."""
 
@@ -66,13 +75,13 @@ class RunningPicture:
 
     def show(self, picture: Picture) -> None:
         """Shows the state after a pair."""
-        line = picture_line(asdict(picture) | asdict(self._rule))
+        report = asdict(picture) | asdict(self._rule)
         if self._terminal:
             columns = shutil.get_terminal_size().columns - 1
-            sys.stderr.write("\r" + line[:columns].ljust(columns))
+            sys.stderr.write("\r" + short_line(report)[:columns].ljust(columns))
         elif not self._quiet and picture.pairs >= self._next:
             self._next = 2 * picture.pairs
-            sys.stderr.write(line + "\n")
+            sys.stderr.write(picture_line(report) + "\n")
         sys.stderr.flush()
 
     def clear(self) -> None:
