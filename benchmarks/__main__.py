@@ -20,6 +20,7 @@ NAMES = (
     "official_fit",
     "rating_throughput",
     "pairing",
+    "pairing_rounds",
     "swiss",
     "rating",
     "rating.lottery",
