@@ -34,6 +34,8 @@ from ladder.scrims.records import Scrim
 
 MOST_MOVES: Final = 200
 """Most moves by hand of one seat."""
+FORKABLE: Final = frozenset({MatchKind.RATED, MatchKind.VALIDATION, MatchKind.SCRIM})
+"""Kinds of matches that can be forked: those whose rules of visibility a fork repeats."""
 MOST_AGENTS: Final = 200
 """Most agents in the list of a form."""
 
@@ -108,6 +110,8 @@ def request_fork(
     episode = next((one for one in match.episodes if one.position == point.position), None)
     if match.state is not MatchState.FINISHED or episode is None:
         raise Conflict("this match has no such episode", field="episode")
+    if match.kind not in FORKABLE:
+        raise Conflict(f"a {match.kind} match cannot be forked", field="match")
     if match.fork is not None:
         raise Conflict("this match is a fork; fork the match that it continues", field="match")
     if match.kind is MatchKind.SCRIM and match.scrim_team_id != team_id:

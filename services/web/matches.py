@@ -22,6 +22,7 @@ from ladder.matches.records import Episode, Match, Seat
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
 from ladder.reports import highlights
+from ladder.scrims.forks import FORKABLE
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.live_answers import may_watch
@@ -90,7 +91,7 @@ def show_match(
         seats=rows,
         replay=is_open and is_kept,
         fork_address=f"/matches/{found.id}/fork?episode={position}"
-        if who.team_ids and found.fork is None
+        if who.team_ids and found.fork is None and found.kind in FORKABLE
         else "",
         form=formatting.episode_format(found.game in kaggle_formats.GAME_NAMES),
         is_open=is_open,

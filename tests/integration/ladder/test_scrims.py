@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ladder.entries import agents, entries
-from ladder.enums import MatchState
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
 from ladder.matches import history, matches, wake_up_messages, workers
@@ -193,6 +194,8 @@ def test_a_fork_counts_as_a_scrim_and_keeps_its_seats(
     again = history.get_match(contest.conn, games[0].id)
     with pytest.raises(Conflict, match="is a fork"):
         fork(1, match=again)
+    with pytest.raises(Conflict, match="cannot be forked"):
+        fork(1, match=replace(match, kind=MatchKind.TOURNAMENT))
     assert scrims.scrim_summary(contest.conn, made.id)
 
 
