@@ -185,3 +185,16 @@ def test_the_command_names_the_step_of_a_planted_change(node: RealNode, tmp_path
     assert one["observation"]["step"] == 4
     status, found = typed_command("replay", file, "--seat", "1", "--agent", planted, "--all")
     assert (status, found["compared"]) == (1, found["questions"])
+    seats = ("--seat", f"0={same}", "--seat", f"1={same}")
+    status, again = typed_command("fork", file, "--step", "5", *seats, "--out", "forked")
+    assert status == 0
+    one, two = (
+        from_bytes((tmp_path / each["files"]["replay"]).read_bytes()) for each in (game, again)
+    )
+    assert moves_and_chance(one) == moves_and_chance(two)
+    other = next(move for move in ("EAST", "WEST") if move != one.steps[5].moves[1])
+    by_hand = ("--move", f"1={other}", "--draws", "new", "--out", "by-hand")
+    status, changed = typed_command("fork", file, "--step", "5", *seats, *by_hand)
+    three = from_bytes((tmp_path / changed["files"]["replay"]).read_bytes())
+    assert (status, three.steps[:5]) == (0, one.steps[:5])
+    assert three.steps[5].moves[1] == other
