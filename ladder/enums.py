@@ -71,6 +71,28 @@ class Embargo(StrEnum):
     """Everybody who may see the league."""
 
 
+class ScrimAudience(StrEnum):
+    """Who sees the results, or the replays, of a scrim. Each includes the ones before."""
+
+    ASKER = "asker"
+    """The team that asked for the scrim."""
+    SIDES = "sides"
+    """Every team with an agent in it."""
+    LEAGUE = "league"
+    """Everybody who sees the league."""
+
+
+class LogAudience(StrEnum):
+    """Who reads what agents print in a scrim, among those who see its results."""
+
+    OWN = "own"
+    """Each team the output of its own agents."""
+    SIDES = "sides"
+    """Every team with an agent in it, all output."""
+    LEAGUE = "league"
+    """Everybody who sees the league."""
+
+
 class MatchState(StrEnum):
     QUEUED = "queued"
     """Waits for a worker; becomes void at its deadline."""

@@ -40,6 +40,8 @@ TeamInvitationId = NewType("TeamInvitationId", str)
 TeamMergeId = NewType("TeamMergeId", str)
 ComparisonId = NewType("ComparisonId", str)
 TournamentId = NewType("TournamentId", str)
+ScrimRequestId = NewType("ScrimRequestId", str)
+ScrimBatchId = NewType("ScrimBatchId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -73,6 +75,8 @@ PREFIXES: Final = (
     "tau",
     "cmp",
     "trn",
+    "srq",
+    "sbt",
 )
 _lock = threading.Lock()
 _last = (0, 0)

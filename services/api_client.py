@@ -620,6 +620,7 @@ class Client:
         games: int = 1,
         seeds: Sequence[str] | None = None,
         team: str | None = None,
+        privacy: Json | None = None,
     ) -> Json:
         body = {
             "season": season,
@@ -627,6 +628,7 @@ class Client:
             "games": games,
             "seeds": list(seeds) if seeds else None,
             "team": team,
+            "privacy": privacy or {},
         }
         return self.post("/v1/scrims", body)
 
@@ -645,6 +647,55 @@ class Client:
 
     def cancel_comparison(self, key: str) -> Json:
         return self.post(f"/v1/comparisons/{key}/cancel", {})
+
+    def cancel_scrim(self, key: str) -> Json:
+        return self.post(f"/v1/scrims/{key}/cancel", None)
+
+    def scrim_policy(self, agent: str, **which: Any) -> Json:
+        """Whether a team may play the agent. ``which`` may name ``season`` and ``as``."""
+        return self.get(f"/v1/agents/{agent}/scrim-policy", **which)
+
+    def set_scrim_policy(self, agent: str, policy: Json) -> Json:
+        answer: Json = self.send("PUT", f"/v1/agents/{agent}/scrim-policy", json=policy).json()
+        return answer
+
+    def scrim_opponents(self, season: str, **which: Any) -> list[Json]:
+        """Agents of a season with the answers of their policies. ``which`` may name ``as``."""
+        found: list[Json] = self.get(f"/v1/seasons/{season}/scrim-opponents", **which)["items"]
+        return found
+
+    def ask_for_scrim(self, season: str, lineup: Sequence[str], **terms: Any) -> Json:
+        return self.post("/v1/scrim-requests", {"season": season, "lineup": list(lineup), **terms})
+
+    def scrim_requests(self, *, most: int | None = None, **which: Any) -> Iterator[Json]:
+        """Requests to and from your teams; ``box`` is inbox, outbox or both."""
+        return self.list_items("/v1/scrim-requests", most=most, **which)
+
+    def scrim_request(self, key: str) -> Json:
+        return self.get(f"/v1/scrim-requests/{key}")
+
+    def answer_scrim_request(self, key: str, act: str, words: str = "") -> Json:
+        """``act`` is accept, decline or withdraw."""
+        body = {"words": words} if act == "decline" else None
+        return self.post(f"/v1/scrim-requests/{key}/{act}", body)
+
+    def plan_batch(self, body: Json) -> Json:
+        return self.post("/v1/scrim-batches/plan", body)
+
+    def start_batch(self, body: Json) -> Json:
+        return self.post("/v1/scrim-batches", body)
+
+    def batches(self, *, most: int | None = None) -> Iterator[Json]:
+        return self.list_items("/v1/scrim-batches", most=most)
+
+    def batch(self, key: str) -> Json:
+        return self.get(f"/v1/scrim-batches/{key}")
+
+    def batch_csv(self, key: str) -> str:
+        return self.send("GET", f"/v1/scrim-batches/{key}/results", params={"format": "csv"}).text
+
+    def cancel_batch(self, key: str) -> Json:
+        return self.post(f"/v1/scrim-batches/{key}/cancel", None)
 
 
 def file_chunks(path: Path, progress: Callable[[int], None] | None) -> Iterator[bytes]:

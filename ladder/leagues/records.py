@@ -47,6 +47,8 @@ class Season:
     memory_mb: int
     max_bundle_bytes: int
     daily_limit: int
+    scrim_games_daily: int
+    """Scrim games that a team may request in a UTC day."""
     active_limit: int | None
     """Highest number of active entries of an agent; new ones retire the oldest. None: no limit."""
     team_active_limit: int | None

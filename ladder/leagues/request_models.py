@@ -102,6 +102,9 @@ class NewSeason(BaseModel):
         default=None, description="default: 4, or as many as the game has"
     )
     daily_limit: Annotated[int, Field(ge=0, le=10_000)] = 5
+    scrim_games_daily: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        default=500, description="scrim games that a team may request in a day"
+    )
     max_bundle_bytes: Annotated[int, Field(ge=1024, le=MOST_BUNDLE_BYTES)] = 100 << 20
     active_limit: Annotated[int | None, Field(ge=1, le=100)] = Field(
         default=None,

@@ -78,6 +78,7 @@ def season_columns(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
         clock=clock.model_dump(),
         seats=seats,
         daily_limit=asked.daily_limit,
+        scrim_games_daily=asked.scrim_games_daily,
         max_bundle_bytes=asked.max_bundle_bytes,
         active_limit=asked.active_limit,
         team_active_limit=asked.team_active_limit,

@@ -24,7 +24,7 @@ from ladder.leagues.records import League, Season
 
 SEASON: Final = (
     "select id, league_id, number, game, configuration, clock, seats, memory_mb, max_bundle_bytes,"
-    " daily_limit, active_limit, team_active_limit, mu0, sigma0, beta, tau,"
+    " daily_limit, scrim_games_daily, active_limit, team_active_limit, mu0, sigma0, beta, tau,"
     " draw_probability, fault_rule, score_offset,"
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
@@ -47,6 +47,7 @@ class SeasonColumns:
     clock: dict[str, Json]
     seats: int
     daily_limit: int = 5
+    scrim_games_daily: int = 500
     memory_mb: int = 1024
     max_bundle_bytes: int = 100 * 1024 * 1024
     active_limit: int | None = None

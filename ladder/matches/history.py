@@ -9,21 +9,33 @@ from typing import Any, Final
 from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
-from ladder.enums import Embargo, MatchKind, MatchState
+from ladder.enums import (
+    Embargo,
+    LogAudience,
+    MatchKind,
+    MatchState,
+    ReplayVisibility,
+    ScrimAudience,
+    Visibility,
+)
 from ladder.errors import NotFound
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
 from ladder.matches.records import Episode, ForkedMatch, Match, Seat
 from ladder.people import visibility
+from ladder.people.permissions import LeagueResource, ScrimPrivacy, ScrimResource
 from ladder.people.records import Viewer
 
 MATCH: Final = (
-    "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, c.team_id as scrim_team_id, s.game,"
+    "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, s.game,"
     " m.state, m.queue, m.attempt, m.max_attempts, m.woken_at, m.claimed_at, m.deadline_at,"
     " m.void_reason, m.accepted_no, m.seed, m.created_at, m.finished_at, g.tournament_id,"
     " coalesce(g.embargo, 'public') as embargo, case when g.embargo <> 'public' then"
     " array(select x.team_id from tournament_entrants x where x.tournament_id = g.tournament_id"
-    "   and x.number is not null) end as entrant_team_ids"
-    " from matches m join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"
+    "   and x.number is not null) end as entrant_team_ids,"
+    " l.visibility, l.replay_visibility, c.team_id, c.side_team_ids, c.result_audience,"
+    " c.replay_audience, c.log_audience, c.is_members_only"
+    " from matches m join seasons s on s.id = m.season_id join leagues l on l.id = s.league_id"
+    " left join scrims c on c.id = m.scrim_id"
     " left join tournament_games g on g.match_id = m.id"
 )
 
@@ -123,6 +135,7 @@ def list_matches(
 def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Match]:
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(f"{MATCH} {tail}", arguments).fetchall()
+        privacy = {row["id"]: scrim_resource_of_row(row) for row in rows}
         found = [row["id"] for row in rows]
         seats: dict[str, list[Seat]] = defaultdict(list)
         for row in cur.execute(SEATS, (found,)):
@@ -136,6 +149,7 @@ def _select_matches(conn: Connection, tail: str, arguments: Sequence[Any]) -> li
         Match(
             **{
                 **row,
+                "scrim": privacy[row["id"]],
                 "kind": MatchKind(row["kind"]),
                 "state": MatchState(row["state"]),
                 "seed": bytes(row["seed"]),
@@ -160,3 +174,25 @@ def read_forks(conn: Connection, scrims: Sequence[str]) -> dict[str, ForkedMatch
         )
         for row in rows
     }
+
+
+def scrim_resource_of_row(row: dict[str, Any]) -> ScrimResource | None:
+    """Removes the columns of league and scrim from a row, and returns who sees the scrim."""
+    seen_by = Visibility(row.pop("visibility"))
+    replays = ReplayVisibility(row.pop("replay_visibility"))
+    team_id, sides = row.pop("team_id"), row.pop("side_team_ids")
+    audiences = [row.pop(name) for name in ("result_audience", "replay_audience", "log_audience")]
+    is_members_only = row.pop("is_members_only")
+    if team_id is None:
+        return None
+    return ScrimResource(
+        team_id,
+        frozenset(sides),
+        LeagueResource(row["league_id"], seen_by, replays),
+        ScrimPrivacy(
+            ScrimAudience(audiences[0]),
+            ScrimAudience(audiences[1]),
+            LogAudience(audiences[2]),
+            is_members_only,
+        ),
+    )

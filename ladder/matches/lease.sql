@@ -15,7 +15,7 @@
 --   site       lease_void      ends matches: queued or running -> void; the scheduler calls it too
 --
 -- A worker calls each function in a transaction of its own. All functions that wait for locks take
--- them in one order: matches (ascending), the season, entries (ascending), scrims (ascending).
+-- them in one order: matches (ascending), the season, entries (ascending), scrims (ascending), a batch.
 -- lease_wake skips locked rows. So they cannot deadlock. Error code PK001 means that the caller
 -- broke the protocol; the message says how.
 --
@@ -388,6 +388,8 @@ language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_was text;
     c scrims;
+    v_team text;
+    v_all record;
 begin
     select state into v_was from scrims where id = p_scrim for no key update;
     update scrims
@@ -399,10 +401,33 @@ begin
                          then coalesce(finished_at, clock_timestamp()) else finished_at end
      where id = p_scrim
     returning * into c;
-    if v_was = 'running' and c.state = 'finished' and c.comparison_id is null then
-        perform notices_record('scrim_finished', jsonb_build_object('scrim_id', c.id,
-            'season_id', c.season_id, 'team_id', c.team_id,
-            'details', jsonb_build_object('finished', c.finished_games, 'games', c.games)));
+    if v_was <> 'running' or c.state <> 'finished' then
+        return;
+    end if;
+    if c.comparison_id is not null then
+        return;
+    end if;
+    if c.batch_id is null then            -- tell the team that asked, and the other side if it may see
+        for v_team in
+            select c.team_id union select q.asked_team_id from scrim_requests q
+             where q.scrim_id = c.id and c.result_audience <> 'asker' order by 1
+        loop
+            perform notices_record('scrim_finished', jsonb_build_object('scrim_id', c.id,
+                'season_id', c.season_id, 'team_id', v_team,
+                'details', jsonb_build_object('finished', c.finished_games, 'games', c.games)));
+        end loop;
+        return;
+    end if;
+    perform 1 from scrim_batches where id = c.batch_id for no key update;
+    select sum(finished_games) as finished, sum(games) as games into v_all
+      from scrims where batch_id = c.batch_id;
+    update scrim_batches set ended_at = clock_timestamp()
+     where id = c.batch_id and ended_at is null and not exists (
+           select 1 from scrims where batch_id = c.batch_id and state = 'running');
+    if found then
+        perform notices_record('batch_finished', jsonb_build_object('season_id', c.season_id,
+            'team_id', c.team_id, 'details', jsonb_build_object('batch', c.batch_id,
+            'finished', v_all.finished, 'games', v_all.games)));
     end if;
 end $$;
 

@@ -172,7 +172,7 @@ def _matches_of_player(
     MOST_ROUNDS times. The next page then begins after a match that the viewer may see, so that its
     address names no other.
     """
-    if wanted.kind not in (None, MatchKind.RATED) and not _sees_unrated(viewer):
+    if wanted.kind is MatchKind.VALIDATION and not _sees_validations(viewer):
         return [], None
     clauses, values = _match_clauses(wanted, None)
     seen, seen_values = visibility.visible_matches(viewer)
@@ -200,8 +200,8 @@ def _matches_of_player(
     return found, row[0] if row else None
 
 
-def _sees_unrated(viewer: Viewer) -> bool:
-    """Whether the viewer may see any validation or scrim: teams, hosts and admins may."""
+def _sees_validations(viewer: Viewer) -> bool:
+    """Whether the viewer may see any validation match: teams, hosts and admins may."""
     return viewer.is_admin or bool(viewer.team_ids) or bool(viewer.roles)
 
 

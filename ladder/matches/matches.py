@@ -21,6 +21,10 @@ from ladder.matches.records import LineupSeat
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 
 
+INSERT_SEAT: Final = (
+    "insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, profile)"
+    " values (%s, %s, %s, %s, %s, %s, %s)"
+)
 BATCH: Final = 200  # most matches in one call of lease_reap or lease_expire
 
 
@@ -101,14 +105,58 @@ def create_match(
     )
     with conn.cursor() as cur:
         cur.executemany(
-            "insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id,"
-            " profile) values (%s, %s, %s, %s, %s, %s, %s)",
+            INSERT_SEAT,
             [
                 (match_id, n, s.entry_id, s.submission_id, s.agent_id, s.team_id, s.profile)
                 for n, s in enumerate(lineup)
             ],
         )
     return match_id
+
+
+@atomic_function
+def queue_scrim_games(
+    conn: Connection,
+    season: Season,
+    scrim_id: ScrimId,
+    lineups: Sequence[Sequence[LineupSeat]],
+    seeds: Sequence[bytes | None] | None,
+    *,
+    turn: int,
+    queue_seconds: float,
+) -> None:
+    """Queues one match of a scrim for each lineup, all of the same agents; the first has ``turn``.
+
+    ``seeds`` has 16 bytes a match, or None for a random one. A match that waits ``queue_seconds``
+    becomes void. Raises Conflict if the account of an agent's owner was deleted.
+    """
+    _refuse_deleted_owner(conn, lineups[0])
+    profiles = sorted({seat.profile for seat in lineups[0]})
+    gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineups[0])
+    match_ids = [ids.new_id("mat") for _ in lineups]
+    with conn.cursor() as cur:
+        cur.executemany(
+            "insert into matches (id, kind, season_id, scrim_id, queue, turn, profiles, gpu,"
+            " speed_class, seed, max_attempts, lease_seconds, deadline_at)"
+            " values (%s, 'scrim', %s, %s, %s, %s, %s, %s, 'any', %s, %s, %s,"
+            " now() + make_interval(secs => %s))",
+            [
+                (
+                    *(match_id, season.id, scrim_id, queue_of("scrim", gpu), turn + game),
+                    *(profiles, gpu, (seeds and seeds[game]) or secrets.token_bytes(16)),
+                    *(season.max_attempts, season.lease_seconds, queue_seconds),
+                )
+                for game, match_id in enumerate(match_ids)
+            ],
+        )
+        cur.executemany(
+            INSERT_SEAT,
+            [
+                (match_id, n, s.entry_id, s.submission_id, s.agent_id, s.team_id, s.profile)
+                for match_id, lineup in zip(match_ids, lineups, strict=True)
+                for n, s in enumerate(lineup)
+            ],
+        )
 
 
 def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:

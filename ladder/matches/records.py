@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ from ladder.ids import (
     TournamentId,
 )
 from ladder.leagues.records import League, league_resource
-from ladder.people.permissions import MatchResource, ReplayResource
+from ladder.people.permissions import PRIVATE, MatchResource, ReplayResource, ScrimResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,8 @@ class Match:
     season_id: SeasonId
     league_id: LeagueId
     scrim_id: ScrimId | None
-    scrim_team_id: TeamId | None
+    scrim: ScrimResource | None
+    """Who sees it, if it belongs to a scrim."""
     game: str
     state: MatchState
     queue: str
@@ -185,13 +186,14 @@ class FinishResult(StrEnum):
 
 def match_resource(match: Match, league: League) -> MatchResource:
     """Returns the permission resource of a match of this league."""
-    fork, team_id = match.fork, match.scrim_team_id
+    fork, scrim = match.fork, match.scrim
+    if fork is not None and scrim is not None:
+        scrim = replace(scrim, continues=continued_replay(fork, league, scrim.team_id))
     return MatchResource(
         match.kind,
         league_resource(league),
         frozenset(seat.team_id for seat in match.seats),
-        team_id,
-        None if fork is None or team_id is None else continued_replay(fork, league, team_id),
+        scrim,
         match.embargo,
         match.entrant_team_ids,
     )
@@ -199,8 +201,11 @@ def match_resource(match: Match, league: League) -> MatchResource:
 
 def continued_replay(fork: ForkedMatch, league: League, team_id: TeamId) -> ReplayResource:
     """Returns the permission resource of the replay that a fork of this team continues."""
-    scrim_team = team_id if fork.kind is MatchKind.SCRIM else None
-    origin = MatchResource(fork.kind, league_resource(league), fork.team_ids, scrim_team)
+    seen = league_resource(league)
+    scrim = None
+    if fork.kind is MatchKind.SCRIM:  # only the team that asked for a scrim forks it
+        scrim = ScrimResource(team_id, frozenset({team_id}), seen, PRIVATE)
+    origin = MatchResource(fork.kind, seen, fork.team_ids, scrim)
     return ReplayResource(origin, True, fork.is_season_finished)
 
 

@@ -17,6 +17,12 @@ insert into notice_kinds (kind, audience, is_public, gathers_in, default_forms) 
     ('agent_retired', 'team', false, null, '{page,mail,webhook,discord,slack}'),
     ('faults_in_row', 'team', false, null, '{page,mail,webhook,discord,slack}'),
     ('scrim_finished', 'team', false, null, '{page}'),
+    ('scrim_asked', 'team', false, null, '{page,mail,webhook,discord,slack}'),
+    ('scrim_accepted', 'team', false, null, '{page,webhook,discord,slack}'),
+    ('scrim_declined', 'team', false, null, '{page,webhook,discord,slack}'),
+    ('scrim_withdrawn', 'team', false, null, '{page}'),
+    ('scrim_expired', 'team', false, null, '{page}'),
+    ('batch_finished', 'team', false, null, '{page}'),
     -- medals
     ('medal_likely', 'team', false, null, '{page,webhook,discord,slack}'),
     ('medal_sealed', 'team', true, null, '{page,mail,webhook,discord,slack}'),

@@ -132,7 +132,7 @@ language sql stable set search_path = public, pg_temp as $$
                'entry_id', n.id, 'reason', case when n.state <> 'active' then left(n.reason, 600) end,
                'match_id', e.match_id, 'scrim_id', e.scrim_id,
                'person_name', case when u.erased_at is null then u.name end,
-               'details', e.details)
+               'details', e.details, 'asker_name', qt.name, 'asked_name', qa.name)
       from (values (1)) as one
       left join leagues l on l.id = e.league_id
       left join seasons s on s.id = e.season_id
@@ -140,6 +140,9 @@ language sql stable set search_path = public, pg_temp as $$
       left join agents a on a.id = e.agent_id
       left join entries n on n.id = e.entry_id
       left join users u on u.id = e.user_id
+      left join scrim_requests q on q.id = e.details ->> 'request'
+      left join teams qt on qt.id = q.team_id
+      left join teams qa on qa.id = q.asked_team_id
 $$;
 
 -- Notices as JSON with the present names, in the order of the ids. Leaves out those that their

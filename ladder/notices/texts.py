@@ -104,6 +104,22 @@ def _scrim(facts: Facts) -> Words:
     return Words("A scrim is over", f"{played}.", f"/scrims/{facts['scrim_id']}")
 
 
+def _batch(facts: Facts) -> Words:
+    played = "{finished} of {games} games were played".format_map(facts["details"])
+    path = "/scrim-batches/{batch}".format_map(facts["details"])
+    return Words("A batch of scrims is over", f"{played}.", path)
+
+
+def _request(title: str, text: str) -> Callable[[Facts], Words]:
+    def make(facts: Facts) -> Words:
+        known = {name: facts.get(name) or "another team" for name in ("asker_name", "asked_name")}
+        known |= {"games": facts["details"]["games"], "league": facts["league_title"] or "a league"}
+        path = "/scrim-requests/{request}".format_map(facts["details"])
+        return Words(title.format_map(known), text.format_map(known), path)
+
+    return make
+
+
 CHANNEL_OFF: Final = {
     "failures": "ten calls in a row failed",
     "gone": "its address answered that it is gone",
@@ -168,6 +184,24 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
         " tell more.",
     ),
     NoticeKind.SCRIM_FINISHED: _scrim,
+    NoticeKind.SCRIM_ASKED: _request(
+        "{asker_name} asks for a scrim",
+        "{asker_name} wants to play {games} unrated games with your team in {league}. Accept or"
+        " decline.",
+    ),
+    NoticeKind.SCRIM_ACCEPTED: _request(
+        "{asked_name} accepted your scrim", "{games} games in {league} are queued."
+    ),
+    NoticeKind.SCRIM_DECLINED: _request(
+        "{asked_name} declined your scrim", "The page of the request in {league} shows the answer."
+    ),
+    NoticeKind.SCRIM_WITHDRAWN: _request(
+        "{asker_name} withdrew a scrim", "You need not answer the request in {league} any more."
+    ),
+    NoticeKind.SCRIM_EXPIRED: _request(
+        "Your request for a scrim expired", "{asked_name} did not answer in {league}."
+    ),
+    NoticeKind.BATCH_FINISHED: _batch,
     NoticeKind.MEDAL_LIKELY: _league(
         "A {medal} medal is likely",
         "{team_name} would win a {medal} medal in {league_title} now. Later games may change it.",

@@ -10,17 +10,19 @@ The rules:
 | the names of a team's people | its own people, hosts of a league it has played in, admins |
 | a rated match | viewers of the league |
 | a validation match | the entry's team, the league's hosts, its graders, admins |
-| a scrim and its matches | the team that requested it, admins |
+| a request for a scrim | both teams, admins |
+| a scrim and its matches | the team that asked, or both sides, or the league, as it says; admins |
 | a fork and its matches | of that team, who may see the replay that it continues; admins |
 | the replay of a rated match | by the league's replay setting; commentators; admins |
 | the replay of a validation match | the entry's team, admins |
-| the replay of a scrim match | the team that requested it, admins |
+| the replay of a scrim match | as the scrim says, at most who sees the match; admins |
 | a running match, move by move | as its replay later, but no commentators before the season ends |
 | the existence of a pending or rejected entry | its team, hosts, graders, admins |
 | why it was rejected, the traceback | its team, graders whom the team agreed to |
 | a submission (file name, message, size) | its team, admins |
 | a bundle's bytes | its team alone |
-| a seat's log, reason and failed step | the seat's team; graders whom it agreed to, no scrims |
+| a seat's log, reason and failed step | the seat's team; graders whom it agreed to; of a scrim
+whom it names, and no graders |
 | a tournament match | by its embargo: its teams, viewers; before: hosts, commentators, admins |
 | the audit log, a rejudgement and its preview, suspects | the league's hosts, admins |
 | a notice, a channel, a private feed | the person alone |
@@ -34,8 +36,16 @@ resource is the same as for a missing one. Scopes of a token do not limit readin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from ladder.enums import Embargo, MatchKind, ReplayVisibility, Visibility
+from ladder.enums import (
+    Embargo,
+    LogAudience,
+    MatchKind,
+    ReplayVisibility,
+    ScrimAudience,
+    Visibility,
+)
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people.records import Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
@@ -93,20 +103,50 @@ class TeamPrivateResource:
 
 
 @dataclass(frozen=True, slots=True)
+class ScrimPrivacy:
+    """Who sees what of a scrim. Fixed when it is asked for."""
+
+    results: ScrimAudience = ScrimAudience.ASKER
+    replays: ScrimAudience = ScrimAudience.ASKER
+    logs: LogAudience = LogAudience.OWN
+    is_members_only: bool = False
+    """Whether the league was not public then: later visitors of the league do not count."""
+
+
+PRIVATE: Final = ScrimPrivacy()
+
+
+@dataclass(frozen=True, slots=True)
+class ScrimResource:
+    """A scrim, its results and its matches."""
+
+    team_id: TeamId
+    """The team that asked for the scrim."""
+    side_team_ids: frozenset[TeamId]
+    """All teams with an agent in it."""
+    league: LeagueResource
+    privacy: ScrimPrivacy
+    continues: ReplayResource | None = None
+    """The replay that a fork continues."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrimRequestResource:
+    """A request of one team to another for a scrim."""
+
+    team_id: TeamId
+    asked_team_id: TeamId
+
+
+@dataclass(frozen=True, slots=True)
 class LogResource:
     """Log, reason, failed step and traceback of a team's seat or entry."""
 
     team_id: TeamId
     league_id: LeagueId | None
     """League of the match; None for a scrim, whose logs no grader reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScrimResource:
-    team_id: TeamId
-    """The team that requested the scrim."""
-    continues: ReplayResource | None = None
-    """The replay that a fork continues."""
+    scrim: ScrimResource | None = None
+    """The scrim of the match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +156,8 @@ class MatchResource:
     kind: MatchKind
     league: LeagueResource
     team_ids: frozenset[TeamId]
-    scrim_team_id: TeamId | None = None
-    continues: ReplayResource | None = None
-    """The replay that a fork continues."""
+    scrim: ScrimResource | None = None
+    """None for a match that is in no scrim."""
     embargo: Embargo = Embargo.PUBLIC
     """Of a match of a tournament."""
     entrant_team_ids: frozenset[TeamId] = frozenset()
@@ -161,6 +200,7 @@ Resource = (
     | TeamPrivateResource
     | LogResource
     | ScrimResource
+    | ScrimRequestResource
     | MatchResource
     | ReplayResource
     | LiveResource
@@ -201,13 +241,20 @@ def may_see(viewer: Viewer, resource: Resource) -> bool:
         case SubmissionResource():
             return viewer.is_admin or resource.team_id in viewer.team_ids
         case ScrimResource():
-            return viewer.is_admin or _may_see_scrim(viewer, resource.team_id, resource.continues)
+            return viewer.is_admin or (
+                _is_among(viewer, resource, resource.privacy.results)
+                and (resource.continues is None or may_see(viewer, resource.continues))
+            )
+        case ScrimRequestResource():
+            sides = {resource.team_id, resource.asked_team_id}
+            return viewer.is_admin or not sides.isdisjoint(viewer.team_ids)
         case TeamPrivateResource():
             return resource.team_id in viewer.team_ids
         case LogResource():
-            return resource.team_id in viewer.team_ids or (
-                resource.league_id is not None
-                and _is_grader_of(viewer, resource.league_id, resource.team_id)
+            return (
+                resource.team_id in viewer.team_ids
+                or _is_grader_of(viewer, resource.league_id, resource.team_id)
+                or (resource.scrim is not None and _may_read_all_logs(viewer, resource.scrim))
             )
         case MatchResource():
             return _may_see_match(viewer, resource)
@@ -247,7 +294,7 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
     if viewer.is_admin:
         return True
     if match.kind is MatchKind.SCRIM:
-        return _may_see_scrim(viewer, match.scrim_team_id, match.continues)
+        return match.scrim is not None and may_see(viewer, match.scrim)
     if match.kind is MatchKind.VALIDATION:
         return (
             _took_part(viewer, match)
@@ -257,14 +304,6 @@ def _may_see_match(viewer: Viewer, match: MatchResource) -> bool:
     if match.kind is MatchKind.TOURNAMENT and not _may_see_result(viewer, match):
         return False
     return may_see(viewer, match.league)
-
-
-def _may_see_scrim(
-    viewer: Viewer, team_id: TeamId | None, continues: ReplayResource | None
-) -> bool:
-    if team_id not in viewer.team_ids:
-        return False
-    return continues is None or may_see(viewer, continues)
 
 
 def _may_see_result(viewer: Viewer, match: MatchResource) -> bool:
@@ -281,8 +320,10 @@ def _may_see_replay(viewer: Viewer, replay: ReplayResource) -> bool:
     match = replay.match
     if not replay.is_finished or not _may_see_match(viewer, match):
         return False
-    if viewer.is_admin or match.kind is MatchKind.SCRIM:
+    if viewer.is_admin:
         return True
+    if match.scrim is not None:
+        return _is_among(viewer, match.scrim, match.scrim.privacy.replays)
     if match.kind is MatchKind.VALIDATION:
         return _took_part(viewer, match)
     if match.kind is MatchKind.TOURNAMENT and match.embargo is not Embargo.PUBLIC:
@@ -318,6 +359,28 @@ def _may_watch_live(viewer: Viewer, live: LiveResource) -> bool:
     return True
 
 
+def _is_among(viewer: Viewer, scrim: ScrimResource, audience: ScrimAudience) -> bool:
+    """Whether the viewer belongs to this audience of a scrim."""
+    if scrim.team_id in viewer.team_ids:
+        return True
+    if audience is ScrimAudience.ASKER:
+        return False
+    if not scrim.side_team_ids.isdisjoint(viewer.team_ids):
+        return True
+    return (
+        audience is ScrimAudience.LEAGUE
+        and may_see(viewer, scrim.league)
+        and (not scrim.privacy.is_members_only or scrim.league.league_id in viewer.roles)
+    )
+
+
+def _may_read_all_logs(viewer: Viewer, scrim: ScrimResource) -> bool:
+    """Whether the viewer reads what all agents print in this scrim. No admin does by that right."""
+    if scrim.privacy.logs is LogAudience.OWN or not may_see(viewer, scrim):
+        return False
+    return _is_among(viewer, scrim, ScrimAudience(scrim.privacy.logs.value))
+
+
 def _took_part(viewer: Viewer, match: MatchResource) -> bool:
     return not match.team_ids.isdisjoint(viewer.team_ids)
 
@@ -326,8 +389,10 @@ def _is_host(viewer: Viewer, league: LeagueResource) -> bool:
     return has_scope(viewer.roles.get(league.league_id), RoleScope.MANAGE)
 
 
-def _is_grader_of(viewer: Viewer, league_id: LeagueId, team_id: TeamId) -> bool:
+def _is_grader_of(viewer: Viewer, league_id: LeagueId | None, team_id: TeamId) -> bool:
     """Whether the viewer is a grader of the league and all people of the team agreed to it."""
+    if league_id is None:
+        return False
     is_grader = has_scope(viewer.roles.get(league_id), RoleScope.READ_LOGS)
     return is_grader and team_id in viewer.agreeing.get(league_id, ())
 

@@ -71,9 +71,9 @@ def visible_matches(viewer: Viewer) -> Condition:
     if viewer.is_admin:
         return EVERYTHING
     teams = list(viewer.team_ids)
-    scrim, values = visible_scrims(viewer)
+    seen, values = visible_scrims(viewer)
     return (
-        f"(case m.kind when 'scrim' then {scrim}"  # noqa: S608
+        f"(case m.kind when 'scrim' then {seen}"  # noqa: S608
         " when 'validation' then s.league_id = any (%s) or exists"
         " (select 1 from seats v where v.match_id = m.id and (v.team_id = any (%s)"
         "   or (s.league_id, v.team_id) in (select * from unnest(%s::text[], %s::text[]))))"
@@ -116,12 +116,18 @@ def visible_scrims(viewer: Viewer) -> Condition:
     """
     if viewer.is_admin:
         return EVERYTHING
+    teams, roles = list(viewer.team_ids), list(viewer.roles)
     replay, values = _visible_replays(viewer)
     return (
-        "(c.team_id = any (%s) and not exists (select 1 from forks f"  # noqa: S608
+        "((c.team_id = any (%s)"  # noqa: S608
+        " or (c.result_audience <> 'asker' and c.side_team_ids && %s::text[])"
+        " or (c.result_audience = 'league' and exists"
+        f" (select 1 from leagues l where l.id = s.league_id and {LEAGUE}"
+        "   and (not c.is_members_only or l.id = any (%s)))))"
+        " and not exists (select 1 from forks f"
         " join matches o on o.id = f.match_id join leagues l on l.id = s.league_id"
         f" where f.scrim_id = c.id and not {replay}))",
-        (list(viewer.team_ids), *values),
+        (teams, teams, roles, roles, *values),
     )
 
 

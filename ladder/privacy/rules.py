@@ -455,7 +455,8 @@ RULES: Final = (
         "The scrims that your teams requested",
         "as long as the team",
         mine="x.team_id = any (%(teams)s)",
-        impersonal="id season_id team_id requested_by lineup state comparison_id",
+        impersonal="id season_id team_id side_team_ids requested_by lineup state result_audience"
+        " replay_audience log_audience batch_id comparison_id",
     ),
     Rule(
         "comparisons",
@@ -472,6 +473,38 @@ RULES: Final = (
         "as long as the team",
         mine="x.comparison_id in (select id from comparisons where team_id = any (%(teams)s))",
         impersonal="comparison_id old_match_id new_match_id",
+    ),
+    Rule(
+        "scrim_requests",
+        "The scrims that you asked other teams for, and your answers: also the words",
+        "as long as the team",
+        mine="x.requested_by = %(user)s or x.answered_by = %(user)s"
+        " or x.team_id = any (%(teams)s) or x.asked_team_id = any (%(teams)s)",
+        erased={
+            "words": "case when x.requested_by = %(user)s or x.team_id = any (%(teams)s)"
+            " then '' else x.words end",
+            "answer": "case when x.answered_by = %(user)s or x.asked_team_id = any (%(teams)s)"
+            " then '' else x.answer end",
+        },
+        named=("words", "answer"),
+        named_where="x.team_id = any (%(left)s) or x.asked_team_id = any (%(left)s)",
+        impersonal="id season_id team_id asked_team_id requested_by wanted seeds result_audience"
+        " replay_audience log_audience state answered_by scrim_id",
+    ),
+    Rule(
+        "scrim_batches",
+        "The batches of scrims that your teams requested",
+        "as long as the team",
+        mine="x.team_id = any (%(teams)s)",
+        impersonal="id season_id team_id requested_by kind",
+    ),
+    Rule(
+        "scrim_policies",
+        "Whom your agents play in scrims",
+        "as long as the team",
+        mine=f"x.agent_id in ({AGENTS})",
+        erased={"whom": "'nobody'", "team_ids": "'{}'", "blocked_team_ids": "'{}'"},
+        impersonal="agent_id whom team_ids blocked_team_ids",
     ),
     Rule(
         "forks",
@@ -567,7 +600,8 @@ RULES: Final = (
         "as long as the league",
         mine=OWN_SEATS,
         exported=f"{OWN_SEATS} and not exists (select 1 from matches m join scrims c"  # noqa: S608
-        " on c.id = m.scrim_id where m.id = x.match_id and c.team_id <> all (%(teams)s))"
+        " on c.id = m.scrim_id where m.id = x.match_id and c.result_audience = 'asker'"
+        " and c.team_id <> all (%(teams)s))"
         " and not exists (select 1 from tournament_games g where g.match_id = x.match_id"
         " and g.embargo = 'hidden')",
         erased={"reason": "null", "log_digest": "null"},

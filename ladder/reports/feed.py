@@ -17,7 +17,16 @@ from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
 from ladder.errors import LadderError
-from ladder.ids import AgentId, EntryId, LeagueId, MatchId, ScrimId, SeasonId
+from ladder.ids import (
+    AgentId,
+    EntryId,
+    LeagueId,
+    MatchId,
+    ScrimBatchId,
+    ScrimId,
+    ScrimRequestId,
+    SeasonId,
+)
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -50,6 +59,14 @@ class FeedItemKind(StrEnum):
     """
     SCRIM = "scrim"
     """All games of a scrim are over."""
+    SCRIM_ASKED = "scrim_asked"
+    """A team asked another one for a scrim; ``team_name`` is the other side in all requests."""
+    SCRIM_ACCEPTED = "scrim_accepted"
+    SCRIM_DECLINED = "scrim_declined"
+    SCRIM_WITHDRAWN = "scrim_withdrawn"
+    SCRIM_EXPIRED = "scrim_expired"
+    BATCH = "batch"
+    """All scrims of a batch are over."""
     SEALED = "sealed"
     """A medal was sealed; no game can remove it."""
     UNSEALED = "unsealed"
@@ -72,6 +89,8 @@ class FeedItem:
     agent_name: str | None
     match_id: MatchId | None
     scrim_id: ScrimId | None
+    request_id: ScrimRequestId | None
+    batch_id: ScrimBatchId | None
     reason: str | None
     placement: int | None
     seats: int | None
@@ -81,7 +100,7 @@ class FeedItem:
     finished_games: int | None
     games: int | None
     team_name: str | None
-    """Team of a medal."""
+    """Team of a medal, or the other team of a request for a scrim."""
     medal: Medal | None
     chance: float | None
     """Chance of this class or a better one, by the standing that gave the medal."""
@@ -187,8 +206,25 @@ def _select_items(
         "   union all"
         "   select 'scrim', c.finished_at, c.id collate \"C\", c.season_id, null, null, null, null,"
         "     c.id, null, null, null, c.finished_games, c.games, null, null, null"
-        "   from scrims c where c.team_id = any (%(teams)s) and c.state = 'finished'"
-        "     and c.comparison_id is null"
+        "   from scrims c where (c.team_id = any (%(teams)s) or c.result_audience <> 'asker'"
+        "     and exists (select 1 from scrim_requests q where q.scrim_id = c.id"
+        "       and q.asked_team_id = any (%(teams)s)))"
+        "     and c.state = 'finished' and c.batch_id is null and c.comparison_id is null"
+        "   union all"
+        "   select 'batch', b.ended_at, b.id, b.season_id, null, null, null, null, null, null,"
+        "     null, null, sum(c.finished_games)::integer, sum(c.games)::integer, null, null, null"
+        "   from scrim_batches b join scrims c on c.batch_id = b.id"
+        "   where b.team_id = any (%(teams)s) and b.ended_at is not null group by b.id"
+        "   union all"
+        "   select k.kind, k.at, (r.id || '.' || k.kind) collate \"C\", r.season_id, null, null,"
+        "     null, null, r.scrim_id, case when r.team_id = any (%(teams)s) or k.kind ="
+        "     'scrim_declined' then nullif(r.answer, '') end, null, null, null, r.games,"
+        "     case when r.team_id = any (%(teams)s) then o.name else t.name end, null, null"
+        "   from scrim_requests r join teams t on t.id = r.team_id"
+        "   join teams o on o.id = r.asked_team_id cross join lateral (values"
+        "     ('scrim_asked', r.created_at), (case when r.state <> 'asked' then 'scrim_' || r.state"
+        "     end, r.answered_at)) k(kind, at) where k.at is not null"
+        "     and (r.team_id = any (%(teams)s) or r.asked_team_id = any (%(teams)s))"
         "   union all"
         "   select 'sealed', z.sealed_at, (z.team_id || '.' || z.version) collate \"C\","
         "     z.season_id, null, null, null, null, null, null, null, null, null, null, z.name,"
@@ -221,8 +257,10 @@ def _select_items(
         return [
             FeedItem(
                 **{
-                    "key": _make_key(row["at"], row.pop("about")),
+                    "key": _make_key(row["at"], about := row.pop("about")),
                     **row,
+                    "request_id": about.split(".")[0] if about.startswith("srq_") else None,
+                    "batch_id": about if about.startswith("sbt_") else None,
                     "kind": FeedItemKind(row["kind"]),
                     "medal": row["medal"] and Medal(row["medal"]),
                 }
@@ -273,6 +311,8 @@ def _awarded_medals(
             agent_name=row.agent_name,
             match_id=None,
             scrim_id=None,
+            request_id=None,
+            batch_id=None,
             reason=None,
             placement=None,
             seats=None,

@@ -30,7 +30,7 @@ from ladder.leagues import seasons
 from ladder.matches import history
 from ladder.matches.records import Match
 from ladder.scrims import scrims
-from ladder.scrims.records import Scrim
+from ladder.scrims.records import Scrim, ScrimOrder
 
 MOST_MOVES: Final = 200
 """Most moves by hand of one seat."""
@@ -114,7 +114,7 @@ def request_fork(
         raise Conflict(f"a {match.kind} match cannot be forked", field="match")
     if match.fork is not None:
         raise Conflict("this match is a fork; fork the match that it continues", field="match")
-    if match.kind is MatchKind.SCRIM and match.scrim_team_id != team_id:
+    if match.kind is MatchKind.SCRIM and (match.scrim is None or match.scrim.team_id != team_id):
         raise Conflict("only the team that requested this scrim may fork it", field="team")
     if match.embargo is not Embargo.PUBLIC:
         raise Conflict("fork this game of a tournament once its result is public", field="match")
@@ -130,11 +130,15 @@ def request_fork(
     seeds = [match.seed if point.draws is Draws.RECORD else None, *([None] * (games - 1))]
     return scrims.create_scrim(
         conn,
-        scrims.ScrimRequest(
-            seasons.get_season(conn, match.season_id), team_id, user_id, lineup, games
+        ScrimOrder(
+            season=seasons.get_season(conn, match.season_id),
+            team_id=team_id,
+            user_id=user_id,
+            lineup=lineup,
+            games=games,
+            seeds=seeds[:games],
+            rotates=False,
         ),
-        seeds=seeds[:games],
-        rotates=False,
         note=lambda scrim_id: _insert_fork(conn, scrim_id, point),
     )
 

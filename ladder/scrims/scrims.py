@@ -1,9 +1,10 @@
-"""Creates scrims: unrated games on request, private to the requesting team."""
+"""Creates scrims: unrated games on request, which only those see whom the scrim names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from psycopg.rows import dict_row
@@ -12,23 +13,32 @@ from psycopg.types.json import Jsonb
 from ladder import ids
 from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
-from ladder.enums import MatchKind
+from ladder.enums import LogAudience, ScrimAudience, Visibility
 from ladder.errors import Conflict, Invalid, LimitReached, NotFound
-from ladder.ids import AgentId, MatchId, ScrimId, SubmissionId, TeamId, UserId
+from ladder.ids import AgentId, MatchId, ScrimBatchId, ScrimId, SubmissionId, TeamId, UserId
+from ladder.leagues import leagues
 from ladder.leagues.records import Season
 from ladder.matches import matches
+from ladder.matches.history import scrim_resource_of_row
 from ladder.matches.records import LineupSeat
 from ladder.people import visibility
+from ladder.people.permissions import PRIVATE, ScrimPrivacy
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
-from ladder.scrims.records import Scrim
+from ladder.scrims import agent_policies
+from ladder.scrims.agent_policies import Opponent
+from ladder.scrims.policies import games_left
+from ladder.scrims.records import Scrim, ScrimOrder
 
 MOST_GAMES: Final = 100  # games in one scrim
-TEAM_GAMES_DAILY: Final = 500  # a team's scrim games in a UTC day
+BATCH_QUEUE_SECONDS: Final = 24 * 3600.0
+"""Least time that games of a batch may wait in the queue."""
 SCRIM: Final = (
-    "select c.id, c.season_id, s.league_id, c.team_id, c.requested_by, c.lineup, c.games, c.state,"
-    " c.finished_games, c.void_games, c.created_at, c.finished_at"
-    " from scrims c join seasons s on s.id = c.season_id"
+    "select c.id, c.season_id, s.league_id, c.team_id, c.side_team_ids, c.requested_by, c.lineup,"
+    " c.games, c.state, c.finished_games, c.void_games, c.created_at, c.finished_at, c.batch_id,"
+    " c.result_audience, c.replay_audience, c.log_audience, c.is_members_only, l.visibility,"
+    " l.replay_visibility, (select id from scrim_requests where scrim_id = c.id) as request_id"
+    " from scrims c join seasons s on s.id = c.season_id join leagues l on l.id = s.league_id"
 )
 
 
@@ -55,17 +65,6 @@ class ScrimScore:
     faults: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScrimRequest:
-    """Who asks for which games."""
-
-    season: Season
-    team_id: TeamId
-    user_id: UserId
-    lineup: Sequence[SubmissionId]
-    games: int
-
-
 @atomic_function
 def request_scrim(
     conn: Connection,
@@ -76,67 +75,98 @@ def request_scrim(
     lineup: Sequence[SubmissionId],
     games: int,
     seeds: Sequence[bytes] | None = None,
+    privacy: ScrimPrivacy = PRIVATE,
 ) -> Scrim:
-    """Creates a scrim of ``games`` matches; the lineup rotates by one seat each game.
+    """Creates a scrim that nobody has to accept, as ``create_scrim`` does.
 
-    ``seeds`` has 16 bytes a game; None: random. At least one submission must be the team's own.
-    Others must be active in this season, with agents open for scrims. Anchors are always open.
-
-    Raises NotFound, Conflict (agent not open, or paused), LadderError (numbers), ScrimLimitReached.
+    Raises Invalid also for logs that the other side would have to agree to.
     """
+    if privacy.logs is not LogAudience.OWN:
+        raise Invalid("logs", "ask the other team: it must agree that others read its output")
+    order = ScrimOrder(
+        season=season,
+        team_id=team_id,
+        user_id=user_id,
+        lineup=lineup,
+        games=games,
+        seeds=seeds,
+        privacy=narrow_privacy(conn, season, privacy),
+    )
+    return create_scrim(conn, order)
+
+
+def narrow_privacy(conn: Connection, season: Season, privacy: ScrimPrivacy) -> ScrimPrivacy:
+    """Returns the privacy without audiences that cannot see, and with the league's present state.
+
+    Nobody sees replays or logs of results that are hidden. Raises NotFound.
+    """
+    league = leagues.get_league(conn, season.league_id)
+    order = list(ScrimAudience)
+    most = order.index(privacy.results)
+    logs = order.index(ScrimAudience(privacy.logs)) if privacy.logs != LogAudience.OWN else 0
+    return ScrimPrivacy(
+        privacy.results,
+        order[min(most, order.index(privacy.replays))],
+        list(LogAudience)[min(most, logs)],
+        league.visibility is not Visibility.PUBLIC,
+    )
+
+
+@atomic_function
+def create_scrim(
+    conn: Connection, order: ScrimOrder, *, note: Callable[[ScrimId], None] | None = None
+) -> Scrim:
+    """Creates a scrim and its matches; the lineup rotates by one seat each game.
+
+    At least one submission must be the team's own. Others must be active in the season. Their
+    agents must accept scrims automatically, or their teams must have accepted this one. ``note``
+    writes further rows of the scrim.
+
+    Raises NotFound, Conflict (a policy refuses, or a paused agent), LadderError (numbers),
+    ScrimLimitReached.
+    """
+    season, team_id, lineup = order.season, order.team_id, order.lineup
+    games, seeds = order.games, order.seeds
     if len(lineup) != season.seats:
         raise Invalid("lineup", f"{len(lineup)} submissions, this season plays {season.seats}")
+    if not 1 <= games <= MOST_GAMES:
+        raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {games}")
     if seeds is not None and len(seeds) != games:
         raise Invalid("seeds", f"give one seed a game: {len(seeds)} given for {games} games")
-    if seeds is not None and any(len(seed) != 16 for seed in seeds):
+    if any(seed is not None and len(seed) != 16 for seed in seeds or ()):
         raise Invalid("seeds", "each must be 16 bytes")
-    given = [None] * games if seeds is None else list(seeds)
-    return create_scrim(conn, ScrimRequest(season, team_id, user_id, lineup, games), seeds=given)
-
-
-def create_scrim(
-    conn: Connection,
-    asked: ScrimRequest,
-    *,
-    seeds: Sequence[bytes | None],
-    rotates: bool = True,
-    note: Callable[[ScrimId], None] | None = None,
-) -> Scrim:
-    """Creates the scrim and its matches in the caller's transaction, within all limits.
-
-    ``seeds`` has one for each game; None: random. ``note`` writes further rows of the scrim. Raises
-    the errors of ``request_scrim``.
-    """
-    if not 1 <= asked.games <= MOST_GAMES:
-        raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {asked.games}")
-    team_id, lineup = asked.team_id, asked.lineup
     # Lock the team's row, so simultaneous requests are counted in turn.
     if conn.execute("select 1 from teams where id = %s for no key update", (team_id,)).fetchone():
-        seats = _allowed_seats(conn, asked.season, team_id, lineup)
+        seats = _allowed_seats(conn, season, team_id, lineup)
     else:
         raise NotFound.of("team")
-    others = {seat.agent_id for seat in seats if seat.team_id != team_id}
-    _refuse_over_limits(conn, team_id, others, asked.games)
+    _refuse_over_team_limit(conn, season, team_id, games)
+    _refuse_by_policies(conn, order, seats)
     scrim_id = ScrimId(ids.new_id("scr"))
+    privacy = order.privacy
     conn.execute(
-        "insert into scrims (id, season_id, team_id, requested_by, lineup, games)"
-        " values (%s, %s, %s, %s, %s, %s)",
-        (scrim_id, asked.season.id, team_id, asked.user_id, Jsonb(list(lineup)), asked.games),
+        "insert into scrims (id, season_id, team_id, side_team_ids, requested_by, lineup, games,"
+        " result_audience, replay_audience, log_audience, is_members_only, batch_id)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            *(scrim_id, season.id, team_id, sorted({team_id, *(s.team_id for s in seats)})),
+            *(order.user_id, Jsonb(list(lineup)), games),
+            *(privacy.results, privacy.replays, privacy.logs, privacy.is_members_only),
+            order.batch_id,
+        ),
     )
     if note is not None:
         note(scrim_id)
-    waiting = _queued_games(conn, team_id)
-    for game, seed in enumerate(seeds):
-        shift = game % len(seats) if rotates else 0
-        matches.create_match(
-            conn,
-            season=asked.season,
-            kind=MatchKind.SCRIM,
-            lineup=seats[shift:] + seats[:shift],
-            seed=seed,
-            scrim_id=scrim_id,
-            turn=waiting + game,
-        )
+    shifts = [game % len(seats) if order.rotates else 0 for game in range(games)]
+    matches.queue_scrim_games(
+        conn,
+        season,
+        scrim_id,
+        [seats[shift:] + seats[:shift] for shift in shifts],
+        seeds,
+        turn=_queued_games(conn, team_id),
+        queue_seconds=BATCH_QUEUE_SECONDS if order.batch_id else season.queue_seconds,
+    )
     return get_scrim(conn, scrim_id)
 
 
@@ -155,17 +185,25 @@ def list_scrims(
     after: ScrimId | None = None,
     limit: int = 50,
 ) -> list[Scrim]:
-    """Returns these teams' scrims that the viewer may see, newest first, older than ``after``.
+    """Returns scrims of these teams that the viewer may see, newest first, older than ``after``.
 
-    Leaves out games of comparisons.
+    These are the scrims that the teams asked for, and those of others with their agents. Scrims of
+    batches and comparisons are left out.
     """
     seen, values = visibility.visible_scrims(viewer)
+    teams = sorted(team_ids)
     return _select_scrims(
         conn,
-        "where c.team_id = any (%s) and c.comparison_id is null and (%s::text is null or c.id < %s)"
+        "where (c.team_id = any (%s) or c.side_team_ids && %s) and c.batch_id is null"
+        " and c.comparison_id is null and (%s::text is null or c.id < %s)"
         f" and {seen} order by c.id desc limit %s",
-        (sorted(team_ids), after, after, *values, limit),
+        (teams, teams, after, after, *values, limit),
     )
+
+
+def list_batch_scrims(conn: Connection, batch_id: ScrimBatchId) -> list[Scrim]:
+    """Returns the scrims of a batch, oldest first."""
+    return _select_scrims(conn, "where c.batch_id = %s order by c.id", (batch_id,))
 
 
 def submission_names(conn: Connection, lineup: Sequence[SubmissionId]) -> dict[SubmissionId, str]:
@@ -237,11 +275,10 @@ def cancel_scrim(conn: Connection, scrim_id: ScrimId) -> Scrim:
 def _allowed_seats(
     conn: Connection, season: Season, team_id: TeamId, lineup: Sequence[SubmissionId]
 ) -> list[LineupSeat]:
-    """Returns the seats if this team may use these submissions."""
+    """Returns the seats, if these submissions can play in the season."""
     rows = conn.execute(
         "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile,"
-        " case when b.url is null then 'numpy' else 'remote' end), e.state,"
-        " a.open_for_scrims or coalesce(e.is_anchor, false), a.name"
+        " case when b.url is null then 'numpy' else 'remote' end), e.state, a.name"
         " from submissions b join agents a on a.id = b.agent_id"
         " left join entries e on e.submission_id = b.id and e.season_id = %s"
         " where b.id = any (%s)",
@@ -258,19 +295,56 @@ def _allowed_seats(
             raise NotFound(
                 f"there is no active submission {submission} in this season", field="lineup"
             )
-        _, entry_id, agent_id, owner, profile, _, is_open, name = row
-        if owner != team_id and not is_open:
-            raise Conflict(f"{name} is not open for scrims; its owner can open it", field="lineup")
+        _, entry_id, agent_id, owner, profile, _, name = row
         if row[5] == "paused":
-            raise Conflict(
-                f"{name} is paused because its address did not answer; it plays"
-                " again after its owner resumes it or a try succeeds",
-                field="lineup",
-            )
+            raise Conflict(f"{name}: {agent_policies.PAUSED}", field="lineup")
         if profile == REMOTE and not season.remote_agents:
             raise Conflict(f"{name} is a remote agent; use a bundle in this season", field="lineup")
         seats.append(LineupSeat(entry_id, submission, agent_id, owner, profile))
     return seats
+
+
+def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[LineupSeat]) -> None:
+    """Raises Conflict or ScrimLimitReached for an agent of another team that does not play this.
+
+    Locks the agents, so that simultaneous scrims are counted in turn.
+    """
+    agreed = {order.team_id, *order.agreed_team_ids}
+    others = sorted({seat.agent_id for seat in seats if seat.team_id not in agreed})
+    if not others:
+        return
+    conn.execute(
+        "select 1 from agents where id = any (%s) order by id for no key update", (others,)
+    )
+    for one in agent_policies.read_opponents(conn, order.season, order.team_id, others):
+        left = games_left(one.policy, one.facts)
+        if one.answer(0).is_allowed and order.games > left:
+            raise _agent_limit_reached(one, left)
+        answer = one.answer(order.games)
+        if not answer.is_allowed:
+            raise Conflict(f"{one.agent_name}: {answer.reason}", field="lineup")
+        if not answer.is_automatic:
+            raise Conflict(
+                f"{one.agent_name} is not open for scrims without asking: send a request to"
+                f" {one.team_name}",
+                field="lineup",
+            )
+
+
+def _agent_limit_reached(one: Opponent, left: int) -> ScrimLimitReached:
+    """The error of an agent whose games of the day are used up."""
+    facts, policy = one.facts, one.policy
+    with_team = policy.games_per_team_daily - facts.games_with_team_today
+    name, used, allowed = (
+        f"your scrim games a day with {one.agent_name}",
+        facts.games_with_team_today,
+        policy.games_per_team_daily,
+    )
+    if left < with_team and policy.games_daily is not None:
+        name = f"scrim games a day of {one.agent_name} with all teams"
+        used, allowed = facts.games_today, policy.games_daily
+    midnight = facts.at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return ScrimLimitReached(name, used, allowed, midnight + timedelta(days=1))
 
 
 def _queued_games(conn: Connection, team_id: TeamId) -> int:
@@ -284,34 +358,56 @@ def _queued_games(conn: Connection, team_id: TeamId) -> int:
     return int(row[0])
 
 
-def _refuse_over_limits(
-    conn: Connection, team_id: TeamId, agents: set[AgentId], games: int
-) -> None:
-    """Raises ScrimLimitReached above today's limits; the caller has locked the team's row."""
-    used = conn.execute(
-        "select coalesce(sum(games), 0), date_trunc('day', now(), 'utc') + interval '1 day'"
-        " from scrims where team_id = %s and created_at >= date_trunc('day', now(), 'utc')",
-        (team_id,),
+@dataclass(frozen=True, slots=True)
+class GamesToday:
+    """How many scrim games a team requested today in a season, and how many it may."""
+
+    used: int
+    allowed: int
+    resets_at: datetime
+
+    @property
+    def left(self) -> int:
+        return max(0, self.allowed - self.used)
+
+
+def games_today(conn: Connection, season: Season, team_id: TeamId) -> GamesToday:
+    """Returns a team's scrim games of this UTC day. Void and cancelled games do not count."""
+    row = conn.execute(
+        "select coalesce(sum(games - void_games), 0),"
+        " date_trunc('day', now(), 'utc') + interval '1 day'"
+        " from scrims where team_id = %s and season_id = %s"
+        " and created_at >= date_trunc('day', now(), 'utc')",
+        (team_id, season.id),
     ).fetchone()
-    assert used is not None
-    total, resets_at = used
-    if total + games > TEAM_GAMES_DAILY:
-        raise ScrimLimitReached("your team's scrim games a day", total, TEAM_GAMES_DAILY, resets_at)
-    rows = conn.execute(
-        "select a.name, a.scrims_per_requester_daily, coalesce(sum(c.games), 0) from agents a"
-        " left join scrims c on c.team_id = %s and c.created_at >= date_trunc('day', now(), 'utc')"
-        " and exists (select 1 from submissions b where b.agent_id = a.id and c.lineup ? b.id)"
-        " where a.id = any (%s) group by a.id order by a.id",
-        (team_id, sorted(agents)),
-    )
-    for name, allowed, met in rows:
-        if met + games > allowed:
-            raise ScrimLimitReached(f"your scrim games a day with {name}", met, allowed, resets_at)
+    assert row is not None
+    return GamesToday(int(row[0]), season.scrim_games_daily, row[1])
+
+
+def _refuse_over_team_limit(conn: Connection, season: Season, team_id: TeamId, games: int) -> None:
+    """Raises ScrimLimitReached above today's limit; the caller has locked the team's row."""
+    today = games_today(conn, season, team_id)
+    if games > today.left:
+        raise ScrimLimitReached(
+            "your team's scrim games a day", today.used, today.allowed, today.resets_at
+        )
 
 
 def _select_scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Scrim]:
     with conn.cursor(row_factory=dict_row) as cur:
-        return [
-            Scrim(**{**row, "lineup": tuple(row["lineup"])})
-            for row in cur.execute(f"{SCRIM} {tail}", arguments)
-        ]
+        return [_scrim_of_row(row) for row in cur.execute(f"{SCRIM} {tail}", arguments)]
+
+
+def _scrim_of_row(row: dict[str, Any]) -> Scrim:
+    resource = scrim_resource_of_row(row)
+    assert resource is not None
+    return Scrim(
+        **{
+            **row,
+            "team_id": resource.team_id,
+            "side_team_ids": tuple(sorted(resource.side_team_ids)),
+            "lineup": tuple(row["lineup"]),
+            "privacy": resource.privacy,
+            "league": resource.league,
+        }
+    )

@@ -12,6 +12,7 @@ from ladder.entries import agents
 from ladder.entries.request_models import NewAgent
 from ladder.field_types import Name
 from ladder.ids import AgentId
+from ladder.scrims import agent_policies
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Writer
@@ -84,11 +85,14 @@ def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
     "/agents/{agent}", summary="Change an agent", responses=problem_responses(403, 404, 409)
 )
 def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> AgentOut:
-    """Changes its name, or whether others may scrim against it."""
+    """Changes its name, or whether others may scrim against it: everybody without asking, or
+    nobody. A scrim policy says more."""
     found = permissions.own_agent(conn, who, agent)
-    return AgentOut.model_validate(
-        agents.update_agent(conn, found.id, **body.model_dump(exclude_none=True))
-    )
+    change = body.model_dump(exclude_none=True, exclude={"open_for_scrims"})
+    changed = agents.update_agent(conn, found.id, **change)
+    if body.open_for_scrims is not None:
+        agent_policies.open_or_close_agent(conn, changed, is_open=body.open_for_scrims)
+    return AgentOut.model_validate(agents.get_agent(conn, found.id))
 
 
 @router.delete(

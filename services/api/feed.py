@@ -60,7 +60,9 @@ class ItemOut(BaseModel):
     agent_name: str | None
     match_id: str | None = Field(description="match id of a validation or a rated match")
     scrim_id: str | None
-    reason: str | None = Field(description="why a validation failed")
+    request_id: str | None = Field(description="request for a scrim")
+    batch_id: str | None = Field(description="batch of scrims")
+    reason: str | None = Field(description="why a validation failed, or the answer to a request")
     placement: int | None
     seats: int | None
     verdict: str | None
@@ -68,7 +70,10 @@ class ItemOut(BaseModel):
     mu_after: float | None
     finished_games: int | None = Field(description="finished games of a scrim")
     games: int | None
-    team_name: str | None = Field(description="team whose medal was sealed, taken back or awarded")
+    team_name: str | None = Field(
+        description="team whose medal was sealed, taken back or awarded; or the other team of a"
+        " request for a scrim"
+    )
     medal: Medal | None
     chance: float | None = Field(description="probability of this medal or a better one")
 

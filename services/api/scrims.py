@@ -1,4 +1,4 @@
-"""Scrims: unrated matches that a team requests and only this team sees."""
+"""Scrims: unrated matches that a team requests. The scrim says who sees it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.enums import LogAudience, ScrimAudience
 from ladder.field_types import Key
 from ladder.ids import ScrimId, SubmissionId, is_id
 from ladder.leagues.records import Season
@@ -16,6 +17,7 @@ from ladder.scrims import forks, scrims
 from ladder.scrims.current_submission import newest_submission
 from ladder.scrims.forks import Draws
 from ladder.scrims.records import Scrim
+from ladder.scrims.request_models import NewPrivacy, Seed
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Known, Scrimmer
@@ -25,7 +27,18 @@ from services.http.path_parameters import Filter, ScrimKey
 from services.http.problems import ProblemError, problem_responses
 
 router = APIRouter(prefix="/v1", tags=["scrims"])
-Seed = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+
+class PrivacyOut(BaseModel):
+    """Who sees what."""
+
+    model_config = ConfigDict(from_attributes=True)
+    results: ScrimAudience
+    replays: ScrimAudience
+    logs: LogAudience
+    is_members_only: bool = Field(
+        description="whether `league` means its members: it was not public when this was asked"
+    )
 
 
 class ForkOut(BaseModel):
@@ -58,6 +71,7 @@ class ScrimOut(BaseModel):
     season_id: str
     league_id: str
     team_id: str
+    side_team_ids: list[str] = Field(description="all teams with an agent in it")
     requested_by: str
     lineup: list[str] = Field(description="submission ids by seat, before seats rotate")
     games: int
@@ -66,6 +80,9 @@ class ScrimOut(BaseModel):
     void_games: int
     created_at: datetime
     finished_at: datetime | None
+    privacy: PrivacyOut
+    batch_id: str | None
+    request_id: str | None = Field(description="the request that the other side accepted")
     fork: ForkOut | None = Field(default=None, description="what the games continue, if a fork")
 
 
@@ -108,6 +125,7 @@ class NewScrim(BaseModel):
         Field(max_length=100, description="32 hex digits for each game; default: random"),
     ] = None
     team: Annotated[Key | None, Field(description="required if you are in several teams")] = None
+    privacy: NewPrivacy = Field(default_factory=NewPrivacy)
 
 
 def lineup_of_keys(conn: Db, who: Viewer, season: Season, keys: list[str]) -> list[SubmissionId]:
@@ -128,7 +146,8 @@ def lineup_of_keys(conn: Db, who: Viewer, season: Season, keys: list[str]) -> li
     responses=problem_responses(403, 404, 409, 429),
 )
 def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> Response:
-    """Allows your own submissions, your team's agents, and agents open for scrims."""
+    """Allows your own submissions, your team's agents, and agents that accept scrims
+    automatically. Send a request for others."""
     season = permissions.visible_season(conn, who, body.season)
     team = permissions.own_team(conn, who, body.team)
     seats = lineup_of_keys(conn, who, season, body.lineup)
@@ -143,6 +162,7 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> R
             lineup=seats,
             games=body.games,
             seeds=[bytes.fromhex(seed) for seed in body.seeds] if body.seeds else None,
+            privacy=body.privacy.to_privacy(),
         )
         return ScrimOut.model_validate(scrim)
 
@@ -151,7 +171,8 @@ def create_scrim(body: NewScrim, conn: Db, who: Scrimmer, once: Idempotent) -> R
 
 @router.get("/scrims", summary="List scrims", responses=problem_responses(403, 404))
 def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page[ScrimOut]:
-    """Lists the scrims of your teams, newest first."""
+    """Lists the scrims that your teams requested, and those of others in which they play and whose
+    results they see, newest first. Scrims of batches are left out."""
     team_ids = [permissions.own_team(conn, who, team).id] if team else sorted(who.team_ids)
     rows = scrims.list_scrims(
         conn, who, team_ids, ScrimId(span.after) if span.after else None, span.limit

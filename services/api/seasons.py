@@ -51,6 +51,7 @@ class SeasonOut(BaseModel):
     memory_mb: int
     max_bundle_bytes: int
     daily_limit: int
+    scrim_games_daily: int = Field(description="scrim games that a team may request in a day")
     active_limit: int | None = Field(
         description="number of an agent's newest submissions that play; null: all"
     )

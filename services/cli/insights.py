@@ -220,6 +220,16 @@ def _print_item(item: Json, as_json: bool) -> None:
         stdout.print(f"{timestamp_text(item['at'])}  {item['league']}  {_item_sentence(item)}")
 
 
+REQUESTS = {
+    "scrim_asked": "a scrim was asked for, with",
+    "scrim_accepted": "a scrim was accepted, with",
+    "scrim_declined": "a scrim was declined, with",
+    "scrim_withdrawn": "a request for a scrim was withdrawn, with",
+    "scrim_expired": "a request for a scrim expired, with",
+}
+"""Beginnings of sentences about requests, before the name of the other team."""
+
+
 def _item_sentence(item: Json) -> str:
     """An item as a sentence."""
     kind, name = item["kind"], item["agent_name"]
@@ -238,6 +248,12 @@ def _item_sentence(item: Json) -> str:
     if kind == "scrim":
         done = f"{item['finished_games']} of {item['games']} games"
         return f"a scrim is over, {done} played ({item['scrim_id']})"
+    if kind == "batch":
+        done = f"{item['finished_games']} of {item['games']} games"
+        return f"a batch of scrims is over, {done} played ({item['batch_id']})"
+    if kind in REQUESTS:
+        words = f": {item['reason']}" if item["reason"] else ""
+        return f"{REQUESTS[kind]} {item['team_name']}{words} ({item['request_id']})"
     if kind in ("sealed", "unsealed", "awarded"):
         told = {"sealed": "is sealed", "unsealed": "is no longer sealed", "awarded": "is awarded"}
         return f"{item['team_name']}: a {item['medal']} medal {told[kind]}"

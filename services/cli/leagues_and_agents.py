@@ -94,6 +94,9 @@ def create_league(
         typer.Option(min=1, max=16, help="Seats in a match; default: 4, or the game's number."),
     ] = None,
     daily_limit: Annotated[int, typer.Option(min=0, help="Uploads per team and day.")] = 5,
+    scrim_games_daily: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Scrim games per team and day.")
+    ] = 500,
     active: Annotated[
         int | None, typer.Option(min=1, help="Newest uploads of an agent that play; default: all.")
     ] = None,
@@ -147,6 +150,7 @@ def create_league(
     season: Json = {
         "seats": seats,
         "daily_limit": daily_limit,
+        "scrim_games_daily": scrim_games_daily,
         "active_limit": active,
         "team_active_limit": team_active or None,
         "max_bundle_bytes": max_bundle_mb << 20,

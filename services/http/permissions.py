@@ -12,7 +12,6 @@ from ladder.database.db import Connection
 from ladder.entries import agents, entries, team_merges
 from ladder.entries.records import Agent, Entry, EntryState, Submission
 from ladder.entries.team_merges import MergeRequest
-from ladder.enums import MatchKind
 from ladder.errors import NotFound
 from ladder.ids import (
     AgentId,
@@ -20,7 +19,9 @@ from ladder.ids import (
     EntryId,
     LeagueId,
     MatchId,
+    ScrimBatchId,
     ScrimId,
+    ScrimRequestId,
     SeasonId,
     SubmissionId,
     TeamId,
@@ -36,11 +37,14 @@ from ladder.matches.records import Match
 from ladder.people import permissions, users
 from ladder.people.records import Team, Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
+from ladder.scrims import batches, request_records, scrims
 from ladder.scrims import records as scrims_records
-from ladder.scrims import scrims
+from ladder.scrims import requests as scrim_requests
+from ladder.scrims.batches import Batch
 from ladder.scrims.comparison import comparisons
 from ladder.scrims.comparison.comparisons import Comparison
 from ladder.scrims.records import Scrim
+from ladder.scrims.request_records import ScrimRequest
 from ladder.tournaments import tournaments
 from ladder.tournaments.records import Tournament, TournamentState
 from services.http.problems import ProblemError
@@ -225,15 +229,15 @@ def may_see_private(who: Viewer, team_id: TeamId) -> bool:
     return permissions.may_see(who, permissions.TeamPrivateResource(team_id))
 
 
-def may_read_logs(who: Viewer, team_id: TeamId, league_id: LeagueId | None) -> bool:
-    """Whether the viewer may read logs and reasons of this team in the league; None: in a scrim."""
+def may_read_logs(who: Viewer, team_id: TeamId, league_id: LeagueId) -> bool:
+    """Whether the viewer may read logs and reasons of this team's entries in the league."""
     return permissions.may_see(who, permissions.LogResource(team_id, league_id))
 
 
 def may_read_seat(who: Viewer, match: Match, team_id: TeamId) -> bool:
     """Whether the viewer may read log and reason of this team's seat in the match."""
-    is_scrim = match.kind is MatchKind.SCRIM
-    return may_read_logs(who, team_id, None if is_scrim else match.league_id)
+    league_id = None if match.scrim else match.league_id
+    return permissions.may_see(who, permissions.LogResource(team_id, league_id, match.scrim))
 
 
 def visible_match(conn: Connection, who: Viewer, key: str) -> Match:
@@ -295,6 +299,29 @@ def visible_scrim(conn: Connection, who: Viewer, key: str) -> Scrim:
         its_league = leagues.get_league(conn, found.league_id)
         continues = matches_records.continued_replay(fork, its_league, found.team_id)
     require_visible(who, scrims_records.scrim_resource(found, continues), "scrim")
+    return found
+
+
+def visible_scrim_request(conn: Connection, who: Viewer, key: str) -> ScrimRequest:
+    """The request for a scrim with this id, for both teams."""
+    found = scrim_requests.get_request(conn, ScrimRequestId(key))
+    require_visible(who, request_records.request_resource(found), "request")
+    return found
+
+
+def visible_batch(conn: Connection, who: Viewer, key: str) -> Batch:
+    """The batch of scrims with this id."""
+    found = batches.get_batch(conn, ScrimBatchId(key))
+    one, *_ = batches.batch_scrims(conn, found.id)
+    require_visible(who, scrims_records.batch_resource(one), "batch")
+    return found
+
+
+def own_batch(conn: Connection, who: Viewer, key: str) -> Batch:
+    """The batch with this id, if it belongs to the viewer's team."""
+    found = visible_batch(conn, who, key)
+    if not may_see_private(who, found.team_id):
+        raise ProblemError("forbidden", "Only the team that started a batch may cancel it.")
     return found
 
 

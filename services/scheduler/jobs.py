@@ -26,6 +26,7 @@ from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.reports import alarm_notices, pictures, season_health
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
+from ladder.scrims import requests as scrim_requests
 from ladder.scrims.comparison import progress
 from ladder.standings import medal_notices
 from ladder.telemetry import log_event
@@ -87,8 +88,8 @@ def reap_leases(conn: db.Connection) -> dict[str, int]:
 
 
 def expire_overdue(conn: db.Connection) -> dict[str, int]:
-    """Expires matches, pending entries and requests to join past their deadline. Starts due tries
-    of paused entries. Pauses entries of blocked people."""
+    """Expires matches, pending entries and requests past their deadline: to join, and for scrims.
+    Starts due tries of paused entries. Pauses entries of blocked people."""
     with conn.transaction():
         expired = matches.expire_queued(conn)
     with conn.transaction():
@@ -98,12 +99,15 @@ def expire_overdue(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         requests = join_requests.expire_requests(conn)
     with conn.transaction():
+        scrims_asked = scrim_requests.expire_requests(conn)
+    with conn.transaction():
         blocked = len(blocked_accounts.pause_and_resume_entries(conn))
     return {
         "expired": expired,
         "validations_renewed": renewed,
         "paused_tried": tried,
         "requests_expired": requests,
+        "scrim_requests_expired": scrims_asked,
         "blocks_applied": blocked,
     }
 

@@ -16,6 +16,7 @@ from ladder.leagues.records import League
 from ladder.people import team_invitations, users
 from ladder.people.records import Team
 from ladder.reports import feed
+from ladder.scrims import requests as scrim_requests
 from ladder.scrims import scrims
 from services.http.app_state import AppState, Db
 from services.web import my_agents
@@ -48,6 +49,7 @@ def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Re
         agents=my_agents.agent_cards(conn, app_state, who, teams),
         news=feed.latest_items(conn, who, limit=NEWS_SHOWN),
         scrims=scrims.list_scrims(conn, who, [team.id for team in teams], None, 10),
+        asked=scrim_requests.count_waiting(conn, [team.id for team in teams]),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         invitations=team_invitations.invitations_to(conn, who.user_id),
     )

@@ -61,6 +61,19 @@ QUOTAS: Final = {
 }
 """What each quota limits, for each UTC day."""
 TICK_REQUESTS: Final = "tick the requests to answer, or tick all."
+NOT_YOUR_REQUEST: Final = "Only the team that asked may withdraw a request."
+AUDIENCES: Final = {
+    "asker": "the team that asks",
+    "sides": "all teams that play",
+    "league": "everybody who sees the league",
+}
+"""Who sees results or replays of a scrim."""
+LOG_AUDIENCES: Final = {
+    "own": "each team its own agents' output",
+    "sides": "all teams that play, all output",
+    "league": "everybody who sees the league, all output",
+}
+"""Who reads the output in a scrim."""
 UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
 UNKNOWN_PROBLEM: Final = "There is no such type of problem."
 REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
@@ -106,6 +119,17 @@ FIELDS: Final = {
     "max_uses": "number of people",
     "into": "short name of the other team",
     "name_again": "name of the team",
+    "logs": "what agents print",
+    "whom": "teams that may play it",
+    "teams": "named teams",
+    "blocked_teams": "teams that may not",
+    "rating_within": "most points between the ratings",
+    "games_per_team_daily": "games a day with one team",
+    "games_daily": "games a day with all teams",
+    "cooldown_seconds": "pause between two scrims",
+    "hours_from": "plays from",
+    "hours_until": "plays until",
+    "expires_hours": "hours until it expires",
 }
 """Labels of form fields whose name in the API differs."""
 DETAILS: Final = " Details: "
@@ -127,6 +151,11 @@ STATE_CHIPS: Final = {
     "finished": ("good", "finished"),
     "void": ("", "void"),
     "cancelled": ("", "cancelled"),
+    "asked": ("warn", "asked"),
+    "accepted": ("good", "accepted"),
+    "declined": ("bad", "declined"),
+    "withdrawn": ("", "withdrawn"),
+    "expired": ("", "expired"),
     "DONE": ("", "done"),
     "ERROR": ("bad", "error"),
     "INVALID": ("bad", "invalid move"),

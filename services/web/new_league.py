@@ -35,6 +35,7 @@ CLASSES: Final = ("season.medals.gold", "season.medals.silver", "season.medals.b
 CONFIGURATION: Final = "season.configuration."
 NUMBERS: Final = (
     "daily_limit",
+    "scrim_games_daily",
     "active_limit",
     "team_active_limit",
     "max_bundle_bytes",

@@ -1,4 +1,4 @@
-"""The page of a scrim, for the team that requested it."""
+"""The page of a scrim, for those who see its results."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from ladder.ids import MatchId
 from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.matches.match_titles import lineup_title
+from ladder.people.permissions import TeamPrivateResource
+from ladder.people.records import Viewer
 from ladder.scrims import forks, scrims
 from ladder.scrims.records import Scrim
-from services.http import permissions
+from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import ScrimKey
+from services.web import formatting, forms
+from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
@@ -35,7 +39,20 @@ def show_scrim(
 ) -> Response:
     """Shows progress, win rates with their intervals, and the games."""
     found = permissions.visible_scrim(conn, who, scrim)
-    return render_scrim(request, "scrim.html", conn, found, before)
+    return render_scrim(request, "scrim.html", conn, who, found, before)
+
+
+@router.post("/scrims/{scrim}/cancel")
+def cancel_scrim(scrim: ScrimKey, conn: Db, who: Visitor, given: forms.Sent) -> Response:
+    """Stops the unfinished games, as the API does."""
+    if who.user_id is None:
+        return redirect(formatting.sign_in_address(f"/scrims/{scrim}"))
+    auth.check_scopes(who, ["scrims:write"])
+    found = permissions.visible_scrim(conn, who, scrim)
+    permissions.require_visible(who, TeamPrivateResource(found.team_id), "scrim")
+    with conn.transaction():
+        scrims.cancel_scrim(conn, found.id)
+    return redirect(f"/scrims/{found.id}")
 
 
 @router.get("/scrims/{scrim}/progress")
@@ -44,11 +61,16 @@ def show_progress(request: Request, scrim: ScrimKey, conn: Db, who: Visitor) -> 
     found = permissions.visible_scrim(conn, who, scrim)
     if found.state != "running":
         return Response(status_code=205)
-    return render_scrim(request, "parts/scrim.html", conn, found, None)
+    return render_scrim(request, "parts/scrim.html", conn, who, found, None)
 
 
 def render_scrim(
-    request: Request, template: str, conn: Connection, found: Scrim, before: str | None
+    request: Request,
+    template: str,
+    conn: Connection,
+    who: Viewer,
+    found: Scrim,
+    before: str | None,
 ) -> Response:
     games = history.list_matches(
         conn,
@@ -68,6 +90,9 @@ def render_scrim(
         fork=fork,
         origin=lineup_title(history.get_match(conn, fork.match_id)) if fork else "",
         outcomes=forks.seat_outcomes(conn, found, fork) if fork else [],
+        is_asker=permissions.may_see_private(who, found.team_id),
+        audience_words=formatting.AUDIENCES,
+        log_words=formatting.LOG_AUDIENCES,
         league=leagues.get_league(conn, found.league_id),
         summary=rows,
         matches=games,

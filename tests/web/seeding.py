@@ -14,7 +14,15 @@ from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Entry
 from ladder.enums import MatchKind
-from ladder.ids import AgentId, EntryId, MatchId, ScrimId, TournamentId
+from ladder.ids import (
+    AgentId,
+    EntryId,
+    MatchId,
+    ScrimBatchId,
+    ScrimId,
+    ScrimRequestId,
+    TournamentId,
+)
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history, matches
@@ -23,7 +31,10 @@ from ladder.people import tokens, users
 from ladder.people.records import Team, User
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
-from ladder.scrims import scrims
+from ladder.scrims import batches, scrims
+from ladder.scrims import requests as scrim_requests
+from ladder.scrims.batches import BatchKind, NewBatch
+from ladder.scrims.request_records import NewScrimRequest
 from ladder.tournaments import entrants, tournaments
 from ladder.tournaments.request_models import NewTournament
 from tests.web import other_games
@@ -68,6 +79,8 @@ class Contest:
     private_match: MatchId | None = None
     scrim: ScrimId | None = None
     tournament: TournamentId | None = None
+    batch: ScrimBatchId | None = None
+    request: ScrimRequestId | None = None
     other_games: dict[str, MatchId] = field(default_factory=dict)
     """A match of each game beside Hungry Geese."""
 
@@ -122,6 +135,7 @@ def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) ->
         fitter.refit(conn, contest.season.id)
         conn.commit()
     play_scrim(conn, blobs, contest, mine, scrim_games)
+    request_scrims(conn, contest, mine, host)
     contest.tournament = open_tournament(conn, contest)
     contest.other_games = other_games.play_all(conn, blobs, host)
     contest.pending = enter(conn, contest, first.agent_id, b"waits", "tries a longer look-ahead")
@@ -262,6 +276,34 @@ def play_scrim(conn: Connection, blobs: Blobs, contest: Contest, team: Team, gam
     for match in waiting[1:]:
         players = [contest.players[seat.entry_id]() for seat in match.seats if seat.entry_id]
         play_queued(conn, blobs, match.id, players)
+
+
+def request_scrims(conn: Connection, contest: Contest, team: Team, host: User) -> None:
+    """A batch of the owner's team, and another team's request to it. Neither is played."""
+    gosling, rival = contest.own[1], contest.active[1]
+    made = batches.start_batch(
+        conn,
+        NewBatch(
+            season=contest.season,
+            team_id=team.id,
+            user_id=contest.owner.id,
+            kind=BatchKind.GAUNTLET,
+            keys=[gosling.submission_id, contest.active[0].agent_id],
+            games_each=2,
+        ),
+    )
+    asked = scrim_requests.ask_for_scrim(
+        conn,
+        NewScrimRequest(
+            season=contest.season,
+            team_id=rival.team_id,
+            user_id=host.id,
+            wanted=[rival.agent_id] + [gosling.agent_id] * 3,
+            games=8,
+            words="Shall we play before the weekend?",
+        ),
+    )
+    contest.batch, contest.request = made.id, asked.id
 
 
 def team_of(conn: Connection, name: str) -> Team:

@@ -18,7 +18,7 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import ComparisonId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues.records import Season
 from ladder.matches import matches
-from ladder.people.permissions import ScrimResource
+from ladder.people.permissions import SubmissionResource
 from ladder.scrims import scrims
 from ladder.scrims.comparison.verdicts import Rule, Verdict
 
@@ -96,9 +96,9 @@ class PossibleOpponent:
     team_name: str
 
 
-def comparison_resource(comparison: Comparison) -> ScrimResource:
-    """Returns the permission resource of a comparison: it is private like a scrim."""
-    return ScrimResource(comparison.team_id)
+def comparison_resource(comparison: Comparison) -> SubmissionResource:
+    """Returns the permission resource of a comparison: it is private like its submissions."""
+    return SubmissionResource(comparison.team_id)
 
 
 @atomic_function

@@ -15,12 +15,16 @@ import pytest
 from egress.address import parse
 from ladder.database.db import Connection
 from ladder.entries import agents, team_merges
+from ladder.enums import LogAudience, ScrimAudience
 from ladder.ids import AgentId, LeagueId, SeasonId, TeamId, UserId, new_id
 from ladder.leagues import invitations, seasons
 from ladder.notices import channels, feeds, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
+from ladder.people.permissions import ScrimPrivacy
 from ladder.people.records import Viewer
+from ladder.scrims import requests as scrim_requests
+from ladder.scrims.request_records import NewScrimRequest
 from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments
 from ladder.tournaments.request_models import NewTournament
 from services.api_client import ApiError
@@ -633,6 +637,91 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
         "401 403 403 200 409",
         "401 404 403 200 409",
     ),
+    # Scrims that both sides see, and scrims that the league sees.
+    ("GET", "/v1/matches?scrim={sides}", None, "404 404 200 200 200", ""),
+    ("GET", "/v1/scrims/{sides}", None, "401 404 200 200 200", ""),
+    ("GET", "/v1/matches/{sides_match}", None, "404 404 200 200 200", ""),
+    ("GET", "/v1/matches/{sides_match}/replay", None, "404 404 200 200 200", ""),
+    ("GET", "/v1/matches/{sides_match}/seats/1/log", None, "401 404 403 200 403", ""),
+    ("GET", "/v1/matches?scrim={shared}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    ("GET", "/v1/scrims/{shared}", None, "401 200 200 200 200", "401 404 200 200 200"),
+    ("GET", "/v1/matches/{shared_match}", None, "200 200 200 200 200", "404 404 200 200 200"),
+    (
+        "GET",
+        "/v1/matches/{shared_match}/replay",
+        None,
+        "200 200 200 200 200",
+        "404 404 200 200 200",
+    ),
+    (
+        "GET",
+        "/v1/matches/{shared_match}/seats/0/log",
+        None,
+        "401 403 200 403 403",
+        "401 404 200 403 403",
+    ),
+    (
+        "GET",
+        "/v1/agents/{host_agent}/scrim-policy",
+        None,
+        "401 200 200 200 403",
+        "401 404 200 200 403",
+    ),
+    (
+        "PUT",
+        "/v1/agents/{agent}/scrim-policy",
+        {"whom": "league"},
+        "401 403 200 403 403",
+        "401 404 200 403 403",
+    ),
+    (
+        "GET",
+        "/v1/seasons/{season}/scrim-opponents",
+        None,
+        "401 200 200 200 403",
+        "401 404 200 200 403",
+    ),
+    (
+        "POST",
+        "/v1/scrim-requests",
+        {"season": "{season}", "lineup": ["{agent}", "{host_agent}"]},
+        "401 409 409 201 403",
+        "401 404 409 201 403",
+    ),
+    ("GET", "/v1/scrim-requests", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/scrim-requests/{scrim_request}", None, "401 404 200 200 200", ""),
+    ("POST", "/v1/scrim-requests/{scrim_request}/withdraw", None, "401 404 200 403 403", ""),
+    ("POST", "/v1/scrim-requests/{to_accept}/accept", None, "401 404 404 200 403", ""),
+    (
+        "POST",
+        "/v1/scrim-requests/{to_decline}/decline",
+        {"words": "no"},
+        "401 404 404 200 403",
+        "",
+    ),
+    (
+        "POST",
+        "/v1/scrim-batches/plan",
+        {"season": "{season}", "kind": "gauntlet", "agents": ["{agent}", "{host_agent}"]},
+        "401 422 200 422 403",
+        "401 404 200 422 403",
+    ),
+    (
+        "POST",
+        "/v1/scrim-batches",
+        {
+            "season": "{season}",
+            "kind": "gauntlet",
+            "agents": ["{agent}", "{host_agent}"],
+            "games": 1,
+        },
+        "401 422 201 422 403",
+        "401 404 201 422 403",
+    ),
+    ("GET", "/v1/scrim-batches", None, "401 200 200 200 200", ""),
+    ("GET", "/v1/scrim-batches/{batch}", None, "401 404 200 404 200", ""),
+    ("GET", "/v1/scrim-batches/{batch}/results", None, "401 404 200 404 200", ""),
+    ("POST", "/v1/scrim-batches/{batch}/cancel", None, "401 404 200 404 403", ""),
     ("GET", "/health/live", None, "200 200 200 200 200", ""),
     ("GET", "/health/ready", None, "200 200 200 200 200", ""),
     ("GET", "/v1/leagues/{league}/audits", None, "401 403 403 200 200", "401 404 403 200 200"),
@@ -768,6 +857,25 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     },
     ("GET", "/v1/matches/{validation}"): {"commentator": (404, 404)},
     ("GET", "/v1/matches/{validation}/replay"): {"commentator": (404, 404)},
+    # Roles in a league open no scrim of two teams.
+    **{
+        (method, path): dict.fromkeys(("cohost", "grader", "commentator"), (404, 404))
+        for method, path in (
+            ("GET", "/v1/matches?scrim={sides}"),
+            ("GET", "/v1/scrims/{sides}"),
+            ("GET", "/v1/matches/{sides_match}"),
+            ("GET", "/v1/matches/{sides_match}/replay"),
+            ("GET", "/v1/matches/{sides_match}/seats/1/log"),
+            ("GET", "/v1/scrim-requests/{scrim_request}"),
+            ("POST", "/v1/scrim-requests/{scrim_request}/withdraw"),
+            ("POST", "/v1/scrim-requests/{to_accept}/accept"),
+            ("POST", "/v1/scrim-requests/{to_decline}/decline"),
+        )
+    },
+    **{
+        ("POST", path): dict.fromkeys(("cohost", "grader", "commentator"), (403, 403))
+        for path in ("/v1/scrim-batches", "/v1/scrim-batches/plan")
+    },
 }
 
 
@@ -859,6 +967,11 @@ def words(world: World, league: str) -> dict[str, str]:
         "scrimmage": world.matches[f"{league}.scrim"],
         "fork": fork,
         "fork_game": fork_game,
+        "sides": world.scrims[f"{league}.sides"],
+        "sides_match": world.matches[f"{league}.sides.scrim"],
+        "shared": world.scrims[f"{league}.league"],
+        "shared_match": world.matches[f"{league}.league.scrim"],
+        **scrim_words(world, league),
         "rejudgement": act["id"],
         "place": shared["id"],
         "invitation": invitation.id,
@@ -902,6 +1015,40 @@ def insert_join_request(conn: Connection, league_id: str, user_id: str) -> str:
         (request_id, league_id, user_id),
     )
     return request_id
+
+
+def scrim_words(world: World, league: str) -> dict[str, str]:
+    """A batch of the member, and requests to the host: of the member, and of two teams of nobody
+    here."""
+    host, mine = world.agents[f"{league}.host"], world.agents[f"{league}.member"]
+    season = world.seasons[league]
+    batch = world.client("member").start_batch(
+        {"season": season, "kind": "gauntlet", "agents": [mine, host], "games": 1}
+    )
+    asked = ask_host(world, league, world.users["member"], world.teams["member"], mine)
+    found = {"batch": batch["id"], "scrim_request": asked}
+    for name in ("to_accept", "to_decline"):
+        with world.connect() as conn:
+            user = users.create_user(conn, f"{name} {league}").id
+            team = users.create_own_team(conn, f"{name} {league}", user).id
+            agent = agents.create_agent(conn, team, "Asker", "asker").id
+            made, _ = agents.add_submission(conn, agent, "0" * 64, 1, "main.py", "", user)
+        found[name] = ask_host(world, league, user, team, made.id)
+    return found
+
+
+def ask_host(world: World, league: str, user: str, team: str, mine: str) -> str:
+    """A request to the host that waits: it would share logs."""
+    with world.connect() as conn:
+        terms = NewScrimRequest(
+            season=seasons.get_season(conn, SeasonId(world.seasons[league])),
+            team_id=TeamId(team),
+            user_id=UserId(user),
+            wanted=[mine, world.agents[f"{league}.host"]],
+            games=1,
+            privacy=ScrimPrivacy(ScrimAudience.SIDES, logs=LogAudience.SIDES),
+        )
+        return scrim_requests.ask_for_scrim(conn, terms).id
 
 
 def team_words(world: World, team: str) -> dict[str, str]:

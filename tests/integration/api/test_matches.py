@@ -97,7 +97,7 @@ def test_matches_are_paged_newest_first_without_gaps(world: World) -> None:
         for row in member.list_items("/v1/matches", agent=world.agents["public.member"], limit=1)
     ]
     assert paged == everything == sorted(everything, reverse=True)
-    assert len(everything) == 4
+    assert len(everything) == 6
 
 
 def test_the_rating_curve_has_a_point_for_each_rated_match(world: World) -> None:

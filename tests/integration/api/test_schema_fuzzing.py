@@ -34,7 +34,12 @@ from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
 from ladder.tournaments import repairs
-from tests.integration.api.test_every_route import insert_join_request, make_tournament, words
+from tests.integration.api.test_every_route import (
+    ask_host,
+    insert_join_request,
+    make_tournament,
+    words,
+)
 from tests.integration.api.world import World, comparison_of_member, older_submission
 from tests.sizes import sized
 
@@ -68,6 +73,9 @@ FUZZING: dict[str, Any] = {
     "phases": (Phase.generate,),
     "suppress_health_check": list(HealthCheck),
 }
+
+
+NO_HOURS = {"hours_from": None, "hours_until": None}
 
 
 class Succeeded(Exception):
@@ -216,6 +224,30 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"tournament": played, "pairing": "1.1.1", "game": None, "act": "drop"}
             case "reveal_matches":
                 return {"pairing": None}
+            case "read_scrim_policy" | "list_scrim_opponents":
+                return {"as": found["team"]}
+            case "ask_for_scrim":
+                conn.execute("delete from scrim_requests where id = %s", (found["scrim_request"],))
+                return {"games": 1, "seeds": [], "team": found["team"]}
+            case "read_scrim_request":
+                return {"request": found["scrim_request"]}
+            case "withdraw_scrim_request":
+                conn.execute("delete from scrim_requests where team_id = %s", (found["team"],))
+                conn.commit()
+                return {
+                    "request": ask_host(
+                        world, "public", found["user"], found["team"], found["agent"]
+                    )
+                }
+            case "accept_scrim_request":
+                return {"request": found["to_accept"]}
+            case "decline_scrim_request":
+                return {"request": found["to_decline"]}
+            case "plan_batch" | "start_batch":
+                agents_here = [found["agent"], found["host_agent"]]
+                return {"kind": "gauntlet", "agents": agents_here, "games": 1}
+            case "set_scrim_policy":
+                return {"whom": "league", "teams": [], "blocked_teams": [], **NO_HOURS}
             case "change_season":
                 return {"state": "locked"}
     return {}

@@ -196,18 +196,25 @@ def begin_rated(world: World, league: str) -> MatchId:
 
 
 def request_scrim(world: World) -> None:
-    """A finished scrim of one game in each league, of the member against the host's open agent."""
+    """Finished scrims of one game in each league, of the member against the host's open agent.
+
+    ``league`` is the private one. ``league.sides`` and ``league.league`` show results and replays
+    to both sides, and to the league.
+    """
     for league in ("public", "private"):
         world.client("host").change_agent(world.agents[f"{league}.host"], open_for_scrims=True)
-        made = world.client("member").request_scrim(
-            world.seasons[league],
-            [world.agents[f"{league}.member"], world.agents[f"{league}.host"]],
-        )
-        world.scrims[league] = made["id"]
-        with world.connect() as conn:
-            (match,) = history.list_matches(conn, scrim_id=made["id"])
-            finish(conn, world.blobs, match.id)
-        world.matches[f"{league}.scrim"] = match.id
+        for audience in ("asker", "sides", "league"):
+            made = world.client("member").request_scrim(
+                world.seasons[league],
+                [world.agents[f"{league}.member"], world.agents[f"{league}.host"]],
+                privacy={"results": audience, "replays": audience},
+            )
+            key = league if audience == "asker" else f"{league}.{audience}"
+            world.scrims[key] = made["id"]
+            with world.connect() as conn:
+                (match,) = history.list_matches(conn, scrim_id=made["id"])
+                finish(conn, world.blobs, match.id)
+            world.matches[f"{league}.scrim" if key == league else f"{key}.scrim"] = match.id
 
 
 def fork_rated(world: World, match: str) -> tuple[str, str]:

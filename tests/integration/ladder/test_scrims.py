@@ -45,7 +45,8 @@ def test_a_scrim_rotates_its_lineup(
     played = list(reversed(history.list_matches(contest.conn, scrim_id=scrim.id)))
     assert [m.seed for m in played] == seeds
     assert [[s.submission_id for s in m.seats].index(other) for m in played] == [1, 0, 3, 2, 1]
-    assert {(m.queue, m.kind, m.scrim_team_id) for m in played} == {("scrim", "scrim", own[1])}
+    assert {(m.queue, m.kind) for m in played} == {("scrim", "scrim")}
+    assert {m.scrim.team_id for m in played if m.scrim} == {own[1]}
     assert played[0].seats[0].entry_id is None
 
 
@@ -68,7 +69,10 @@ def test_a_scrim_with_a_closed_or_hidden_agent_is_refused(
     contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
     closed, hidden = opponent(contest, is_open=False), contest.submission().id
-    with pytest.raises(Conflict, match="not open for scrims"):
+    with pytest.raises(Conflict, match="only teams with an agent that plays in this league"):
+        _request(contest, own, [own[2], closed, own[2], own[2]])
+    contest.active(contest.agent(own[1]))
+    with pytest.raises(Conflict, match="not open for scrims without asking"):
         _request(contest, own, [own[2], closed, own[2], own[2]])
     for unknown in (hidden, SubmissionId("sub_none")):
         with pytest.raises(NotFound, match=r"no active submission"):
@@ -113,15 +117,15 @@ def test_scrims_against_an_open_agent_have_a_daily_limit(
 
 
 def test_scrim_games_of_a_team_have_a_daily_limit(
-    contest: Contest,
-    own: tuple[UserId, TeamId, SubmissionId],
-    monkeypatch: pytest.MonkeyPatch,
+    contest: Contest, own: tuple[UserId, TeamId, SubmissionId]
 ) -> None:
-    monkeypatch.setattr(scrims, "TEAM_GAMES_DAILY", 3)
-    _request(contest, own, [own[2]] * 4, games=3)
+    contest.season = replace(contest.season, scrim_games_daily=3)
+    scrim = _request(contest, own, [own[2]] * 4, games=3)
     with pytest.raises(scrims.ScrimLimitReached) as caught:
         _request(contest, own, [own[2]] * 4, games=1)
     assert (caught.value.used, caught.value.allowed, caught.value.left) == (3, 3, 0)
+    scrims.cancel_scrim(contest.conn, scrim.id)  # gives its games back
+    _request(contest, own, [own[2]] * 4, games=3)
 
 
 def test_the_summary_counts_wins_with_an_interval(

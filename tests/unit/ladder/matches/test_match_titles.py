@@ -49,7 +49,7 @@ def match(placements: list[int | None], **changes: Any) -> Match:
         season_id=SeasonId("s"),
         league_id=LeagueId("l"),
         scrim_id=None,
-        scrim_team_id=None,
+        scrim=None,
         game="hungry_geese",
         queue="play.cpu",
         attempt=1,

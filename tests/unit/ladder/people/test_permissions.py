@@ -6,7 +6,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from ladder.enums import LeagueRole, MatchKind, ReplayVisibility, Visibility
+from ladder.enums import (
+    LeagueRole,
+    LogAudience,
+    MatchKind,
+    ReplayVisibility,
+    ScrimAudience,
+    Visibility,
+)
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people import permissions
 from ladder.people.permissions import (
@@ -17,6 +24,8 @@ from ladder.people.permissions import (
     MatchResource,
     ReplayResource,
     Resource,
+    ScrimPrivacy,
+    ScrimRequestResource,
     ScrimResource,
     SubmissionResource,
     TeamPrivateResource,
@@ -70,7 +79,26 @@ def league(
 def match(
     kind: MatchKind, seen: LeagueResource, teams: Iterable[TeamId] = (OWN, RIVAL)
 ) -> MatchResource:
-    return MatchResource(kind, seen, frozenset(teams), OWN if kind is MatchKind.SCRIM else None)
+    one = scrim(within=seen) if kind is MatchKind.SCRIM else None
+    return MatchResource(kind, seen, frozenset(teams), one)
+
+
+def scrim(
+    within: LeagueResource | None = None,
+    results: ScrimAudience = ScrimAudience.ASKER,
+    replays: ScrimAudience = ScrimAudience.ASKER,
+    logs: LogAudience = LogAudience.OWN,
+    *,
+    members_only: bool = False,
+) -> ScrimResource:
+    privacy = ScrimPrivacy(results, replays, logs, members_only)
+    return ScrimResource(OWN, frozenset({OWN, RIVAL}), within or league(), privacy)
+
+
+def scrim_replay(results: ScrimAudience, replays: ScrimAudience) -> ReplayResource:
+    one = scrim(league(), results, replays)
+    played = MatchResource(MatchKind.SCRIM, league(), frozenset({OWN, RIVAL}), one)
+    return ReplayResource(played, True, False)
 
 
 def replay(
@@ -96,6 +124,9 @@ def live(
 
 
 PRIVATE = league(Visibility.PRIVATE)
+ASKER, SIDES, ALL = ScrimAudience
+LOGS = LogAudience.SIDES
+PLAYERS = {"owner", "rival"}
 RULES: list[tuple[str, Resource, set[str]]] = [
     ("a public league", league(), EVERYBODY),
     ("a private league", PRIVATE, MEMBERS),
@@ -114,7 +145,19 @@ RULES: list[tuple[str, Resource, set[str]]] = [
     ("a log of a team that did not agree", LogResource(RIVAL, LEAGUE), {"rival"}),
     ("a log of a scrim", LogResource(OWN, None), {"owner"}),
     ("a log of another league", LogResource(OWN, LeagueId("lea_y")), {"owner"}),
-    ("a scrim", ScrimResource(OWN), {"owner", "admin"}),
+    ("a scrim", scrim(), {"owner", "admin"}),
+    ("a request for a scrim", ScrimRequestResource(OWN, RIVAL), {"owner", "rival", "admin"}),
+    ("a scrim for both sides", scrim(None, SIDES), {"owner", "rival", "admin"}),
+    ("a scrim for the league", scrim(None, ALL), EVERYBODY),
+    ("a scrim for a private league", scrim(PRIVATE, ALL), MEMBERS),
+    ("a scrim of a league that became public", scrim(None, ALL, members_only=True), MEMBERS),
+    ("a hidden replay of a shared scrim", scrim_replay(ALL, ASKER), {"owner", "admin"}),
+    ("a replay of a scrim for both sides", scrim_replay(ALL, SIDES), {"owner", "rival", "admin"}),
+    ("a replay of a scrim for the league", scrim_replay(ALL, ALL), EVERYBODY),
+    ("a replay of a hidden scrim", scrim_replay(ASKER, ALL), {"owner", "admin"}),
+    ("a log that sides share", LogResource(OWN, None, scrim(None, ALL, ALL, LOGS)), PLAYERS),
+    ("a log that they do not", LogResource(OWN, None, scrim(None, ALL, ALL)), {"owner"}),
+    ("a log of a hidden scrim", LogResource(OWN, None, scrim(None, ASKER, ALL, LOGS)), {"owner"}),
     ("a rated match", match(MatchKind.RATED, league()), EVERYBODY),
     ("a rated match in private", match(MatchKind.RATED, PRIVATE), MEMBERS),
     (

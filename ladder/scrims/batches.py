@@ -1,0 +1,283 @@
+"""Batches: many scrims with one id.
+
+A gauntlet plays one submission against up to 50 opponents, a batch of versions plays own
+submissions against each other. Each pairing is one scrim of at most 20 games. In a game with more
+than two seats both alternate by seat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import combinations
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database.db import Connection, atomic_function
+from ladder.entries import agents
+from ladder.errors import Conflict, Invalid, NotFound
+from ladder.ids import (
+    AgentId,
+    LeagueId,
+    MatchId,
+    ScrimBatchId,
+    SeasonId,
+    SubmissionId,
+    TeamId,
+    UserId,
+    is_id,
+)
+from ladder.leagues.records import Season
+from ladder.matches import matches
+from ladder.people.permissions import PRIVATE, ScrimPrivacy
+from ladder.scrims import agent_policies, scrims
+from ladder.scrims.current_submission import newest_submission
+from ladder.scrims.records import Scrim, ScrimOrder
+from ladder.scrims.scrims import GamesToday, ScrimLimitReached
+
+MOST_PAIRINGS: Final = 50
+MOST_GAMES: Final = 20
+"""Games of a pairing."""
+MOST_VERSIONS: Final = 10
+"""Own versions against each other: 45 pairings."""
+SELECT: Final = (
+    "select b.id, b.season_id, s.league_id, b.team_id, b.requested_by, b.kind, b.games_each,"
+    " b.created_at, b.ended_at from scrim_batches b join seasons s on s.id = b.season_id"
+)
+
+
+class BatchKind(StrEnum):
+    GAUNTLET = "gauntlet"
+    """The first one against each of the others."""
+    VERSIONS = "versions"
+    """Own submissions against each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBatch:
+    """A batch to plan or to start."""
+
+    season: Season
+    team_id: TeamId
+    user_id: UserId
+    kind: BatchKind
+    keys: Sequence[str]
+    """Ids of agents or own submissions. Of a gauntlet, the first one plays all others."""
+    games_each: int
+    privacy: ScrimPrivacy = PRIVATE
+
+
+@dataclass(frozen=True, slots=True)
+class Competitor:
+    """A submission in a batch, with its agent."""
+
+    submission_id: SubmissionId
+    submission_number: int
+    agent_id: AgentId
+    agent_name: str
+    team_id: TeamId
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPairing:
+    """Two competitors, and why they cannot play."""
+
+    first: Competitor
+    second: Competitor
+    refusal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """What a batch would play and take, before it starts."""
+
+    pairings: tuple[PlannedPairing, ...]
+    games: int
+    """Games of all pairings that can play."""
+    today: GamesToday
+    """The team's daily limit, without this batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    id: ScrimBatchId
+    season_id: SeasonId
+    league_id: LeagueId
+    team_id: TeamId
+    requested_by: UserId
+    kind: BatchKind
+    games_each: int
+    created_at: datetime
+    ended_at: datetime | None
+    """When its last scrim ended."""
+
+
+def plan_batch(conn: Connection, asked: NewBatch) -> BatchPlan:
+    """Says what a batch would play, whom policies refuse, and what it takes of the daily limit.
+
+    Raises Invalid, NotFound, and Conflict for an agent of the team without an active version.
+    """
+    _check_numbers(asked)
+    competitors = _competitors(conn, asked)
+    others = {one.agent_id for one in competitors if one.team_id != asked.team_id}
+    answers = {
+        one.agent_id: (one, one.answer(asked.games_each))
+        for one in agent_policies.read_opponents(conn, asked.season, asked.team_id, others)
+    }
+    pairings = []
+    for first, second in _pairs(asked.kind, competitors):
+        refusal = None
+        if second.agent_id in answers:
+            one, answer = answers[second.agent_id]
+            refusal = answer.reason
+            if answer.is_allowed and not answer.is_automatic:
+                refusal = f"it accepts no scrim by itself: send a request to {one.team_name}"
+        pairings.append(PlannedPairing(first, second, refusal))
+    games = asked.games_each * sum(1 for each in pairings if each.refusal is None)
+    today = scrims.games_today(conn, asked.season, asked.team_id)
+    return BatchPlan(tuple(pairings), games, today)
+
+
+@atomic_function
+def start_batch(conn: Connection, asked: NewBatch) -> Batch:
+    """Creates a batch and its scrims.
+
+    Raises Invalid and NotFound as ``plan_batch``, Conflict if an opponent refuses, and
+    ScrimLimitReached.
+    """
+    found = conn.execute("select 1 from teams where id = %s for no key update", (asked.team_id,))
+    if found.fetchone() is None:
+        raise NotFound.of("team")
+    plan = plan_batch(conn, asked)
+    for each in plan.pairings:
+        if each.refusal is not None:
+            name = each.second.agent_name
+            raise Conflict(f"leave {name} out: {each.refusal}", field="agents")
+    if plan.games > plan.today.left:
+        today = plan.today
+        raise ScrimLimitReached(
+            f"your team's scrim games a day, of which this batch takes {plan.games}",
+            *(today.used, today.allowed, today.resets_at),
+        )
+    batch_id = ScrimBatchId(ids.new_id("sbt"))
+    conn.execute(
+        "insert into scrim_batches (id, season_id, team_id, requested_by, kind, games_each)"
+        " values (%s, %s, %s, %s, %s, %s)",
+        (
+            *(batch_id, asked.season.id, asked.team_id, asked.user_id),
+            *(asked.kind, asked.games_each),
+        ),
+    )
+    privacy = scrims.narrow_privacy(conn, asked.season, asked.privacy)
+    for each in plan.pairings:
+        pair = (each.first.submission_id, each.second.submission_id)
+        order = ScrimOrder(
+            season=asked.season,
+            team_id=asked.team_id,
+            user_id=asked.user_id,
+            lineup=[pair[seat % 2] for seat in range(asked.season.seats)],
+            games=asked.games_each,
+            privacy=privacy,
+            batch_id=batch_id,
+        )
+        scrims.create_scrim(conn, order)
+    return get_batch(conn, batch_id)
+
+
+def get_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
+    """Returns the batch with this id. Raises NotFound."""
+    with conn.cursor(row_factory=class_row(Batch)) as cur:
+        found = cur.execute(f"{SELECT} where b.id = %s", (batch_id,)).fetchone()
+    if found is None:
+        raise NotFound.of("batch")
+    return found
+
+
+def list_batches(
+    conn: Connection,
+    team_ids: Sequence[TeamId],
+    after: ScrimBatchId | None = None,
+    limit: int = 50,
+) -> list[Batch]:
+    """Returns these teams' batches, newest first, older than ``after``."""
+    with conn.cursor(row_factory=class_row(Batch)) as cur:
+        return cur.execute(
+            f"{SELECT} where b.team_id = any (%s) and (%s::text is null or b.id < %s)"
+            " order by b.id desc limit %s",
+            (sorted(team_ids), after, after, limit),
+        ).fetchall()
+
+
+@atomic_function
+def cancel_batch(conn: Connection, batch_id: ScrimBatchId) -> Batch:
+    """Voids the unfinished games of a batch; the daily limit gets them back. A repeat is no error.
+
+    Raises NotFound.
+    """
+    get_batch(conn, batch_id)
+    rows = conn.execute(
+        "select m.id, c.id from scrims c join matches m on m.scrim_id = c.id"
+        " where c.batch_id = %s and m.state in ('queued', 'running') order by m.id",
+        (batch_id,),
+    ).fetchall()
+    matches.void_matches(conn, [MatchId(row[0]) for row in rows], "the batch was cancelled")
+    conn.execute(
+        "update scrims set state = 'cancelled' where id = any (%s) and void_games > 0",
+        (sorted({row[1] for row in rows}),),
+    )
+    return get_batch(conn, batch_id)
+
+
+def batch_scrims(conn: Connection, batch_id: ScrimBatchId) -> list[Scrim]:
+    """Returns the scrims of a batch, in the order of its pairings."""
+    return scrims.list_batch_scrims(conn, batch_id)
+
+
+def _check_numbers(asked: NewBatch) -> None:
+    if asked.season.seats < 2:
+        raise Invalid("season", "choose one in which agents meet: its matches have one seat")
+    if not 1 <= asked.games_each <= MOST_GAMES:
+        raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {asked.games_each}")
+    most = MOST_VERSIONS if asked.kind is BatchKind.VERSIONS else MOST_PAIRINGS + 1
+    if not 2 <= len(asked.keys) <= most:
+        raise Invalid("agents", f"give 2 to {most}; they are {len(asked.keys)}")
+
+
+def _pairs(
+    kind: BatchKind, competitors: Sequence[Competitor]
+) -> list[tuple[Competitor, Competitor]]:
+    if kind is BatchKind.VERSIONS:
+        return list(combinations(competitors, 2))
+    return [(competitors[0], other) for other in competitors[1:]]
+
+
+def _competitors(conn: Connection, asked: NewBatch) -> list[Competitor]:
+    """Returns the pinned submissions. Raises Invalid for foreign and repeated ones."""
+    found = []
+    for place, key in enumerate(asked.keys):
+        made = _competitor(conn, asked.season, key)
+        is_own = made.team_id == asked.team_id
+        if not is_own and is_id(key, "sub"):
+            raise NotFound(f"there is no agent {key} in this season", field="agents")
+        if not is_own and (place == 0 or asked.kind is BatchKind.VERSIONS):
+            raise Invalid("agents", f"{made.agent_name} must be your own")
+        found.append(made)
+    submissions = [one.submission_id for one in found]
+    for one in found:
+        if submissions.count(one.submission_id) > 1:
+            raise Invalid("agents", f"name {one.agent_name} {one.submission_number} once")
+    return found
+
+
+def _competitor(conn: Connection, season: Season, key: str) -> Competitor:
+    if is_id(key, "sub"):
+        submission = agents.get_submission(conn, SubmissionId(key))
+        agent = agents.get_agent(conn, submission.agent_id)
+    else:
+        agent = agents.get_agent(conn, AgentId(key))
+        submission = agents.get_submission(conn, newest_submission(conn, season, agent))
+    return Competitor(submission.id, submission.number, agent.id, agent.name, agent.team_id)

@@ -1,0 +1,362 @@
+"""Requests for scrims: a team asks another one, which accepts or declines.
+
+A request is asked, then accepted, declined, withdrawn or expired. An accepted one has a scrim and
+shows its state: accepted until the first game begins, then running, finished or cancelled. The
+newest active versions are pinned when it is accepted, so a version retired later plays on.
+
+An asked request ends at ``expires_at``; the scheduler ends it. Games of a scrim have the deadlines
+of matches. Locks are taken in this order: the team that asks, the request, agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from psycopg import errors
+from psycopg.types.json import Jsonb
+
+from ladder import ids
+from ladder.database.db import Connection, atomic, atomic_function
+from ladder.entries import agents
+from ladder.enums import LogAudience
+from ladder.errors import Conflict, Invalid, NotFound
+from ladder.ids import AgentId, ScrimRequestId, SeasonId, SubmissionId, TeamId, UserId, is_id
+from ladder.leagues import leagues, seasons
+from ladder.leagues.records import Season
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import NoticeKind
+from ladder.scrims import agent_policies, scrims
+from ladder.scrims.current_submission import newest_submission
+from ladder.scrims.records import ScrimOrder
+from ladder.scrims.request_records import (
+    NewScrimRequest,
+    RequestState,
+    ScrimRequest,
+    select_requests,
+)
+
+MOST_WAITING: Final = 50
+"""Requests of a team that wait for an answer at the same time."""
+MOST_WAITING_WITH_ONE: Final = (
+    "you asked this team already: wait for its answer, or withdraw that request"
+)
+
+
+@atomic_function
+def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
+    """Asks another team for a scrim. If all policies accept automatically, the scrim begins.
+
+    ``wanted`` names by seat agents, or submissions of the own team. Exactly one other team may have
+    to answer. Raises Invalid and NotFound for wrong values, Conflict if a policy refuses, the
+    season or league is over, or the team has asked the same team already, and LimitReached.
+    """
+    _check_numbers(asked)
+    asked = replace(asked, privacy=scrims.narrow_privacy(conn, asked.season, asked.privacy))
+    season, team_id = asked.season, asked.team_id
+    if not conn.execute(
+        "select 1 from teams where id = %s for no key update", (team_id,)
+    ).fetchone():
+        raise NotFound.of("team")
+    _refuse_closed(conn, season.id)
+    _refuse_many_waiting(conn, team_id)
+    others = _other_agents(conn, asked)
+    teams = _teams_to_ask(conn, asked, others)
+    if len(teams) > 1:
+        raise Conflict("ask one team at a time: more than one would have to answer", field="lineup")
+    resolve_lineup(conn, season, asked.wanted)  # each has a version that can play
+    today = scrims.games_today(conn, season, team_id)
+    if asked.games > today.left:
+        raise scrims.ScrimLimitReached(
+            "your team's scrim games a day", today.used, today.allowed, today.resets_at
+        )
+    request_id = _insert(conn, asked, next(iter(teams or {one.team_id for one in others})))
+    if teams:
+        _tell(conn, NoticeKind.SCRIM_ASKED, request_id, next(iter(teams)), asked.user_id)
+    else:
+        _accept(conn, get_request(conn, request_id), asked.user_id)
+    return get_request(conn, request_id)
+
+
+def get_request(conn: Connection, request_id: ScrimRequestId) -> ScrimRequest:
+    """Returns the request with this id. Raises NotFound."""
+    found = select_requests(conn, "r.id = %s", (request_id,), 1)
+    if not found:
+        raise NotFound.of("request")
+    return found[0]
+
+
+def list_requests(
+    conn: Connection,
+    *,
+    to_teams: Sequence[TeamId] = (),
+    from_teams: Sequence[TeamId] = (),
+    state: RequestState | None = None,
+    after: ScrimRequestId | None = None,
+    limit: int = 50,
+) -> list[ScrimRequest]:
+    """Returns requests to or from these teams, newest first, older than ``after``."""
+    return select_requests(
+        conn,
+        "(r.asked_team_id = any (%s) or r.team_id = any (%s)) and (%s::text is null or r.id < %s)"
+        " and (%s::text is null or shown.state = %s)",
+        (sorted(to_teams), sorted(from_teams), after, after, state, state),
+        limit,
+    )
+
+
+def count_waiting(conn: Connection, team_ids: Sequence[TeamId]) -> int:
+    """Returns how many requests wait for an answer of these teams."""
+    row = conn.execute(
+        "select count(*) from scrim_requests where asked_team_id = any (%s) and state = 'asked'"
+        " and expires_at > now()",
+        (sorted(team_ids),),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@atomic_function
+def accept_request(
+    conn: Connection, request_id: ScrimRequestId, user_id: UserId | None
+) -> ScrimRequest:
+    """Accepts a request: pins the newest active versions and creates the scrim. A repeat is no
+    error.
+
+    Raises NotFound. Raises Conflict if the request has ended, the season or league is over, an
+    agent has no version that can play, or another team refuses, and ScrimLimitReached. The request
+    then still waits.
+    """
+    found = get_request(conn, request_id)
+    conn.execute("select 1 from teams where id = %s for no key update", (found.team_id,))
+    if _lock_waiting(conn, request_id, RequestState.ACCEPTED):
+        _refuse_closed(conn, found.season_id)
+        _accept(conn, found, user_id)
+        _tell(conn, NoticeKind.SCRIM_ACCEPTED, request_id, found.team_id, user_id)
+    return get_request(conn, request_id)
+
+
+@atomic_function
+def decline_request(
+    conn: Connection, request_id: ScrimRequestId, user_id: UserId | None, words: str = ""
+) -> ScrimRequest:
+    """Declines a request with a word; a repeat changes nothing. Raises NotFound and Conflict."""
+    found = get_request(conn, request_id)
+    if _lock_waiting(conn, request_id, RequestState.DECLINED):
+        _end(conn, request_id, RequestState.DECLINED, user_id, words)
+        _tell(conn, NoticeKind.SCRIM_DECLINED, request_id, found.team_id, user_id)
+    return get_request(conn, request_id)
+
+
+@atomic_function
+def withdraw_request(
+    conn: Connection, request_id: ScrimRequestId, user_id: UserId | None
+) -> ScrimRequest:
+    """Withdraws an own request; a repeat changes nothing. Raises NotFound and Conflict."""
+    found = get_request(conn, request_id)
+    if _lock_waiting(conn, request_id, RequestState.WITHDRAWN):
+        _end(conn, request_id, RequestState.WITHDRAWN, user_id, "")
+        _tell(conn, NoticeKind.SCRIM_WITHDRAWN, request_id, found.asked_team_id, user_id)
+    return get_request(conn, request_id)
+
+
+@atomic_function
+def expire_requests(conn: Connection, limit: int = 500) -> int:
+    """Ends requests that nobody answered in time, and those of seasons and leagues that are over.
+
+    Returns how many.
+    """
+    rows = conn.execute(
+        "update scrim_requests set state = 'expired', answered_at = now() where id in ("
+        "   select r.id from scrim_requests r join seasons s on s.id = r.season_id"
+        "   join leagues l on l.id = s.league_id where r.state = 'asked' and (r.expires_at <= now()"
+        "     or s.state = 'finished' or l.state = 'closed')"
+        "   order by r.expires_at limit %s for update of r skip locked)"
+        " returning id, team_id",
+        (limit,),
+    ).fetchall()
+    for request_id, team_id in rows:
+        _tell(conn, NoticeKind.SCRIM_EXPIRED, request_id, team_id, None)
+    return len(rows)
+
+
+def resolve_lineup(conn: Connection, season: Season, wanted: Sequence[str]) -> list[SubmissionId]:
+    """Returns the submissions by seat; of an agent its newest active one. Raises Conflict."""
+    return [
+        SubmissionId(key)
+        if is_id(key, "sub")
+        else newest_submission(conn, season, agents.get_agent(conn, AgentId(key)))
+        for key in wanted
+    ]
+
+
+def _accept(conn: Connection, found: ScrimRequest, user_id: UserId | None) -> None:
+    """Creates the scrim of a locked request that waits."""
+    season = seasons.get_season(conn, found.season_id)
+    merged = conn.execute(
+        "select coalesce(merged_into, id) from teams where id = %s", (found.asked_team_id,)
+    ).fetchone()
+    assert merged is not None
+    order = ScrimOrder(
+        season=season,
+        team_id=found.team_id,
+        user_id=found.requested_by,
+        lineup=resolve_lineup(conn, season, found.wanted),
+        games=found.games,
+        seeds=[bytes.fromhex(seed) for seed in found.seeds] or None,
+        privacy=found.privacy,
+        agreed_team_ids=frozenset({found.asked_team_id, TeamId(merged[0])}),
+    )
+    try:
+        scrim = scrims.create_scrim(conn, order)
+    except NotFound:  # retired since the line before
+        raise Conflict("an agent was retired a moment ago: accept again", field="lineup") from None
+    conn.execute(
+        "update scrim_requests set state = 'accepted', answered_at = now(), answered_by = %s,"
+        " scrim_id = %s where id = %s",
+        (user_id, scrim.id, found.id),
+    )
+
+
+def _lock_waiting(conn: Connection, request_id: ScrimRequestId, wanted: RequestState) -> bool:
+    """Locks a request. False if it is in the wanted state already. Raises Conflict if it ended."""
+    row = conn.execute(
+        "select state, expires_at <= clock_timestamp() from scrim_requests where id = %s"
+        " for update",
+        (request_id,),
+    ).fetchone()
+    if row is None:
+        raise NotFound.of("request")
+    state, is_late = row
+    if state == wanted:
+        return False
+    if state != RequestState.ASKED:
+        raise Conflict(f"the request is {state} already")
+    if is_late:
+        raise Conflict("the request is expired already")
+    return True
+
+
+def _end(
+    conn: Connection,
+    request_id: ScrimRequestId,
+    state: RequestState,
+    user_id: UserId | None,
+    words: str,
+) -> None:
+    conn.execute(
+        "update scrim_requests set state = %s, answered_at = now(), answered_by = %s, answer = %s"
+        " where id = %s",
+        (state, user_id, words, request_id),
+    )
+
+
+def _check_numbers(asked: NewScrimRequest) -> None:
+    if len(asked.wanted) != asked.season.seats:
+        raise Invalid(
+            "lineup", f"{len(asked.wanted)} agents, this season plays {asked.season.seats}"
+        )
+    if not 1 <= asked.games <= scrims.MOST_GAMES:
+        raise Invalid("games", f"must be between 1 and {scrims.MOST_GAMES}; it is {asked.games}")
+    if asked.seeds and len(asked.seeds) != asked.games:
+        raise Invalid(
+            "seeds", f"give one seed a game: {len(asked.seeds)} given for {asked.games} games"
+        )
+
+
+def _refuse_closed(conn: Connection, season_id: SeasonId) -> None:
+    season = seasons.get_season(conn, season_id)
+    if season.state == "finished":
+        raise Conflict("this season is finished: ask in the current one", field="season")
+    if leagues.get_league(conn, season.league_id).state == "closed":
+        raise Conflict("this league is closed", field="season")
+
+
+def _refuse_many_waiting(conn: Connection, team_id: TeamId) -> None:
+    row = conn.execute(
+        "select count(*) from scrim_requests where team_id = %s and state = 'asked'", (team_id,)
+    ).fetchone()
+    assert row is not None
+    if row[0] >= MOST_WAITING:
+        raise Conflict(f"withdraw a request first: {MOST_WAITING} of your team wait for an answer")
+
+
+def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[agent_policies.Opponent]:
+    """Returns the agents of other teams in the lineup. Raises Conflict if there is none."""
+    keys = set(asked.wanted)
+    owners: dict[str, tuple[str, TeamId]] = {
+        row[0]: (row[1], row[2])
+        for row in conn.execute(
+            "select b.id, b.agent_id, a.team_id from submissions b"
+            " join agents a on a.id = b.agent_id where b.id = any (%(keys)s)"
+            " union all select id, id, team_id from agents where id = any (%(keys)s)",
+            {"keys": sorted(keys)},
+        )
+    }
+    for key in asked.wanted:
+        if key not in owners or (is_id(key, "sub") and owners[key][1] != asked.team_id):
+            raise NotFound(f"there is no agent {key} in this season", field="lineup")
+    if all(team != asked.team_id for _, team in owners.values()):
+        raise Conflict("at least one agent must be your own", field="lineup")
+    others = {AgentId(agent) for agent, team in owners.values() if team != asked.team_id}
+    if not others:
+        raise Conflict("name an agent of another team: your own need no request", field="lineup")
+    return agent_policies.read_opponents(conn, asked.season, asked.team_id, others)
+
+
+def _teams_to_ask(
+    conn: Connection, asked: NewScrimRequest, others: Sequence[agent_policies.Opponent]
+) -> set[TeamId]:
+    """Returns the teams that have to answer. Raises Conflict if a policy refuses."""
+    teams = set()
+    for one in others:
+        answer = one.answer(asked.games)
+        if not answer.is_allowed:
+            raise Conflict(f"{one.agent_name}: {answer.reason}", field="lineup")
+        if not answer.is_automatic or asked.privacy.logs is not LogAudience.OWN:
+            teams.add(one.team_id)
+    return teams
+
+
+def _insert(conn: Connection, asked: NewScrimRequest, other: TeamId) -> ScrimRequestId:
+    request_id = ScrimRequestId(ids.new_id("srq"))
+    privacy = asked.privacy
+    try:
+        with atomic(conn):
+            conn.execute(
+                "insert into scrim_requests (id, season_id, team_id, asked_team_id, requested_by,"
+                " wanted, games, seeds, result_audience, replay_audience, log_audience,"
+                " is_members_only, words, expires_at) values (%s, %s, %s, %s, %s, %s, %s, %s, %s,"
+                " %s, %s, %s, %s, now() + make_interval(hours => %s))",
+                (
+                    *(request_id, asked.season.id, asked.team_id, other, asked.user_id),
+                    *(Jsonb(list(asked.wanted)), asked.games, list(asked.seeds)),
+                    *(privacy.results, privacy.replays, privacy.logs, privacy.is_members_only),
+                    *(asked.words, asked.expires_hours),
+                ),
+            )
+    except errors.UniqueViolation:
+        raise Conflict(MOST_WAITING_WITH_ONE) from None
+    return request_id
+
+
+def _tell(
+    conn: Connection,
+    kind: NoticeKind,
+    request_id: ScrimRequestId,
+    team_id: TeamId,
+    user_id: UserId | None,
+) -> None:
+    """Tells the people of a team of the request."""
+    row = conn.execute(
+        "select season_id, games from scrim_requests where id = %s", (request_id,)
+    ).fetchone()
+    assert row is not None
+    about = EventSubject(
+        season_id=row[0],
+        team_id=team_id,
+        user_id=user_id,
+        details={"request": request_id, "games": row[1]},
+    )
+    record_event(conn, kind, about)

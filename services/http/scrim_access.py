@@ -1,0 +1,100 @@
+"""Finds what a request about scrims names, for the API and the pages."""
+
+from __future__ import annotations
+
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.entries.records import EntryState
+from ladder.errors import NotFound
+from ladder.ids import AgentId, TeamId, is_id
+from ladder.leagues import seasons
+from ladder.leagues.records import Season
+from ladder.people.records import Viewer
+from ladder.scrims.batches import NewBatch
+from ladder.scrims.policies import ScrimPolicy
+from ladder.scrims.request_models import NewBatchBody, NewScrimRequestBody, ScrimPolicyBody
+from ladder.scrims.request_records import NewScrimRequest, ScrimRequest
+from services.http import permissions
+from services.http.problems import ProblemError
+
+
+def policy_of_body(conn: Connection, who: Viewer, body: ScrimPolicyBody) -> ScrimPolicy:
+    """The policy with ids of teams that the viewer sees. Raises ProblemError for others."""
+    return body.to_policy(
+        team_ids(conn, who, "teams", body.teams),
+        team_ids(conn, who, "blocked_teams", body.blocked_teams),
+    )
+
+
+def new_request(conn: Connection, who: Viewer, body: NewScrimRequestBody) -> NewScrimRequest:
+    """The request that a body describes. Raises NotFound and ProblemError."""
+    season = permissions.visible_season(conn, who, body.season)
+    team = permissions.own_team(conn, who, body.team)
+    check_agents(conn, who, body.lineup)
+    assert who.user_id is not None
+    return NewScrimRequest(
+        season=season,
+        team_id=team.id,
+        user_id=who.user_id,
+        wanted=body.lineup,
+        games=body.games,
+        seeds=body.seeds,
+        privacy=body.privacy.to_privacy(),
+        words=body.words,
+        expires_hours=body.expires_hours,
+    )
+
+
+def new_batch(conn: Connection, who: Viewer, body: NewBatchBody) -> NewBatch:
+    season = permissions.visible_season(conn, who, body.season)
+    team = permissions.own_team(conn, who, body.team)
+    check_agents(conn, who, body.agents)
+    assert who.user_id is not None
+    return NewBatch(
+        season=season,
+        team_id=team.id,
+        user_id=who.user_id,
+        kind=body.kind,
+        keys=body.agents,
+        games_each=body.games,
+        privacy=body.privacy.to_privacy(),
+    )
+
+
+def check_agents(conn: Connection, who: Viewer, keys: list[str]) -> None:
+    """Raises NotFound for an agent that the viewer does not see, or another team's submission."""
+    for key in keys:
+        if is_id(key, "sub"):
+            permissions.visible_submission(conn, who, key)
+        else:
+            permissions.visible_agent(conn, who, key)
+
+
+def asked_request(conn: Connection, who: Viewer, key: str) -> ScrimRequest:
+    """The request with this id, if the viewer may answer it."""
+    found = permissions.visible_scrim_request(conn, who, key)
+    if not permissions.may_see_private(who, found.asked_team_id):
+        raise ProblemError("forbidden", "Only the team that was asked may answer a request.")
+    return found
+
+
+def season_of_agent(conn: Connection, who: Viewer, agent_id: AgentId, key: str | None) -> Season:
+    """The named season, or the newest one in which the agent plays and that the viewer sees."""
+    if key is not None:
+        return permissions.visible_season(conn, who, key)
+    for state in (EntryState.ACTIVE, EntryState.PAUSED, None):
+        newest = entries.list_entries(conn, viewer=who, agent_id=agent_id, state=state, limit=1)
+        if newest:
+            return seasons.get_season(conn, newest[0].season_id)
+    raise NotFound("this agent has entered no season")
+
+
+def team_ids(conn: Connection, who: Viewer, field: str, keys: list[str]) -> frozenset[TeamId]:
+    """Ids of visible teams. Raises ProblemError that names the field."""
+    found = set()
+    for key in keys:
+        try:
+            found.add(permissions.visible_team(conn, who, key).id)
+        except NotFound:
+            raise ProblemError("invalid", f"there is no team {key}.", where=field) from None
+    return frozenset(found)

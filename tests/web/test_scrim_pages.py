@@ -1,0 +1,95 @@
+"""Pages of scrims, used by keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ladder.database import db
+from ladder.people import tokens
+from tests.web.conftest import Site, Tab, press
+
+
+@pytest.fixture
+def mine(site: Site, tab: Callable[..., Tab]) -> Tab:
+    """A tab of the owner, whose session may scrim."""
+    with db.connect(site.database_url) as conn:
+        token = tokens.mint_token(conn, site.contest.owner.id, "scrims", tokens.SCOPES[:3])[1]
+    made = tab()
+    made.sign_in(token)
+    return made
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the button or field with this name has the focus."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(
+            "(name) => { const e = document.activeElement;"
+            " return e.textContent.trim() === name"
+            " || [...(e.labels ?? [])].some((label) => label.textContent.trim() === name); }",
+            name,
+        ):
+            return
+    raise AssertionError(f"Tab does not reach {name}")
+
+
+def test_a_scrim_is_asked_for_by_keyboard(site: Site, mine: Tab) -> None:
+    open_agent = site.contest.active[0]
+    page = mine.open(f"/new-scrim?opponent={open_agent.agent_id}")
+    tab_to(page, "Games")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2")
+    tab_to(page, "Ask for the scrim")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Request for a scrim")).to_be_visible()
+    expect(page.locator(".chip", has_text="accepted")).to_be_visible()
+    with page.expect_navigation():
+        page.get_by_role("link", name="See the games").press("Enter")
+    expect(page.get_by_text("Results: all teams that play")).to_be_visible()
+    press(page, "Cancel unplayed games")
+    expect(page.locator(".chip", has_text="cancelled").first).to_be_visible()
+
+
+def test_a_request_is_declined_with_a_word(site: Site, mine: Tab) -> None:
+    page = mine.open("/scrims")
+    with page.expect_navigation():
+        page.get_by_role("link", name="asks you").press("Enter")
+    expect(page.get_by_text("Shall we play before the weekend?")).to_be_visible()
+    page.get_by_label("A word to the other team").fill("after it")
+    press(page, "Decline")
+    expect(page.get_by_text("after it")).to_be_visible()
+    expect(page.locator(".chip", has_text="declined")).to_be_visible()
+
+
+def test_a_batch_says_what_it_takes_before_it_starts(site: Site, mine: Tab) -> None:
+    page = mine.open("/new-scrim-batch")
+    page.get_by_role("checkbox").first.press("Space")
+    page.get_by_label("Games with each").fill("3")
+    press(page, "See what it takes")
+    expect(page.get_by_text("3 games of the", exact=False)).to_be_visible()
+    press(page, "Start 3 games")
+    expect(page.get_by_role("heading", name="Gauntlet")).to_be_visible()
+    press(page, "Cancel unplayed games")
+    expect(page.get_by_text("ended", exact=False)).to_be_visible()
+
+
+def test_a_policy_names_the_wrong_field_and_saves_the_right_one(site: Site, mine: Tab) -> None:
+    agent = site.contest.own[-1].agent_id
+    page = mine.open(f"/agents/{agent}/scrim-policy")
+    page.get_by_label("The teams named below").press("Space")
+    press(page, "Save the policy")
+    expect(page.get_by_text("Name at least one team")).to_be_visible()
+    mine.complaints.clear()  # the browser reports the status 422
+    page.get_by_label("Everybody").press("Space")
+    page.get_by_label("Pause between").fill("1.5")
+    page.get_by_label("Plays from").fill("22:00")
+    page.get_by_label("Plays until").fill("06:00")
+    press(page, "Save the policy")
+    page.goto(f"{site.address}/agents/{agent}/scrim-policy")
+    expect(page.get_by_label("Everybody")).to_be_checked()
+    expect(page.get_by_label("Pause between")).to_have_value("90")
+    expect(page.get_by_label("Unit of the pause")).to_have_value("minutes")
