@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ladder.entries import remote_agents
 from ladder.enums import Embargo, MatchKind
 from ladder.errors import Conflict, Invalid
 from ladder.matches import history
@@ -240,6 +242,30 @@ def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
     invited = raise_cup(duels, entry_rule="invitation")
     with pytest.raises(Conflict, match="by invitation"):
         invited.enter_agent(cup.agents[0])
+
+
+def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
+    conn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contest = raise_contest(conn, seats=2, remote_agents=True)
+    cup = raise_cup(contest, remote_agents=True, away_minutes=5)
+    cup.enter(1)
+    remote = contest.agent()
+    contest.active(remote, profile="remote")
+    cup.enter_agent(remote)
+    cup.start()
+    monkeypatch.setattr(advance, "AWAY_AGAIN", timedelta(0))
+    first = next(one for one in cup.open_games() if one.game == 1)
+    order = contest.claim(first.match_id)
+    assert order.needs_everybody
+    seat = order.profiles.index("remote")
+    assert remote_agents.void_for_unreachable_agents(
+        conn, first.match_id, order.attempt, "w1", {seat: "no answer"}
+    )
+    cup.advance()
+    conn.execute("update tournament_games set waits_until = now()")
+    again = next(one for one in cup.open_games() if one.game == 1)
+    assert not contest.claim(again.match_id).needs_everybody
 
 
 def test_a_cancelled_tournament_voids_its_games(duels: Contest) -> None:
