@@ -63,9 +63,20 @@ def pool(url: str, max_size: int) -> ConnectionPool[Connection]:
         min_size=1,
         max_size=max_size,
         open=False,
+        configure=use_one_process,
         check=ConnectionPool.check_connection,
         kwargs={"connect_timeout": CONNECT_SECONDS},
     )
+
+
+def use_one_process(conn: Connection) -> None:
+    """Lets each query of this connection run in one process of the server.
+
+    Requests ask for few rows: on a busy machine the start of parallel workers takes longer than the
+    query.
+    """
+    conn.execute("set max_parallel_workers_per_gather = 0")
+    conn.commit()
 
 
 def listen(

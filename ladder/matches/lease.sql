@@ -215,7 +215,9 @@ begin
        set placement = r.placement, reward = r.reward, verdict = r.verdict, reason = r.reason,
            failed_step = r.failed_step, charged_seconds = r.charged_seconds,
            max_move_seconds = r.max_move_seconds, log_digest = r.log_digest,
-           statistics = r.statistics
+           statistics = r.statistics,
+           is_shared = (select count(*) > 1 from jsonb_to_recordset(p_seats) as o(placement integer)
+                         where o.placement = r.placement)
       from jsonb_to_recordset(p_seats) as r(seat integer, placement integer,
            reward double precision, verdict text, reason text, failed_step integer,
            charged_seconds double precision, max_move_seconds double precision, log_digest text,

@@ -34,9 +34,10 @@ FROM: Final = (
     " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
 )
 SHARED: Final = (
-    "exists (select 1 from seats x where x.match_id = t.match_id and x.seat <> t.seat"
-    " and x.placement = 1)"
+    "exists (select 1 from seats x where x.match_id = t.match_id and x.agent_id = t.agent_id"
+    " and x.seat = t.seat and x.placement = 1 and x.is_shared)"
 )
+"""Asks another index: the one that has the agent's placements knows nothing of shared places."""
 
 
 class Outcome(StrEnum):
@@ -117,10 +118,12 @@ def search_page(
     Invalid for a filter that needs an agent.
     """
     _check_filter(wanted)
+    if wanted.kind is MatchKind.VALIDATION and not _sees_validations(viewer):
+        return MatchPage([], None)
     if wanted.names_a_player:
         found, following = _matches_of_player(conn, viewer, wanted, before, limit)
     else:
-        text, arguments = _seasons_query(viewer, wanted, before, limit)
+        text, arguments = seasons_query(viewer, wanted, before, limit)
         found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
         following = found[-1] if len(found) == limit else None
     return MatchPage(history.get_matches(conn, found), following)
@@ -172,8 +175,6 @@ def _matches_of_player(
     MOST_ROUNDS times. The next page then begins after a match that the viewer may see, so that its
     address names no other.
     """
-    if wanted.kind is MatchKind.VALIDATION and not _sees_validations(viewer):
-        return [], None
     clauses, values = _match_clauses(wanted, None)
     seen, seen_values = visibility.visible_matches(viewer)
     found: list[MatchId] = []
@@ -212,7 +213,9 @@ def seats_query(
     clauses, values = _seat_clauses(wanted)
     rival = ""
     if wanted.opponent_id is not None:
-        rival = " join seats o on o.match_id = t.match_id and o.seat <> t.seat"
+        rival = " join seats o on o.match_id = t.match_id"
+        if wanted.opponent_id == wanted.agent_id or wanted.agent_id is None:
+            rival += " and o.seat <> t.seat"
         clauses.append("o.agent_id = %s")
         values.append(wanted.opponent_id)
     for clause, value in _id_bounds(wanted, before).items():
@@ -225,7 +228,7 @@ def seats_query(
     return text, (*values, limit)
 
 
-def _seasons_query(
+def seasons_query(
     viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Matches of a season, of a scrim, or of all visible leagues, newest first."""
@@ -299,7 +302,9 @@ def _outcome_clause(outcome: Outcome, *, has_opponent: bool) -> str:
         return f"t.placement {sign} o.placement"
     if outcome is Outcome.LOST:
         return "t.placement > 1"
-    return f"t.placement = 1 and {'not ' * (outcome is Outcome.WON)}{SHARED}"
+    if outcome is Outcome.TIED:
+        return "t.placement = 1 and t.is_shared"
+    return f"t.placement = 1 and not {SHARED}"
 
 
 def _first_id(moment: datetime) -> str:

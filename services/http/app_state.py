@@ -110,6 +110,7 @@ def read_pool(url: str, size: int) -> ConnectionPool[Connection]:
         min_size=1,
         max_size=size,
         open=False,
+        configure=db.use_one_process,
         kwargs={"connect_timeout": db.CONNECT_SECONDS, "autocommit": True},
     )
 
