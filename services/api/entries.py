@@ -25,6 +25,7 @@ from services.http.paging import Page, Paging
 from services.http.path_parameters import EntryKey, Filter, SeasonKey
 from services.http.problems import ProblemError, problem_responses
 from services.http.seat_logs import LogFormat, read_seat_log
+from services.http.validation_steps import read_validation_steps
 
 router = APIRouter(prefix="/v1", tags=["entries"])
 
@@ -36,6 +37,10 @@ class QueueOut(BaseModel):
     position: int
     eta_seconds: float | None
     playing_seconds: float | None = Field(description="since its validation match began")
+    step: int | None = Field(
+        default=None, description="steps played of its validation match; `GET` of one entry only"
+    )
+    most_steps: int | None = Field(default=None, description="most steps that it can have")
 
 
 class EntryOut(BaseModel):
@@ -191,9 +196,16 @@ def list_entries(
 
 
 @router.get("/entries/{entry}", summary="Read an entry", responses=problem_responses(404))
-def read_entry(entry: EntryKey, conn: Db, who: Anyone) -> EntryOut:
-    """The state. The owner also sees the reason, the place in the queue and the wait."""
-    return entry_out(conn, who, permissions.visible_entry(conn, who, entry))
+def read_entry(entry: EntryKey, conn: Db, who: Anyone, app_state: AppState) -> EntryOut:
+    """The state. The owner also sees the reason, the place in the queue, the wait and the step of
+    the validation match."""
+    found = permissions.visible_entry(conn, who, entry)
+    out = entry_out(conn, who, found)
+    if out.queue is not None:
+        steps = read_validation_steps(app_state.settings.redis_url, conn, found)
+        if steps is not None:
+            out.queue.step, out.queue.most_steps = steps.played, steps.most
+    return out
 
 
 @router.get(

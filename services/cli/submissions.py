@@ -25,6 +25,7 @@ from services.cli.name_lookup import find_agent, find_season_id, own_agent, own_
 from services.cli.saved_login import MissingInput, connect
 
 POLL_SECONDS = 0.5
+LINE_SECONDS = 5.0
 OPTIONS = {f"body.{name}": f"--{name}" for name in ("url", "api", "message")}
 
 
@@ -135,14 +136,23 @@ def choose_agent(
 
 
 def wait_for_validation(ladder: Client, entry: Json) -> Json:
-    """Waits for the end of the validation, with progress on stderr. Returns the entry."""
+    """Waits for the end of the validation. Returns the entry.
+
+    Shows progress on stderr: in place on a terminal, else a line each LINE_SECONDS.
+    """
+    told_at = time.monotonic()
     with stderr.status("waiting for validation") as status:
         while entry["state"] == "pending" or is_being_retried(entry):
-            queue = entry.get("queue")
+            queue, text = entry.get("queue"), ""
             if entry["state"] == "pending" and entry["reason"]:
-                status.update(f"validation: {entry['reason']}")
+                text = f"validation: {entry['reason']}"
             elif queue is not None:
-                status.update(f"validation: {queue_text(queue)}")
+                text = f"validation: {queue_text(queue)}"
+            if text:
+                status.update(text)
+            if text and not stderr.is_terminal and time.monotonic() - told_at >= LINE_SECONDS:
+                stderr.print(text)
+                told_at = time.monotonic()
             time.sleep(POLL_SECONDS)
             entry = ladder.entry(entry["id"])
     return entry
@@ -152,7 +162,9 @@ def queue_text(queue: Json) -> str:
     """Place in the queue or time since the match began, and the wait."""
     wait = duration_text(queue["eta_seconds"])
     if queue["playing_seconds"] is not None:
-        return f"playing for {duration_text(queue['playing_seconds'])}, about {wait} to go"
+        is_known = queue.get("step") is not None
+        step = f" step {queue['step']} of at most {queue['most_steps']}" if is_known else ""
+        return f"playing{step} for {duration_text(queue['playing_seconds'])}, about {wait} to go"
     return f"place {queue['position']} in the queue, about {wait}"
 
 

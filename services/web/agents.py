@@ -31,6 +31,7 @@ from ladder.standings import rank_reasons
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import AgentKey
+from services.http.validation_steps import ValidationSteps, read_validation_steps
 from services.web import charts, forms, leaderboard_page, rating_curve, remote_submission
 from services.web import declared_entry as web_declared_entry
 from services.web.account import redirect
@@ -59,6 +60,8 @@ class SubmissionRow:
     """None if a match has one seat."""
     message: str
     place: validations.QueuePlace | None
+    steps: ValidationSteps | None
+    """How far the validation match is, for the owner."""
     first_match_seconds: float | None
     """Shown to the owner of a waiting entry, if known."""
     url: str | None
@@ -170,15 +173,17 @@ def agent_page(
         running=playing_now(conn, who, agent_id=found.id),
         insights=insights_of(conn, who, chosen, season),
         **move_time_chart(conn, chosen, season, owner=owner),
-        **submission_rows(conn, who, found, seen),
+        **submission_rows(conn, app_state, who, found, seen),
     )
 
 
 @router.get("/agents/{agent}/submissions")
-def show_submissions(request: Request, agent: AgentKey, conn: Db, who: Visitor) -> Response:
+def show_submissions(
+    request: Request, agent: AgentKey, conn: Db, app_state: AppState, who: Visitor
+) -> Response:
     """The list alone, for live updates. Asks the page to reload once nothing waits."""
     found = permissions.visible_agent(conn, who, agent)
-    values = submission_rows(conn, who, found, entries_of(conn, who, found))
+    values = submission_rows(conn, app_state, who, found, entries_of(conn, who, found))
     if not values["waiting"]:
         return Response(status_code=205)
     return render(
@@ -272,7 +277,7 @@ def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
 
 
 def submission_rows(
-    conn: Connection, who: Viewer, agent: Agent, seen: Sequence[Entry]
+    conn: Connection, app_state: AppState, who: Viewer, agent: Agent, seen: Sequence[Entry]
 ) -> dict[str, Any]:
     """Rows of the list, and whether one of them waits."""
     own = permissions.may_see_private(who, agent.team_id)
@@ -283,6 +288,7 @@ def submission_rows(
         season, league = seasons[entry.season_id]
         sent = agents.get_submission(conn, entry.submission_id) if own else None
         waits = own and entry.state in entries.VALIDATED
+        redis_url = app_state.settings.redis_url
         rows.append(
             SubmissionRow(
                 entry=entry,
@@ -291,6 +297,7 @@ def submission_rows(
                 message=sent.message if sent else "",
                 url=sent.url if sent and entry.team_id in who.team_ids else None,
                 place=validations.queue_place_of(conn, entry.id) if waits else None,
+                steps=read_validation_steps(redis_url, conn, entry) if waits else None,
                 first_match_seconds=insights.first_match_seconds(conn, entry, season)
                 if waits
                 else None,

@@ -75,7 +75,13 @@ def _draw_lines(
             continue
         path = " ".join(f"{x(at)},{y(value)}" for at, value in line.points)
         parts.append(Markup('<polyline class="series-{}" points="{}"/>').format(place, path))
-        ends.append((y(line.points[-1][1]), place))
+        at, value = line.points[-1]
+        parts.append(
+            Markup('<circle class="end-{}" cx="{}" cy="{}" r="3.5"/>').format(
+                place, x(at), y(value)
+            )
+        )
+        ends.append((y(value), place))
     for height, place in spread_letters(sorted(ends), frame.height - frame.bottom):
         parts.append(
             Markup('<text class="letter-{}" x="{}" y="{}">{}</text>').format(

@@ -236,7 +236,8 @@ def read_document(path: str) -> Document:
         named = Markup('<div class="scroll"><table ><caption class="visually-hidden">{}</caption>')
         html = html.replace("<table>", named.format(caption), 1)
     html = html.replace("</table>", "</table></div>")
-    html = re.sub(r"<pre>(.*?)</pre>", r'<div class="copy"><pre>\1</pre></div>', html, flags=re.S)
+    code = r'<div class="copy"><pre tabindex="0">\1</pre></div>'  # it may scroll
+    html = re.sub(r"<pre>(.*?)</pre>", code, html, flags=re.S)
     return Document(path, title, Markup(html), tuple(headings), lead)  # noqa: S704
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from fastapi import FastAPI
 from games.episode import Episode
 from ladder.ids import MatchId
 from ladder.matches import lease
+from services.cli.submissions import queue_text
 from services.http import live_limits, live_matches, live_streams
 from services.http.problems import ProblemError
 from tests import live_playing
@@ -24,7 +26,7 @@ from tests.integration.api import world as worlds
 from tests.integration.api.browsing import browse
 from tests.integration.api.conftest import application
 from tests.integration.api.test_every_route import PEOPLE
-from tests.integration.api.world import WORKER, World
+from tests.integration.api.world import GOOD, WORKER, World
 from tests.live_playing import Playing
 from tests.loops import run_coroutine
 from tests.servers import cloned
@@ -299,3 +301,26 @@ def test_a_reader_who_takes_nothing_loses_the_stream(monkeypatch: pytest.MonkeyP
     answer = live_streams.LiveStream(live_streams.single_event("data: x\n\n"))
     run_coroutine(answer.stream_response(send))
     assert sent == ["http.response.start", "http.response.body"]
+
+
+def test_a_team_sees_how_far_its_validation_is(world: World, redis_url: str) -> None:
+    member = world.client("member")
+    agent = member.create_agent("Slow one")
+    made = member.upload(agent["id"], GOOD + b"# slow", season=world.seasons["public"])["entry"]
+    with world.connect() as conn:
+        order = lease.claim_match(conn, made["validation_match_id"], WORKER)
+    assert order is not None
+    playing = live_playing.begin(order, redis_url)
+    playing.play(7)
+
+    def step() -> int | None:
+        found: int | None = member.entry(made["id"])["queue"]["step"]
+        return found
+
+    wait_until(lambda: step() == 7, "the owner sees the step", 30)
+    assert "playing step 7 of at most 200 for" in queue_text(member.entry(made["id"])["queue"])
+    with browse(world, "member") as browser:
+        page = browser.get(f"/agents/{agent['id']}").text
+    assert re.search(r"Being validated for [\w. ]+: step 7 of at most 200", page)
+    assert f'<a href="/matches/{order.match_id}">Watch it</a>' in page
+    playing.publisher.stop(is_over=False)
