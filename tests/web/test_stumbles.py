@@ -23,6 +23,16 @@ def test_pages_that_were_endless_have_an_end(site: Site, tab: Callable[..., Tab]
         assert mine.open(path).evaluate(HEIGHT) < most, path
 
 
+def test_a_team_reads_why_its_agent_failed_beside_the_match(site: Site) -> None:
+    path = f"/agents/{site.contest.own[-1].agent_id}"  # it raised in a rated match
+    link = f'/logs/{site.contest.failed_match}/0">Log</a>'
+    mine, others = site.get(path, site.contest.owner_token).text, site.get(path).text
+    assert link in mine
+    assert "ValueError" in mine.split(link)[0].rsplit("<tr>", 1)[1]
+    assert "ValueError" not in others
+    assert "/logs/" not in others
+
+
 def test_a_desktop_shows_no_half_empty_league(site: Site, tab: Callable[..., Tab]) -> None:
     page = tab(width=1280).open("/leagues/hungry-geese")
     left, right = page.evaluate(
