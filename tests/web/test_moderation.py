@@ -154,7 +154,8 @@ def test_a_host_lets_teams_share_a_place_on_the_page_of_suspects(site: Site) -> 
 
 
 def test_the_page_of_certainty_says_when_nothing_is_known(site: Site) -> None:
-    assert "appears after the first rated" in site.get("/leagues/hungry-geese/certainty").text
+    assert "appears after the first rated" in site.get("/leagues/golad/certainty").text
+    assert "Certainty of the order" in site.get("/leagues/hungry-geese/certainty").text
     assert site.get("/leagues/club/certainty").status_code == 404
     snake = site.get("/leagues/snake/certainty").text
     assert "one seat, so there is no official fit" in snake
