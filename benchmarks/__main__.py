@@ -20,6 +20,7 @@ NAMES = (
     "official_fit",
     "rating_throughput",
     "pairing",
+    "scrim_queue",
     "pairing_rounds",
     "swiss",
     "rating",
