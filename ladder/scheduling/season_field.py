@@ -30,7 +30,7 @@ PRIOR_GAMES: Final = 2
 """Games without a fault that each entry starts with, so that a first fault slows nobody."""
 KEPT_APART: Final = 200
 """Meetings that count in addition for a favourite and those who lose to it against expectation."""
-ALARM: Final = 0.5
+ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""
 MOST_GAMES_CHECKED: Final = 200_000
 """Longest log in which pairs are checked: a check takes about two seconds then."""
