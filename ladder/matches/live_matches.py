@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ladder.database.db import Connection
@@ -37,6 +37,22 @@ def live_resource(
     """The permission resource of a running match. ``hides_something`` is about its game."""
     is_withheld = hides_something and any(seat.remote for seat in match.seats)
     return LiveResource(match_resource(match, league), season_state == "finished", is_withheld)
+
+
+def present_resource(known: LiveResource, found: LiveState) -> LiveResource:
+    """The resource with its league and season as they are now, also where its scrim names them."""
+    match = replace(known.match, league=found.league)
+    scrim = match.scrim
+    if scrim is not None:
+        origin = scrim.continues
+        if origin is not None:
+            origin = replace(
+                origin,
+                match=replace(origin.match, league=found.league),
+                is_season_finished=found.is_season_finished,
+            )
+        match = replace(match, scrim=replace(scrim, league=found.league, continues=origin))
+    return replace(known, match=match, is_season_finished=found.is_season_finished)
 
 
 def live_states(conn: Connection, match_ids: Sequence[MatchId]) -> dict[MatchId, LiveState]:

@@ -25,9 +25,8 @@ class WatcherLimits:
 
     def refuse_more(self, viewer: str, *, is_person: bool) -> None:
         """Raises ProblemError if the process, or this person or address, has too many streams."""
-        most = MOST_PER_PERSON if is_person else self._most_per_address
         with self._lock:
-            if self._count < self._most and self._open[viewer] < most:
+            if self._has_room(viewer, is_person=is_person):
                 return
         raise ProblemError(
             "unavailable",
@@ -36,16 +35,27 @@ class WatcherLimits:
         )
 
     @contextmanager
-    def counted(self, viewer: str) -> Iterator[None]:
-        """Counts one stream of this viewer inside the block."""
+    def counted(self, viewer: str, *, is_person: bool) -> Iterator[bool]:
+        """Counts one stream of this viewer inside the block. Yields False if there are too many:
+        many requests at once all pass ``refuse_more`` before the first of them counts."""
         with self._lock:
-            self._open[viewer] += 1
-            self._count += 1
+            has_room = self._has_room(viewer, is_person=is_person)
+            if has_room:
+                self._open[viewer] += 1
+                self._count += 1
         try:
-            yield
+            yield has_room
         finally:
-            with self._lock:
-                self._count -= 1
-                self._open[viewer] -= 1
-                if not self._open[viewer]:
-                    del self._open[viewer]
+            if has_room:
+                self._forget(viewer)
+
+    def _has_room(self, viewer: str, *, is_person: bool) -> bool:
+        most = MOST_PER_PERSON if is_person else self._most_per_address
+        return self._count < self._most and self._open[viewer] < most
+
+    def _forget(self, viewer: str) -> None:
+        with self._lock:
+            self._count -= 1
+            self._open[viewer] -= 1
+            if not self._open[viewer]:
+                del self._open[viewer]

@@ -13,21 +13,17 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
-import psycopg
-import psycopg_pool
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from starlette.concurrency import run_in_threadpool
 
 from games.live_frames import LiveFrames
-from games.protocol import GameError
 from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches import live_stream
-from ladder.matches.live_matches import LiveState
+from ladder.matches.live_matches import LiveState, present_resource
 from ladder.people.permissions import LiveResource
 from ladder.telemetry import log_event
 
@@ -91,7 +87,7 @@ class LiveMatch:
             try:
                 content = json.loads(fields[live_stream.FIELD])
                 self._apply(content, int(entry_id.split(b"-")[0]) / 1000)
-            except (GameError, KeyError, TypeError, ValueError) as error:
+            except Exception as error:  # rules of another version may fail in any way
                 self._is_broken = True
                 log_event("live_broken", level="warning", match=self.id, error=f"{error!r:.300}")
 
@@ -122,10 +118,7 @@ class LiveMatch:
         if found.state is not self.state:
             self._finished_at = time.monotonic()
         self.state, self.delay_seconds = found.state, found.delay_seconds
-        match = replace(self.resource.match, league=found.league)
-        self.resource = replace(
-            self.resource, match=match, is_season_finished=found.is_season_finished
-        )
+        self.resource = present_resource(self.resource, found)
 
     @property
     def episodes(self) -> int:
@@ -203,8 +196,11 @@ class LiveMatches:
     ) -> LiveMatch | None:
         """The match with what Redis has of it. None if this process holds too many matches."""
         found = self._known.get(match_id)
-        if found is None or found.attempt != state.attempt:
-            if found is None and len(self._known) >= MOST_MATCHES:
+        if found is None or found.attempt < state.attempt:
+            if found is not None:  # its watchers begin anew
+                found.look(None)
+                found.notify()
+            elif len(self._known) >= MOST_MATCHES:
                 return None
             found = self._known[match_id] = LiveMatch(match_id, state, resource)
             self._asked.set()
@@ -261,8 +257,10 @@ class LiveMatches:
             )
             await asyncio.sleep(LOOK_AT_END_SECONDS if ends else LOOK_SECONDS)
             if self._known:
-                with contextlib.suppress(psycopg.OperationalError, psycopg_pool.PoolTimeout):
+                try:
                     await self._look_once()
+                except Exception as error:  # without this task no stream would ever end
+                    log_event("live_look_failed", level="warning", error=type(error).__name__)
 
     async def _look_once(self) -> None:
         matches = list(self._known.values())

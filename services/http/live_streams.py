@@ -25,6 +25,7 @@ from ladder.database.db import Connection
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
 from services.http.app_state import State, read_rows
+from services.http.live_limits import AGAIN_SECONDS
 from services.http.live_matches import LiveMatch
 
 CHECK_SECONDS: Final = 3.0
@@ -121,10 +122,17 @@ async def single_event(text: str) -> AsyncIterator[str]:
 async def live_events(
     app_state: State, match: LiveMatch, watcher: Watcher, position: int, given: str
 ) -> AsyncIterator[str]:
-    """Yields events until the match ends, the right to watch ends, or LONGEST_SECONDS passed."""
+    """Yields events until the match ends, the right to watch ends, or LONGEST_SECONDS passed.
+
+    Yields none if the viewer, or the process, has too many streams.
+    """
+    is_person = watcher.viewer.user_id is not None
     match.watchers += 1
     try:
-        with app_state.watchers.counted(watcher.key):
+        with app_state.watchers.counted(watcher.key, is_person=is_person) as has_room:
+            if not has_room:
+                yield f"retry: {AGAIN_SECONDS * 1000}\n\n"
+                return
             async for text in _events(app_state, match, watcher, position, given):
                 yield text
     finally:

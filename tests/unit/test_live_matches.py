@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,13 +12,30 @@ import pytest
 from benchmarks.cards import play
 from games import GAMES
 from games.episode import start_document, step_document
-from ladder.enums import MatchKind, MatchState, ReplayVisibility, Visibility
-from ladder.ids import LeagueId, MatchId
+from games.live_frames import LiveFrames
+from ladder.enums import MatchKind, MatchState, ReplayVisibility, ScrimAudience, Visibility
+from ladder.ids import LeagueId, MatchId, TeamId
 from ladder.matches.live_matches import LiveState
-from ladder.people.permissions import LeagueResource, LiveResource, MatchResource
-from services.http import live_matches
+from ladder.people.permissions import (
+    LeagueResource,
+    LiveResource,
+    MatchResource,
+    ReplayResource,
+    ScrimPrivacy,
+    ScrimResource,
+    may_see,
+)
+from ladder.people.records import STRANGER
+from services.http import live_limits, live_matches
 from services.http.live_matches import LiveMatch
-from services.http.live_streams import live_document, place_after, place_id
+from services.http.live_streams import (
+    Watcher,
+    live_document,
+    live_events,
+    place_after,
+    place_id,
+)
+from tests.loops import run_coroutine
 
 EPISODE = play(GAMES["golad"], 1)
 LEAGUE = LeagueResource(LeagueId("lea_x"), Visibility.PUBLIC, ReplayVisibility.PUBLIC)
@@ -92,3 +111,56 @@ def test_an_id_of_another_attempt_begins_anew(match: LiveMatch) -> None:
     assert place_after(match, 0, place_id(match, 0, 2)) == 2
     for other in ("2.0.2", "1.1.2", "1.0.9", "x", ""):
         assert place_after(match, 0, other) == 0
+
+
+def test_rules_that_fail_in_any_way_end_the_frames_and_not_the_reader(
+    match: LiveMatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise IndexError("the rules of another version")
+
+    monkeypatch.setattr(LiveFrames, "add", fail)
+    match.apply([entry(0, 0, 2, begins=True), entry(0, 2, 1)])
+    assert match.shown(0) == 1
+
+
+def test_watchers_of_an_older_attempt_begin_anew(
+    match: LiveMatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_matches, "LOAD_SECONDS", 0.01)
+
+    async def find(*attempts: int) -> list[Any]:
+        known = live_matches.LiveMatches("", lambda ids: {})
+        return [await known.find(match.id, state(attempt=n), match.resource) for n in attempts]
+
+    old, new, late = run_coroutine(find(1, 2, 1))
+    assert (old.has_ended, old.state, new.has_ended) == (True, MatchState.QUEUED, False)
+    assert late is new
+
+
+def test_a_shared_scrim_is_hidden_as_soon_as_its_league_is_private() -> None:
+    shared = ScrimPrivacy(ScrimAudience.LEAGUE, ScrimAudience.LEAGUE)
+    origin = ReplayResource(MatchResource(MatchKind.RATED, LEAGUE, frozenset()), True, False)
+    for continues in (None, origin):
+        scrim = ScrimResource(TeamId("tea_x"), frozenset(), LEAGUE, shared, continues)
+        played = MatchResource(MatchKind.SCRIM, LEAGUE, frozenset(), scrim)
+        match = LiveMatch(MatchId("mat_x"), state(), LiveResource(played, False, False))
+        assert may_see(STRANGER, match.resource)
+        match.look(state(league=replace(LEAGUE, visibility=Visibility.PRIVATE)))
+        assert not may_see(STRANGER, match.resource)
+
+
+def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatch) -> None:
+    limits = live_limits.WatcherLimits(9, 1)
+    held: Any = SimpleNamespace(watchers=limits)
+    watcher = Watcher("1.2.3.4", STRANGER, None)
+
+    async def read() -> list[str]:
+        return [text async for text in live_events(held, match, watcher, 0, "")]
+
+    limits.refuse_more(watcher.key, is_person=False)
+    with limits.counted(watcher.key, is_person=False) as is_first:
+        assert is_first
+        assert run_coroutine(read()) == ["retry: 30000\n\n"]
+    assert match.watchers == 0
+    limits.refuse_more(watcher.key, is_person=False)

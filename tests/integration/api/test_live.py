@@ -279,7 +279,8 @@ def test_a_host_delays_running_matches_on_the_page_of_the_league(world: World) -
 
 def test_one_viewer_has_a_limited_number_of_streams() -> None:
     limits = live_limits.WatcherLimits(9, 2)
-    with limits.counted("1.2.3.4"), limits.counted("1.2.3.4"):
+    one, other = (limits.counted("1.2.3.4", is_person=False) for _ in range(2))
+    with one, other:
         with pytest.raises(ProblemError, match="Ask without"):
             limits.refuse_more("1.2.3.4", is_person=False)
         limits.refuse_more("1.2.3.5", is_person=False)
