@@ -354,7 +354,8 @@ def _may_watch_live(viewer: Viewer, live: LiveResource) -> bool:
     delayed = match.kind in (MatchKind.RATED, MatchKind.TOURNAMENT)
     if not delayed or viewer.is_admin or season_is_over:
         return True
-    if match.league.replay_visibility is ReplayVisibility.AFTER_CLOSE:
+    is_hidden = match.embargo is not Embargo.PUBLIC
+    if is_hidden or match.league.replay_visibility is ReplayVisibility.AFTER_CLOSE:
         return _took_part(viewer, match) or _is_host(viewer, match.league)
     return True
 

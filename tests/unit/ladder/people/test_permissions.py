@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from ladder.enums import (
+    Embargo,
     LeagueRole,
     LogAudience,
     MatchKind,
@@ -123,6 +124,12 @@ def live(
     return LiveResource(match(kind, seen, teams), over, withheld)
 
 
+def live_game(embargo: Embargo) -> LiveResource:
+    teams = frozenset({OWN, RIVAL})
+    game = MatchResource(MatchKind.TOURNAMENT, league(), teams, None, embargo, teams)
+    return LiveResource(game, False, False)
+
+
 PRIVATE = league(Visibility.PRIVATE)
 ASKER, SIDES, ALL = ScrimAudience
 LOGS = LogAudience.SIDES
@@ -210,6 +217,9 @@ RULES: list[tuple[str, Resource, set[str]]] = [
         live(league(replays=ReplayVisibility.AFTER_CLOSE), over=True),
         EVERYBODY,
     ),
+    ("a running hidden game of a tournament", live_game(Embargo.HIDDEN), HOSTS),
+    ("a running game that its teams see", live_game(Embargo.PARTICIPANTS), PLAYERS | HOSTS),
+    ("a running game of a tournament", live_game(Embargo.PUBLIC), EVERYBODY),
     ("a running validation", live(league(), MatchKind.VALIDATION), {"owner", "admin"}),
     ("a running scrim", live(league(), MatchKind.SCRIM), {"owner", "admin"}),
     (
