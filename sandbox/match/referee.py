@@ -31,6 +31,8 @@ from sandbox.match.seat_faults import SeatFault, stopped_fault
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
 """Most waiting for a core forgiven to a seat in one episode, by default."""
+SPARE_BANK: Final = 0.5
+"""How much more than its bank a seat may spend before a fork, as a share of the bank."""
 LARGEST: Final = 2**53
 """Largest number in an outcome. Squares of these numbers are added up."""
 
@@ -108,17 +110,19 @@ def continue_episode(
 
     Until the fork each seat is asked what the record's seat was asked, with the recorded bank, and
     its answers change nothing. A fault there stands. ``seed`` seeds the seats, and the game's draws
-    if they are new.
+    if they are new. A seat may spend half a bank more than the clock gives (SPARE_BANK), so that a
+    slower machine repeats the record. The limit of ``stop_after_seconds`` is later by that time.
     """
+    clock = Clock.from_json(fork.episode.clock)
     return _play(
         _Order(
             game,
             fork.episode.configuration,
-            Clock.from_json(fork.episode.clock),
+            clock,
             seed,
             loans,
             max_parallel_seats=max_parallel_seats,
-            stop_after_seconds=stop_after_seconds,
+            stop_after_seconds=stop_after_seconds + len(loans) * SPARE_BANK * clock.bank_seconds,
             waiting_seconds=waiting_seconds,
             forgive_lateness=forgive_lateness,
             on_step=on_step,
@@ -218,6 +222,10 @@ class _RunningEpisode:
         self._recorded: Iterator[tuple[int, Any]] = iter(())
         self._fork: Fork | None = None
         self._by_hand: dict[int, list[Json]] = {}
+        self._given_seconds = [seat.bank.left_seconds for seat in seats]
+        """Bank of each seat at the start of the last step before the fork."""
+        self._drawn_seconds = [0.0] * len(seats)
+        """What each seat took from its bank in the steps before the fork."""
         self._begin_record(chance)
 
     def _begin_record(self, chance: Json) -> None:
@@ -267,8 +275,7 @@ class _RunningEpisode:
         self.steps += 1
         fork = self._fork
         if fork is not None and self.steps <= fork.step + 1:
-            for seat in self._seats:
-                seat.bank.left_seconds = bank_before(fork.episode, seat.index, self.steps)
+            self._give_recorded_banks(fork)
         moves: dict[int, Json | Verdict] = {}
         able = []
         decided = self._deciding_fault()
@@ -300,6 +307,17 @@ class _RunningEpisode:
             self._state, chance = self._game.step(self._state, moves, self._random)
         self.record.add(moves, answers, chance)
         return True
+
+    def _give_recorded_banks(self, fork: Fork) -> None:
+        """Give each seat the bank of the record, as far as its limit for the steps before the fork
+        goes. Otherwise an agent could spend the recorded bank again in each step."""
+        limit = (1 + SPARE_BANK) * self._clock.bank_seconds
+        for seat, given in zip(self._seats, self._given_seconds, strict=True):
+            self._drawn_seconds[seat.index] += max(0.0, given - seat.bank.left_seconds)
+            left = max(0.0, limit - self._drawn_seconds[seat.index])
+            recorded = bank_before(fork.episode, seat.index, self.steps)
+            seat.bank.left_seconds = min(recorded, left)
+        self._given_seconds = [seat.bank.left_seconds for seat in self._seats]
 
     def report(self) -> PlayedMatch:
         """End every process and build the result."""

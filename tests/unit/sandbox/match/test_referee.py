@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from games import GAMES
+from games.forks import Fork
 from games.hungry_geese import HungryGeese, State
 from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, HostFault
@@ -262,3 +264,45 @@ def test_a_pondering_seat_is_frozen_during_another_seats_turn(
     monkeypatch.setattr(Seat, "build_move_question", noted)
     pondering.play(Counting(Verdict.INVALID), 2, used)
     assert asked[:3] == [(1, 1, False), (1, 0, False), (2, 0, frozen)]
+
+
+class Slow(DeafAtTheEnd):
+    """An agent that takes some of its bank for each answer."""
+
+    def __init__(self, pause_seconds: float) -> None:
+        self._pause_seconds = pause_seconds
+        super().__init__()
+
+    def _answer(self) -> None:
+        while packet := self._agent.recv(1 << 17):
+            told = json.loads(packet)
+            if told["k"] == "start":
+                self._agent.send(b'{"k":"ready","contract":"callable"}')
+            elif told["k"] == "act":
+                time.sleep(self._pause_seconds)
+                with contextlib.suppress(OSError):
+                    self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
+
+
+def test_before_a_fork_no_seat_spends_the_recorded_bank_again_in_each_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)
+    clock = Clock(act_seconds=0.02, bank_seconds=0.3)
+    record = referee.play_episode(
+        GEESE,
+        GEESE.configure({"episodeSteps": 20}),
+        clock,
+        bytes(16),
+        [Slow(0), Slow(0)],
+        max_parallel_seats=2,
+        stop_after_seconds=60,
+    ).episode
+    fork = Fork(record, len(record.steps) - 1, bytes(16))
+    played = referee.continue_episode(
+        GEESE, fork, bytes(16), [Slow(0.12), Slow(0)], max_parallel_seats=2, stop_after_seconds=60
+    )
+    assert [seat.verdict for seat in played.seats] == [Verdict.TIMEOUT, Verdict.DONE]
+    step = played.seats[0].failed_step
+    assert step is not None
+    assert 2 < step < 10
