@@ -36,6 +36,20 @@ PAUSED: Final = (
 )
 NO_ENTRY: Final = "it has no active entry in this season"
 NO_REMOTE: Final = "it is a remote agent, and this season takes none"
+CANCELLED: Final = (
+    "the scrim was cancelled",
+    "the batch was cancelled",
+    "the comparison was cancelled",
+)
+"""Why games are void that a team called off."""
+COUNTED_GAMES: Final = (
+    "(c.games - c.void_games + (select count(*) from matches m where c.void_games > 0"  # noqa: S608
+    " and m.scrim_id = c.id and m.state = 'void' and m.attempt > 0 and m.void_reason in ("
+    + ", ".join(f"'{reason}'" for reason in CANCELLED)
+    + ")))"
+)
+"""Games of a scrim ``c`` that count for limits, in SQL: all but void ones. A game that the team
+called off after it began counts, because the team could watch it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +152,7 @@ def read_opponents(
             "   where season_id = %(season)s and team_id = %(team)s"
             "   and state in ('active', 'paused')),"
             " used as ("
-            "   select b.agent_id, c.team_id, c.created_at, max(c.games - c.void_games) as games"
+            f"   select b.agent_id, c.team_id, c.created_at, max({COUNTED_GAMES}) as games"
             "   from scrims c cross join lateral jsonb_array_elements_text(c.lineup) x(id)"
             "   join submissions b on b.id = x.id"
             "   where c.created_at >= date_trunc('day', now(), 'utc') or (c.team_id = %(team)s"

@@ -372,11 +372,12 @@ class GamesToday:
 
 
 def games_today(conn: Connection, season: Season, team_id: TeamId) -> GamesToday:
-    """Returns a team's scrim games of this UTC day. Void and cancelled games do not count."""
+    """Returns a team's scrim games of this UTC day. Void games do not count,
+    unless the team called them off after they began."""
     row = conn.execute(
-        "select coalesce(sum(games - void_games), 0),"
+        f"select coalesce(sum({agent_policies.COUNTED_GAMES}), 0),"  # noqa: S608
         " date_trunc('day', now(), 'utc') + interval '1 day'"
-        " from scrims where team_id = %s and season_id = %s"
+        " from scrims c where team_id = %s and season_id = %s"
         " and created_at >= date_trunc('day', now(), 'utc')",
         (team_id, season.id),
     ).fetchone()

@@ -113,7 +113,11 @@ def test_scrims_against_an_open_agent_have_a_daily_limit(
     _request(contest, own, lineup, games=1)
     user, team = contest.team()
     mine = contest.submission(contest.agent(team)).id
-    _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)  # another requester
+    scrim = _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)
+    contest.claim(history.list_matches(contest.conn, scrim_id=scrim.id)[0].id)
+    scrims.cancel_scrim(contest.conn, scrim.id)
+    with pytest.raises(scrims.ScrimLimitReached, match="1 of 3 used"):  # that game had begun
+        _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)
 
 
 def test_scrim_games_of_a_team_have_a_daily_limit(
@@ -125,7 +129,12 @@ def test_scrim_games_of_a_team_have_a_daily_limit(
         _request(contest, own, [own[2]] * 4, games=1)
     assert (caught.value.used, caught.value.allowed, caught.value.left) == (3, 3, 0)
     scrims.cancel_scrim(contest.conn, scrim.id)  # gives its games back
-    _request(contest, own, [own[2]] * 4, games=3)
+    again = _request(contest, own, [own[2]] * 4, games=3)
+    contest.claim(history.list_matches(contest.conn, scrim_id=again.id)[0].id)
+    scrims.cancel_scrim(contest.conn, again.id)  # keeps the one that had begun
+    assert scrims.games_today(contest.conn, contest.season, own[1]).used == 1
+    with pytest.raises(scrims.ScrimLimitReached, match="1 of 3 used"):
+        _request(contest, own, [own[2]] * 4, games=3)
 
 
 def test_the_summary_counts_wins_with_an_interval(
