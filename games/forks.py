@@ -8,6 +8,7 @@ same states.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -53,7 +54,7 @@ def check_fork(game: Game[S], fork: Fork) -> S:
 
 def last_state(game: Game[S], fork: Fork) -> S:
     """The state in which the fork begins. Raises EpisodeError."""
-    *_, (_, state) = recorded_states(game, fork, None)
+    ((_, state),) = deque(recorded_states(game, fork, None), maxlen=1)  # keeps one at a time
     return state
 
 

@@ -166,7 +166,7 @@ def _print_found(found: Mapping[str, Any]) -> None:
 
 def _move(move: Any) -> str:
     if isinstance(move, dict) and "fault" in move:
-        return str(move["fault"])
+        return _text(str(move["fault"]))
     return _text(move if isinstance(move, str) else json.dumps(move))
 
 

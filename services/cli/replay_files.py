@@ -112,5 +112,5 @@ def read_json(path: Path) -> Any:
         return json.loads(raw)
     except FileNotFoundError:
         raise RunError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, RecursionError) as error:
         raise RunError(f"{path}: this is no JSON, also not compressed ({error})") from None

@@ -161,7 +161,7 @@ def draw_move_times(rows: Sequence[MoveTime], free_seconds: float) -> Markup:
 def _draw_move_times(
     rows: Sequence[MoveTime], free_seconds: float, label: str, frame: DrawingFrame
 ) -> Markup:
-    high = 1.1 * max(free_seconds, *(row.slowest_seconds for row in rows))
+    high = 1.1 * max(free_seconds, *(row.slowest_seconds for row in rows)) or 1.0
     inner_width = frame.width - frame.left - frame.right
     inner_height = frame.height - frame.top - frame.bottom
 

@@ -7,8 +7,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from ladder.database.db import connect
+from ladder.ids import MatchId
 from ladder.ratings import standing_versions
-from ladder.reports.season_charts import evenly_in_time
+from ladder.reports.season_charts import MoveTime, evenly_in_time
+from services.web import charts
 from services.web.charts import spread_letters
 from services.web.formatting import score_text
 from tests.web.conftest import Site
@@ -72,3 +74,8 @@ def test_only_the_team_sees_the_times_of_its_moves(site: Site) -> None:
 
 def test_charts_of_a_hidden_league_are_missing(site: Site) -> None:
     assert site.get("/leagues/club/charts").status_code == 404
+
+
+def test_a_move_without_time_under_a_clock_without_free_time_is_drawn() -> None:
+    row = MoveTime(MatchId("mat_x"), START, "DONE", 0.0, 0.0)
+    assert charts.draw_move_times([row], 0.0).count('circle class="move"') == 2
