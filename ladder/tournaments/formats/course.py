@@ -150,7 +150,10 @@ def _by_rank(table: Sequence[Standing]) -> list[Standing]:
 
 def _position(pairings: Sequence[Pairing]) -> Position:
     open_rounds = [each.round for each in pairings if each.state in (State.WAITING, State.READY)]
-    return min(open_rounds) if open_rounds else max(each.round for each in pairings)
+    if open_rounds:
+        return min(open_rounds)
+    # There are none at all if too few are left for the first round of a stage.
+    return max((each.round for each in pairings), default=(1, 1))
 
 
 def _stale(progress: Progress, pairings: Sequence[Pairing]) -> tuple[Key, ...]:

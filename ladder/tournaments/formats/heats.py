@@ -145,8 +145,11 @@ def run_knockout_heats(run: StageRun, stage: KnockoutHeats) -> StageCourse:
     """Returns the course of heats from which the first go on, until one heat is left.
 
     A heat always has all its seats. So the best seeds may have to wait for the second round, and
-    the best of those who did not go on may be needed to fill it.
+    the best of those who did not go on may be needed to fill it. Too few entrants for one heat play
+    none; then the order of the stage before decides.
     """
+    if len(run.field) < stage.seats:
+        return StageCourse((), True)
     left = list(run.field)
     rounds: list[list[Pairing]] = []
     while True:

@@ -62,7 +62,7 @@ class _Duels(_Stage, frozen=True, forbid_unknown_fields=True):
 
 _TABLE = (TieBreak.DIRECT, TieBreak.SONNEBORN_BERGER, TieBreak.WINS, TieBreak.GAME_POINTS)
 _SWISS = (TieBreak.BUCHHOLZ, TieBreak.SONNEBORN_BERGER, TieBreak.WINS, TieBreak.GAME_POINTS)
-TieBreaks = tuple[TieBreak, ...]
+TieBreaks = Annotated[tuple[TieBreak, ...], Meta(max_length=len(TieBreak))]
 
 
 class RoundRobin(_Duels, frozen=True, forbid_unknown_fields=True, tag="round_robin"):

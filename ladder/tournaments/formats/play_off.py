@@ -20,7 +20,7 @@ def add_play_off(run: StageRun, course: StageCourse) -> StageCourse:
     assert isinstance(stage, Tables)
     if not course.finished or TieBreak.MORE_GAMES not in stage.tie_breaks:
         return course
-    last = max(each.key.round for each in course.pairings)
+    last = max((each.key.round for each in course.pairings), default=0)
     rounds: list[list[tuple[int, int, bool]]] = []
     for tie in _ties(run, stage, course):
         only_two = len(tie) == 2

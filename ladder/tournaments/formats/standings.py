@@ -68,7 +68,7 @@ def _table(
 
 
 def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
-    """Orders by points, then by heats won, then by seed."""
+    """Orders by points, then by heats won, then by seed; among equals who withdrew is last."""
     points = heat_points(run, [pairings])
     played = dict.fromkeys(run.field, 0)
     wins = dict.fromkeys(run.field, 0)
@@ -77,7 +77,10 @@ def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
             for entrant in pairing.outcome.order:
                 played[entrant] += 1
             wins[pairing.outcome.order[0]] += 1
-    order = sorted(run.field, key=lambda each: (-points[each], -wins[each], run.seeds[each]))
+    gone = {each: run.gone_after(each) is not None for each in run.field}
+    order = sorted(
+        run.field, key=lambda each: (-points[each], -wins[each], gone[each], run.seeds[each])
+    )
     lines = []
     for rank, entrant in enumerate(order, 1):
         text = ""
@@ -88,7 +91,8 @@ def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
             elif wins[entrant] != wins[below]:
                 text = f"same points; {wins[entrant]} heats won; the next has {wins[below]}"
             else:
-                text = "all equal; better seed"
+                text = "all equal; "
+                text += "the next withdrew" if gone[below] > gone[entrant] else "better seed"
         ties = ((TieBreak.WINS.value, str(wins[entrant])),)
         lines.append(
             Standing(rank, entrant, 0, points[entrant], played[entrant], wins[entrant], ties, text)

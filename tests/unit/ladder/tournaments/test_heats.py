@@ -134,3 +134,22 @@ def test_solo_rounds_cut_the_lowest_rewards() -> None:
 def test_all_entrants_of_a_solo_round_play_the_same_seeds() -> None:
     course = play(Event(Plan((Solo(games=3),)), 5, b"s" * 32), Progress({}))
     assert len({tuple(game.seed for game in each.wanted) for each in course.pairings}) == 1
+
+
+@pytest.mark.parametrize("stage", [Heats(rounds=2), SwissHeats(rounds=2)])
+def test_heats_that_nobody_can_fill_rank_those_who_stayed_first(stage: Heats | SwissHeats) -> None:
+    course = play(Event(Plan((stage,)), 4, b"s" * 32), Progress({}, {1: (1, 0)}))
+    assert course.finished
+    assert course.pairings == ()
+    assert course.ranking == (2, 3, 4, 1)
+
+
+def test_a_final_heat_that_nobody_can_fill_keeps_the_order_of_the_stage_before() -> None:
+    plan = Plan((Heats(rounds=1, advance=4), KnockoutHeats(winners=2)))
+    event = Event(plan, 4, b"s" * 32)
+    (first,) = play(event, Progress({})).pairings
+    won = [Game(1, first.entrants, (1, 2, 3, 4))]  # type: ignore[arg-type]
+    last = first.entrants[3] or 0
+    course = play(event, Progress({first.key: won}, {last: (1, 1)}))
+    assert course.finished
+    assert course.ranking == first.entrants

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ladder.tournaments.formats import By, Swiss, export_trf
+from ladder.tournaments.formats import By, Event, Plan, Progress, Swiss, export_trf, play
 from ladder.tournaments.formats.trf import Player, Report, RoundOf, read_report, write_report
 from tests.unit.ladder.tournaments.dutch_tournaments import ANSWERS, digest_of, pair_here
 from tests.unit.ladder.tournaments.simulated import Played, play_out
@@ -77,3 +77,10 @@ def test_pairings_equal_those_of_bbp_pairings() -> None:
     assert len(answers) == 1000
     for number in (*range(1, 7), 38, 200):
         assert digest_of(number, pair_here) == answers[number - 1]
+
+
+def test_a_swiss_stage_ends_if_all_withdrew_before_its_start() -> None:
+    event = Event(Plan((Swiss(rounds=1),)), 2, b"s" * 32)
+    course = play(event, Progress({}, {1: (1, 0), 2: (1, 0)}))
+    assert course.finished
+    assert course.ranking == (1, 2)
