@@ -6,7 +6,9 @@ matches stay in the record as replaced. Later games whose entrants change are pl
 
 from __future__ import annotations
 
+import secrets
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ladder.database.db import Connection, atomic_function
@@ -16,6 +18,7 @@ from ladder.ids import MatchId, TournamentId, UserId
 from ladder.leagues import seasons
 from ladder.matches import matches
 from ladder.people import audit_log
+from ladder.runtime_profiles import REMOTE
 from ladder.tournaments import courses, tournaments
 from ladder.tournaments.courses import Field
 from ladder.tournaments.formats import Course, Key, changed, downstream
@@ -46,6 +49,8 @@ def rejudge_pairing(
 ) -> None:
     """Plays the games of a pairing again, or one of them, with the same seats and seeds.
 
+    Games of a remote agent get new seeds, because its owner may have studied the old games.
+
     Raises Invalid without a reason, NotFound, Conflict if the pairing is judged again already.
     """
     if not reason.strip():
@@ -63,8 +68,9 @@ def rejudge_pairing(
     ]
     if not counted:
         raise NotFound("this pairing has no such game that counts", field="pairing")
+    fresh: defaultdict[bytes, bytes] = defaultdict(lambda: secrets.token_bytes(16))
     for one in counted:
-        _play_again(conn, found, one)
+        _play_again(conn, found, one, fresh)
     tournaments.record_act(
         conn, found.id, "rejudge", by=by, details={"pairing": pairing, "reason": reason}
     )
@@ -146,15 +152,21 @@ def _is_waiting(one: TournamentGame) -> bool:
     return one.is_rejudgement and one.outcome in (None, GameOutcome.PROPOSED)
 
 
-def _play_again(conn: Connection, found: Tournament, old: TournamentGame) -> None:
+def _play_again(
+    conn: Connection, found: Tournament, old: TournamentGame, fresh: Mapping[bytes, bytes]
+) -> None:
+    """Queues a match for this game. ``fresh`` gives another seed for each old one."""
     seed = conn.execute("select seed from matches where id = %s", (old.match_id,)).fetchone()
     assert seed is not None
+    lineup = matches.lineup_of(conn, old.match_id)
+    is_known = any(each.profile == REMOTE for each in lineup)
     new: MatchId = matches.create_match(
         conn,
         season=seasons.get_season(conn, found.season_id),
         kind=MatchKind.TOURNAMENT,
-        lineup=matches.lineup_of(conn, old.match_id),
-        seed=bytes(seed[0]),
+        lineup=lineup,
+        seed=fresh[bytes(seed[0])] if is_known else bytes(seed[0]),
+        turn=matches.first_turn_of_queue(conn, "play.cpu") or 0,
     )
     conn.execute(
         "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"

@@ -91,3 +91,36 @@ def test_a_repair_is_not_applied_while_it_plays(finished: Cup) -> None:
     )
     with pytest.raises(Conflict, match="not over yet"):
         repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+
+
+def test_a_repair_of_a_pairing_that_another_repair_ends_is_dropped(finished: Cup) -> None:
+    conn = finished.contest.conn
+    repairs.rejudge_pairing(conn, finished.id, "1.2.1", None, "a worker was broken")
+    for one in finished.games():
+        if one.is_rejudgement:
+            finished.contest.play(one.match_id, better_seed_wins(one))
+    rejudge_first = [one.match_id for one in finished.games() if one.is_rejudgement]
+    repairs.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
+    for one in finished.games():
+        if one.is_rejudgement and one.match_id not in rejudge_first:
+            finished.contest.play(one.match_id, worse_seed_wins(one))
+    repairs.apply_repair(conn, finished.id, QUARTER_FINAL, None)
+    finished.advance()
+    assert repairs.list_repairs(conn, finished.row) == []
+    finished.play_on()
+    assert finished.row.state is TournamentState.FINISHED
+
+
+def test_games_judged_again_do_not_overtake_the_whole_queue(finished: Cup) -> None:
+    conn = finished.contest.conn
+    other = raise_cup(finished.contest)
+    for agent in finished.agents:
+        other.enter_agent(agent)
+    other.turns = 7
+    other.start()
+    repairs.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
+    turns = conn.execute(
+        "select m.turn from matches m join tournament_games g on g.match_id = m.id"
+        " where g.is_rejudgement"
+    ).fetchall()
+    assert turns == [(7,), (7,)]
