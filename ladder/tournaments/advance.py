@@ -14,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
+import psycopg
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
 from ladder.enums import MatchKind
-from ladder.errors import Conflict, LadderError
+from ladder.errors import LadderError
 from ladder.ids import MatchId, TournamentId
 from ladder.leagues import seasons
 from ladder.leagues.records import Season
@@ -26,10 +27,12 @@ from ladder.matches import matches
 from ladder.matches.records import LineupSeat
 from ladder.matches.workers import live_workers
 from ladder.runtime_profiles import REMOTE
+from ladder.telemetry import log_event, traceback_text
 from ladder.tournaments import course_acts, courses, locking, tournaments
 from ladder.tournaments.courses import Field, position_text
 from ladder.tournaments.formats import Course, Pairing, State, WantedGame
 from ladder.tournaments.records import (
+    Entrant,
     GameOutcome,
     Tournament,
     TournamentGame,
@@ -44,6 +47,7 @@ MOST_TRIES: Final = 10
 AWAY_AGAIN: Final = timedelta(seconds=10)
 AWAY: Final = "a remote agent was away"
 OVER: Final = "its pairing is over"
+FAILED: Final = "the service has a fault ({}); its operators find it in the log of the scheduler"
 DUE: Final = (
     "select t.id from tournaments t where"
     " t.state in ('draft', 'registration', 'check_in') and t.locks_at <= now()"
@@ -74,6 +78,8 @@ class _Work:
     turn_of: TurnOf
     room: int
     """Games that may still be queued."""
+    resumed_at: datetime | None = None
+    """Void matches that ended before are no reason to stop trying."""
     made: int = 0
     waits: bool = False
     """Whether wanted games were not queued yet."""
@@ -85,16 +91,42 @@ class _Work:
 
 
 def advance_tournaments(conn: Connection, turn_of: TurnOf) -> dict[str, int]:
-    """Advances each tournament that is due. ``conn`` is in no transaction."""
+    """Advances each tournament that is due. ``conn`` is in no transaction.
+
+    A failure of one is logged and shown to its hosts. It does not stop the others.
+    """
     due = [TournamentId(row[0]) for row in conn.execute(DUE)]
     if not due:
         return {}
     slots = sum(one.slots for one in live_workers(conn) if "play.cpu" in one.queues)
     made = 0
     for tournament_id in due:
-        with conn.transaction():
-            made += advance_one(conn, tournament_id, turn_of, slots)
+        try:
+            with conn.transaction():
+                made += advance_one(conn, tournament_id, turn_of, slots)
+        except psycopg.OperationalError:
+            raise
+        except Exception as error:
+            _record_failure(conn, tournament_id, error)
     return {"tournaments_advanced": len(due), "tournament_games_queued": made}
+
+
+def _record_failure(conn: Connection, tournament_id: TournamentId, error: Exception) -> None:
+    """Tells the hosts of a tournament that it cannot be advanced. Logs each failure once."""
+    with conn.transaction():
+        is_new = conn.execute(
+            "update tournaments set problem = %(text)s where id = %(id)s"
+            " and problem is distinct from %(text)s",
+            {"text": FAILED.format(type(error).__name__), "id": tournament_id},
+        ).rowcount
+    if is_new:
+        log_event(
+            "tournament_failed",
+            level="error",
+            tournament=tournament_id,
+            error=str(error),
+            trace=traceback_text(error),
+        )
 
 
 def advance_one(
@@ -112,7 +144,7 @@ def advance_one(
     course = courses.compute(field, games)
     running = sum(one.outcome is None for one in games)
     room = max(LEAST_IN_FLIGHT, GAMES_PER_SLOT * slots) - running
-    work = _Work(conn, field, games, turn_of, room)
+    work = _Work(conn, field, games, turn_of, room, _last_resumed_at(conn, tournament_id))
     _drop_superfluous_games(work, course)
     if course.finished:
         course_acts.finish(conn, found, course)
@@ -180,7 +212,7 @@ def _drop_superfluous_games(work: _Work, course: Course) -> None:
     for one in work.games:
         pairing = pairings.get(one.pairing)
         fits = pairing is not None and set(one.entrants) <= set(pairing.entrants)
-        if one.outcome is GameOutcome.COUNTED and not fits:
+        if one.outcome in (GameOutcome.COUNTED, GameOutcome.PROPOSED) and not fits:
             stale.append(one.match_id)
         elif one.outcome is None and not (
             fits and (one.is_rejudgement or (pairing is not None and _is_wanted(pairing, one)))
@@ -240,21 +272,34 @@ def _may_play_again(
     work: _Work, pairing: Pairing, wanted: WantedGame, tried: Sequence[TournamentGame]
 ) -> bool:
     if work.room <= 0:
-        work.waits = True
+        # A game in flight that ends makes the tournament due again.
         return False
     void = [one for one in tried if one.outcome is GameOutcome.VOID]
     away = [one for one in void if (one.void_reason or "").startswith(AWAY)]
-    if len(void) - len(away) >= MOST_TRIES:
-        last = next(one for one in reversed(void) if one not in away)
+    failed = [one for one in void if one not in away and _is_after(one, work.resumed_at)]
+    if len(failed) >= MOST_TRIES:
         work.problems.append(
-            f"game {wanted.number} of pairing {pairing.key} ended {MOST_TRIES} times without a"
-            f" result; the last time: {last.void_reason}"
+            f"game {wanted.number} of pairing {pairing.key} ended {len(failed)} times without a"
+            f" result; the last time: {failed[-1].void_reason}. To try again, pause and resume the"
+            " tournament"
         )
         return False
     if away and away[-1].finished_at and datetime.now(UTC) < away[-1].finished_at + AWAY_AGAIN:
         work.waits = True
         return False
     return True
+
+
+def _is_after(one: TournamentGame, moment: datetime | None) -> bool:
+    return moment is None or (one.finished_at is not None and one.finished_at > moment)
+
+
+def _last_resumed_at(conn: Connection, tournament_id: TournamentId) -> datetime | None:
+    row = conn.execute(
+        "select max(created_at) from tournament_acts where tournament_id = %s and act = 'resume'",
+        (tournament_id,),
+    ).fetchone()
+    return None if row is None else row[0]
 
 
 def _queue_game(
@@ -265,16 +310,7 @@ def _queue_game(
     tried: Sequence[TournamentGame],
 ) -> None:
     entrants = [work.field.entrants[number - 1] for number in wanted.entrants]
-    lineup = [
-        LineupSeat(
-            one.entry_id,
-            one.submission_id,  # type: ignore[arg-type]  # fixed at the lock
-            one.agent_id,
-            one.team_id,
-            one.profile or "numpy",
-        )
-        for one in entrants
-    ]
+    lineup = [_seat(work, one, entrants) for one in entrants]
     try:
         match_id = matches.create_match(
             work.conn,
@@ -284,12 +320,37 @@ def _queue_game(
             seed=wanted.seed,
             turn=work.turn_of(work.found.id),
         )
-    except Conflict as error:
+    except LadderError as error:
         work.problems.append(f"pairing {pairing.key} cannot play: {error.message}")
         return
     _write_game(work, match_id, str(pairing.key), wanted, len(tried) + 1)
     work.room -= 1
     work.made += 1
+
+
+def _seat(work: _Work, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
+    """The seat of an entrant. The agent of a deleted account cannot play; its heat needs the seat.
+
+    So a reference agent of the season plays there, or else the last seed of the heat twice.
+    """
+    if one.is_erased:
+        row = work.conn.execute(
+            "select e.id, e.submission_id, e.agent_id, e.team_id, e.profile from entries e"
+            " join teams t on t.id = e.team_id where e.season_id = %s and e.is_anchor"
+            " and e.state = 'active' and e.profile <> %s and t.erased_at is null"
+            " order by e.agent_id = any (%s), e.id limit 1",
+            (work.found.season_id, REMOTE, [each.agent_id for each in entrants]),
+        ).fetchone()
+        if row is not None:
+            return LineupSeat(*row)
+        one = max(entrants, key=lambda each: (not each.is_erased, each.number or 0))
+    return LineupSeat(
+        one.entry_id,
+        one.submission_id,  # type: ignore[arg-type]  # fixed at the lock
+        one.agent_id,
+        one.team_id,
+        one.profile or "numpy",
+    )
 
 
 def _write_game(

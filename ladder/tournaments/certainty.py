@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from threading import Lock
 
 from ladder.tournaments.formats import Certainty, decode_plan, encode_plan, how_sure
 from ladder.tournaments.views import TournamentView
 
 MOST: int = 128
 """Most entrants for which a page computes it."""
+MOST_WORK: int = 8_000
+"""Rounds of Swiss stages and of heats, times the square of the field. More would take seconds."""
+_one_at_a_time = Lock()
 
 
 def certainty_of(view: TournamentView, beta: float) -> Certainty | None:
     """The certainty by the scores at the lock, in units of ``beta``.
 
-    None if most entrants had no score, or if there are very many.
+    None if most entrants had no score, or if it would take long.
     """
     if view.field is None or not 2 <= len(view.field.entrants) <= MOST:
+        return None
+    rounds = sum(getattr(stage, "rounds", 0) for stage in view.tournament.plan.stages)
+    if rounds * len(view.field.entrants) ** 2 > MOST_WORK:
         return None
     known = [one for one in view.field.entrants if one.score is not None]
     if 2 * len(known) < len(view.field.entrants):
@@ -26,7 +33,8 @@ def certainty_of(view: TournamentView, beta: float) -> Certainty | None:
     entrants = view.field.entrants
     scores = tuple((lowest if one.score is None else one.score) / beta for one in entrants)
     sigmas = tuple((widest if one.deviation is None else one.deviation) / beta for one in entrants)
-    return _certainty(encode_plan(view.tournament.plan), scores, sigmas)
+    with _one_at_a_time:
+        return _certainty(encode_plan(view.tournament.plan), scores, sigmas)
 
 
 @lru_cache(maxsize=64)

@@ -137,7 +137,9 @@ def _frozen_submissions(conn: Connection, found: Tournament) -> dict[AgentId, _F
 
 def _enter_best(conn: Connection, found: Tournament) -> None:
     """Enters the best teams of the official standing."""
-    known = {one.agent_id for one in entrants_of(conn, found.id)}
+    entered = entrants_of(conn, found.id)
+    known = {one.agent_id for one in entered}
+    room = found.most_entrants - sum(one.state is EntrantState.ENTERED for one in entered)
     rows = [
         row
         for row in leaderboard.read_board(conn, found.season_id).rows
@@ -146,7 +148,7 @@ def _enter_best(conn: Connection, found: Tournament) -> None:
         and row.agent_id not in known
         and (found.remote_agents or not row.remote)
     ]
-    for row in rows[: found.most_entrants]:
+    for row in rows[: max(room, 0)]:
         conn.execute(
             "insert into tournament_entrants (tournament_id, agent_id, team_id, state)"
             " values (%s, %s, %s, 'entered')",

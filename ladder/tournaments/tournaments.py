@@ -33,6 +33,8 @@ from ladder.tournaments.request_models import NewTournament
 
 LONGEST_PAUSE: Final = timedelta(days=7)
 DRAFT_TIME: Final = timedelta(hours=24)
+MOST_LIVE: Final = 100
+"""Tournaments of a league that are not over."""
 NEVER_OPENED: Final = "its registration was not opened before the time of its lock"
 TOURNAMENT: Final = (
     "select t.id, t.league_id, t.season_id, t.title, t.description, t.plan, t.state, t.entry_rule,"
@@ -47,11 +49,15 @@ TOURNAMENT: Final = (
 def create_tournament(
     conn: Connection, league: League, season: Season, wanted: NewTournament, by: UserId | None
 ) -> Tournament:
-    """Creates a tournament with the rules of this season. Raises Invalid for a wrong value."""
+    """Creates a tournament with the rules of this season.
+
+    Raises Invalid for a wrong value, Conflict if the league has too many.
+    """
     if season.league_id != league.id:
         raise Invalid("season", "choose a season of this league")
     if wanted.remote_agents and not season.remote_agents:
         raise Invalid("remote_agents", "this season takes no remote agents")
+    _check_room(conn, league.id)
     plan = _checked_plan(wanted, season)
     now = datetime.now(UTC)
     locks_at = wanted.locks_at or now + DRAFT_TIME
@@ -200,6 +206,17 @@ def _require_state(found: Tournament, what: str, *allowed: TournamentState) -> N
             f" this one is {found.state}",
             field="act",
         )
+
+
+def _check_room(conn: Connection, league_id: LeagueId) -> None:
+    """Raises Conflict if the league has as many tournaments as it may have."""
+    row = conn.execute(
+        "select count(*) from tournaments where league_id = %s"
+        " and state not in ('finished', 'cancelled')",
+        (league_id,),
+    ).fetchone()
+    if row is not None and row[0] >= MOST_LIVE:
+        raise Conflict(f"finish or cancel one first: a league has at most {MOST_LIVE} at a time")
 
 
 def _checked_plan(wanted: NewTournament, season: Season) -> Plan:

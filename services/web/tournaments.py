@@ -36,7 +36,12 @@ from ladder.tournaments.formats import (
     describe_plan,
 )
 from ladder.tournaments.records import EntrantState, Tournament, TournamentState
-from ladder.tournaments.request_models import EntrantDisqualification, GameRejudgement
+from ladder.tournaments.request_models import (
+    EntrantDisqualification,
+    GameRejudgement,
+    Reveal,
+    TournamentAct,
+)
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.http import auth, permissions
 from services.http.app_state import Db
@@ -138,7 +143,8 @@ def _act(
         return _entrant_act(conn, who, found, act, form)
     auth.check_scopes(who, ("leagues:write",))
     permissions.hosted_tournament(conn, who, found.id)
-    reason = form.values["reason"][:200]
+    reason = TournamentAct(act="pause", reason=form.values["reason"]).reason
+    shown = Reveal(embargo=Embargo.PUBLIC, pairing=form.values["pairing"] or None)
     by = who.user_id
     acts: dict[str, Callable[[], object]] = {
         "open": lambda: tournaments.open_registration(conn, found.id, by),
@@ -147,9 +153,7 @@ def _act(
         "pause": lambda: tournaments.pause_tournament(conn, found.id, by, reason),
         "resume": lambda: tournaments.resume_tournament(conn, found.id, by),
         "cancel": lambda: course_acts.cancel_tournament(conn, found.id, by, reason),
-        "reveal": lambda: embargo.reveal(
-            conn, found.id, Embargo.PUBLIC, by, form.values["pairing"] or None
-        ),
+        "reveal": lambda: embargo.reveal(conn, found.id, shown.embargo, by, shown.pairing),
     }
     pairing = form.values["pairing"]
     if act == "rejudge":

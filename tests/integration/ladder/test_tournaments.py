@@ -7,15 +7,17 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ladder.entries import remote_agents
+from ladder.entries import entries, remote_agents
 from ladder.enums import Embargo, MatchKind
 from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.people.records import STRANGER
+from ladder.standings import leaderboard
 from ladder.tournaments import advance, course_acts, courses, embargo, entrants, tournaments
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import encode_course, play
@@ -304,3 +306,84 @@ def test_an_event_under_embargo_plays_all_games_of_a_series(duels: Contest) -> N
     assert len(cup.games()) == 6
     with pytest.raises(Invalid, match="second final"):
         raise_cup(duels, {"stages": [{"format": "double_elimination"}]}, embargo="hidden")
+
+
+def test_a_game_that_never_ended_is_tried_again_after_a_pause(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    for _ in range(advance.MOST_TRIES):
+        for one in cup.open_games():
+            void(cup, one.match_id)
+        cup.advance()
+    assert "pause and resume" in (cup.row.problem or "")
+    tournaments.pause_tournament(duels.conn, cup.id, None)
+    tournaments.resume_tournament(duels.conn, cup.id, None)
+    cup.advance()
+    cup.play_on()
+    assert (cup.row.problem, cup.row.champion) == (None, 1)
+
+
+def test_a_heat_with_the_agent_of_a_deleted_account_is_played(contest: Contest) -> None:
+    heat = {"format": "heats", "seats": 4, "heat": {"games": 1}, "rounds": 2}
+    cup = raise_cup(contest, {"stages": [heat]})
+    cup.enter(4)
+    cup.start()
+    gone = cup.view().entrant(2)
+    duels = contest.conn
+    for one in cup.open_games():
+        void(cup, one.match_id)
+    duels.execute("update teams set erased_at = now() where id = %s", (gone.team_id,))
+    cup.advance()
+    (game,) = cup.open_games()
+    assert gone.team_id not in game.team_ids
+    cup.play_on()
+    assert cup.row.state is TournamentState.FINISHED
+
+
+def test_a_tournament_that_fails_does_not_stop_the_others(
+    duels: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, other = raise_cup(duels), raise_cup(duels)
+    for cup in (broken, other):
+        cup.enter(2)
+    duels.conn.execute("update tournaments set locks_at = now(), starts_at = now()")
+    compute = courses.compute
+
+    def fail(field: courses.Field, *given: Any) -> Any:
+        if field.tournament.id == broken.id:
+            raise KeyError("a fault")
+        return compute(field, *given)
+
+    monkeypatch.setattr(courses, "compute", fail)
+    advance.advance_tournaments(duels.conn, other.turn)
+    assert "KeyError" in (broken.row.problem or "")
+    assert len(other.open_games()) == 2
+
+
+def test_the_best_of_a_standing_fill_the_places_that_reference_agents_leave(
+    duels: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    duels.conn.execute("update tournaments set entry_rule = 'top', most_entrants = 3")
+    rows = []
+    for place in (1, 2):
+        entry = entries.get_entry(duels.conn, duels.active())
+        row = SimpleNamespace(rank=place, is_anchor=False, remote=False)
+        row.agent_id, row.team_id = entry.agent_id, entry.team_id
+        rows.append(row)
+    monkeypatch.setattr(leaderboard, "read_board", lambda *_: SimpleNamespace(rows=rows))
+    cup.start()
+    assert len(cup.view().field.entrants) == 3  # type: ignore[union-attr]
+
+
+def test_a_league_has_a_limited_number_of_tournaments_at_a_time(
+    duels: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tournaments, "MOST_LIVE", 1)
+    cup = raise_cup(duels)
+    with pytest.raises(Conflict, match="at most 1"):
+        raise_cup(duels)
+    course_acts.cancel_tournament(duels.conn, cup.id, None, "the hall burnt")
+    raise_cup(duels)
