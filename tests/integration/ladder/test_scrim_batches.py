@@ -85,7 +85,7 @@ def test_the_matrix_counts_each_pairing(contest: Contest) -> None:
     assert [row.split(",")[8] for row in rows] == ["0.75", "0.0"]
 
 
-def test_a_cancelled_batch_gives_unused_games_back(contest: Contest) -> None:
+def test_a_cancelled_batch_gives_games_back_that_had_not_begun(contest: Contest) -> None:
     conn = contest.conn
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest)])
     made = batches.start_batch(conn, asked)
@@ -94,7 +94,7 @@ def test_a_cancelled_batch_gives_unused_games_back(contest: Contest) -> None:
     contest.claim(history.list_matches(conn, scrim_id=one.id)[1].id)
     assert scrims.games_today(conn, contest.season, asked.team_id).used == 4
     batches.cancel_batch(conn, made.id)
-    assert scrims.games_today(conn, contest.season, asked.team_id).used == 1
+    assert scrims.games_today(conn, contest.season, asked.team_id).used == 2
     assert {one.state for one in batches.batch_scrims(conn, made.id)} == {"cancelled"}
     assert batches.cancel_batch(conn, made.id) == batches.get_batch(conn, made.id)
 
