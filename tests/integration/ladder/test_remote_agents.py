@@ -493,7 +493,7 @@ def test_a_scrim_with_a_paused_agent_is_refused_with_the_reason(contest: Contest
     contest.conn.execute("update agents set open_for_scrims = true")
     lineup = [entry.submission_id, rival.submission_id]
     with pytest.raises(
-        Conflict, match=f"{entry.agent_name} is paused because its address did not answer"
+        Conflict, match=f"{entry.agent_name}: it is paused because its address did not answer"
     ):
         scrims.request_scrim(
             contest.conn,
