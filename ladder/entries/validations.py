@@ -100,12 +100,12 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         if reason is not None:
             return QueuePlace(ahead, None, reason)
     reason = _reason_for_repeat(*past)
-    if slots == 0:
-        return QueuePlace(ahead, None, reason)
-    each = float(usual if usual is not None else FIRST_SECONDS)
-    rounds = 1 + ahead // slots
     ran = float(running or 0.0)
     playing = ran if state == "running" else None
+    if slots == 0:
+        return QueuePlace(ahead, None, reason, playing)
+    each = float(usual if usual is not None else FIRST_SECONDS)
+    rounds = 1 + ahead // slots
     return QueuePlace(ahead, max(1.0, each * rounds - ran, ran / 2), reason, playing)
 
 
