@@ -98,7 +98,7 @@ def show_new_scrim(
     if who.user_id is None:
         path = "/new-scrim"
         return redirect(formatting.sign_in_address(path, league=league, opponent=opponent))
-    place = find_place(conn, who, league, team)
+    place = find_place(conn, who, league, team, opponent)
     return new_scrim_page(request, conn, who, place, Form({**NEW, "opponent": opponent}))
 
 
@@ -261,8 +261,13 @@ def scrim_leagues(conn: Connection, who: Viewer) -> list[League]:
     return [leagues.get_league(conn, each) for each in sorted(found, reverse=True)]
 
 
-def find_place(conn: Connection, who: Viewer, league: str, team: str) -> ScrimPlace | None:
-    """The season and team of a form; by default those that fit. None: the visitor has none."""
+def find_place(
+    conn: Connection, who: Viewer, league: str, team: str, opponent: str = ""
+) -> ScrimPlace | None:
+    """The season and team of a form. None: the visitor has none.
+
+    By default it is the newest league in which an agent of the visitor plays, and the opponent.
+    """
     choices = scrim_leagues(conn, who)
     if league:
         choices = [permissions.visible_league(conn, who, league)]
@@ -270,12 +275,17 @@ def find_place(conn: Connection, who: Viewer, league: str, team: str) -> ScrimPl
     teams = users.teams_of(conn, who.user_id)
     if team:
         teams = [one for one in teams if team in (one.id, one.slug)]
+    found = None
     for one in choices:
         season = seasons.current_season(conn, one.id)
         if season is None or season.seats < 2 or not teams:
             continue
-        return _place(conn, one, season, teams)
-    return None
+        place = _place(conn, one, season, teams)
+        plays = not opponent or opponent in {each.agent_id for each in place.others}
+        if place.own and plays:
+            return place
+        found = found or place
+    return found
 
 
 def _place(conn: Connection, league: League, season: Season, teams: list[Team]) -> ScrimPlace:

@@ -327,6 +327,7 @@ def test_overdue_matches_and_validations_expire(contest: Contest) -> None:
         "validations_renewed": 1,
         "paused_tried": 0,
         "requests_expired": 0,
+        "scrim_requests_expired": 0,
         "blocks_applied": 0,
     }
 

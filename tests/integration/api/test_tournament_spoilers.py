@@ -92,6 +92,7 @@ MASKS = tuple(
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?", "TIME"),
         (r"\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d", "TIME"),
         (r"\b\d+ (s|min) ago|just now", "AGO"),
+        (r"finished for \d+ (s|min)", "AGO"),
         (r'name="(form_token|key)" value="[^"]*"', "SECRET"),
         (r'"(seen_seconds_ago|silent_seconds|uptime_seconds)": ?[\d.]+', "SECONDS"),
         (r"127\.0\.0\.1:\d+", "HOST"),
