@@ -204,7 +204,8 @@ def test_anchors_of_a_league_are_open_for_scrims(world: World) -> None:
     for anchor in made["anchors"]:
         lineup = [world.submissions["public.member"], anchor["submission_id"]]
         assert member.request_scrim(season, lineup, games=1)["state"] == "running"
-    with pytest.raises(ApiError, match="lets no other team play it"):  # because it is no anchor there
+    # It is no anchor there.
+    with pytest.raises(ApiError, match="lets no other team play it"):
         member.request_scrim(world.seasons["public"], [lineup[0], mine])
 
 
