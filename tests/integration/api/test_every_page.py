@@ -121,3 +121,11 @@ def test_a_blocked_person_reads_the_reason_at_the_sign_in(world: World) -> None:
         assert isinstance(answer, httpx.Response)
         assert answer.status_code == 403
         assert "your account is blocked. The reason: two accounts" in answer.text
+
+
+def test_control_characters_in_forms_of_a_tournament_are_refused(world: World) -> None:
+    page = f"/tournaments/{tournament_of(world)}"
+    with browse(world, "host") as browser:
+        for act, field in (("pause", "reason"), ("cancel", "reason"), ("reveal", "pairing")):
+            answer = browser.send(page, f"{page}/{act}", **{field: "a\0b"})
+            assert answer.status_code == 422, act
