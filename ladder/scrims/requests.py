@@ -234,7 +234,7 @@ def _lock_waiting(conn: Connection, request_id: ScrimRequestId, wanted: RequestS
     if state != RequestState.ASKED:
         raise Conflict(f"the request is {state} already")
     if is_late:
-        raise Conflict("the request is expired already")
+        raise Conflict("the request has expired")
     return True
 
 
@@ -255,13 +255,15 @@ def _end(
 def _check_numbers(asked: NewScrimRequest) -> None:
     if len(asked.wanted) != asked.season.seats:
         raise Invalid(
-            "lineup", f"{len(asked.wanted)} agents, this season plays {asked.season.seats}"
+            "lineup",
+            f"give {asked.season.seats} agents, one for each seat; {len(asked.wanted)} given",
         )
     if not 1 <= asked.games <= scrims.MOST_GAMES:
         raise Invalid("games", f"must be between 1 and {scrims.MOST_GAMES}; it is {asked.games}")
     if asked.seeds and len(asked.seeds) != asked.games:
         raise Invalid(
-            "seeds", f"give one seed a game: {len(asked.seeds)} given for {asked.games} games"
+            "seeds",
+            f"give one seed for each game: {len(asked.seeds)} given for {asked.games} games",
         )
 
 
@@ -279,7 +281,7 @@ def _refuse_many_waiting(conn: Connection, team_id: TeamId) -> None:
     ).fetchone()
     assert row is not None
     if row[0] >= MOST_WAITING:
-        raise Conflict(f"withdraw a request first: {MOST_WAITING} of your team wait for an answer")
+        raise Conflict(f"withdraw a request first: {MOST_WAITING} of your team wait for answers")
 
 
 def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[agent_policies.Opponent]:

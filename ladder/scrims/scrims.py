@@ -128,11 +128,13 @@ def create_scrim(
     season, team_id, lineup = order.season, order.team_id, order.lineup
     games, seeds = order.games, order.seeds
     if len(lineup) != season.seats:
-        raise Invalid("lineup", f"{len(lineup)} submissions, this season plays {season.seats}")
+        raise Invalid(
+            "lineup", f"give {season.seats} submissions, one for each seat; {len(lineup)} given"
+        )
     if not 1 <= games <= MOST_GAMES:
         raise Invalid("games", f"must be between 1 and {MOST_GAMES}; it is {games}")
     if seeds is not None and len(seeds) != games:
-        raise Invalid("seeds", f"give one seed a game: {len(seeds)} given for {games} games")
+        raise Invalid("seeds", f"give one seed for each game: {len(seeds)} given for {games} games")
     if any(seed is not None and len(seed) != 16 for seed in seeds or ()):
         raise Invalid("seeds", "each must be 16 bytes")
     # Lock the team's row, so simultaneous requests are counted in turn.

@@ -21,7 +21,10 @@ from ladder.tournaments.records import (
     TournamentState,
 )
 
-BY_HOST: Final = "only a host can enter agents here: the best of the season's standing play"
+BY_HOST: Final = (
+    "you cannot enter here: the best teams of the official standing are entered when registration"
+    " ends"
+)
 ENTRANT: Final = (
     "select x.agent_id, a.name as agent_name, x.team_id, g.name as team_name, x.state,"
     " x.checked_in_at, x.number, x.entry_id, x.submission_id, x.profile, x.score, x.deviation,"
@@ -95,7 +98,7 @@ def add_by_host(
     new = EntrantState.ENTERED if is_anchor else EntrantState.INVITED
     if new is EntrantState.INVITED and found.entry_rule is not EntryRule.INVITATION:
         raise Conflict(
-            "hosts invite agents only to a tournament by invitation; otherwise they can enter"
+            "hosts can invite agents only to a tournament by invitation; to others they can add"
             " reference agents of the season",
             field="agent",
         )

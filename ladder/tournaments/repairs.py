@@ -61,7 +61,8 @@ def rejudge_pairing(
     games = courses.read_games(conn, tournament_id, pairing)
     if any(_is_waiting(one) for one in games):
         raise Conflict(
-            "this pairing is judged again already; apply or drop that first", field="pairing"
+            "this pairing is judged again already; apply or drop its new results first",
+            field="pairing",
         )
     counted = [
         one for one in games if one.outcome is GameOutcome.COUNTED and game in (None, one.game)
@@ -145,7 +146,7 @@ def _lock_repair(
     for one in list_repairs(conn, found):
         if str(one.key) == pairing:
             return found, one
-    raise Conflict("this pairing is not judged again", field="pairing")
+    raise Conflict("this pairing has no new results to apply or drop", field="pairing")
 
 
 def _is_waiting(one: TournamentGame) -> bool:

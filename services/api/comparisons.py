@@ -48,7 +48,7 @@ class ComparisonOut(BaseModel):
     waits_until: datetime | None = Field(
         description="no games are asked for until then: a limit is used up, or an opponent refuses"
     )
-    replayed_pairs: int = Field(description="pairs that were played again after a host's fault")
+    replayed_pairs: int = Field(description="pairs that were played again because a machine failed")
     created_at: datetime
     deadline_at: datetime = Field(description="without a verdict then, it cannot tell")
     finished_at: datetime | None
@@ -85,7 +85,7 @@ class FirstDifferenceOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     pair: int
     difference: float
-    seat: int
+    seat: int = Field(description="from 0")
     episode: int
     step: int
     old_match_id: str

@@ -29,8 +29,8 @@ def create_fork(
     """Requests a scrim whose games continue the match after a step.
 
     Each agent is first asked what its seat was asked in the record. Allowed are your own
-    submissions, your team's agents, and agents open for scrims. Your team sees the games, as far as
-    it may see the replay of the match.
+    submissions, your team's agents, and agents that accept scrims automatically. Your team sees the
+    games, as far as it may see the replay of the match.
     """
     found = forks.forkable_match(conn, who, match)
 

@@ -49,14 +49,14 @@ def register(app: typer.Typer) -> None:
 
 
 def better(
-    old: Annotated[str, typer.Argument(help="The old version: main.py, folder, archive.")],
+    old: Annotated[str, typer.Argument(help="The old version: main.py, folder or archive.")],
     new: Annotated[str, typer.Argument(help="The new version.")],
     game: Annotated[
-        str | None, typer.Option(help="Play on this machine: name of a game, as hungry_geese.")
+        str | None, typer.Option(help="Play this game on this machine, as hungry_geese.")
     ] = None,
     league: Annotated[
         str | None,
-        typer.Option(help="Play on the service: a league. Versions are agents or submissions."),
+        typer.Option(help="Play in this league on the service. Versions: agents or submissions."),
     ] = None,
     opponents: Annotated[
         list[str] | None,
@@ -76,7 +76,7 @@ def better(
         int | None, typer.Option(help="Most pairs of games; default: 15 / margin squared.")
     ] = None,
     variants: Annotated[
-        int, typer.Option(help="Number of variants that you try in this series.")
+        int, typer.Option(help="Number of variants that you compare with the old version.")
     ] = 1,
     seed: Annotated[
         str | None, typer.Option(help="32 hex digits or a whole number; default: random.")
@@ -105,7 +105,7 @@ def better(
 ) -> None:
     """Say whether a new version is better: exit status 0 better, 1 not better, 3 cannot tell.
 
-    Both versions play the same seeds, seats and opponents. It stops by itself.
+    Both versions play the same seeds, seats and opponents, until the answer is clear.
     """
     began = monotonic()
     try:
@@ -170,7 +170,7 @@ def _finish(report: Mapping[str, Any], as_json: bool) -> NoReturn:
 def _seats(game: str, asked: int | None, opponents: int) -> int:
     rules = find_game(game)
     if rules.seats.stop - 1 < 2:
-        raise RunError(f"{rules.title} has one seat: nobody can be beaten in it")
+        raise RunError(f"{rules.title} has one seat, so there is no opponent to beat")
     if asked is not None:
         return asked
     usual = opponents + 1 if opponents else USUAL_SEATS

@@ -100,9 +100,9 @@ def print_report(report: Mapping[str, Any]) -> None:
         " bound is below the margin"
     )
     if report["variants"] > 1:
-        stdout.print(f"one of {report['variants']} variants of a declared series")
+        stdout.print(f"one of {report['variants']} variants that you compare")
     if report["replayed_pairs"]:
-        stdout.print(f"{report['replayed_pairs']} pairs were played again after a host's fault")
+        stdout.print(f"{report['replayed_pairs']} pairs were played again because a machine failed")
     ratio = report["log_likelihood_ratio"]
     if ratio is not None:
         stdout.print(

@@ -32,9 +32,9 @@ def fork(
         list[str] | None,
         typer.Option(help="SEAT=MOVE: the seat's next move by hand; repeatable, in order."),
     ] = None,
-    games: Annotated[int, typer.Option(min=1, max=100)] = 1,
+    games: Annotated[int, typer.Option(min=1, max=100, help="Number of games.")] = 1,
     draws: Annotated[
-        str, typer.Option(help="record: the record's chance goes on; new: drawn anew.")
+        str, typer.Option(help="Chance after the fork: record (as recorded) or new (drawn anew).")
     ] = "record",
     wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
     seed: Annotated[
@@ -52,7 +52,7 @@ def fork(
 ) -> None:
     """Continue a recorded match from a step, in private and without rating.
 
-    Each agent is first asked what its seat was asked in the record. With a file the games are
+    Each agent first gets the questions that its seat got in the record. With a file the games are
     played on this machine.
     """
     if draws not in ("record", "new"):

@@ -221,11 +221,11 @@ def _print_item(item: Json, as_json: bool) -> None:
 
 
 REQUESTS = {
-    "scrim_asked": "a scrim was asked for, with",
-    "scrim_accepted": "a scrim was accepted, with",
-    "scrim_declined": "a scrim was declined, with",
-    "scrim_withdrawn": "a request for a scrim was withdrawn, with",
-    "scrim_expired": "a request for a scrim expired, with",
+    "scrim_asked": "a request for a scrim waits for an answer; the other team is",
+    "scrim_accepted": "a scrim was accepted; the other team is",
+    "scrim_declined": "a scrim was declined; the other team is",
+    "scrim_withdrawn": "a request for a scrim was withdrawn; the other team is",
+    "scrim_expired": "a request for a scrim expired; the other team is",
 }
 """Beginnings of sentences about requests, before the name of the other team."""
 

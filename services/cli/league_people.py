@@ -156,9 +156,9 @@ def take_requests(
 
 def delay_live(
     league: League,
-    seconds: Annotated[int, typer.Argument(min=0, max=3600, help="0: at once.")],
+    seconds: Annotated[int, typer.Argument(min=0, max=3600, help="Delay; 0: none.")],
 ) -> None:
-    """Show running matches of a league late, or at once; hosts only."""
+    """Set the delay with which a league shows running matches; hosts only."""
     with connect() as ladder:
         changed = ladder.patch(f"/v1/leagues/{league}", {"live_delay_seconds": seconds})
     late = changed["live_delay_seconds"]

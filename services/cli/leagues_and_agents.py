@@ -206,7 +206,7 @@ def rehearse_league(
     wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Play one match of reference agents, to see that your league works. It may not be open yet."""
+    """Play one match of reference agents, to see that your league works, also before it opens."""
     with connect() as ladder:
         made = ladder.rehearse(league)
         match = ladder.match(made["match_id"])
@@ -279,7 +279,7 @@ def list_agents(as_json: AsJson = False) -> None:
                 row["slug"],
                 row["name"],
                 row["team_name"],
-                "open" if row["open_for_scrims"] else "own team only",
+                "everybody" if row["open_for_scrims"] else "by policy",
                 row["id"],
             )
             for row in rows
@@ -290,11 +290,11 @@ def list_agents(as_json: AsJson = False) -> None:
 @agents.command("open")
 def open_agent(
     agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
-    close: Annotated[bool, typer.Option("--close", help="Close the agent for scrims.")] = False,
-    daily: Annotated[int | None, typer.Option(min=0, help="Games per requester and day.")] = None,
+    close: Annotated[bool, typer.Option("--close", help="Let no other team play it.")] = False,
+    daily: Annotated[int | None, typer.Option(min=0, help="Games a day with one team.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let other teams scrim against an agent."""
+    """Let every team play an agent in scrims. `peck scrims policy` sets finer rules."""
     change: Json = {"open_for_scrims": not close}
     if daily is not None:
         change["scrims_per_requester_daily"] = daily

@@ -51,7 +51,7 @@ class FirstDifference:
     pair: int
     difference: float
     seat: int
-    """From 1."""
+    """From 0."""
     episode: int
     """Position of the episode in its match, from 0; a mirrored match has two."""
     step: int
@@ -168,7 +168,7 @@ def _add_pair(
             played.first_differences[pair.number] = FirstDifference(
                 pair=pair.number,
                 difference=result.difference,
-                seat=pair.seat + 1,
+                seat=pair.seat,
                 episode=position,
                 step=step,
                 old_replay=files[0][position],

@@ -1,4 +1,4 @@
-"""Commands of scrims with other teams: requests, policies and batches."""
+"""Commands for scrims with other teams: requests, policies and batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ League = Annotated[
 Results = Annotated[str, typer.Option(help="Who sees the results: asker, sides or league.")]
 Replays = Annotated[str, typer.Option(help="Who sees the replays: asker, sides or league.")]
 Logs = Annotated[str, typer.Option(help="Who reads the output: own, sides or league.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Start without a question.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Start without asking you first.")]
 
 
 @scrims.command("opponents")
@@ -59,17 +59,17 @@ def _may(row: Json) -> str:
 def ask(
     agent: Annotated[str, typer.Argument(help="Your agent (name, slug, id) or submission id.")],
     opponents: Annotated[
-        list[str], typer.Argument(help="Agents; repeated until all seats are taken.")
+        list[str], typer.Argument(help="Opponents. They take the other seats in turn.")
     ],
-    games: Annotated[int, typer.Option(min=1, max=100)] = 10,
-    words: Annotated[str, typer.Option(help="A word to the other team.")] = "",
+    games: Annotated[int, typer.Option(min=1, max=100, help="Number of games.")] = 10,
+    words: Annotated[str, typer.Option(help="Message to the other team.")] = "",
     seed: Annotated[
         str | None, typer.Option(help="Any text; the same text gives the same games.")
     ] = None,
     results: Results = "sides",
     replays: Replays = "sides",
     logs: Logs = "own",
-    hours: Annotated[int, typer.Option(min=1, max=336, help="Until the request expires.")] = 48,
+    hours: Annotated[int, typer.Option(min=1, max=336, help="Hours until it expires.")] = 48,
     league: League = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,7 +102,7 @@ def show_outbox(as_json: AsJson = False) -> None:
 
 @scrims.command("show")
 def show(request: Request, as_json: AsJson = False) -> None:
-    """Show a request, and the pinned versions once it is accepted."""
+    """Show a request, and the versions that play once it is accepted."""
     with connect() as ladder:
         found = ladder.scrim_request(request)
     show_request(found, as_json)
@@ -110,14 +110,14 @@ def show(request: Request, as_json: AsJson = False) -> None:
 
 @scrims.command("accept")
 def accept(request: Request, as_json: AsJson = False) -> None:
-    """Accept a request: the newest active versions are pinned, the games are queued."""
+    """Accept a request. The newest active versions are fixed, and the games are queued."""
     answer(request, "accept", "", as_json)
 
 
 @scrims.command("decline")
 def decline(
     request: Request,
-    words: Annotated[str, typer.Option(help="A word to the other team.")] = "",
+    words: Annotated[str, typer.Option(help="Message to the other team.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Decline a request."""
@@ -126,7 +126,7 @@ def decline(
 
 @scrims.command("withdraw")
 def withdraw(request: Request, as_json: AsJson = False) -> None:
-    """Withdraw a request of yours."""
+    """Withdraw a request of your team."""
     answer(request, "withdraw", "", as_json)
 
 
@@ -135,7 +135,7 @@ def cancel(
     key: Annotated[str, typer.Argument(help="Id of a scrim (scr_...) or a batch (sbt_...).")],
     as_json: AsJson = False,
 ) -> None:
-    """Stop the unfinished games of a scrim or a batch. The daily limit gets them back."""
+    """Stop the unfinished games of a scrim or a batch. The daily limit no longer counts them."""
     with connect() as ladder:
         found = ladder.cancel_batch(key) if key.startswith("sbt_") else ladder.cancel_scrim(key)
     if as_json:
@@ -148,18 +148,20 @@ def cancel(
 def policy(
     agent: Annotated[str, typer.Argument(help="Your agent (name, slug, id).")],
     whom: Annotated[
-        str | None, typer.Option(help="nobody, league, teams or anyone; without it: show.")
+        str | None, typer.Option(help="nobody, league, teams or anyone. Without it: show it.")
     ] = None,
     team: Annotated[list[str] | None, typer.Option(help="A team that may play it.")] = None,
-    block: Annotated[list[str] | None, typer.Option(help="A team that may not.")] = None,
-    rating_within: Annotated[float | None, typer.Option(help="Most points between.")] = None,
+    block: Annotated[list[str] | None, typer.Option(help="A team that may not play it.")] = None,
+    rating_within: Annotated[
+        float | None, typer.Option(help="Most points between it and the other team's best agent.")
+    ] = None,
     games_daily: Annotated[int | None, typer.Option(help="Games a day with all teams.")] = None,
     per_team: Annotated[int, typer.Option(help="Games a day with one team.")] = 50,
     cooldown_seconds: Annotated[
         int, typer.Option(help="Seconds between two scrims with the same team.")
     ] = 0,
-    hours: Annotated[str, typer.Option(help="UTC, for example 22:00-06:00; empty: all day.")] = "",
-    automatic: Annotated[bool, typer.Option(help="Accept without asking.")] = False,
+    hours: Annotated[str, typer.Option(help="Hours in UTC, as 22:00-06:00; empty: all.")] = "",
+    automatic: Annotated[bool, typer.Option(help="Accept scrims without your answer.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show or set whom an agent of yours plays in scrims. Setting replaces the whole policy."""
@@ -230,14 +232,14 @@ def gauntlet(
 @scrims.command("versions")
 def versions(
     submissions: Annotated[
-        list[str], typer.Argument(help="2 to 10 own submission ids (sub_...) or agents.")
+        list[str], typer.Argument(help="2 to 10 submissions (sub_...) or agents of yours.")
     ],
-    games: Annotated[int, typer.Option(min=1, max=20, help="Games of each pair.")] = 10,
+    games: Annotated[int, typer.Option(min=1, max=20, help="Games of each pairing.")] = 10,
     league: League = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play own versions against each other."""
+    """Play versions of yours against each other."""
     with connect() as ladder:
         season = find_season_id(ladder, league)
         mine = own_agents(ladder)

@@ -21,7 +21,7 @@ def scrim(
     opponents: Annotated[
         list[str],
         typer.Argument(
-            help="Your agents, or agents open for scrims; repeated until all seats are taken."
+            help="Your agents, or agents that accept automatically. They take seats in turn."
         ),
     ],
     games: Annotated[int, typer.Option(min=1, max=100)] = 10,

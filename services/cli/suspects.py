@@ -17,9 +17,9 @@ def suspects(
     league: Annotated[str | None, typer.Argument(help="League slug, or season id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what looks like copies of one agent or like thrown games, for hosts.
+    """List entries whose results look like copies or like games lost on purpose; hosts only.
 
-    The list follows from results alone and proves nothing. Nothing happens to anybody on it without
+    The list follows from results alone and proves nothing. Nothing happens to an entry without
     an act of a host.
     """
     with connect() as ladder:
@@ -71,7 +71,7 @@ def print_groups(found: Json) -> None:
     for group in found["groups"]:
         stdout.print(
             f"{len(group['members'])} entries near {group['score']:.0f} points;"
-            f" the others explain {group['expected']:.0f}"
+            f" by the spread of the other scores {group['expected']:.0f} would be usual"
         )
         table(
             ["team", "agent", "score", "+-", "games", "team id"],
@@ -91,7 +91,7 @@ def print_groups(found: Json) -> None:
 
 def print_throwers(found: Json) -> None:
     if not found["favourites"]:
-        stdout.print("Nobody loses to a favourite against expectation.")
+        stdout.print("No entry loses to another far more often than expected.")
     for favourite in found["favourites"]:
         entry = favourite["entry"]
         stdout.print(

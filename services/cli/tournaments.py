@@ -1,4 +1,4 @@
-"""Commands on tournaments: make, enter, lock, start, show, draw, export."""
+"""Commands on tournaments: make, enter, lock, start, show, export."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from services.cli.saved_login import MissingInput, connect
 tournaments = typer.Typer(help="Make, enter and follow tournaments.", no_args_is_help=True)
 Tournament = Annotated[str, typer.Argument(help="Id of the tournament (trn_...).")]
 Stage = Annotated[int, typer.Option(min=1, max=4, help="Stage of the plan.")]
+OwnAgent = Annotated[str, typer.Argument(help="Your agent (name, slug, id).")]
 Reason = Annotated[str, typer.Option(help="One sentence, for the log.")]
 
 
@@ -26,19 +27,19 @@ def create_tournament(
     title: Annotated[str, typer.Argument(help="Title of the tournament.")],
     format: Annotated[FormatChoice, typer.Option(help="Its format.")] = FormatChoice.SINGLE,
     pairs: Annotated[
-        int, typer.Option(min=1, max=32, help="Pairs of games in a series; games of a heat.")
+        int, typer.Option(min=1, max=32, help="Pairs of games in a series, or games in a heat.")
     ] = 2,
-    rounds: Annotated[int, typer.Option(min=1, max=64, help="Of Swiss and heats.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, max=64, help="Rounds of Swiss or heats.")] = 5,
     top: Annotated[int, typer.Option(min=1, max=512, help="How many go on to the finals.")] = 8,
-    groups: Annotated[int, typer.Option(min=2, max=64)] = 4,
+    groups: Annotated[int, typer.Option(min=2, max=64, help="Number of groups.")] = 4,
     reset: Annotated[bool, typer.Option(help="A second final in double elimination.")] = False,
     third_place: Annotated[bool, typer.Option(help="A match for the third place.")] = False,
     plan: Annotated[
         Path | None, typer.Option(help="A file with a plan as JSON, instead of --format.")
     ] = None,
-    entry: Annotated[str, typer.Option(help="open, invitation or top.")] = "open",
-    entrants: Annotated[int, typer.Option(min=2, max=1024, help="Most entrants.")] = 64,
-    per_team: Annotated[int, typer.Option(min=1, max=16, help="Agents of each team.")] = 1,
+    entry: Annotated[str, typer.Option(help="Who enters: open, invitation or top.")] = "open",
+    entrants: Annotated[int, typer.Option(min=2, max=1024, help="The most entrants.")] = 64,
+    per_team: Annotated[int, typer.Option(min=1, max=16, help="The most agents of each team.")] = 1,
     embargo: Annotated[
         str, typer.Option(help="Who sees new results: public, participants or hidden.")
     ] = "public",
@@ -117,7 +118,7 @@ def show_tournament(tournament: Tournament, stage: Stage = 1, as_json: AsJson = 
     show(found, False)
     if rows:
         table(
-            ["#", "agent", "score", "played", "why here"],
+            ["#", "agent", "score", "played", "why this place"],
             [
                 (row["rank"], row["agent_name"], row["score"], row["played"], row["explanation"])
                 for row in rows
@@ -185,14 +186,14 @@ def enter_tournament(
 
 
 @tournaments.command("check-in")
-def check_in(tournament: Tournament, agent: Annotated[str, typer.Argument()]) -> None:
+def check_in(tournament: Tournament, agent: OwnAgent) -> None:
     """Say that your agent takes part, during the check-in."""
     act_on_entrant(tournament, agent, "check-in")
 
 
 @tournaments.command("withdraw")
-def withdraw(tournament: Tournament, agent: Annotated[str, typer.Argument()]) -> None:
-    """Withdraw your agent. After the lock its open pairings become walk-overs."""
+def withdraw(tournament: Tournament, agent: OwnAgent) -> None:
+    """Withdraw your agent. After the lock its opponents win its open pairings."""
     act_on_entrant(tournament, agent, "withdraw")
 
 
@@ -207,7 +208,7 @@ def disqualify(
         ladder.post(
             f"/v1/tournaments/{tournament}/entrants/{agent}/disqualification", {"reason": reason}
         )
-    stdout.print("disqualified; its open pairings are walk-overs")
+    stdout.print("disqualified; its opponents win its open pairings")
 
 
 @tournaments.command("open")
@@ -308,13 +309,13 @@ def show_repairs(rows: list[Json], as_json: bool) -> None:
         print_json(rows)
         return
     table(
-        ["pairing", "new matches", "hangs on it", "changes"],
+        ["pairing", "new matches", "depend on it", "changes"],
         [
             (
                 row["pairing"],
                 len(row["new_matches"]),
                 " ".join(row["hangs"]),
-                "plays" if row["changes"] is None else " ".join(row["changes"]) or "nothing",
+                "unknown" if row["changes"] is None else " ".join(row["changes"]) or "nothing",
             )
             for row in rows
         ],
@@ -347,10 +348,10 @@ def show(found: Json, as_json: bool) -> None:
     if found["champion_name"]:
         stdout.print(f"champion: {found['champion_name']}")
     if found["problem"]:
-        stdout.print(f"it cannot go on: {found['problem']}")
+        stdout.print(f"this round cannot go on: {found['problem']}")
     if found["end_reason"]:
         stdout.print(f"cancelled: {found['end_reason']}")
-    stdout.print(f"seed of the draws, SHA-256: {found['draw_digest']}")
+    stdout.print(f"SHA-256 of the random seed of all draws: {found['draw_digest']}")
 
 
 def register(app: typer.Typer) -> None:

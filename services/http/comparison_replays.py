@@ -31,7 +31,7 @@ class FirstDifference:
     difference: float
     """Share of the opponents beaten, new less old."""
     seat: int
-    """From 1."""
+    """From 0."""
     episode: int
     """Position of the episode in its match, from 0; a mirrored match has two."""
     step: int
@@ -93,7 +93,7 @@ def _analyse(
                 firsts[pair.number] = FirstDifference(
                     pair=pair.number,
                     difference=wanted[pair.number].difference,
-                    seat=seat + 1,
+                    seat=seat,
                     episode=position,
                     step=step,
                     old_match_id=pair.old_match_id,

@@ -122,7 +122,7 @@ FIELDS: Final = {
     "logs": "what agents print",
     "whom": "teams that may play it",
     "teams": "named teams",
-    "blocked_teams": "teams that may not",
+    "blocked_teams": "blocked teams",
     "rating_within": "most points between the ratings",
     "games_per_team_daily": "games a day with one team",
     "games_daily": "games a day with all teams",
@@ -151,7 +151,7 @@ STATE_CHIPS: Final = {
     "finished": ("good", "finished"),
     "void": ("", "void"),
     "cancelled": ("", "cancelled"),
-    "asked": ("warn", "asked"),
+    "asked": ("warn", "unanswered"),
     "accepted": ("good", "accepted"),
     "declined": ("bad", "declined"),
     "withdrawn": ("", "withdrawn"),
@@ -178,20 +178,20 @@ TOURNAMENT_CHIPS: Final = {
     "running": ("accent", "running"),
 }
 PAIRS_LABEL: Final = "Pairs of games in a series"
-PAIRS_HINT: Final = "A pair is the same game twice, with changed seats. A series ends once decided."
+PAIRS_HINT: Final = "A pair is the same game twice, with swapped seats. A series ends when decided."
 GAMES_LABEL: Final = "Games in each round"
 FORMATS: Final = {
-    "single-elimination": "Single elimination: who loses a series is out",
-    "double-elimination": "Double elimination: who loses two series is out",
+    "single-elimination": "Single elimination: the loser of a series is out",
+    "double-elimination": "Double elimination: an agent that has lost two series is out",
     "swiss": "Swiss: equal scores meet, nobody meets twice",
     "swiss-finals": "Swiss, then the best in single elimination",
     "round-robin": "Round robin: everybody meets everybody",
     "groups-finals": "Groups, then the best of each in single elimination",
-    "gauntlet": "Gauntlet: the best seed meets everybody",
+    "gauntlet": "Gauntlet: the strongest entrant meets all others",
     "heats-final": "Heats, then one final heat of the best",
     "heats": "Heats: everybody meets everybody as evenly as possible",
     "knockout-heats": "Knock-out of heats: the better half of each heat goes on",
-    "solo": "All play the same seeds",
+    "solo": "Solo: each plays alone, all with the same random seeds",
 }
 """The formats in the form of a new tournament."""
 

@@ -68,13 +68,13 @@ def test_a_fork_is_made_from_the_step_in_view(
     expect(page.get_by_label("Recorded steps before the fork")).to_have_value("7")
     by_hand = page.get_by_label("Moves by hand").nth(1)
     by_hand.fill("SIDEWAYS")
-    press(page, "Fork")
+    press(page, "Play on from here")
     expect(page.get_by_role("alert")).to_contain_text("moves 1")
     expect(page.get_by_text("Expected one of NORTH")).to_be_visible()
     one.complaints.clear()  # the browser counts a 422 as an error
     page.get_by_label("Moves by hand").nth(1).fill("EAST; NORTH")
     page.get_by_label("Games").fill("2")
-    press(page, "Fork")
+    press(page, "Play on from here")
     expect(page.get_by_role("heading", name="Fork at step 7")).to_be_visible()
     expect(page.get_by_text("first by hand: EAST; NORTH")).to_be_visible()
     scrim = page.url.rpartition("/")[2]

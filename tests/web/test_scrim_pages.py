@@ -59,7 +59,7 @@ def test_a_request_is_declined_with_a_word(site: Site, mine: Tab) -> None:
     with page.expect_navigation():
         page.get_by_role("link", name="asks you").press("Enter")
     expect(page.get_by_text("Shall we play before the weekend?")).to_be_visible()
-    page.get_by_label("A word to the other team").fill("after it")
+    page.get_by_label("Message to the other team").fill("after it")
     press(page, "Decline")
     expect(page.get_by_text("after it")).to_be_visible()
     expect(page.locator(".chip", has_text="declined")).to_be_visible()
@@ -69,7 +69,7 @@ def test_a_batch_says_what_it_takes_before_it_starts(site: Site, mine: Tab) -> N
     page = mine.open("/new-scrim-batch")
     page.get_by_role("checkbox").first.press("Space")
     page.get_by_label("Games with each").fill("3")
-    press(page, "See what it takes")
+    press(page, "Show what it uses before the start")
     expect(page.get_by_text("3 games of the", exact=False)).to_be_visible()
     press(page, "Start 3 games")
     expect(page.get_by_role("heading", name="Gauntlet")).to_be_visible()

@@ -45,7 +45,7 @@ def test_a_host_makes_a_tournament_from_the_form(site: Site, tab: Callable[..., 
     page.get_by_label("Agents that you invite").check()
     press(page, "Create the tournament")
     assert page.locator("h1").inner_text() == "Spring heats"
-    press(page, "Lock now")
+    press(page, "End registration and lock")
     assert "there are 0" in page.get_by_role("alert").inner_text()
     mine.complaints.clear()  # the browser logs the answer 422
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -82,7 +82,7 @@ def gains_by_seat(pairs: Sequence[PlayedPair]) -> list[Gain]:
     for pair in pairs:
         old, new = (share_beaten(one.placements, pair.seat) for one in (pair.old, pair.new))
         results[pair.seat].append((old, new))
-    return [_gain(f"seat {seat + 1}", results[seat]) for seat in sorted(results)]
+    return [_gain(f"seat {seat}", results[seat]) for seat in sorted(results)]
 
 
 def gains_by_opponent(pairs: Sequence[PlayedPair]) -> list[Gain]:

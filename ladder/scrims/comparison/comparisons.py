@@ -118,7 +118,7 @@ def start_comparison(
     Raises NotFound, Conflict (agent not open, paused; too many comparisons) and Invalid.
     """
     if season.seats < 2:
-        raise Invalid("season", "its game has one seat: nobody can be beaten in it")
+        raise Invalid("season", "its game has one seat, so there is no opponent to beat")
     if len(versions.opponents) > MOST_OPPONENTS:
         raise Invalid("opponents", f"name at most {MOST_OPPONENTS}")
     opponents = versions.opponents or (versions.old,)

@@ -161,7 +161,7 @@ def decode_plan(text: bytes | str) -> Plan:
         message, _, path = str(error).partition(" - at `$")
         raise Invalid(f"plan{path.rstrip('`')}", message) from None
     except msgspec.DecodeError as error:
-        raise Invalid("plan", f"is no JSON: {error}") from None
+        raise Invalid("plan", f"is not JSON: {error}") from None
 
 
 def encode_plan(plan: Plan) -> bytes:

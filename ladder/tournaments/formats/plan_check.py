@@ -35,7 +35,7 @@ def check_plan(plan: Plan, size: int, seats: int) -> None:
         _check_seats(stage, seats, where)
         needed = smallest_field(stage)
         if left < needed:
-            raise Invalid(where, f"needs {needed} entrants; {left} come to it")
+            raise Invalid(where, f"needs {needed} entrants; only {left} reach it")
         _check_rounds(stage, left, where)
         left = _check_advance(stage, left, last, where)
 
@@ -80,7 +80,7 @@ def _check_rounds(stage: Stage, size: int, where: str) -> None:
         most = size - 1 + size % 2
         raise Invalid(f"{where}.rounds", f"must be at most {most} for {size} entrants")
     if isinstance(stage, Solo) and not all(a > b >= 1 for a, b in pairwise((size, *stage.cuts))):
-        raise Invalid(f"{where}.cuts", f"must fall from below {size} to at least 1")
+        raise Invalid(f"{where}.cuts", f"must be falling numbers below {size}, each at least 1")
 
 
 def _check_advance(stage: Stage, size: int, last: bool, where: str) -> int:
@@ -140,7 +140,7 @@ def _describe_format(stage: Stage) -> str:
             return f"Heats of {seats}, the first {winners} go on until one heat is left"
         case Solo(cuts=cuts):
             left = "".join(f", then {cut} left" for cut in cuts)
-            return f"All play the same seeds{left}"
+            return f"All play the same random seeds{left}"
 
 
 def _describe_series(series: Series, needs_winner: bool) -> str:
@@ -148,7 +148,8 @@ def _describe_series(series: Series, needs_winner: bool) -> str:
     pairs = "one mirrored pair" if count == 1 else f"{count} mirrored pairs"
     text = f"best of {pairs}" if series.stop_when_decided and count > 1 else f"{pairs} of games"
     if needs_winner:
-        text += f"; if level, up to {series.more_pairs} more pairs, then the better seed"
+        more = f"up to {series.more_pairs} more pairs, then " if series.more_pairs else ""
+        text += f"; if level, {more}the better seed goes on"
     return text
 
 

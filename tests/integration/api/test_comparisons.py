@@ -68,7 +68,7 @@ def test_ended_comparison_shows_where_the_versions_differ(
         old, new = (
             from_document(member.replay(first[f"{side}_match_id"])) for side in ("old", "new")
         )
-        assert first_different_move(old, new, first["seat"] - 1) == first["step"]
+        assert first_different_move(old, new, first["seat"]) == first["step"]
     with browse(world, "member") as browser:
         page = browser.get(f"/comparisons/{ended['id']}").text
     assert "cannot tell" in page

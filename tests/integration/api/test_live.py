@@ -162,7 +162,9 @@ def test_a_reader_resumes_after_the_frames_it_has(world: World, redis_url: str) 
 
 
 @pytest.mark.parametrize("league", ["public", "private"])
-def test_streams_open_for_whom_the_answers_open(world: World, redis_url: str, league: str) -> None:
+def test_streams_and_answers_have_the_same_viewers(
+    world: World, redis_url: str, league: str
+) -> None:
     world.tokens["revoked"] = "peck_revoked"
     people = [person for person in PEOPLE if person != "blocked"]
     match_id = worlds.begin_rated(world, league)

@@ -108,7 +108,7 @@ def test_a_request_is_accepted_played_and_told_to_both(pair: Pair) -> None:
         assert items["scrim_accepted"].team_name == name  # type: ignore[index]
 
 
-def test_a_side_hears_nothing_of_a_scrim_that_only_the_asker_sees(pair: Pair) -> None:
+def test_the_other_team_gets_no_notice_of_a_private_scrim(pair: Pair) -> None:
     conn = pair.contest.conn
     asked = pair.ask(games=1)
     accepted = requests.accept_request(conn, asked.id, pair.asked[0])
@@ -123,7 +123,7 @@ def test_a_side_hears_nothing_of_a_scrim_that_only_the_asker_sees(pair: Pair) ->
 
 
 @pytest.mark.parametrize("wide", ["result_audience", "replay_audience", "is_members_only"])
-def test_nothing_makes_a_scrim_wider_later(pair: Pair, wide: str) -> None:
+def test_the_audience_of_a_scrim_never_grows(pair: Pair, wide: str) -> None:
     conn = pair.contest.conn
     accepted = requests.accept_request(conn, pair.ask().id, pair.asked[0])
     value = "true" if wide == "is_members_only" else "'league'"
@@ -192,7 +192,7 @@ FACTS = st.fixed_dictionaries(
     max_examples=sized(20, 1000),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_what_a_policy_refuses_cannot_be_asked(
+def test_agent_whose_policy_refuses_cannot_be_asked(
     pair: Pair, policy: ScrimPolicy, facts: dict[str, Any]
 ) -> None:
     """And what it accepts is queued with a version for every seat."""

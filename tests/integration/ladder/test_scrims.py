@@ -86,7 +86,10 @@ def test_a_scrim_with_a_closed_or_hidden_agent_is_refused(
     [
         ({"games": 0}, "games: must be between 1 and 100; it is 0"),
         ({"games": 101}, "games: must be between 1 and 100; it is 101"),
-        ({"games": 2, "seeds": [b"x" * 16]}, "seeds: give one seed a game: 1 given for 2 games"),
+        (
+            {"games": 2, "seeds": [b"x" * 16]},
+            "seeds: give one seed for each game: 1 given for 2 games",
+        ),
         ({"games": 1, "seeds": [b"x"]}, "seeds: each must be 16 bytes"),
     ],
 )
@@ -98,7 +101,7 @@ def test_numbers_out_of_range_are_named(
 ) -> None:
     with pytest.raises(LadderError, match=message):
         _request(contest, own, [own[2]] * 4, **terms)
-    with pytest.raises(LadderError, match="lineup: 3 submissions, this season plays 4"):
+    with pytest.raises(LadderError, match="lineup: give 4 submissions, one for each seat; 3 given"):
         _request(contest, own, [own[2]] * 3)
 
 

@@ -205,7 +205,7 @@ def test_a_tournament_without_entrants_is_cancelled_at_its_lock(duels: Contest) 
     assert "could not be locked" in (cup.row.end_reason or "")
 
 
-def test_who_does_not_check_in_is_left_out(duels: Contest) -> None:
+def test_agent_without_check_in_is_left_out(duels: Contest) -> None:
     cup = raise_cup(duels, check_in_minutes=60)
     cup.enter(3)
     duels.conn.execute("update tournaments set locks_at = now() + interval '10 minutes'")

@@ -46,7 +46,7 @@ def test_a_step_that_breaks_the_rules_is_refused() -> None:
         LiveFrames({**start_document(episode), "game": "chess"})
 
 
-def test_a_game_that_does_not_say_so_hides_something() -> None:
+def test_a_game_without_shows_whole_board_counts_as_hiding_something() -> None:
     class Cards:
         pass
 

@@ -58,8 +58,8 @@ PAIRS = [
 
 def test_gains_are_told_by_seat_and_opponent() -> None:
     seats = {gain.name: gain for gain in analysis.gains_by_seat(PAIRS)}
-    assert (seats["seat 1"].games, seats["seat 1"].old, seats["seat 1"].new) == (2, 0.25, 0.5)
-    assert (seats["seat 3"].old, seats["seat 3"].new) == (1.0, 0.0)
+    assert (seats["seat 0"].games, seats["seat 0"].old, seats["seat 0"].new) == (2, 0.25, 0.5)
+    assert (seats["seat 2"].old, seats["seat 2"].new) == (1.0, 0.0)
     opponents = analysis.gains_by_opponent(PAIRS)
     assert [gain.name for gain in opponents] == ["b", "a"]
     assert (opponents[1].games, opponents[1].old, opponents[1].new) == (2, 0.0, 0.5)

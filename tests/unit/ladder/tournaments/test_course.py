@@ -100,7 +100,7 @@ def finish(event: Event, results: Mapping[Key, Sequence[Game]]) -> Course:
     return course
 
 
-def test_new_result_of_a_quarter_final_changes_what_hangs_on_it() -> None:
+def test_new_result_of_a_quarter_final_changes_the_pairings_that_depend_on_it() -> None:
     played = play_out(SingleElimination(third_place=True), 16, result=better_seed_wins)
     quarter = Key(1, 2, 3)
     turned = [replace(game, places=game.places[::-1]) for game in played.results[quarter]]
@@ -116,7 +116,7 @@ def test_new_result_of_a_quarter_final_changes_what_hangs_on_it() -> None:
     assert replayed.ranking[0] == 1
 
 
-def test_later_pairings_of_a_swiss_stage_hang_on_a_result() -> None:
+def test_later_pairings_of_a_swiss_stage_depend_on_a_result() -> None:
     played = play_out((Swiss(rounds=3, advance=2), SingleElimination()), 8, 1)
     hanging = downstream(played.event, played.course, Key(1, 2, 1))
     assert {key.round for key in hanging if key.stage == 1} == {3}

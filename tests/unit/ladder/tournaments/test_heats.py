@@ -99,7 +99,7 @@ def test_knock_out_heats_end_in_one_full_heat(seats: int) -> None:
             assert sorted(played.course.ranking) == list(range(1, size + 1))
 
 
-def test_who_withdrew_fills_a_seat_of_a_later_round_only_if_it_is_needed() -> None:
+def test_withdrawn_entrant_fills_only_a_seat_that_would_stay_empty() -> None:
     event = Event(Plan((KnockoutHeats(winners=2),)), 8, b"s" * 32)
     course = play(event, Progress({}))
     results = {
