@@ -160,6 +160,8 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"agent": member.create_agent("Without submissions", team="member")["id"]}
             case "create_channel":
                 return {"address": "http://1.1.1.1/k3J9"}
+            case "create_scrim":
+                return {"games": 1, "seeds": None, "privacy": {}}
             case "create_fork":  # the scrims before have used up the day's games
                 conn.execute("update scrims set created_at = created_at - interval '1 day'")
                 body: dict[str, Any] = {"games": 1, "step": 0, "episode": 0}
