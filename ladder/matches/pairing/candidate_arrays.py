@@ -21,6 +21,7 @@ Indices = NDArray[np.intp]
 PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
 NOVELTY: Final = 0.3
 REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
+SMALLEST_REST: Final = 1e-100  # A smaller rest could be rounded to 0, which means impossible.
 SLOW: Final = 0.1  # share of the least value that remains after the games of a slow pace.
 WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
 NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
@@ -68,7 +69,8 @@ class CandidateArrays:
         value = self._loss_reduction(np.arange(len(mu)))
         due = self._played < self._limit
         self._rest = float(value[due].mean()) * REST if due.any() else 1.0
-        self._rest = self._rest or 1.0
+        if not self._rest >= SMALLEST_REST:
+            self._rest = 1.0
         self.value: Floats = self._with_rest(value, np.arange(len(mu)))
         self._met = met
         self._number = met.numbers([c.entry_id for c in by_id])[order] if met else None

@@ -44,7 +44,16 @@ def test_every_lineup_is_complete_and_legal(
         assert same_team or len(set(bound)) == len(bound)
 
 
+# Only two anchors may share a lineup: each shares bundle or team with the competitor.
+ANCHORS_ALONE = [
+    candidate(0, digest="same", is_anchor=True),
+    candidate(1, digest="same", team_id=TeamId("tea_x"), sigma=0.0, loss=0.0, weight=0.1),
+    candidate(2, team_id=TeamId("tea_x"), is_anchor=True),
+]
+
+
 @settings(max_examples=100)
+@example(field=ANCHORS_ALONE, lineups=1, seed=0, same_team=False, seats=2)
 @given(fields(), st.integers(1, 8), st.integers(0, 99), st.booleans(), st.integers(2, 4))
 def test_every_requested_lineup_is_made_if_one_legal_lineup_exists(
     field: list[Candidate], lineups: int, seed: int, same_team: bool, seats: int
@@ -52,12 +61,22 @@ def test_every_requested_lineup_is_made_if_one_legal_lineup_exists(
     proposal = pair(field, lineups, seed, same_team_lineups=same_team, seats=seats)
     playing = [c for c in field if c.weight > 0]
     free = free_anchors(playing)
-    possible = not all(c.is_anchor for c in playing) and any(
-        all(may_share_lineup(one, [two], same_team, free) for one, two in combinations(lineup, 2))
+    possible = any(
+        not all(one.is_anchor for one in lineup)  # a lineup of anchors alone would rate nobody
+        and all(
+            may_share_lineup(one, [two], same_team, free) for one, two in combinations(lineup, 2)
+        )
         for lineup in combinations(playing, seats)
     )
     assert len(proposal.lineups) == (lineups if possible else 0)
     assert (proposal.reason is None) == possible
+
+
+def test_values_near_zero_do_not_make_a_lead_impossible() -> None:
+    # The least value follows from the tiny loss; its share for a slow entry was rounded to 0.
+    slow = candidate(0, sigma=0.0, loss=0.0, games=50, pace=0.1)
+    anchor = candidate(1, sigma=0.0, loss=2e-315, games=0, weight=0.1, is_anchor=True)
+    assert len(pair([slow, anchor], 3, seats=2).lineups) == 3
 
 
 @settings(max_examples=50)
