@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -109,17 +109,21 @@ def set_policy(conn: Connection, agent: Agent, policy: ScrimPolicy) -> ScrimPoli
 
 @atomic_function
 def open_or_close_agent(conn: Connection, agent: Agent, *, is_open: bool) -> None:
-    """Lets everybody play the agent without asking, or nobody but its own team."""
+    """Lets everybody play the agent without asking, or nobody but its own team.
+
+    Its block list and its other limits stay.
+    """
     whom = Whom.ANYONE if is_open else Whom.NOBODY
-    set_policy(
-        conn,
-        agent,
-        ScrimPolicy(
-            whom=whom,
-            games_per_team_daily=agent.scrims_per_requester_daily,
-            accepts_automatically=is_open,
-        ),
+    before = get_policy(conn, agent.id)
+    own = {agent.team_id}  # it may have become part of a team that the policy names
+    policy = replace(
+        before,
+        whom=whom,
+        team_ids=before.team_ids - own,
+        blocked_team_ids=before.blocked_team_ids - own,
+        accepts_automatically=is_open,
     )
+    set_policy(conn, agent, policy)
 
 
 def get_policy(conn: Connection, agent_id: AgentId) -> ScrimPolicy:
@@ -143,25 +147,33 @@ def read_opponents(
 ) -> list[Opponent]:
     """Returns agents as opponents of a team in a season, by name.
 
-    Without ``agent_ids`` these are all agents that play in the season. Names no agent whose
-    account was deleted.
+    Without ``agent_ids`` these are all agents that play in the season, but none whose account was
+    deleted. One of those cannot play.
     """
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
-            "with team as (select max(mu) as rating, count(*) > 0 as is_in_league from entries"  # noqa: S608
-            "   where season_id = %(season)s and team_id = %(team)s"
+            "with team as (select max(mu) as rating, count(*) > 0 as is_in_league,"  # noqa: S608
+            "   array(select m.id from teams m where m.merged_into = %(team)s) as former_team_ids"
+            "   from entries where season_id = %(season)s and team_id = %(team)s"
             "   and state in ('active', 'paused')),"
-            " used as ("
-            f"   select b.agent_id, c.team_id, c.created_at, max({COUNTED_GAMES}) as games"
+            " played as ("
+            f"   select b.agent_id, c.team_id, c.created_at, max({COUNTED_GAMES}) as games,"
+            "   c.created_at >= date_trunc('day', now(), 'utc') as is_today"
             "   from scrims c cross join lateral jsonb_array_elements_text(c.lineup) x(id)"
             "   join submissions b on b.id = x.id"
-            "   where c.created_at >= date_trunc('day', now(), 'utc') or (c.team_id = %(team)s"
-            "     and c.created_at >= now() - make_interval(secs => %(cooldown)s))"
-            "   group by b.agent_id, c.id)"
+            "   where (c.created_at >= date_trunc('day', now(), 'utc') or (c.team_id = %(team)s"
+            "     and c.created_at >= now() - make_interval(secs => %(cooldown)s)))"
+            "   and (%(agents)s::text[] is null or b.agent_id = any (%(agents)s))"
+            "   group by b.agent_id, c.id),"
+            " used as (select y.agent_id,"
+            "   sum(y.games) filter (where y.is_today and y.team_id <> z.team_id) as games,"
+            "   sum(y.games) filter (where y.is_today and y.team_id = %(team)s) as games_with_team,"
+            "   max(y.created_at) filter (where y.team_id = %(team)s) as last_at"
+            "   from played y join agents z on z.id = y.agent_id group by y.agent_id)"
             f" select {COLUMNS}, a.id, a.name, a.team_id, t.name as team_name, e.id as entry_id,"
             " e.submission_id, b.number, e.profile, e.state, e.mu,"
-            " coalesce(e.is_anchor, false) as is_reference,"
-            " o.rating as team_rating, o.is_in_league, now() as at,"
+            " coalesce(e.is_anchor, false) as is_reference, t.erased_at is not null as is_erased,"
+            " o.rating as team_rating, o.is_in_league, o.former_team_ids, now() as at,"
             " coalesce(u.games, 0) as games, coalesce(u.games_with_team, 0) as games_with_team,"
             " u.last_at"
             " from agents a join teams t on t.id = a.team_id cross join team o"
@@ -170,14 +182,8 @@ def read_opponents(
             "   and e.agent_id = a.id and e.state in ('active', 'paused')"
             "   order by e.state, e.id desc limit 1) e on true"
             " left join submissions b on b.id = e.submission_id"
-            " left join lateral (select"
-            "   sum(games) filter (where team_id <> a.team_id"
-            "     and created_at >= date_trunc('day', now(), 'utc')) as games,"
-            "   sum(games) filter (where team_id = %(team)s"
-            "     and created_at >= date_trunc('day', now(), 'utc')) as games_with_team,"
-            "   max(created_at) filter (where team_id = %(team)s) as last_at"
-            "   from used where agent_id = a.id) u on true"
-            " where t.erased_at is null and (a.id = any (%(agents)s) or %(agents)s is null"
+            " left join used u on u.agent_id = a.id"
+            " where a.id = any (%(agents)s) or (%(agents)s is null and t.erased_at is null"
             "   and a.id in (select agent_id from entries where season_id = %(season)s"
             "   and state in ('active', 'paused')))"
             " order by a.name, a.id",
@@ -209,6 +215,7 @@ def _opponent_of_row(row: dict[str, Any], season: Season, team_id: TeamId) -> Op
             is_reference=row["is_reference"],
             cannot_play=_why_no_version(row, season),
             team_id=team_id,
+            former_team_ids=frozenset(row["former_team_ids"]),
             is_in_league=row["is_in_league"],
             is_rated=not season.measures,
             rating=row["mu"],
@@ -221,7 +228,7 @@ def _opponent_of_row(row: dict[str, Any], season: Season, team_id: TeamId) -> Op
 
 
 def _why_no_version(row: dict[str, Any], season: Season) -> str | None:
-    if row["entry_id"] is None:
+    if row["entry_id"] is None or row["is_erased"]:
         return NO_ENTRY
     if row["state"] == "paused":
         return PAUSED

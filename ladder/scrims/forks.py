@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection, atomic_function
@@ -21,15 +21,15 @@ from ladder.ids import (
     AgentId,
     MatchId,
     ScrimId,
-    SeasonId,
     SubmissionId,
     TeamId,
     UserId,
 )
 from ladder.leagues import seasons
+from ladder.leagues.records import Season
 from ladder.matches import history
 from ladder.matches.records import Match
-from ladder.scrims import scrims
+from ladder.scrims import agent_policies, scrims
 from ladder.scrims.records import Scrim, ScrimOrder
 
 MOST_MOVES: Final = 200
@@ -197,18 +197,19 @@ class ForkAgent:
 
 
 def agents_for_forks(
-    conn: Connection, season_id: SeasonId, team_ids: Sequence[TeamId]
+    conn: Connection, season: Season, team_ids: Sequence[TeamId]
 ) -> list[ForkAgent]:
-    """Active agents of these teams in the season, then others that are open; up to MOST_AGENTS."""
-    with conn.cursor(row_factory=class_row(ForkAgent)) as cur:
-        return cur.execute(
-            "select a.id as agent_id, a.name, t.name as team_name, a.team_id = any (%s) as is_own"
-            " from entries e join agents a on a.id = e.agent_id join teams t on t.id = a.team_id"
-            " where e.season_id = %s and e.state = 'active'"
-            " and (a.team_id = any (%s) or a.open_for_scrims or e.is_anchor)"
-            " group by a.id, t.id order by is_own desc, a.name, a.id limit %s",
-            (list(team_ids), season_id, list(team_ids), MOST_AGENTS),
-        ).fetchall()
+    """Agents that these teams may put into a fork now without asking, own ones first; up to
+    MOST_AGENTS.
+    """
+    found: dict[AgentId, ForkAgent] = {}
+    for team_id in team_ids:
+        for one in agent_policies.read_opponents(conn, season, team_id):
+            is_own = one.facts.is_own
+            if one.answer().is_automatic and (is_own or one.agent_id not in found):
+                found[one.agent_id] = ForkAgent(one.agent_id, one.agent_name, one.team_name, is_own)
+    ordered = sorted(found.values(), key=lambda one: (not one.is_own, one.name, one.agent_id))
+    return ordered[:MOST_AGENTS]
 
 
 def _insert_fork(conn: Connection, scrim_id: ScrimId, point: ForkPoint) -> None:

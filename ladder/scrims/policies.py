@@ -66,6 +66,8 @@ class PolicyFacts:
     cannot_play: str | None = None
     """Why no version of the agent can play. None: one can."""
     team_id: TeamId
+    former_team_ids: frozenset[TeamId] = frozenset()
+    """Teams that became part of the team: a block of one of them holds."""
     is_in_league: bool
     """Whether the team has an entry that plays in the season."""
     is_rated: bool = True
@@ -141,7 +143,7 @@ def _refusal(policy: ScrimPolicy, facts: PolicyFacts) -> str | None:
     """Why the policy refuses the team; None: it does not. Counts are left out."""
     if policy.whom is Whom.NOBODY:
         return "its team lets no other team play it"
-    if facts.team_id in policy.blocked_team_ids:
+    if not policy.blocked_team_ids.isdisjoint({facts.team_id, *facts.former_team_ids}):
         return "its team does not let your team play it"
     if policy.whom is Whom.LEAGUE and not facts.is_in_league:
         return "it plays only teams with an agent that plays in this league"

@@ -39,6 +39,8 @@ from ladder.scrims.request_records import (
 
 MOST_WAITING: Final = 50
 """Requests of a team that wait for an answer at the same time."""
+MOST_ASKED_DAILY: Final = 10
+"""Requests of a team to another one in a UTC day that are not accepted."""
 MOST_WAITING_WITH_ONE: Final = (
     "you asked this team already: wait for its answer, or withdraw that request"
 )
@@ -71,11 +73,14 @@ def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
         raise scrims.ScrimLimitReached(
             "your team's scrim games a day", today.used, today.allowed, today.resets_at
         )
+    if teams:
+        _refuse_many_asked(conn, team_id, next(iter(teams)))
     request_id = _insert(conn, asked, next(iter(teams or {one.team_id for one in others})))
     if teams:
         _tell(conn, NoticeKind.SCRIM_ASKED, request_id, next(iter(teams)), asked.user_id)
     else:
-        _accept(conn, get_request(conn, request_id), asked.user_id)
+        # Nobody answered, so the policies count, also if another team used up a limit just now.
+        _accept(conn, get_request(conn, request_id), asked.user_id, frozenset())
     return get_request(conn, request_id)
 
 
@@ -132,7 +137,7 @@ def accept_request(
     conn.execute("select 1 from teams where id = %s for no key update", (found.team_id,))
     if _lock_waiting(conn, request_id, RequestState.ACCEPTED):
         _refuse_closed(conn, found.season_id)
-        _accept(conn, found, user_id)
+        _accept(conn, found, user_id, _answering_teams(conn, found, user_id))
         _tell(conn, NoticeKind.SCRIM_ACCEPTED, request_id, found.team_id, user_id)
     return get_request(conn, request_id)
 
@@ -191,13 +196,11 @@ def resolve_lineup(conn: Connection, season: Season, wanted: Sequence[str]) -> l
     ]
 
 
-def _accept(conn: Connection, found: ScrimRequest, user_id: UserId | None) -> None:
+def _accept(
+    conn: Connection, found: ScrimRequest, user_id: UserId | None, agreed: frozenset[TeamId]
+) -> None:
     """Creates the scrim of a locked request that waits."""
     season = seasons.get_season(conn, found.season_id)
-    merged = conn.execute(
-        "select coalesce(merged_into, id) from teams where id = %s", (found.asked_team_id,)
-    ).fetchone()
-    assert merged is not None
     order = ScrimOrder(
         season=season,
         team_id=found.team_id,
@@ -206,7 +209,7 @@ def _accept(conn: Connection, found: ScrimRequest, user_id: UserId | None) -> No
         games=found.games,
         seeds=[bytes.fromhex(seed) for seed in found.seeds] or None,
         privacy=found.privacy,
-        agreed_team_ids=frozenset({found.asked_team_id, TeamId(merged[0])}),
+        agreed_team_ids=agreed,
     )
     try:
         scrim = scrims.create_scrim(conn, order)
@@ -217,6 +220,27 @@ def _accept(conn: Connection, found: ScrimRequest, user_id: UserId | None) -> No
         " scrim_id = %s where id = %s",
         (user_id, scrim.id, found.id),
     )
+
+
+def _answering_teams(
+    conn: Connection, found: ScrimRequest, user_id: UserId | None
+) -> frozenset[TeamId]:
+    """The team that was asked, and the team that it became part of.
+
+    People of an ended team stay its members. Raises Conflict for one who is not in the other team.
+    """
+    row = conn.execute(
+        "select t.merged_into, o.user_id is not null from teams t left join memberships o"
+        " on o.team_id = t.merged_into and o.user_id = %s where t.id = %s",
+        (user_id, found.asked_team_id),
+    ).fetchone()
+    assert row is not None
+    merged_into, is_member = row
+    if merged_into is None:
+        return frozenset({found.asked_team_id})
+    if not is_member:
+        raise Conflict("its team became part of another one: only people of that one may accept")
+    return frozenset({found.asked_team_id, TeamId(merged_into)})
 
 
 def _lock_waiting(conn: Connection, request_id: ScrimRequestId, wanted: RequestState) -> bool:
@@ -282,6 +306,20 @@ def _refuse_many_waiting(conn: Connection, team_id: TeamId) -> None:
     assert row is not None
     if row[0] >= MOST_WAITING:
         raise Conflict(f"withdraw a request first: {MOST_WAITING} of your team wait for answers")
+
+
+def _refuse_many_asked(conn: Connection, team_id: TeamId, asked_team_id: TeamId) -> None:
+    """Raises ScrimLimitReached: each request sends messages to all people of the other team."""
+    row = conn.execute(
+        "select count(*), date_trunc('day', now(), 'utc') + interval '1 day' from scrim_requests"
+        " where team_id = %s and asked_team_id = %s and state <> 'accepted'"
+        " and created_at >= date_trunc('day', now(), 'utc')",
+        (team_id, asked_team_id),
+    ).fetchone()
+    assert row is not None
+    if row[0] >= MOST_ASKED_DAILY:
+        name = "your team's requests a day to this team that it did not accept"
+        raise scrims.ScrimLimitReached(name, row[0], MOST_ASKED_DAILY, row[1])
 
 
 def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[agent_policies.Opponent]:

@@ -280,11 +280,14 @@ def _allowed_seats(
     """Returns the seats, if these submissions can play in the season."""
     rows = conn.execute(
         "select b.id, e.id, b.agent_id, a.team_id, coalesce(e.profile,"
-        " case when b.url is null then 'numpy' else 'remote' end), e.state, a.name"
+        " case when b.url is not null then 'remote' end,"
+        # A version in no season has the libraries of its agent's newest entry.
+        " (select n.profile from entries n where n.season_id = %s and n.agent_id = b.agent_id"
+        "   and n.profile <> 'remote' order by n.id desc limit 1), 'numpy'), e.state, a.name"
         " from submissions b join agents a on a.id = b.agent_id"
         " left join entries e on e.submission_id = b.id and e.season_id = %s"
         " where b.id = any (%s)",
-        (season.id, list(lineup)),
+        (season.id, season.id, list(lineup)),
     )
     known = {row[0]: row for row in rows}
     if not any(row[3] == team_id for row in known.values()):

@@ -35,6 +35,6 @@ def create_fork(
     found = forks.forkable_match(conn, who, match)
 
     def create() -> ScrimOut:
-        return scrim_out(conn, forks.request_fork(conn, app_state, who, found, body))
+        return scrim_out(conn, who, forks.request_fork(conn, app_state, who, found, body))
 
     return once.run(create)

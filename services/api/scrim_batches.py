@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.database.db import Connection
 from ladder.ids import ScrimBatchId
+from ladder.people.records import Viewer
 from ladder.scrims import batch_results, batches
 from ladder.scrims.batch_results import BatchResults
 from ladder.scrims.batches import Batch, BatchKind
@@ -65,7 +66,7 @@ class BatchOut(BaseModel):
     season_id: str
     league_id: str
     team_id: str
-    requested_by: str
+    requested_by: str | None = Field(description="null for people of other teams")
     kind: BatchKind
     games_each: int
     created_at: datetime
@@ -153,7 +154,7 @@ def list_batches(conn: Db, who: Known, span: Paging, team: Filter = None) -> Pag
 )
 def read_batch(batch: BatchKey, conn: Db, who: Known) -> BatchDetail:
     """The results of each pairing so far, with intervals, and the time until the end."""
-    return batch_detail(conn, permissions.visible_batch(conn, who, batch))
+    return batch_detail(conn, who, permissions.visible_batch(conn, who, batch))
 
 
 @router.get(
@@ -178,14 +179,15 @@ def export_batch(batch: BatchKey, conn: Db, who: Known, format: ExportForm = "js
     responses=problem_responses(403, 404),
 )
 def cancel_batch(batch: BatchKey, conn: Db, who: Scrimmer) -> BatchDetail:
-    """Stops unfinished games and gives them back to the daily limit. Finished ones stay."""
+    """Stops unfinished games. The daily limit gets back those that never ran. Finished ones
+    stay."""
     found = permissions.own_batch(conn, who, batch)
-    return batch_detail(conn, batches.cancel_batch(conn, found.id))
+    return batch_detail(conn, who, batches.cancel_batch(conn, found.id))
 
 
-def batch_detail(conn: Connection, found: Batch) -> BatchDetail:
+def batch_detail(conn: Connection, who: Viewer, found: Batch) -> BatchDetail:
     results: BatchResults = batch_results.read_results(conn, found.id)
-    return BatchDetail(
+    detail = BatchDetail(
         **BatchOut.model_validate(found).model_dump(),
         games=results.games,
         finished_games=results.finished_games,
@@ -194,3 +196,6 @@ def batch_detail(conn: Connection, found: Batch) -> BatchDetail:
         cells=[BatchCellOut.model_validate(cell) for cell in results.cells],
         totals=[BatchTotalOut.model_validate(one) for one in results.totals()],
     )
+    if not permissions.may_see_requester(who, found.team_id):
+        detail.requested_by = None
+    return detail

@@ -72,7 +72,7 @@ class ScrimOut(BaseModel):
     league_id: str
     team_id: str
     side_team_ids: list[str] = Field(description="all teams with an agent in it")
-    requested_by: str
+    requested_by: str | None = Field(description="null for people of other teams")
     lineup: list[str] = Field(description="submission ids by seat, before seats rotate")
     games: int
     state: str = Field(examples=["running"])
@@ -177,11 +177,13 @@ def list_scrims(conn: Db, who: Known, span: Paging, team: Filter = None) -> Page
     rows = scrims.list_scrims(
         conn, who, team_ids, ScrimId(span.after) if span.after else None, span.limit
     )
-    return span.page(rows, lambda row: row.id, lambda row: scrim_out(conn, row))
+    return span.page(rows, lambda row: row.id, lambda row: scrim_out(conn, who, row))
 
 
-def scrim_out(conn: Db, scrim: Scrim) -> ScrimOut:
+def scrim_out(conn: Db, who: Viewer, scrim: Scrim) -> ScrimOut:
     out, row = ScrimOut.model_validate(scrim), forks.read_fork(conn, scrim.id)
+    if not permissions.may_see_requester(who, scrim.team_id):
+        out.requested_by = None
     if row is not None:
         out.fork = ForkOut(
             match_id=row.match_id,
@@ -193,12 +195,12 @@ def scrim_out(conn: Db, scrim: Scrim) -> ScrimOut:
     return out
 
 
-def scrim_detail(conn: Db, scrim: Scrim) -> ScrimDetail:
+def scrim_detail(conn: Db, who: Viewer, scrim: Scrim) -> ScrimDetail:
     scores = [ScoreOut.model_validate(score) for score in scrims.scrim_summary(conn, scrim.id)]
     row = forks.read_fork(conn, scrim.id)
     seats = forks.seat_outcomes(conn, scrim, row) if row else []
     return ScrimDetail(
-        **scrim_out(conn, scrim).model_dump(),
+        **scrim_out(conn, who, scrim).model_dump(),
         summary=scores,
         seats=[SeatOutcomeOut.model_validate(seat) for seat in seats],
     )
@@ -207,7 +209,7 @@ def scrim_detail(conn: Db, scrim: Scrim) -> ScrimDetail:
 @router.get("/scrims/{scrim}", summary="Read a scrim", responses=problem_responses(404))
 def read_scrim(scrim: ScrimKey, conn: Db, who: Known) -> ScrimDetail:
     """The scrim with wins, win rates and intervals so far."""
-    return scrim_detail(conn, permissions.visible_scrim(conn, who, scrim))
+    return scrim_detail(conn, who, permissions.visible_scrim(conn, who, scrim))
 
 
 @router.post(
@@ -218,4 +220,4 @@ def cancel_scrim(scrim: ScrimKey, conn: Db, who: Scrimmer) -> ScrimDetail:
     found = permissions.visible_scrim(conn, who, scrim)
     if not permissions.may_see_private(who, found.team_id):
         raise ProblemError("forbidden", "Only the team that requested a scrim may cancel it.")
-    return scrim_detail(conn, scrims.cancel_scrim(conn, found.id))
+    return scrim_detail(conn, who, scrims.cancel_scrim(conn, found.id))

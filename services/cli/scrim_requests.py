@@ -135,7 +135,8 @@ def cancel(
     key: Annotated[str, typer.Argument(help="Id of a scrim (scr_...) or a batch (sbt_...).")],
     as_json: AsJson = False,
 ) -> None:
-    """Stop the unfinished games of a scrim or a batch. The daily limit no longer counts them."""
+    """Stop the unfinished games of a scrim or a batch. The daily limit counts only those that had
+    begun."""
     with connect() as ladder:
         found = ladder.cancel_batch(key) if key.startswith("sbt_") else ladder.cancel_scrim(key)
     if as_json:

@@ -229,6 +229,11 @@ def may_see_private(who: Viewer, team_id: TeamId) -> bool:
     return permissions.may_see(who, permissions.TeamPrivateResource(team_id))
 
 
+def may_see_requester(who: Viewer, team_id: TeamId) -> bool:
+    """Whether the viewer, of the team or an administrator, may see which person asked."""
+    return permissions.may_see(who, permissions.TeamPeopleResource(team_id, ()))
+
+
 def may_read_logs(who: Viewer, team_id: TeamId, league_id: LeagueId) -> bool:
     """Whether the viewer may read logs and reasons of this team's entries in the league."""
     return permissions.may_see(who, permissions.LogResource(team_id, league_id))

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from ladder.database.db import Connection
 from ladder.errors import LadderError
-from ladder.ids import TeamId
-from ladder.leagues import leagues
+from ladder.leagues import leagues, seasons
 from ladder.matches.match_titles import lineup_title
 from ladder.matches.records import Match
 from ladder.people import users
@@ -121,9 +120,10 @@ def render_form(
     position = form.values["episode"]
     is_second = position.isdecimal() and int(position[:6]) % 2 == 1
     seated = sorted(match.seats, key=lambda seat: seat.seat, reverse=is_second)
-    choices = fork_rows.agents_for_forks(
-        conn, match.season_id, [TeamId(team) for team in sorted(who.team_ids)]
-    )
+    teams = users.teams_of(conn, who.user_id)
+    chosen = [team for team in teams if team.slug == form.values["team"]] or teams
+    season = seasons.get_season(conn, match.season_id)
+    choices = fork_rows.agents_for_forks(conn, season, [team.id for team in chosen])
     usable = {choice.agent_id for choice in choices}
     return render(
         request,
@@ -136,7 +136,6 @@ def render_form(
         seated=seated,
         choices=choices,
         usable=usable,
-        teams=[("", "Choose a team")]
-        + [(team.slug, team.name) for team in users.teams_of(conn, who.user_id)],
+        teams=[("", "Choose a team")] + [(team.slug, team.name) for team in teams],
         most_games=scrims.MOST_GAMES,
     )

@@ -114,3 +114,9 @@ def test_a_fork_is_hidden_from_a_team_mate_who_may_not_see_the_record(world: Wor
     with world.connect() as conn:
         conn.execute("update leagues set replay_visibility = 'members' where slug = 'public'")
     assert open_fork not in ids(list(world.client("mate").list_items("/v1/scrims")))
+
+
+def test_other_teams_do_not_learn_which_person_asked_for_a_scrim(world: World) -> None:
+    scrim = world.scrims["public.league"]
+    assert world.client("member").scrim(scrim)["requested_by"] == world.users["member"]
+    assert world.client("rival").scrim(scrim)["requested_by"] is None

@@ -26,7 +26,7 @@ from ladder.notices import inbox
 from ladder.people import users
 from ladder.people.permissions import ScrimPrivacy
 from ladder.reports import feed
-from ladder.scrims import agent_policies, requests, scrims
+from ladder.scrims import agent_policies, forks, requests, scrims
 from ladder.scrims.policies import ScrimPolicy, Whom
 from ladder.scrims.request_records import NewScrimRequest, RequestState, ScrimRequest
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -350,3 +350,84 @@ def check_scrim(conn: Connection, request: ScrimRequest) -> None:
     pinned = {seat.submission_id for seat in request.seats}
     assert {seat.submission_id for match in played for seat in match.seats} == pinned
     assert all(match.state == "queued" for match in played)
+
+
+def join_teams(conn: Connection, team_id: TeamId, into: TeamId) -> None:
+    """Notes that a team became part of another one."""
+    conn.execute(
+        "update teams set ended_at = now(), merged_into = %s where id = %s", (into, team_id)
+    )
+
+
+def test_a_block_holds_for_the_team_that_a_blocked_one_became_part_of(pair: Pair) -> None:
+    _, blocked = pair.contest.team()
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, blocked_team_ids=frozenset({blocked})))
+    assert requests.withdraw_request(pair.contest.conn, pair.ask().id, None).state == "withdrawn"
+    join_teams(pair.contest.conn, blocked, pair.asker[1])
+    with pytest.raises(Conflict, match="does not let your team"):
+        pair.ask()
+
+
+def test_only_people_of_the_team_that_the_asked_one_became_part_of_accept(pair: Pair) -> None:
+    conn = pair.contest.conn
+    asked = pair.ask()
+    person, into = pair.contest.team()
+    join_teams(conn, pair.asked[1], into)
+    conn.execute("update agents set team_id = %s where id = %s", (into, pair.theirs))
+    with pytest.raises(Conflict, match="became part of another one"):
+        requests.accept_request(conn, asked.id, pair.asked[0])
+    assert requests.accept_request(conn, asked.id, person).state == "accepted"
+
+
+def test_a_team_asks_another_one_a_few_times_a_day(pair: Pair) -> None:
+    conn = pair.contest.conn
+    for _ in range(requests.MOST_ASKED_DAILY):
+        requests.withdraw_request(conn, pair.ask().id, pair.asker[0])
+    with pytest.raises(scrims.ScrimLimitReached, match="requests a day to this team"):
+        pair.ask()
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
+    assert pair.ask().state == "accepted"
+
+
+def test_policies_count_again_when_nobody_has_to_answer(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another team used up the games of the day a moment ago."""
+    monkeypatch.setattr(requests, "_teams_to_ask", lambda *_: set())
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, games_daily=1, accepts_automatically=True))
+    with pytest.raises(scrims.ScrimLimitReached, match="a day of"):
+        pair.ask()
+
+
+def test_an_agent_that_is_opened_keeps_its_block_list(pair: Pair) -> None:
+    conn = pair.contest.conn
+    pair.policy(ScrimPolicy(blocked_team_ids=frozenset({pair.asker[1]}), games_daily=7))
+    agent_policies.open_or_close_agent(conn, agents.get_agent(conn, pair.theirs), is_open=True)
+    policy = agent_policies.get_policy(conn, pair.theirs)
+    assert (policy.whom, policy.accepts_automatically) == (Whom.ANYONE, True)
+    assert (policy.blocked_team_ids, policy.games_daily) == (frozenset({pair.asker[1]}), 7)
+
+
+def test_an_agent_of_a_deleted_account_cannot_be_asked(pair: Pair) -> None:
+    conn = pair.contest.conn
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
+    conn.execute("update teams set erased_at = now() where id = %s", (pair.asked[1],))
+    (one,) = agent_policies.read_opponents(conn, pair.contest.season, pair.asker[1], [pair.theirs])
+    assert one.answer().reason == "it has no active entry in this season"
+    with pytest.raises(Conflict, match="no active entry"):
+        pair.ask()
+
+
+def test_forks_offer_agents_whose_policies_accept_them(pair: Pair) -> None:
+    conn, season, me = pair.contest.conn, pair.contest.season, pair.asker[1]
+
+    def offered() -> list[AgentId]:
+        return [one.agent_id for one in forks.agents_for_forks(conn, season, [me])]
+
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE))
+    assert offered() == [pair.mine]
+    pair.policy(ScrimPolicy(whom=Whom.LEAGUE, accepts_automatically=True))
+    assert offered() == [pair.mine, pair.theirs]
+    blocked = frozenset({me})
+    pair.policy(ScrimPolicy(whom=Whom.ANYONE, blocked_team_ids=blocked, accepts_automatically=True))
+    assert offered() == [pair.mine]

@@ -242,3 +242,14 @@ def _games(contest: Contest, scrim: Scrim) -> list[MatchId]:
 
 def _submission(contest: Contest, entry_id: EntryId) -> SubmissionId:
     return entries.get_entry(contest.conn, entry_id).submission_id
+
+
+def test_a_version_in_no_season_has_the_libraries_of_its_agent(contest: Contest) -> None:
+    user, team = contest.team()
+    agent = contest.agent(team)
+    old = _submission(contest, contest.active(agent))
+    contest.conn.execute("update entries set profile = 'science' where agent_id = %s", (agent,))
+    new = contest.submission(agent).id
+    scrim = _request(contest, (user, team, new), [old, new, old, new])
+    row = contest.conn.execute("select profiles from matches where scrim_id = %s", (scrim.id,))
+    assert row.fetchone() == (["science"],)
