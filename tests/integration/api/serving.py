@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import socket
 import threading
 from collections.abc import Iterator
@@ -52,7 +53,13 @@ def serve(app: FastAPI) -> Iterator[str]:
         listening.listen(128)
         # Connections live longer than the 5 s after which clients drop them. Otherwise a request
         # could meet a closing connection on a busy machine.
-        config = uvicorn.Config(app, log_level="warning", lifespan="on", timeout_keep_alive=60)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            lifespan="on",
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=5,
+        )
         server = Server(config)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
@@ -62,4 +69,6 @@ def serve(app: FastAPI) -> Iterator[str]:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
             server.end()
-            thread.join(60)
+            thread.join(20)
+            if thread.is_alive():  # tells where it hangs
+                faulthandler.dump_traceback()
