@@ -75,6 +75,8 @@ def start_postgres(state: Path, *, durable: bool = True) -> EmbeddedServer:
         "synchronous_commit": "on" if durable else "off",
         "full_page_writes": "on" if durable else "off",
         "logging_collector": "off",
+        # DROP DATABASE waits for a client that does not finish its sign-in; by default for 60 s.
+        "authentication_timeout": "10s",
     }
     child = spawn(
         "postgres",

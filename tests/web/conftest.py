@@ -115,7 +115,7 @@ def served(
     with log.open("wb") as output:
         server = subprocess.Popen(
             [sys.executable, "-m", "uvicorn", "services.app:create_app", "--factory",
-             "--port", str(port), "--log-level", "warning"],
+             "--port", str(port), "--log-level", "warning", "--timeout-graceful-shutdown", "2"],
             env={
                 **os.environ,
                 "PECK_DATABASE_URL": database_url,
