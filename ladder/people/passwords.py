@@ -8,11 +8,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Final
 
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
-from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Invalid
@@ -20,12 +20,15 @@ from ladder.ids import UserId
 
 LEAST_CHARACTERS: Final = 10
 MOST_CHARACTERS: Final = 200
-COMMON: Final = frozenset(
-    word for word in FREQUENCY_LISTS["passwords"] if len(word) >= LEAST_CHARACTERS
-)
-
-
 WAIT_SECONDS: Final = 5.0
+
+
+@cache
+def common_passwords() -> frozenset[str]:
+    """The most used passwords that are long enough to be set."""
+    from zxcvbn.frequency_lists import FREQUENCY_LISTS  # slow to import
+
+    return frozenset(word for word in FREQUENCY_LISTS["passwords"] if len(word) >= LEAST_CHARACTERS)
 
 
 class PasswordsBusy(Exception):
@@ -78,7 +81,7 @@ def refuse_weak_password(password: str, name: str) -> None:
     """Raises Invalid for a password that is short, long, common, or the person's name."""
     if not LEAST_CHARACTERS <= len(password) <= MOST_CHARACTERS:
         raise Invalid("password", f"use {LEAST_CHARACTERS} to {MOST_CHARACTERS} characters")
-    if password.casefold() in COMMON:
+    if password.casefold() in common_passwords():
         raise Invalid("password", "choose another one: this one is on lists of common passwords")
     if password.casefold() == name.casefold():
         raise Invalid("password", "choose another one: this one is your name")

@@ -14,66 +14,45 @@ import typer
 from typer.main import get_group
 
 from services.api_client import ApiError, Unreachable
-from services.cli import (
-    account,
-    account_data,
-    administration,
-    completion,
-    error_hints,
-    finding,
-    forks,
-    insights,
-    leaderboards,
-    league_people,
-    leagues_and_agents,
-    match_downloads,
-    membership,
-    moderation,
-    notices,
-    rosters,
-    scrim_requests,
-    scrims,
-    submissions,
-    suspects,
-    teams,
-    tournaments,
-    users,
-)
+from services.cli import completion, error_hints
 from services.cli.saved_login import MissingInput
 from services.version import VERSION
 
-app = typer.Typer(
-    name="peck",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for verbs in (
-    submissions,
-    match_downloads,
-    finding,
-    leaderboards,
-    insights,
-    scrim_requests,
-    scrims,
-    forks,
-    tournaments,
-    leagues_and_agents,
-    moderation,
-    suspects,
-    membership,
-    rosters,
-    league_people,
-    notices,
-    teams,
-    account,
-    account_data,
-    users,
-    administration,
-    completion,
-):
-    verbs.register(app)
+MODULES: Final = {
+    "submissions": ("submit", "resume", "profiles", "submissions", "entries", "status"),
+    "match_downloads": ("episodes", "replay", "logs"),
+    "finding": ("matches", "compare", "search"),
+    "leaderboards": ("leaderboard", "seals", "declare"),
+    "insights": ("watch", "insights", "feed"),
+    "scrim_requests": ("scrims",),
+    "scrims": ("scrim",),
+    "forks": ("fork",),
+    "tournaments": ("tournament",),
+    "leagues_and_agents": ("league", "agent"),
+    "moderation": ("disqualify", "reinstate", "rejudge", "rejudgement", "audits"),
+    "suspects": ("suspects", "share-place", "separate"),
+    "membership": ("join", "league"),
+    "rosters": ("league",),
+    "league_people": ("league",),
+    "notices": ("notices",),
+    "teams": ("team",),
+    "account": ("sign-up", "login", "logout", "whoami", "token", "tokens"),
+    "account_data": ("account",),
+    "users": ("admin",),
+    "administration": ("admin",),
+    "completion": ("completion",),
+    "better": ("better",),
+    "datasets": ("dataset",),
+    "luck": ("luck",),
+    "run": ("run",),
+    "view": ("view",),
+    "up": ("up",),
+    "migrate": ("migrate",),
+    "doctor": ("doctor",),
+    "game_check": ("game",),
+}
+"""The modules of `services.cli` that define commands, and the first words of these commands. A call
+imports only the modules of its first word."""
 
 
 def print_version(asked: bool) -> None:
@@ -82,7 +61,6 @@ def print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def read_options(
     version: Annotated[
         bool,
@@ -105,30 +83,37 @@ GROUPS: Final = {
     "Run the service": ("admin", "up", "migrate", "doctor", "game"),
 }
 """The groups of `peck --help`. A command without a group stands before them."""
-LOCAL_COMMANDS = (
-    *("better", "datasets", "luck", "run", "view", "up", "migrate", "doctor", "game_check"),
-)
-"""Commands that need more than a client installation has, and a second to import. `run`, `better`
-and `game` play matches, `dataset` encodes replays, `luck` fits a contest and `doctor` checks this
-machine. `up` starts services and `migrate` changes a database."""
 
 
 @cache
-def full_app() -> typer.Typer:
-    """The command line with all commands of this installation."""
-    for name in LOCAL_COMMANDS:
+def app_of(modules: tuple[str, ...]) -> typer.Typer:
+    """The command line with the commands of these modules, as far as they are installed."""
+    app = typer.Typer(
+        name="peck",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(read_options)
+    for name in modules:
         if importlib.util.find_spec(f"services.cli.{name}") is not None:
             importlib.import_module(f"services.cli.{name}").register(app)
-    group_commands()
+    group_commands(app)
     return app
 
 
-def group_commands() -> None:
+def full_app() -> typer.Typer:
+    """The command line with all commands of this installation."""
+    return app_of(tuple(MODULES))
+
+
+def group_commands(app: typer.Typer) -> None:
     """Puts the commands of the help into groups."""
     group_of = {name: group for group, names in GROUPS.items() for name in names}
     for command in app.registered_commands:
         assert command.callback is not None
-        name = command.name or command.callback.__name__
+        name = command.name or command.callback.__name__.replace("_", "-")
         command.rich_help_panel = group_of.get(name, command.rich_help_panel)
     for group in app.registered_groups:
         group.rich_help_panel = group_of.get(str(group.name), group.rich_help_panel)
@@ -136,7 +121,8 @@ def group_commands() -> None:
 
 def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the modules that these arguments need, to save import time."""
-    return app if get_group(app).commands.keys() & {*arguments[:1]} else full_app()
+    found = tuple(name for name, words in MODULES.items() if {*words} & {*arguments[:1]})
+    return app_of(found) if found else full_app()
 
 
 def command_name(arguments: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ladder.leagues import terms
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
@@ -71,6 +70,8 @@ def print_league(league: Json, season: Json | None) -> None:
         + ("; the season ends once all medals are sealed" if season["stops_when_sealed"] else "")
     )
     if season["remote_agents"]:
+        from ladder.leagues import terms  # slow to import
+
         stdout.print(terms.REMOTE)
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from games import kaggle_formats
 from services.api_client import Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import own_agent
@@ -148,6 +147,8 @@ def replay(
     with connect(needs_token=False) as ladder:
         match_id, position, number = match_of(ladder, match)
         if form is None:
+            from games import kaggle_formats  # slow to import
+
             form = (
                 "kaggle" if ladder.match(match_id)["game"] in kaggle_formats.GAME_NAMES else "peck"
             )

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 
 from ladder.tournaments.formats.draw import draw_number
-from ladder.tournaments.formats.dutch import pair_dutch
 from ladder.tournaments.formats.plan import Swiss
 from ladder.tournaments.formats.records import By, Key, Outcome, PairedRound, Pairing
 from ladder.tournaments.formats.stage_run import Place, StageCourse, StageRun, is_finished
@@ -57,6 +56,8 @@ def _pair(run: StageRun, report: Report, absent: frozenset[int], basis: str) -> 
     here = [each for n, each in enumerate(run.field, 1) if n not in absent]
     if len(here) < 2:
         return PairedRound(basis, tuple((each,) for each in here))
+    from ladder.tournaments.formats.dutch import pair_dutch  # py4swiss is slow to import
+
     found = pair_dutch(report, absent)
     pairs = tuple(tuple(run.field[number - 1] for number in pair if number) for pair in found.pairs)
     return PairedRound(basis, pairs, found.note)

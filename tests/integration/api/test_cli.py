@@ -17,7 +17,7 @@ import pytest
 from typer.main import get_group
 
 from ladder.entries import entries
-from services.cli.__main__ import GROUPS, full_app
+from services.cli.__main__ import GROUPS, MODULES, full_app
 from services.cli.submissions import is_being_retried
 from tests import typed
 from tests.integration.api.test_profiles import serve
@@ -485,6 +485,21 @@ def test_a_shell_completes_commands_leagues_and_agents(peck: Peck) -> None:
     assert "flood-public-member" in completed("peck compare flood-public-m")
     for shell in ("bash", "zsh", "fish"):
         assert "_PECK_COMPLETE" in peck("completion", shell).stdout
+
+
+def test_a_call_imports_the_modules_of_its_command() -> None:
+    defining = {
+        file.stem
+        for file in (CHECKOUT / "services" / "cli").glob("*.py")
+        if "\ndef register(" in file.read_text()
+    }
+    assert defining == MODULES.keys()
+    used = {
+        (inner.callback.__module__.removeprefix("services.cli."), word)
+        for word, command in get_group(full_app()).commands.items()
+        for inner in getattr(command, "commands", {"": command}).values()
+    }
+    assert used == {(name, word) for name, words in MODULES.items() for word in words}
 
 
 def test_help_groups_every_command(peck: Peck) -> None:
