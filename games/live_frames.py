@@ -50,6 +50,18 @@ class LiveFrames:
         self._frames.append(frame)  # last: readers count frames
         self.size += len(frame) + len(shown)
 
+    def end_within(self, first: int, end: int, characters: int) -> int:
+        """The end of a piece from frame ``first`` on: at most so many characters and up to ``end``,
+        but at least one frame."""
+        reached, size = first + 1, self._length(first)
+        while reached < end and (size := size + self._length(reached)) <= characters:
+            reached += 1
+        return reached
+
+    def _length(self, number: int) -> int:
+        before = self._steps[number - 1] if number else self._head
+        return len(self._frames[number]) + len(before)
+
     def cut(self, first: int, end: int) -> str:
         """The frames from number ``first`` up to, not including, ``end``, and the steps to them.
 

@@ -85,6 +85,7 @@ from services.http.app_state import (
 from services.http.attempt_limits import AttemptLimits
 from services.http.body_limits import BodyLimit
 from services.http.compression import PageCompression
+from services.http.ending import Ending
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.live_limits import WatcherLimits
 from services.http.live_matches import LiveMatches
@@ -172,6 +173,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             read_pool(chosen.database_url, NEWS_AT_A_TIME) as news,
         ):
             intake = UploadSlots(POOL_SIZE - AT_A_TIME)
+            live_matches = LiveMatches(
+                chosen.redis_url,
+                lambda ids: read_rows(news, lambda conn: live_states(conn, ids)),
+            )
             found = State(
                 chosen,
                 pool,
@@ -185,21 +190,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     chosen.password_memory_mib, chosen.password_passes, chosen.password_hashes
                 ),
                 AttemptLimits(chosen.redis_url),
-                LiveMatches(
-                    chosen.redis_url,
-                    lambda ids: read_rows(news, lambda conn: live_states(conn, ids)),
-                ),
+                live_matches,
+                Ending(live_matches.notify_all),
                 WatcherLimits(chosen.live_streams, chosen.live_streams_per_address),
                 Mailer(mail_server, chosen.base_url) if mail_server is not None else None,
                 providers,
             )
             app.state.peck = found
-            async with (
-                found.listener.listening(chosen.database_url),
-                found.clock.ticking(),
-                found.live.reading(),
-            ):
-                yield
+            with found.ending.noticing_signals():
+                async with (
+                    found.listener.listening(chosen.database_url),
+                    found.clock.ticking(),
+                    found.live.reading(),
+                ):
+                    yield
             if found.mailer is not None:
                 await to_thread(found.mailer.close)
 

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from typing import Annotated, Final
 
-import anyio
 import psycopg
 import psycopg_pool
 from fastapi import APIRouter, Header
@@ -138,14 +137,14 @@ def stream_feed(
 
 async def feed_events(app_state: State, token: str, after: str, until: float) -> AsyncIterator[str]:
     """Yields items newer than ``after``. Ends at ``until``, when the token is revoked, or when the
-    database fails. Without events it sends new ids alone, so that a reader can resume after a quiet
-    day."""
+    database or this process ends. Without events it sends new ids alone, so that a reader can
+    resume after a quiet day."""
     yield f"retry: {RETRY_MS}\nid: {after}\n\n"
     sent_at, looked = time.monotonic(), -math.inf
-    while time.monotonic() < until:
+    while time.monotonic() < until and not app_state.ending.has_begun:
         quiet = app_state.listener.quiet_seconds() > NEWS_SECONDS
         if quiet and time.monotonic() - looked < QUIET_LOOK_SECONDS:
-            await anyio.sleep(LOOK_SECONDS)
+            await app_state.ending.pause(LOOK_SECONDS)
             continue
         looked = time.monotonic()
         try:
@@ -162,7 +161,7 @@ async def feed_events(app_state: State, token: str, after: str, until: float) ->
         if time.monotonic() - sent_at > BEAT_SECONDS:
             after, sent_at = reached, time.monotonic()
             yield f"id: {after}\n: still here\n\n"
-        await anyio.sleep(LOOK_SECONDS)
+        await app_state.ending.pause(LOOK_SECONDS)
 
 
 def new_items(app_state: State, token: str, after: str) -> tuple[list[feed.FeedItem], str] | None:

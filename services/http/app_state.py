@@ -18,6 +18,7 @@ from ladder.people.identity_visits import ProviderClient
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
 from services.http.attempt_limits import AttemptLimits
+from services.http.ending import Ending
 from services.http.export_slots import ExportSlots
 from services.http.leaderboard_cache import LeaderboardCache
 from services.http.live_limits import WatcherLimits
@@ -59,6 +60,7 @@ class State:
     hashing: PasswordHashing
     attempts: AttemptLimits
     live: LiveMatches
+    ending: Ending
     watchers: WatcherLimits
     mailer: Mailer | None = None
     """None: the operator set no mail server."""

@@ -13,7 +13,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -45,9 +45,13 @@ ENTRIES: Final = 500
 MOST_MATCHES: Final = 300
 MOST_CHARACTERS: Final = 8 << 20
 """Most characters of the frames of a match; further ones are not streamed."""
-CUTS: Final = 4
-"""Ready answers kept of a match."""
+EVENT_CHARACTERS: Final = 1 << 16
+"""Most characters of the frames in one event, unless a single frame has more."""
+CUTS: Final = 8
+"""Ready answers and events kept of a match."""
 Entry = tuple[bytes, Mapping[bytes, bytes]]
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class LiveMatch:
@@ -70,6 +74,7 @@ class LiveMatch:
         """The frames of each episode, and when Redis got each, in seconds of the Unix time."""
         self._is_broken = False
         self._cuts: dict[tuple[int, int, int], str] = {}
+        self._events: dict[tuple[int, int, int], tuple[bytes, int]] = {}
 
     @property
     def has_ended(self) -> bool:
@@ -139,13 +144,29 @@ class LiveMatch:
         return min(count, len(frames))
 
     def cut(self, position: int, first: int, end: int) -> str:
-        """Frames as JSON. Watchers at the same place share the text."""
-        key = (position, first, end)
-        if key not in self._cuts:
-            if len(self._cuts) >= CUTS:
-                del self._cuts[next(iter(self._cuts))]
-            self._cuts[key] = self._episodes[position][0].cut(first, end)
-        return self._cuts[key]
+        """Frames as JSON. Readers at the same place share the text."""
+        frames = self._episodes[position][0]
+        return _kept(self._cuts, (position, first, end), lambda: frames.cut(first, end))
+
+    def event(self, position: int, first: int, shown: int) -> tuple[bytes, int]:
+        """The next frames as a server-sent event, and how many frames its reader then has.
+
+        Watchers at the same place share the bytes. One event has a part of many frames, so that the
+        site keeps little for a watcher who reads slowly.
+        """
+        frames = self._episodes[position][0]
+
+        def made() -> tuple[bytes, int]:
+            end = frames.end_within(first, shown, EVENT_CHARACTERS)
+            data = frames.cut(first, end)
+            text = f"id: {self.place(position, end)}\nevent: frames\ndata: {data}\n\n"
+            return text.encode(), end
+
+        return _kept(self._events, (position, first, shown), made)
+
+    def place(self, position: int, frames: int) -> str:
+        """The id of the place after so many frames of an episode."""
+        return f"{self.attempt}.{position}.{frames}"
 
     def notify(self) -> None:
         """Wakes all watchers."""
@@ -190,6 +211,11 @@ class LiveMatches:
             await asyncio.gather(*tasks, return_exceptions=True)
             if self._redis is not None:
                 await self._redis.aclose()
+
+    def notify_all(self) -> None:
+        """Wakes the watchers of all matches."""
+        for match in self._known.values():
+            match.notify()
 
     async def find(
         self, match_id: MatchId, state: LiveState, resource: LiveResource
@@ -278,6 +304,16 @@ class LiveMatches:
         for match in list(self._known.values()):
             if not match.watchers and match.asked_at < old:
                 del self._known[match.id]
+
+
+def _kept(known: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """What is known by this key, or what ``make`` returns. Forgets the oldest of CUTS."""
+    if key not in known:
+        made = make()
+        if len(known) >= CUTS:
+            del known[next(iter(known))]
+        known[key] = made
+    return known[key]
 
 
 def _apply_all(news: Mapping[LiveMatch, Sequence[Entry]]) -> None:

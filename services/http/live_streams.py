@@ -22,7 +22,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Send
 
 from ladder.database.db import Connection
-from ladder.people.permissions import may_see
+from ladder.people.permissions import LiveResource, may_see
 from ladder.people.records import Viewer
 from services.http.app_state import State, read_rows
 from services.http.live_limits import AGAIN_SECONDS
@@ -57,7 +57,7 @@ class LiveStream(StreamingResponse):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, content: AsyncIterator[str]) -> None:
+    def __init__(self, content: AsyncIterator[str | bytes]) -> None:
         super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def stream_response(self, send: Send) -> None:
@@ -83,17 +83,13 @@ def place_after(match: LiveMatch, position: int, given: str) -> int:
     return known if known <= match.shown(position) else 0
 
 
-def place_id(match: LiveMatch, position: int, frames: int) -> str:
-    return f"{match.attempt}.{position}.{frames}"
-
-
 def live_document(match: LiveMatch, position: int, first: int) -> str:
     """The frames from number ``first`` on, as the JSON object of one answer."""
     end = match.shown(position)
     facts = json.dumps(
         {
             "state": match.state,
-            "id": place_id(match, position, end),
+            "id": match.place(position, end),
             "position": position,
             "episodes": match.episodes,
         },
@@ -121,8 +117,9 @@ async def single_event(text: str) -> AsyncIterator[str]:
 
 async def live_events(
     app_state: State, match: LiveMatch, watcher: Watcher, position: int, given: str
-) -> AsyncIterator[str]:
-    """Yields events until the match ends, the right to watch ends, or LONGEST_SECONDS passed.
+) -> AsyncIterator[str | bytes]:
+    """Yields events until the match, the right to watch or this process ends, or LONGEST_SECONDS
+    passed.
 
     Yields none if the viewer, or the process, has too many streams.
     """
@@ -133,8 +130,8 @@ async def live_events(
             if not has_room:
                 yield f"retry: {AGAIN_SECONDS * 1000}\n\n"
                 return
-            async for text in _events(app_state, match, watcher, position, given):
-                yield text
+            async for event in _events(app_state, match, watcher, position, given):
+                yield event
     finally:
         match.watchers -= 1
         match.asked_at = time.monotonic()
@@ -142,27 +139,30 @@ async def live_events(
 
 async def _events(
     app_state: State, match: LiveMatch, watcher: Watcher, position: int, given: str
-) -> AsyncIterator[str]:
+) -> AsyncIterator[str | bytes]:
     yield f"retry: {RETRY_MS}\n\n"
     viewer: Viewer | None = watcher.viewer
     sent = place_after(match, position, given)
     episodes = position + 1
+    allowed: tuple[Viewer | None, LiveResource] | None = None
     checked_at = sent_at = time.monotonic()
     until = checked_at + LONGEST_SECONDS
-    while (now := time.monotonic()) < until:
+    while (now := time.monotonic()) < until and not app_state.ending.has_begun:
         if watcher.read_again is not None and now - checked_at > CHECK_SECONDS:
             checked_at = now
             try:
                 viewer = await run_in_threadpool(read_rows, app_state.news, watcher.read_again)
             except (psycopg.OperationalError, psycopg_pool.PoolTimeout):
                 return
-        if viewer is None or not may_see(viewer, match.resource):
-            return
+        if (viewer, match.resource) != allowed:  # the same objects need no second look
+            if viewer is None or not may_see(viewer, match.resource):
+                return
+            allowed = (viewer, match.resource)
         shown = match.shown(position)
         if shown > sent:
-            data = match.cut(position, sent, shown)
-            yield f"id: {place_id(match, position, shown)}\nevent: frames\ndata: {data}\n\n"
-            sent, sent_at = shown, now
+            event, sent = match.event(position, sent, shown)
+            sent_at = now
+            yield event
             continue  # sending may have taken long
         if match.episodes > episodes:
             episodes = match.episodes

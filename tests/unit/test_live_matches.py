@@ -27,13 +27,13 @@ from ladder.people.permissions import (
 )
 from ladder.people.records import STRANGER
 from services.http import live_limits, live_matches
+from services.http.ending import Ending
 from services.http.live_matches import LiveMatch
 from services.http.live_streams import (
     Watcher,
     live_document,
     live_events,
     place_after,
-    place_id,
 )
 from tests.loops import run_coroutine
 
@@ -108,7 +108,7 @@ def test_another_attempt_ends_the_match_here(match: LiveMatch) -> None:
 
 def test_an_id_of_another_attempt_begins_anew(match: LiveMatch) -> None:
     match.apply([entry(0, 0, 2, begins=True)])
-    assert place_after(match, 0, place_id(match, 0, 2)) == 2
+    assert place_after(match, 0, match.place(0, 2)) == 2
     for other in ("2.0.2", "1.1.2", "1.0.9", "x", ""):
         assert place_after(match, 0, other) == 0
 
@@ -155,7 +155,7 @@ def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatc
     held: Any = SimpleNamespace(watchers=limits)
     watcher = Watcher("1.2.3.4", STRANGER, None)
 
-    async def read() -> list[str]:
+    async def read() -> list[str | bytes]:
         return [text async for text in live_events(held, match, watcher, 0, "")]
 
     limits.refuse_more(watcher.key, is_person=False)
@@ -164,3 +164,40 @@ def test_a_stream_that_came_too_late_for_the_limit_has_no_events(match: LiveMatc
         assert run_coroutine(read()) == ["retry: 30000\n\n"]
     assert match.watchers == 0
     limits.refuse_more(watcher.key, is_person=False)
+
+
+async def events_until_the_end(match: LiveMatch, ending: Ending) -> list[str]:
+    """The events of a stranger; the process is asked to stop after the last frame that is there."""
+    held: Any = SimpleNamespace(watchers=live_limits.WatcherLimits(9, 9), ending=ending)
+    texts = []
+    async for event in live_events(held, match, Watcher("1.2.3.4", STRANGER, None), 0, ""):
+        texts.append(event.decode() if isinstance(event, bytes) else event)
+        if f"id: {match.place(0, match.shown(0))}" in texts[-1]:
+            ending.begin()
+    return texts
+
+
+def test_a_stream_ends_when_the_process_is_asked_to_stop(match: LiveMatch) -> None:
+    match.apply([entry(0, 0, 2, begins=True)])
+
+    async def read() -> list[str]:
+        return await events_until_the_end(match, Ending(match.notify))
+
+    assert [text.split(":")[0] for text in run_coroutine(read())] == ["retry", "id"]
+    assert (match.has_ended, match.watchers) == (False, 0)
+
+
+def test_a_late_watcher_gets_a_long_match_in_parts(
+    match: LiveMatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    match.apply([entry(0, 0, 9, begins=True)])
+    whole = json.loads(match.cut(0, 0, 10))
+    monkeypatch.setattr(live_matches, "EVENT_CHARACTERS", len(match.cut(0, 0, 10)) // 3)
+
+    async def read() -> list[str]:
+        return await events_until_the_end(match, Ending())
+
+    parts = [json.loads(text.split("data: ")[1]) for text in run_coroutine(read())[1:]]
+    assert len(parts) > 2
+    for name in ("frames", "steps"):
+        assert [each for part in parts for each in part[name]] == whole[name]

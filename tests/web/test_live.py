@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
@@ -29,10 +31,19 @@ def live_site(
     redis_url: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Site]:
-    """A server over the seeded contest that has a Redis."""
+    """A server over the seeded contest that has a Redis. It stops although a stream is open."""
     log = tmp_path_factory.mktemp("live") / "log"
-    with served(seeded_database, log, PECK_REDIS_URL=redis_url) as made:
-        yield made
+    with ExitStack() as streams:
+        with served(seeded_database, log, PECK_REDIS_URL=redis_url) as made:
+            yield made
+            playing = begin(made, redis_url)
+            client = streams.enter_context(httpx.Client(base_url=made.address))
+            path = f"/v1/matches/{playing.order.match_id}/live"
+            accepts = {"Accept": "text/event-stream"}
+            answer = streams.enter_context(client.stream("GET", path, headers=accepts))
+            assert answer.status_code == 200
+            playing.publisher.stop(is_over=False)
+        assert "timeout graceful shutdown exceeded" not in log.read_text()
 
 
 def begin(site: Site, redis_url: str) -> Playing:

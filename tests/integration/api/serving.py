@@ -68,6 +68,7 @@ def serve(app: FastAPI) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
+            server.loop.call_soon_threadsafe(app.state.peck.ending.begin)
             server.end()
             thread.join(20)
             if thread.is_alive():  # tells where it hangs
