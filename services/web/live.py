@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import ValidationError
 
+from games import GAMES
 from ladder.database.db import Connection
 from ladder.enums import MatchState
 from ladder.ids import AgentId, LeagueId
@@ -18,7 +21,7 @@ from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Match
 from ladder.people import sessions
 from ladder.people.records import STRANGER, Viewer
-from ladder.reports import highlights
+from ladder.reports import highlights, next_match
 from services.http import auth, etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.live_answers import (
@@ -33,7 +36,7 @@ from services.http.path_parameters import AgentKey, LeagueKey, MatchKey
 from services.http.problems import ProblemError
 from services.web import forms
 from services.web.account import redirect
-from services.web.page_rendering import PageRoute, not_modified, render
+from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import SESSION, Visitor, cookie_of_request
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -131,22 +134,20 @@ def show_tv(
     app_state: AppState,
     who: Visitor,
     seen: Annotated[str, Query(max_length=41 * TV_SEEN, pattern=r"^[A-Za-z0-9_.]*$")] = "",
+    live: bool = False,
 ) -> Response:
-    """One public match after another: running ones first, then games worth watching.
+    """One public match after another: running ones first, then replays.
 
-    ``seen`` names the last matches, with dots between.
+    ``seen`` names the last matches, with dots between. With ``live`` the answer is empty unless
+    another match is being played.
     """
     past = seen.split(".")[-TV_SEEN:] if seen else []
-    running = live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
-    match = next((one for one in running if one.id not in past), None)
-    if match is None:
-        best = [one.match for one in highlights.list_highlights(conn, STRANGER)]
-        kept = [one for one in best if is_kept(app_state, one)]
-        match = next((one for one in kept if one.id not in past), None)
-        match = match or next(iter(running), None) or next(iter(kept), None)
+    match = next_on_tv(conn, app_state, past)
+    is_live = match is not None and match.state is MatchState.RUNNING
+    if live and (match is None or not is_live or match.id in past):
+        return Response(status_code=204, headers=HEADERS)
     values: dict[str, Any] = {"match": match, "past": ".".join(past)}
     if match is not None:
-        is_live = match.state is MatchState.RUNNING
         values |= {
             "neutral": lineup_title(match),
             "title": match_title(match),
@@ -156,9 +157,30 @@ def show_tv(
             "live_address": f"/matches/{match.id}/live?episode=0" if is_live else "",
             "position": 0,
             "logs": {},
-            "past": ".".join([*past, match.id][-TV_SEEN:]),
+            "past": ".".join([*(one for one in past if one != match.id), match.id][-TV_SEEN:]),
         }
     return render(request, "tv.html", **values)
+
+
+def next_on_tv(conn: Connection, app_state: State, past: Sequence[str]) -> Match | None:
+    """The first public match that is not in ``past``; else the one that was shown first.
+
+    Running matches come first, then games worth watching, then the newest replays.
+    """
+    known: dict[str, Match] = {}
+    for match in _shown_on_tv(conn, app_state):
+        if match.id not in past:
+            return match
+        known[match.id] = match
+    return next((known[one] for one in past if one in known), None)
+
+
+def _shown_on_tv(conn: Connection, app_state: State) -> Iterator[Match]:
+    yield from live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+    best = (one.match for one in highlights.list_highlights(conn, STRANGER))
+    for match in chain(best, next_match.newest_replays(conn, STRANGER)):
+        if match.game in GAMES and is_kept(app_state, match):
+            yield match
 
 
 def is_kept(app_state: State, match: Match) -> bool:

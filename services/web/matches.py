@@ -21,7 +21,7 @@ from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Episode, Match, Seat
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
-from ladder.reports import highlights
+from ladder.reports import highlights, next_match
 from ladder.scrims.forks import FORKABLE
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
@@ -74,22 +74,25 @@ def show_match(
     rows = [seat_row(who, found, seat, season.score_offset, is_open) for seat in found.seats]
     seated = sorted(found.seats, key=lambda seat: seat.seat)
     rows.sort(key=lambda row: (row.seat.placement or 99, row.seat.seat))
+    league = leagues.get_league(conn, found.league_id)
+    has_replay = is_open and is_kept
     return render(
         request,
         "match.html",
         match=found,
+        following=next_match.match_after(conn, who, found, league) if has_replay else None,
         title=match_title(found),
         neutral=lineup_title(found),
         pinned=_pinned(conn, who, found),
         episode_address=f"/matches/{found.id}/episode.json?position={position}",
         live_address=f"/matches/{found.id}/live?episode={position}" if is_live else "",
-        sharing=match_sharing(request, conn, found) if is_open and is_kept else None,
+        sharing=match_sharing(request, conn, found) if has_replay else None,
         logs={
             row.seat.seat: f"/logs/{found.id}/{row.seat.seat}?download=1" for row in rows if row.log
         },
-        league=leagues.get_league(conn, found.league_id),
+        league=league,
         seats=rows,
-        replay=is_open and is_kept,
+        replay=has_replay,
         fork_address=f"/matches/{found.id}/fork?episode={position}"
         if who.team_ids and found.fork is None and found.kind in FORKABLE
         else "",

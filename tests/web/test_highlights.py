@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import httpx
@@ -14,7 +15,7 @@ from ladder.ids import MatchId
 from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.people.records import STRANGER
-from ladder.reports import highlights
+from ladder.reports import highlights, next_match
 from tests.web.conftest import Site, sign_in
 from workers.pictures import judging
 
@@ -65,6 +66,31 @@ def test_matches_are_ranked_and_show_no_result(judged: Site) -> None:
     assert [one["match_id"] for one in told] == [one.match.id for one in found]
     assert listed(judged, f"/leagues/{slug}/watch?day=2021-01-01") == []
     assert judged.get(f"/leagues/{slug}/watch?day=yesterday").status_code == 422
+
+
+def test_nobody_who_goes_on_and_on_sees_a_replay_twice(judged: Site) -> None:
+    contest = judged.contest
+    with db.connect(judged.database_url) as conn:
+        best = highlights.list_highlights(conn, STRANGER, league=contest.league)
+        walked = [best[0].match]
+        while len(walked) < 10:
+            follows = next_match.match_after(conn, STRANGER, walked[-1], contest.league)
+            assert follows is not None
+            walked.append(follows)
+    assert [one.id for one in walked[:5]] == [one.match.id for one in best[:5]]
+    assert len({one.id for one in walked}) == len(walked)
+    page = judged.get(f"/matches/{walked[0].id}").text
+    assert re.search(f'data-next href="/matches/{walked[1].id}"', page)
+
+
+def test_tv_shows_one_replay_after_another_while_nothing_is_played(judged: Site) -> None:
+    past, shown = "", []
+    for _ in range(15):
+        page = judged.get(f"/tv?seen={past}").text
+        past = page.split('data-past="')[1].split('"')[0]
+        shown.append(page.split('data-page="/matches/')[1].split('"')[0])
+    assert len(set(shown[:13])) == 13
+    assert judged.get(f"/tv?seen={past}&live=true").status_code == 204
 
 
 def test_the_feed_lists_the_same_games(judged: Site) -> None:

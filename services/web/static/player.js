@@ -104,6 +104,7 @@ export class Player {
 
   comeToEnd() {
     showResults();
+    document.querySelector("[data-next]")?.classList.remove("plain");
     this.root.dispatchEvent(new Event("peck-end"));
   }
 
@@ -233,6 +234,14 @@ export class Player {
     const next = this.speed.selectedIndex + by;
     if (next < 0 || next >= this.speed.options.length) return;
     this.speed.selectedIndex = next;
+    if (this.playing) this.play();
+  }
+
+  // Chooses the least speed at which the whole replay takes at most so many seconds.
+  finishWithin(seconds) {
+    const needed = this.last / (STEPS_PER_SECOND * seconds);
+    const found = [...this.speed.options].findIndex((one) => Number(one.value) >= Math.max(1, needed));
+    this.speed.selectedIndex = found < 0 ? this.speed.options.length - 1 : found;
     if (this.playing) this.play();
   }
 

@@ -6,6 +6,9 @@ import { start } from "./player.js";
 const REST_MS = 7000; // the result stays in view this long
 const EMPTY_MS = 5000;
 const LONGEST_MS = 20 * 60_000; // a reader who steps by hand is not pulled away sooner
+const LOOK_MS = 10_000; // between two looks for a match that begins
+const LIVE_MS = 4000; // between the notice that one has begun and the match
+const REPLAY_SECONDS = 60; // longer replays play faster
 const tv = document.getElementById("tv");
 let timer = 0;
 
@@ -59,7 +62,21 @@ function begin() {
   root.addEventListener("peck-end", () => nextAfter(REST_MS, "The next match comes in some seconds."), { once: true });
   for (const end of ["peck-next", "peck-gone"]) root.addEventListener(end, () => nextAfter(REST_MS / 4), { once: true });
   nextAfter(LONGEST_MS);
-  start(root);
+  start(root).then(() => root.dataset.liveFrames || root.player?.finishWithin(REPLAY_SECONDS));
+}
+
+// While a replay plays: goes on to a match that begins.
+async function lookForLive() {
+  setTimeout(lookForLive, LOOK_MS);
+  const root = tv.querySelector("[data-player]");
+  if (document.hidden || root?.dataset.liveFrames || !root?.player?.playing) return;
+  try {
+    const answer = await fetch(`/tv?live=true&seen=${tv.dataset.past}`, { cache: "no-store" });
+    if (answer.status === 200) nextAfter(LIVE_MS, "A match has begun. It comes in some seconds.");
+  } catch {
+    // the server is away: the replay plays on
+  }
 }
 
 begin();
+setTimeout(lookForLive, LOOK_MS);

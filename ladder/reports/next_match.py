@@ -1,0 +1,64 @@
+"""What to watch next: after a replay, and on TV while nothing is being played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.enums import MatchKind, MatchState
+from ladder.ids import MatchId, SeasonId
+from ladder.leagues import seasons
+from ladder.leagues.records import League
+from ladder.matches import history
+from ladder.matches.records import Match, replay_resource
+from ladder.people.permissions import may_see
+from ladder.people.records import Viewer
+from ladder.reports import highlights
+
+BEST: Final = 5
+"""Games worth watching of a league that follow each other, before all others."""
+NEWEST: Final = 20
+
+
+def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) -> Match | None:
+    """The match of the league to watch after this one, whose replay the viewer may see.
+
+    A game worth watching of the last day is followed by the next best one, and the last of them by
+    the newest match of the season. Any other match is followed by an older one. So nobody who goes
+    on and on sees a match twice. None if there is no further replay.
+    """
+    found = highlights.list_highlights(conn, viewer, league=league, limit=BEST)
+    best = [one.match for one in found]
+    known = [one.id for one in best]
+    is_best = match.id in known
+    if is_best and match.id != known[-1]:
+        return best[known.index(match.id) + 1]
+    before = None if is_best else match.id
+    others = newest_replays(conn, viewer, season_id=match.season_id, before=before)
+    return next((one for one in others if one.id not in known), None)
+
+
+def newest_replays(
+    conn: Connection,
+    viewer: Viewer,
+    *,
+    season_id: SeasonId | None = None,
+    before: MatchId | None = None,
+) -> Iterator[Match]:
+    """The newest finished rated matches whose replays the viewer may see, of one season or all."""
+    states: dict[SeasonId, tuple[League, str]] = {}
+    for match in history.list_matches(
+        conn,
+        viewer=viewer,
+        season_id=season_id,
+        kind=MatchKind.RATED,
+        state=MatchState.FINISHED,
+        before=before,
+        limit=NEWEST,
+    ):
+        if match.season_id not in states:
+            season, league = seasons.get_season_and_league(conn, match.season_id)
+            states[match.season_id] = (league, season.state)
+        if match.episodes and may_see(viewer, replay_resource(match, *states[match.season_id])):
+            yield match
