@@ -3,11 +3,13 @@
 Only the seat's owner sees the log. It is gzip of the JSON object ``{"format": "peck-log/1",
 "moves": [{"step", "wall_seconds", "cpu_seconds", "pressure_seconds", "charged_seconds",
 "off_turn_seconds", "bank_seconds", "stdout", "stderr"}], "verdict", "reason", "failed_step",
-"traceback", "pardoned"}``.
+"traceback", "pardoned", "record"}``.
 
 Step 0 is loading on its own, if it printed or cost anything. ``pardoned`` has the faults that cost
 an answer and not the seat, by verdict: ``times``, and ``step``, ``reason`` and ``traceback`` of the
-first. Older logs lack it.
+first. Older logs lack it. ``record`` is there for a seat of a fork: the number of ``compared``
+moves, of ``different`` ones, and the ``first`` of these with ``step``, ``recorded`` and ``own``
+move.
 
 A move's times let everybody check a time-out:
 
@@ -41,6 +43,8 @@ MOVE_CHARS: Final = 10_000
 """Most characters kept of each stream in one move."""
 LOG_CHARS: Final = 1 << 20
 """Most characters kept of one seat's streams in one match."""
+OTHER_MOVES: Final = 20
+"""Most moves kept that are not those of the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,30 @@ class Pardons:
     times: int = 0
 
 
+@dataclass(slots=True)
+class RecordComparison:
+    """Moves of an agent in a recorded seat, beside those of the record."""
+
+    compared: int = 0
+    different: int = 0
+    first: list[tuple[int, Json, Json]] = field(default_factory=list)
+    """Step, recorded move and own move of the first different ones."""
+
+    def add(self, step: int, recorded: Json, own: Json | Verdict) -> None:
+        """Count a move of the agent."""
+        own = json.loads(json.dumps(_move_json(own)))  # as a record has it
+        self.compared += 1
+        if own != recorded:
+            self.different += 1
+            if len(self.first) < OTHER_MOVES:
+                self.first.append((step, recorded, own))
+
+    def to_json(self) -> Json:
+        """The field ``record`` of the log."""
+        first = [{"step": step, "recorded": old, "own": new} for step, old, new in self.first]
+        return {"compared": self.compared, "different": self.different, "first": first}
+
+
 class SeatRecord:
     """Collects a seat's questions; ``answers`` has them in order."""
 
@@ -113,6 +141,7 @@ class SeatRecord:
         self.loading = MoveCost(0.0, None, 0.0, 0.0)
         self.answers: list[SeatAnswer] = []
         self.pardoned: dict[Verdict, Pardons] = {}
+        self.comparison = RecordComparison()
         self.moved = False
         """Whether at least one answer was a move."""
 
@@ -157,6 +186,8 @@ class SeatRecord:
                 for kind, found in self.pardoned.items()
             },
         }
+        if self.comparison.compared:
+            document["record"] = self.comparison.to_json()
         text = json.dumps(document, separators=(",", ":"), allow_nan=False)
         return gzip.compress(text.encode(), mtime=0)
 

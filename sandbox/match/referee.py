@@ -295,6 +295,11 @@ class _RunningEpisode:
                 if seat not in group:
                     seat.freeze_if_computing()
             moves.update(self._ask(group))
+        if fork is not None and self.steps <= fork.step + 1:
+            recorded = fork.episode.steps[self.steps - 1].moves
+            for seat in able:
+                compared = seat.record.comparison
+                compared.add(self.steps, recorded[seat.index], moves[seat.index])
         if fork is not None and self.steps <= fork.step:
             with _game_faults("step"):
                 _, self._state = next(self._recorded)

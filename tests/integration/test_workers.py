@@ -37,6 +37,7 @@ from ladder.scrims import forks
 from ladder.scrims.forks import Draws, ForkPoint
 from ladder.settings import Settings
 from sandbox.match import loans
+from sandbox.match.match_record import read_log
 from services import embedded_servers
 from tests.chaos.fleet import wait_until
 from tests.integration import real_node
@@ -238,11 +239,15 @@ def test_a_fork_continues_the_record_in_real_boxes(
         return [(one.moves, one.chance) for one in episode.steps]
 
     assert moves_and_chance(forked({})) == moves_and_chance(record)
-    seat = next(n for n, move in enumerate(record.steps[step].moves) if move is not None)
-    other = "EAST" if record.steps[step].moves[seat] != "EAST" else "WEST"
-    changed = forked({seat: [other]})
+    seat = history.list_matches(contest.conn)[0].seats[1]
+    same = read_log(b"".join(blobs.open(str(seat.log_digest))))["record"]
+    asked = sum(one.moves[seat.seat] is not None for one in record.steps[: step + 1])
+    assert same == {"compared": asked, "different": 0, "first": []}
+    mover = next(n for n, move in enumerate(record.steps[step].moves) if move is not None)
+    other = "EAST" if record.steps[step].moves[mover] != "EAST" else "WEST"
+    changed = forked({mover: [other]})
     assert changed.steps[:step] == record.steps[:step]
-    assert changed.steps[step].moves[seat] == other
+    assert changed.steps[step].moves[mover] == other
 
 
 def test_an_unreachable_node_costs_no_attempt(
