@@ -8,6 +8,9 @@ RUN python3 -m venv /opt/peck \
       --require-hashes --no-deps -r /lock
 
 FROM python:3.11-slim
+# Pictures of matches draw names with this font; Pillow's own has Latin letters alone.
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends fonts-dejavu-core \
+ && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin peck \
  && install -d -o peck -g peck /run/peck /var/lib/peck /var/lib/peck/blobs /secrets \
  && install -d -o peck -g peck -m 0700 /secrets/owner /secrets/worker /secrets/notifier \
