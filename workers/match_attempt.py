@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
@@ -49,6 +49,7 @@ from workers.broker import WakeError, send_wake_up
 from workers.lease_renewal import HeldLease, hold_lease
 from workers.live_publishing import publishing
 from workers.liveness import record_answer
+from workers.storage_waits import StorageWaits
 
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
@@ -64,6 +65,7 @@ class WorkerContext:
     worker: str
     max_parallel_seats: int
     """Seats of a match that may compute at the same time on this host."""
+    storage: StorageWaits = field(default_factory=StorageWaits)
 
 
 def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
@@ -75,6 +77,8 @@ def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
     """
     if not _wait_for_node(worker_context):
         return "no_node"  # not claimed: costs no attempt, and the message comes again
+    if not worker_context.storage.answers(worker_context.blobs):
+        return "no_storage"
     url = worker_context.settings.worker_database_url
     with db.connect(url) as conn:
         order = lease.claim_match(conn, match_id, worker_context.worker)
@@ -136,7 +140,8 @@ def _play_attempt(worker_context: WorkerContext, order: MatchOrder) -> str:
 
 
 def _read_fork(worker_context: WorkerContext, order: ForkOrder) -> Fork:
-    replay = b"".join(worker_context.blobs.open(order.replay_digest))
+    blobs = worker_context.blobs
+    replay = worker_context.storage.retry(lambda: b"".join(blobs.open(order.replay_digest)))
     moves = {seat: tuple(given) for seat, given in order.moves.items()}
     return Fork(from_bytes(replay), order.step, order.seed, moves)
 
@@ -161,11 +166,25 @@ def _open_bundles(
                 copy = stack.enter_context(
                     tempfile.TemporaryFile(dir=worker_context.settings.run_dir)
                 )
-                for chunk in worker_context.blobs.open(digest):
-                    copy.write(chunk)
-                copy.flush()
+                _download(worker_context, digest, copy)
             files[digest] = path or copy
         yield [files[digest] for digest in order.digests]
+
+
+def _download(worker_context: WorkerContext, digest: str, file: BinaryIO) -> None:
+    def copy_from_start() -> None:
+        file.seek(0)
+        file.truncate()
+        for chunk in worker_context.blobs.open(digest):
+            file.write(chunk)
+        file.flush()
+
+    worker_context.storage.retry(copy_from_start)
+
+
+def _store(worker_context: WorkerContext, content: bytes) -> str:
+    """The digest of the stored bytes."""
+    return worker_context.storage.retry(lambda: worker_context.blobs.put_bytes(content)).digest
 
 
 def _report_result(
@@ -173,7 +192,7 @@ def _report_result(
 ) -> str:
     """Stores blobs first, then the row, so that a result never names missing bytes."""
     episodes = [
-        EpisodeResult(len(one.steps), worker_context.blobs.put_bytes(to_bytes(one)).digest)
+        EpisodeResult(len(one.steps), _store(worker_context, to_bytes(one)))
         for one in played.episodes
     ]
     seats = [
@@ -186,7 +205,7 @@ def _report_result(
             failed_step=report.failed_step,
             charged_seconds=report.charged_seconds,
             max_move_seconds=report.max_move_seconds,
-            log_digest=worker_context.blobs.put_bytes(report.log).digest,
+            log_digest=_store(worker_context, report.log),
             statistics=report.statistics,
             answered=report.answered or order.profiles[number] != REMOTE,
         )

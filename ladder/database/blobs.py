@@ -2,30 +2,43 @@
 
 The key of a blob is ``sha256/ab/<digest>``. A blob is written under a temporary key while its
 digest is computed, then renamed. So a key that exists is complete. Storing the same bytes again
-changes nothing.
+changes nothing, so every call may be repeated after a lost answer.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import AlreadyExistsError
+from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, S3Store
 
 from ladder.errors import Invalid, LadderError, NotFound
 
+if TYPE_CHECKING:
+    from obstore import GetResult
+    from obstore.store import ClientConfig, RetryConfig
+
 CHUNK_BYTES: Final = 1024 * 1024
+PART_BYTES: Final = 5 * CHUNK_BYTES
+"""Size of the parts in which long uploads go to S3."""
+CLIENT: Final[ClientConfig] = {"connect_timeout": "3s", "timeout": "20s"}
+RETRIES: Final[RetryConfig] = {"max_retries": 4, "retry_timeout": timedelta(seconds=15)}
+AGAIN_SECONDS: Final = 10
+"""When a client may try again after `BlobsUnavailable`."""
 INCOMING: Final = "incoming"
 """Prefix of bytes that have no digest yet."""
+STORED: Final = "sha256"
+"""Prefix of the blobs."""
 DIGEST_CHARS: Final = frozenset("0123456789abcdef")
 
 
@@ -35,6 +48,22 @@ class BlobTooLarge(LadderError):
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(f"the file is larger than the {limit_bytes} bytes allowed")
         self.limit_bytes = limit_bytes
+
+
+class BlobsUnavailable(Exception):
+    """The blob store does not answer, or refuses its credentials. Nothing is lost: try again."""
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Raises BlobsUnavailable for every failure of the store; missing and existing keys pass."""
+    try:
+        yield
+    except AlreadyExistsError:
+        raise
+    except BaseError as error:
+        first = str(error).partition("\n")[0]
+        raise BlobsUnavailable(f"the blob store failed: {first[:500]}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +83,13 @@ class IncomingBlob:
 
     def keep(self) -> None:
         """Makes the bytes a blob; changes nothing if the blob exists already."""
-        with suppress(AlreadyExistsError):
-            obstore.rename(self._store, self._key, _blob_key(self.stored.digest), overwrite=False)
+        # Overwriting is harmless: the same key always holds the same bytes. S3 knows no other way.
+        with _answering():
+            obstore.rename(self._store, self._key, _blob_key(self.stored.digest))
 
 
 class Blobs(Protocol):
-    """A store of bytes by digest."""
+    """A store of bytes by digest. Every method may raise BlobsUnavailable."""
 
     def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> StoredBlob:
         """Stores the bytes while they arrive. Raises BlobTooLarge; an error leaves no blob."""
@@ -123,25 +153,28 @@ class ObjectStoreBlobs:
                 sha.update(chunk)
                 yield chunk
 
-        obstore.put(self._store, key, measured(), chunk_size=5 * CHUNK_BYTES)
+        with _answering():
+            obstore.put(self._store, key, measured(), chunk_size=PART_BYTES)
         try:
             yield IncomingBlob(self._store, key, StoredBlob(sha.hexdigest(), size))
         finally:
-            with suppress(FileNotFoundError):
+            # What stays behind is deleted by delete_unfinished.
+            with suppress(FileNotFoundError, BaseError):
                 obstore.delete(self._store, key)
 
     def put_bytes(self, content: bytes) -> StoredBlob:
         digest = hashlib.sha256(content).hexdigest()
-        with suppress(AlreadyExistsError):
+        with suppress(AlreadyExistsError), _answering():
             obstore.put(self._store, _blob_key(digest), content, mode="create", use_multipart=False)
         return StoredBlob(digest, len(content))
 
     def open(self, digest: str) -> Iterator[bytes]:
         try:
-            found = obstore.get(self._store, _blob_key(digest))
+            with _answering():
+                found = obstore.get(self._store, _blob_key(digest))
         except FileNotFoundError:
             raise NotFound("the file has been deleted") from None
-        return (bytes(piece) for piece in found.stream(min_chunk_size=CHUNK_BYTES))
+        return _pieces(found)
 
     def path(self, digest: str) -> Path | None:
         if self._folder is None:
@@ -151,26 +184,41 @@ class ObjectStoreBlobs:
 
     def exists(self, digest: str) -> bool:
         try:
-            obstore.head(self._store, _blob_key(digest))
+            with _answering():
+                obstore.head(self._store, _blob_key(digest))
         except FileNotFoundError:
             return False
         return True
 
     def delete(self, digest: str) -> None:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), _answering():
             obstore.delete(self._store, _blob_key(digest))
 
     def delete_unfinished(self, before: datetime) -> int:
-        stale = [
-            each["path"]
-            for page in obstore.list(self._store, INCOMING)
-            for each in page
-            if each["last_modified"] < before
-        ]
-        for path in stale:
-            with suppress(FileNotFoundError):
-                obstore.delete(self._store, path)
+        with _answering():
+            stale = [
+                each["path"]
+                for page in obstore.list(self._store, INCOMING)
+                for each in page
+                if each["last_modified"] < before
+            ]
+            for path in stale:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, path)
         return len(stale)
+
+    def digests(self) -> Iterator[tuple[str, datetime]]:
+        """Yields the digest of each blob and the time when it was stored, ordered by digest."""
+        with _answering():
+            for page in obstore.list(self._store, STORED):
+                for each in page:
+                    yield each["path"].rpartition("/")[2], each["last_modified"]
+
+
+def _pieces(found: GetResult) -> Iterator[bytes]:
+    with _answering():
+        for piece in found.stream(min_chunk_size=CHUNK_BYTES):
+            yield bytes(piece)
 
 
 def open_blobs(url: str) -> ObjectStoreBlobs:
@@ -184,11 +232,13 @@ def open_blobs(url: str) -> ObjectStoreBlobs:
         folder = Path(unquote(parts.path))
         return ObjectStoreBlobs(LocalStore(folder, mkdir=True), folder)
     if parts.scheme == "s3" and parts.netloc:
-        return ObjectStoreBlobs(S3Store.from_url(url))
+        plain = os.environ.get("AWS_ENDPOINT", "").startswith("http://")
+        options: ClientConfig = {**CLIENT, "allow_http": plain}
+        return ObjectStoreBlobs(S3Store.from_url(url, client_options=options, retry_config=RETRIES))
     raise Invalid("blobs_url", f"{url!r} must be file:///folder or s3://bucket/prefix")
 
 
 def _blob_key(digest: str) -> str:
     if len(digest) != 64 or not DIGEST_CHARS.issuperset(digest):
         raise NotFound("no such file: this is not a digest")
-    return f"sha256/{digest[:2]}/{digest}"
+    return f"{STORED}/{digest[:2]}/{digest}"

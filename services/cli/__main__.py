@@ -48,6 +48,7 @@ MODULES: Final = {
     "view": ("view",),
     "up": ("up",),
     "migrate": ("migrate",),
+    "blobs": ("blobs",),
     "doctor": ("doctor",),
     "game_check": ("game",),
 }
@@ -80,7 +81,7 @@ GROUPS: Final = {
         *("suspects", "share-place", "separate"),
     ),
     "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "completion"),
-    "Run the service": ("admin", "up", "migrate", "doctor", "game"),
+    "Run the service": ("admin", "up", "migrate", "blobs", "doctor", "game"),
 }
 """The groups of `peck --help`. A command without a group stands before them."""
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from ladder.database import db
-from ladder.database.blobs import BlobTooLarge
+from ladder.database.blobs import AGAIN_SECONDS, BlobsUnavailable, BlobTooLarge
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError, LimitReached, NotFound
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -313,6 +313,11 @@ async def on_database_away(request: Request, error: Exception) -> Response:
     return problem_response("unavailable")
 
 
+async def on_storage_away(request: Request, error: Exception) -> Response:
+    log.warning("%s", error)
+    return problem_response("unavailable", headers={"Retry-After": str(AGAIN_SECONDS)})
+
+
 async def on_database_error(request: Request, error: Exception) -> Response:
     """Answers a request of an account that was deleted meanwhile; other errors are ours."""
     assert isinstance(error, psycopg.DatabaseError)
@@ -334,4 +339,5 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(psycopg.DatabaseError, on_database_error)
     app.add_exception_handler(psycopg.OperationalError, on_database_away)
     app.add_exception_handler(psycopg_pool.PoolTimeout, on_database_away)
+    app.add_exception_handler(BlobsUnavailable, on_storage_away)
     app.add_exception_handler(Exception, on_crash)

@@ -21,6 +21,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from ladder.database import db
+from ladder.database.blobs import BlobsUnavailable
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
 from services.http.problems import ACCOUNT_DELETED, BY_STATUS, PROBLEM_KINDS, ProblemError
@@ -120,7 +121,7 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
         return error.status_code, kind.title, kind.text
     if isinstance(error, psycopg.Error) and error.sqlstate == db.ERASED:
         return 401, PROBLEM_KINDS["unauthorized"].title, ACCOUNT_DELETED
-    if isinstance(error, psycopg.OperationalError | psycopg_pool.PoolTimeout):
+    if isinstance(error, psycopg.OperationalError | psycopg_pool.PoolTimeout | BlobsUnavailable):
         return 503, PROBLEM_KINDS["unavailable"].title, PROBLEM_KINDS["unavailable"].text
     return 500, PROBLEM_KINDS["internal"].title, PROBLEM_KINDS["internal"].text
 

@@ -15,6 +15,7 @@ from services.environment_variables import Environment
 CHECKOUT = Path(__file__).parents[2]
 PACKAGES = ("egress", "games", "ladder", "sandbox", "services", "workers")
 READERS = {
+    "ladder/database/blobs.py": "AWS_ENDPOINT, which the S3 library reads",
     "sandbox/settings.py": "the node's settings",
     "services/environment_variables.py": "the command line's",
     "sandbox/remote/__main__.py": "keeps what the guard reads and starts again without the rest",
