@@ -1,4 +1,4 @@
-"""All pages: ``router`` for the application; ``mount`` for static files and error pages."""
+"""All pages: ``ROUTERS`` for the application; ``mount`` for static files and error pages."""
 
 from __future__ import annotations
 
@@ -127,8 +127,7 @@ PARTS = (
     *(new_tournament, tournaments),
     *(home, invitations, rehearsals, season_charts),
 )
-for part in PARTS:
-    router.include_router(part.router)
+ROUTERS = (router, *(part.router for part in PARTS))
 
 
 class Files(StaticFiles):

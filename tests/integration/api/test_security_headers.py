@@ -45,7 +45,7 @@ def page_paths(world: World) -> list[str]:
     known |= {f"{name}_id": value for name, value in known.items()} | {"league_slug": "public"}
     found = {
         PARAMETER.sub(lambda part: known.get(part[1], "unknown"), route.path)
-        for router in (routes.router, *(part.router for part in routes.PARTS))
+        for router in routes.ROUTERS
         for route in router.routes
         if isinstance(route, APIRoute) and "GET" in (route.methods or ())
     }
