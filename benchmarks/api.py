@@ -154,7 +154,7 @@ def serving(factory: str, port: int, state: Path, **environment: str) -> Iterato
         environment={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
         cwd=CHECKOUT,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while True:
         try:
             fetch(Row("", port, "/openapi.json", {}))

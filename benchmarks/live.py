@@ -1,18 +1,18 @@
 """Measures running matches: how late frames come, what watchers cost, and what a match pays.
 
-    python -m benchmarks.live [--matches 50] [--watchers 1000] [--seconds 20] [--rounds 100]
+    python -m benchmarks.live [lateness] [watchers] [cost] [--matches 50] [--watchers 1000]
+        [--seconds 12] [--pair-seconds 60]
 
 *Lateness*: real matches in real boxes on a small instance. Agents print when they answer, so the
 delay of a frame is measured from the last answer of its step, a little before the verdict.
-*Watchers*: one API process, and matches of five steps a second that this process publishes.
-*Cost*: the same match with and without streaming, in turn.
+*Watchers*: one API process, and matches of five steps a second (`benchmarks.live_watchers`).
+*Cost*: the same match with and without streaming, in turn (`benchmarks.live_cost`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -32,33 +32,41 @@ def agent(observation, configuration):
     return "EAST"
 """
 SCOPES = ["read", "agents:write", "leagues:write"]
+PARTS = ("lateness", "watchers", "cost")
 SEATS = 4
 LONGEST_SECONDS = 600.0
 HEAD = ("what", "matches", "frames", "median ms", "p95 ms", "worst ms", "within 1 s")
 
 
 def main() -> None:
-    """Print three tables."""
+    """Print the tables of these parts; all three without a name."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--matches", type=int, default=50, help="matches for the lateness")
     parser.add_argument("--watchers", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of watching in each case")
-    parser.add_argument("--rounds", type=int, default=100, help="of matches for the cost")
+    parser.add_argument("--seconds", type=float, default=12.0, help="of watching in each case")
+    parser.add_argument("--pair-seconds", type=float, default=60.0, help="of matches for the cost")
     asked = parser.parse_args()
-    live_watchers.allow_connections(3 * asked.watchers + 1000)
-    os.environ["PECK_LIVE_STREAMS"] = os.environ["PECK_LIVE_STREAMS_PER_ADDRESS"] = "5000"
+    parts = asked.parts or PARTS
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"there is no part {', '.join(unknown)}; there are: {', '.join(PARTS)}")
     print(describe_machine(), flush=True)
+    if "lateness" in parts:
+        print(f"\n{aligned([HEAD, all_lateness(asked.matches)])}", flush=True)
+    if "watchers" in parts:
+        rows = list(live_watchers.rows(asked.watchers, asked.seconds))
+        print(f"\n{aligned([live_watchers.HEAD, *rows])}\n{live_watchers.AIMS}", flush=True)
+    if "cost" in parts:
+        table = aligned([live_cost.HEAD, *live_cost.rows(asked.pair_seconds)])
+        print(f"\n{table}", flush=True)
+
+
+def all_lateness(matches: int) -> tuple[str, ...]:
+    """The row of the first table."""
     with running() as stack:
         admin = stack.client(stack.admin_token)
         people = [entered(stack, admin, number) for number in range(SEATS)]
-        if asked.matches:
-            print(f"\n{aligned([HEAD, lateness(stack, people, asked.matches)])}", flush=True)
-        people[0].patch("/v1/leagues/live", {"state": "paused"})
-        if asked.watchers:
-            rows = live_watchers.rows(stack, asked.watchers, asked.seconds)
-            print(f"\n{aligned([live_watchers.HEAD, *rows])}", flush=True)
-    if asked.rounds:
-        print(f"\n{aligned([live_cost.HEAD, *live_cost.rows(asked.rounds)])}", flush=True)
+        return lateness(stack, people, matches)
 
 
 def entered(stack: Stack, admin: Client, number: int) -> Client:

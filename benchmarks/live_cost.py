@@ -1,13 +1,21 @@
-"""What streaming costs a match: the same match with and without it, in turn."""
+"""What streaming costs a match: the same match with and without it, one after the other.
+
+Both kinds are played in pairs, and the first of a pair changes each time. A pair has the same load
+beside it, so the differences within pairs tell more than those of all matches. Agents answer at
+once: no real match is so fast, so the cost is the largest share that it can be.
+"""
 
 from __future__ import annotations
 
+import math
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.live_feed import weigh_as_service
 from benchmarks.node_harness import SEATS, TRIVIAL, Node, play, running, write_agents
 from ladder.ids import MatchId
 from ladder.matches import live_stream
@@ -15,22 +23,31 @@ from services.embedded_servers import start_redis
 from tests import servers
 from workers.live_publishing import LivePublisher, publishing_client
 
-HEAD = (
-    "100 steps, 4 seats",
-    "matches",
-    "matches/s",
-    "step us",
-    "cpu ms",
-    "difference",
-)
-GROUP = 1
-"""Matches of a kind in a round."""
+STEPS = 800
+"""Steps of a match: long enough that the thread sends while the match is played."""
 WARM_UP = 3
-"""Rounds that do not count."""
+"""Pairs that do not count."""
+HEAD = ("", "not streamed", "streamed", "difference (median of pairs)", "95 %", "aim", "met?")
+MOVE_AIM_US = 5.0
+RATE_AIM = -0.02
 
 
-def rows(rounds: int) -> Iterator[tuple[str, ...]]:
-    """Medians over the rounds; the order of both kinds changes from round to round."""
+@dataclass(frozen=True)
+class Cost:
+    """What one match cost, in seconds."""
+
+    step: float
+    """A joint step by the clock: mean."""
+    own: float
+    """Processor time of the referee's thread for a step."""
+    processor: float
+    """Processor time of the whole process for a step, with the thread that sends."""
+    match: float
+    """The match by the clock, without the loan of boxes, until all is sent."""
+
+
+def rows(seconds: float) -> Iterator[tuple[str, ...]]:
+    """Plays pairs for so many seconds; one row for each measure."""
     with tempfile.TemporaryDirectory() as folder, servers.short_folder() as state:
         server = start_redis(state)
         try:
@@ -38,46 +55,73 @@ def rows(rounds: int) -> Iterator[tuple[str, ...]]:
                 if isinstance(node, str):
                     yield (f"no boxes: {node}", *("-",) * (len(HEAD) - 1))
                     return
+                weigh_as_service()  # as a worker; the boxes keep their own weight
                 bundles = write_agents(Path(folder), TRIVIAL)
-                measured: dict[bool, list[tuple[float, float, float]]] = {False: [], True: []}
-                for number in range(rounds + WARM_UP):
-                    for streams in (number % 2 == 0, number % 2 == 1):
-                        found = measure(node, bundles, server.url if streams else "")
-                        if number >= WARM_UP:
-                            measured[streams].append(found)
+                pairs = list(measure_pairs(node, bundles, server.url, seconds))
         finally:
             server.stop()
-    medians = {
-        kind: [statistics.median(column) for column in zip(*found, strict=True)]
-        for kind, found in measured.items()
-    }
-    count = str(rounds * GROUP)
-    for streams, title in ((False, "not streamed"), (True, "streamed")):
-        rate, step, cpu = medians[streams]
-        yield (title, count, f"{rate:.2f}", f"{1e6 * step:.0f}", f"{1e3 * cpu:.1f}", "")
-    pairs = list(zip(measured[False], measured[True], strict=True))
-    rate = statistics.median(with_it[0] / without[0] for without, with_it in pairs) - 1
-    step = statistics.median(with_it[1] - without[1] for without, with_it in pairs)
-    cpu = statistics.median(with_it[2] - without[2] for without, with_it in pairs)
+    yield (f"pairs of {STEPS} steps, {SEATS} seats", *(str(len(pairs)),) * 2, *("",) * 4)
+    measures: tuple[tuple[str, Callable[[Cost], float], float | None], ...] = (
+        ("a move by the clock, us", lambda one: 1e6 * one.step / SEATS, MOVE_AIM_US),
+        ("its processor time of the referee, us", lambda one: 1e6 * one.own / SEATS, None),
+        ("its processor time in all, us", lambda one: 1e6 * one.processor / SEATS, MOVE_AIM_US),
+    )
+    for name, of, aim in measures:
+        without, with_it = ([of(pair[kind]) for pair in pairs] for kind in (0, 1))
+        found = [after - before for before, after in zip(without, with_it, strict=True)]
+        middle, low, high = median_and_range(found)
+        yield (
+            *(name, f"{statistics.median(without):.1f}", f"{statistics.median(with_it):.1f}"),
+            *(f"{middle:+.2f}", f"{low:+.2f} to {high:+.2f}"),
+            *(("", "") if aim is None else (f"<= {aim:g}", "yes" if middle <= aim else "NO")),
+        )
+    rates = [pair[0].match / pair[1].match - 1 for pair in pairs]
+    middle, low, high = median_and_range(rates)
+    without, with_it = ([1 / pair[kind].match for pair in pairs] for kind in (0, 1))
     yield (
-        *("difference (median of pairs)", "", f"{rate:+.1%}", f"{1e6 * step:+.1f}"),
-        *(f"{1e3 * cpu:+.1f}", f"{1e6 * step / SEATS:+.1f} us a move"),
+        *("matches/s", f"{statistics.median(without):.2f}", f"{statistics.median(with_it):.2f}"),
+        *(f"{middle:+.1%}", f"{low:+.1%} to {high:+.1%}"),
+        *(f">= {RATE_AIM:.0%}", "yes" if middle >= RATE_AIM else "NO"),
     )
 
 
-def measure(node: Node, bundles: list[Path], redis_url: str) -> tuple[float, float, float]:
-    """Matches a second, seconds of a joint step, and processor seconds of a match here."""
-    began, spent = time.perf_counter(), time.process_time()
-    steps: list[float] = []
-    for number in range(GROUP):
-        publisher = None
-        if redis_url:
-            key = live_stream.stream_key(MatchId(f"mat_{number}"), time.monotonic_ns())
-            publisher = LivePublisher(publishing_client(redis_url), key, is_remote=False)
-            publisher.start()
-        steps += play(node, bundles, on_record=publisher.publish if publisher else None).steps
-        if publisher is not None:
-            publisher.stop(is_over=True)
-    elapsed = time.perf_counter() - began
-    cpu = (time.process_time() - spent) / GROUP
-    return GROUP / elapsed, sum(steps) / len(steps), cpu
+def measure_pairs(
+    node: Node, bundles: Sequence[Path], redis_url: str, seconds: float
+) -> Iterator[tuple[Cost, Cost]]:
+    """The costs of a match that is not streamed, and of one that is."""
+    until, number = math.inf, 0
+    while time.monotonic() < until:
+        order = (False, True) if number % 2 else (True, False)
+        found = {streams: measure(node, bundles, redis_url if streams else "") for streams in order}
+        number += 1
+        if number > WARM_UP:
+            yield found[False], found[True]
+        elif number == WARM_UP:
+            until = time.monotonic() + seconds
+
+
+def measure(node: Node, bundles: Sequence[Path], redis_url: str) -> Cost:
+    """Plays one match. Its cost has the sending of the last steps, after the match."""
+    began, own, spent = time.perf_counter(), time.thread_time(), time.process_time()
+    publisher = None
+    if redis_url:
+        key = live_stream.stream_key(MatchId("mat_x"), time.monotonic_ns())
+        publisher = LivePublisher(publishing_client(redis_url), key, is_remote=False)
+        publisher.start()
+    played = play(node, bundles, on_record=publisher.publish if publisher else None, steps=STEPS)
+    own = time.thread_time() - own
+    if publisher is not None:
+        publisher.stop(is_over=True)
+        publisher.join()
+    match = time.perf_counter() - began - played.borrowing
+    spent = time.process_time() - spent
+    return Cost(statistics.fmean(played.steps), own / STEPS, spent / STEPS, match)
+
+
+def median_and_range(values: Sequence[float]) -> tuple[float, float, float]:
+    """The median, and the order statistics between which the true one lies in 95 of 100 cases."""
+    ordered, count = sorted(values), len(values)
+    reach = 0.98 * math.sqrt(count)
+    low = max(0, math.floor(count / 2 - reach))
+    high = min(count - 1, math.ceil(count / 2 + reach))
+    return statistics.median(ordered), ordered[low], ordered[high]

@@ -146,8 +146,9 @@ def play(
     bundles: Sequence[Path],
     memory: list[PlayedMatch] | None = None,
     on_record: Callable[[EpisodeRecord], None] | None = None,
+    steps: int = STEPS,
 ) -> Match:
-    """Play one match of a hundred joint steps; raises if the match has another length."""
+    """Play one match of so many joint steps; raises if the match has another length."""
     marks: list[float] = []
     began = time.perf_counter()
     with borrow_seats(
@@ -156,7 +157,7 @@ def play(
         lent = time.perf_counter()
         played = referee.play_episode(
             GEESE,
-            CONFIGURATION,
+            CONFIGURATION | {"episodeSteps": steps + 1},
             Clock(),
             SEED,
             loans,
@@ -166,13 +167,13 @@ def play(
             on_record=on_record,
         )
     wall = time.perf_counter() - began
-    if len(played.episode.steps) != STEPS or set(played.episode.verdicts) != {"DONE"}:
+    if len(played.episode.steps) != steps or set(played.episode.verdicts) != {"DONE"}:
         raise SystemExit(f"the match did not go as planned: {played.seats}")
     if memory is not None:
         memory.append(played)
-    steps = [later - earlier for earlier, later in itertools.pairwise(marks)]
+    times = [later - earlier for earlier, later in itertools.pairwise(marks)]
     charges = [c or 0.0 for step in played.episode.steps[1:] for c in step.charged_seconds]
-    return Match(wall, lent - began, steps, charges)
+    return Match(wall, lent - began, times, charges)
 
 
 class Table:

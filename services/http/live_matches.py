@@ -45,6 +45,10 @@ ENTRIES: Final = 500
 MOST_MATCHES: Final = 300
 MOST_CHARACTERS: Final = 8 << 20
 """Most characters of the frames of a match; further ones are not streamed."""
+STEPS_AT_A_TIME: Final = 10
+PAUSE_SECONDS: Final = 0.002
+"""Pause after so many steps of an entry. A thread that calculates the frames of a long match
+without pauses holds up all streams: each sending waits up to 5 ms for Python's lock."""
 EVENT_CHARACTERS: Final = 1 << 16
 """Most characters of the frames in one event, unless a single frame has more."""
 CUTS: Final = 8
@@ -109,7 +113,9 @@ class LiveMatch:
         known = len(frames) - 1 - content["first"]
         if known < 0:
             return
-        for step in content["steps"][known:]:
+        for number, step in enumerate(content["steps"][known:], start=1):
+            if number % STEPS_AT_A_TIME == 0:
+                time.sleep(PAUSE_SECONDS)
             frames.add(step)
             times.append(at)
             if frames.size > MOST_CHARACTERS:
@@ -197,6 +203,7 @@ class LiveMatches:
             else None
         )
         self._known: dict[MatchId, LiveMatch] = {}
+        self._loading: set[asyncio.Task[None]] = set()
         self._asked = asyncio.Event()
 
     @contextlib.asynccontextmanager
@@ -206,9 +213,9 @@ class LiveMatches:
         try:
             yield
         finally:
-            for task in tasks:
+            for task in (*tasks, *self._loading):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks, *self._loading, return_exceptions=True)
             if self._redis is not None:
                 await self._redis.aclose()
 
@@ -229,6 +236,8 @@ class LiveMatches:
             elif len(self._known) >= MOST_MATCHES:
                 return None
             found = self._known[match_id] = LiveMatch(match_id, state, resource)
+            self._loading.add(task := asyncio.create_task(self._load(found)))
+            task.add_done_callback(self._loading.discard)
             self._asked.set()
         found.asked_at = time.monotonic()
         with contextlib.suppress(TimeoutError):
@@ -243,8 +252,6 @@ class LiveMatches:
                 await self._read_once()
             except (RedisError, OSError) as error:
                 log_event("live_reader_away", level="warning", error=type(error).__name__)
-                for match in self._known.values():
-                    match.loaded.set()
                 await asyncio.sleep(AWAY_SECONDS)
             self._drop_idle()
             if self._known:
@@ -254,25 +261,35 @@ class LiveMatches:
                 await self._asked.wait()
 
     async def _read_once(self) -> None:
-        matches = {match.key.encode(): match for match in self._known.values()}
-        if not matches:
-            return
-        answer: Any = []
-        if self._redis is not None:
-            cursors: dict[Any, Any] = {key: match.cursor for key, match in matches.items()}
-            answer = await self._redis.xread(cursors, count=ENTRIES)
+        await self._read_news([one for one in self._known.values() if one.loaded.is_set()])
+
+    async def _load(self, match: LiveMatch) -> None:
+        """Reads what Redis has of a match, so that the others need not wait for a long one."""
+        try:
+            while await self._read_news([match]) == ENTRIES:
+                pass
+        except (RedisError, OSError):
+            pass  # the reader of all matches tries again
+        finally:
+            match.loaded.set()
+
+    async def _read_news(self, matches: Sequence[LiveMatch]) -> int:
+        """Reads what Redis has that is new. Returns the number of entries."""
+        if not matches or self._redis is None:
+            return 0
+        by_key = {match.key.encode(): match for match in matches}
+        cursors: dict[Any, Any] = {key: match.cursor for key, match in by_key.items()}
+        answer: Any = await self._redis.xread(cursors, count=ENTRIES)
         rows = answer.items() if isinstance(answer, dict) else answer or []
         news: dict[LiveMatch, Sequence[Entry]] = {}
         for key, entries in rows:
             # RESP3 answers with a list of lists of entries.
-            news[matches[key]] = entries[0] if entries and isinstance(entries[0], list) else entries
+            news[by_key[key]] = entries[0] if entries and isinstance(entries[0], list) else entries
         if news:
             await run_in_threadpool(_apply_all, news)
-        for match in matches.values():
-            if match in news:
-                match.notify()
-            if len(news.get(match, ())) < ENTRIES:
-                match.loaded.set()
+        for match in news:
+            match.notify()
+        return sum(map(len, news.values()))
 
     async def _look(self) -> None:
         """Looks at the rows of all matches, again and again."""
