@@ -69,6 +69,7 @@ class ProcessLauncher:
             own_dir=None,
             library_paths=own,
             own_network=False,
+            warms_page_cache=False,  # its libraries are all those of this environment
         )
         return Box(spec, ours, setup, process)
 
