@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 PROCESSES: Final = 2
 FOLDERS: Final = ("tests/integration", "tests/web", "tests/acceptance", "tests/chaos", "tests/unit")
-PYTEST: Final = (sys.executable, "-m", "pytest", "-q", *FOLDERS)
+PYTEST: Final = (sys.executable, "-m", "pytest", "-q")
 SLOWEST: Final = 25
 KINDS: Final = {"failure": "failed", "error": "error", "skipped": "skipped"}
 
@@ -67,6 +67,12 @@ def say(text: str) -> None:
     print(f"\n== {text}", flush=True)
 
 
+def files_alone() -> list[str]:
+    """The files with tests marked ``alone``: to collect all others takes longer than these run."""
+    files = [path for folder in FOLDERS for path in sorted(Path(folder).rglob("test_*.py"))]
+    return [str(path) for path in files if "pytest.mark.alone" in path.read_text()]
+
+
 def tests(totals: Totals, name: str, *options: str) -> bool:
     """Run one stage of tests; returns whether it passed."""
     say(name)
@@ -103,9 +109,13 @@ def main() -> int:
     totals = Totals()
     with beside(["scripts/check"]) as checked:
         shared = tests(
-            totals, f"tests, {PROCESSES} processes", "-n", str(PROCESSES), "-m", "not alone"
+            totals,
+            f"tests, {PROCESSES} processes",
+            *("-n", str(PROCESSES), "-m", "not alone"),
+            *FOLDERS,
         )
-    passed = [*checked, shared, tests(totals, "tests that need the machine alone", "-m", "alone")]
+    alone = tests(totals, "tests that need the machine alone", "-m", "alone", *files_alone())
+    passed = [*checked, shared, alone]
     say(f"the slowest {SLOWEST} tests")
     print("\n".join(totals.slowest()))
     say(f"the slowest {SLOWEST} files")

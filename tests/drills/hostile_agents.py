@@ -1,4 +1,4 @@
-"""Runs all hostile agents and archives in a box of each launcher."""
+"""Runs all tests of boxes, with all hostile agents and archives, in each launcher."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import pytest
 
 from tests.integration.sandbox.conftest import EVERY_LAUNCHER
 
-FILES = ("test_hostile_matches.py", "test_archives.py")
+FOLDER = "tests/integration/sandbox"
 
 
 def main() -> int:
-    """Run both files with all launchers. Options are pytest's."""
+    """Run the folder with all launchers. Options are pytest's."""
     os.environ[EVERY_LAUNCHER] = "1"
-    files = [f"tests/integration/sandbox/{name}" for name in FILES]
-    return int(pytest.main([*files, *sys.argv[1:]]))
+    return int(pytest.main([FOLDER, *sys.argv[1:]]))
 
 
 if __name__ == "__main__":

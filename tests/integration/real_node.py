@@ -32,6 +32,10 @@ GEESE = GAMES["hungry_geese"]
 EAST = "def agent(observation, configuration):\n    return 'EAST'\n"
 """Geese that all go east keep their distances: none dies before the hunger of step 40."""
 SEED = bytes(range(16))
+MEMORY_MB = 1024
+"""A season's and the command line's default, so that all find the same waiting boxes."""
+STATE = Path(__file__).parents[2] / ".state" / "test-node"
+"""Compiled programs and libraries, which all nodes of the tests share."""
 
 
 @dataclass
@@ -69,7 +73,7 @@ class RealNode:
         max_parallel_seats: int = 4,
         stop_after_seconds: float = 120.0,
         on_step: Callable[[int], None] | None = None,
-        memory_mb: int = 256,
+        memory_mb: int = MEMORY_MB,
         game: Game[Any] = GEESE,
         stops_at_fault: bool = False,
     ) -> PlayedMatch:
@@ -100,7 +104,8 @@ def running(launcher: str) -> Iterator[RealNode]:
             [
                 *(sys.executable, "-m", "sandbox.node", "--launcher", launcher),
                 *("--socket", str(folder / "sock"), "--run-dir", str(folder / "run")),
-                *("--profile", "python"),
+                *("--state-dir", str(STATE), "--profile", "python"),
+                *("--memory-mb", str(MEMORY_MB), "--keep", "8"),
             ],
             stdin=subprocess.DEVNULL,
             stdout=sink,

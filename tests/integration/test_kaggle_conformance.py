@@ -32,7 +32,7 @@ from tests.integration.kaggle_peer import (
 )
 from tests.sizes import sized
 
-LEAST_USES = sized(5, 20)
+LEAST_USES = sized(4, 20)
 CLOCK = {"act_seconds": 1.0, "bank_seconds": 60.0, "load": "first_move", "load_seconds": 30.0}
 CAREFUL = Temper(wild=0.004, greedy=0.5, fails=0.0005, silent=0.002, bold=0.03)
 BRAWL = Temper(wild=0.15, greedy=0.6, fails=0.02, silent=0.03, bold=0.5)
@@ -124,21 +124,21 @@ def test_games_agree_with_kaggle_step_by_step(
     standard = [
         play_both(environment, seats, seed, CAREFUL, used)[1].step
         for environment in [make()]
-        for seed, seats in zip(range(sized(72, 220)), cycle((4, 4, 2, 4, 3, 4, 8, 4, 5, 6, 7, 4)))
+        for seed, seats in zip(range(sized(24, 220)), cycle((4, 4, 2, 4, 3, 4, 8, 4, 5, 6, 7, 4)))
     ]
     feast = make({"min_food": 12, "hunger_rate": 50, "max_length": 12})
     others = [
         play_both(feast, 3, seed, FEEDING, used)[1].step
-        for seed in range(1000, 1000 + sized(10, 30))
+        for seed in range(1000, 1000 + sized(5, 30))
     ]
     rng = Random("other configurations")
-    for seed in range(2000, 2000 + sized(30, 120)):
+    for seed in range(2000, 2000 + sized(16, 120)):
         environment = make(other_configuration(rng))
         temper = (CAREFUL, BRAWL, FEEDING)[seed % 3]
         for again in range(3):
             seats = rng.choice((1, 2, 2, 3, 4, 6, 8))
             others.append(play_both(environment, seats, seed + 1000 * again, temper, used)[1].step)
-    for seed in range(6000, 6000 + sized(18, 90)):
+    for seed in range(6000, 6000 + sized(10, 90)):
         environment = make({"columns": rng.choice((3, 4)), "rows": 3 + seed % 2})
         for again, (seats, temper) in enumerate(((2, DUEL), (2, DUEL), (4, BRAWL), (8, BRAWL))):
             others.append(play_both(environment, seats, seed + 1000 * again, temper, used)[1].step)
@@ -151,7 +151,7 @@ def test_games_agree_with_kaggle_step_by_step(
         )
         for rule in RULES:
             print(f"  {used[rule]:6d}  {rule}")
-    assert len(lengths) >= sized(200, 900)
+    assert len(lengths) >= sized(100, 900)
     assert len(others) >= 50
     assert mean >= 40
     assert standard_mean >= 40
@@ -201,7 +201,7 @@ def test_failing_agents_get_the_same_statuses_in_kaggle() -> None:
         ("TIMEOUT", oversleep),
         *[("INVALID", lambda _, nonsense=nonsense: nonsense) for nonsense in NONSENSE],
     ]
-    for number, (expected, fault) in enumerate(faults * 2):
+    for number, (expected, fault) in enumerate(faults * sized(1, 2)):
         rng = Random(f"failing {number}")
         fails_at, temper = rng.choice((0, 1, 5, 12)), Temper(greedy=0.5)
         raw: dict[int, Any] = {}
@@ -285,7 +285,7 @@ SAME = ("name", "version", "steps", "rewards", "statuses", "configuration", "inf
 
 
 def test_an_exported_episode_loads_in_kaggle() -> None:
-    for episode, state in episodes(12, CAREFUL_AND_SOUND):
+    for episode, state in episodes(sized(5, 12), CAREFUL_AND_SOUND):
         document = exported(episode)
         environment = load(document)
         again = json.loads(environment.render(mode="json"))
@@ -327,7 +327,7 @@ def test_an_exported_episode_can_be_stepped_again_in_kaggle(
         "INVALID": "nonsense",
         "TIMEOUT": DeadlineExceeded(),
     }
-    for episode, _ in [*episodes(8, CAREFUL_AND_SOUND), *episodes(8, BRAWL)]:
+    for episode, _ in [*episodes(sized(4, 8), CAREFUL_AND_SOUND), *episodes(sized(4, 8), BRAWL)]:
         document = exported(episode)
         environment = load(document, steps=1)
         for number, step in enumerate(document["steps"][1:]):
@@ -341,7 +341,7 @@ def test_an_exported_episode_can_be_stepped_again_in_kaggle(
 
 def test_our_export_of_a_game_equals_the_kaggle_export() -> None:
     environment = make()
-    for seed in range(20):
+    for seed in range(sized(6, 20)):
         episode, _ = play_both(environment, 4, seed, CAREFUL, Counter())
         theirs = json.loads(environment.render(mode="json"))
         ours = exported(episode)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
 from sandbox.match.match_record import PlayedMatch, read_log
-from tests.integration import real_node
 from tests.integration.counting import Counting
 from tests.integration.real_node import RealNode
 
@@ -22,13 +20,6 @@ CLOCK = Clock(act_seconds=0.4, bank_seconds=0.0, load="own", load_seconds=10.0)
 FEW: dict[str, Any] = {"configuration": {"steps": 3}}
 HONEST = "def agent(o): return o.step\n"
 LATE, INVALID, ERROR = ({"fault": str(one)} for one in ("TIMEOUT", "INVALID", "ERROR"))
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RealNode]:
-    real_node.require("bubblewrap")
-    with real_node.running("bubblewrap") as running:
-        yield running
 
 
 def _play(node: RealNode, folder: Path, source: str, **more: Any) -> PlayedMatch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from sandbox.errors import HostFault
 from sandbox.match import local_match
 from sandbox.match.match_record import read_log
 from tests import typed
-from tests.integration import real_node
 from tests.integration.real_node import RealNode
 
 pytestmark = pytest.mark.bubblewrap
@@ -26,12 +24,6 @@ AGENTS = {
     "crash": "def agent(o, c):\n    raise ValueError('enough')\n",
 }
 SHORT = ("--game", "hungry_geese", "--config", "episodeSteps=12", "--profile", "python")
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RealNode]:
-    with real_node.running("bubblewrap") as running:
-        yield running
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,6 @@ pytestmark = pytest.mark.bubblewrap
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROUND = "def agent(o, c):\n    return ('NORTH', 'EAST', 'SOUTH', 'WEST')[o.step % 4]\n"
 CRASH = "def agent(o, c):\n    print('hello')\n    raise ValueError('enough')\n"
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RealNode]:
-    real_node.require("bubblewrap")
-    with real_node.running("bubblewrap") as running:
-        yield running
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from ladder.matches import history, matches, workers
 from ladder.matches.records import LineupSeat
 from sandbox.match import local_match
 from sandbox.match.clock import Clock
-from tests.integration import real_node
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
 from tests.integration.test_workers import station_at
@@ -33,12 +32,6 @@ GOLAD = GAMES["golad"]
 SMALL = GOLAD.configure({"width": 6, "height": 6, "startingCells": 10, "maxRounds": 3})
 PASS = b"def agent(observation):\n    print(observation['you'])\n    return 'pass'\n"
 LOSE = b"def agent(observation):\n    raise ValueError('no idea')\n"
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RealNode]:
-    with real_node.running("bubblewrap") as found:
-        yield found
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from sandbox.match.loans import SeatRequest
 from sandbox.match.recorded_seat import AgentInSeat
 from sandbox.match.seat_loans import borrow_seats
 from tests import typed
-from tests.integration import real_node
 from tests.integration.real_node import RealNode
 from tests.sizes import sized
 from tests.unit.games.played import NAMES, SMALL
@@ -59,13 +58,6 @@ def planted(observation, configuration):
     print("planted")
     return next(other for other in {others!r} if other != move)
 """
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RealNode]:
-    real_node.require("bubblewrap")
-    with real_node.running("bubblewrap") as running:
-        yield running
 
 
 def written(folder: Path, name: str, planted_at: int | None = None) -> Path:

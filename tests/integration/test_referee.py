@@ -6,7 +6,6 @@ test_referee_faults.py tests seats that fail.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,6 @@ WANDERER = """
                 free.append(move)
         return random.choice(free or ["NORTH"])
 """
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RealNode]:
-    real_node.require("bubblewrap")
-    with real_node.running("bubblewrap") as running:
-        yield running
 
 
 def _printed(report: SeatReport, stream: str = "stdout") -> dict[int, str]:

@@ -56,12 +56,6 @@ SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return '
 pytestmark = pytest.mark.bubblewrap
 
 
-@pytest.fixture(scope="module")
-def node() -> Iterator[RealNode]:
-    with real_node.running("bubblewrap") as found:
-        yield found
-
-
 @pytest.fixture
 def conn(database_url: str) -> Iterator[Connection]:
     with db.connect(database_url, autocommit=True) as connection:

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 AGENT_FD = 3
+FIRST_NUMBER = 1000
+"""The number of the first agent in a bundle of many."""
 libc = ctypes.CDLL(None, use_errno=True)
 _PLAN = [random.choice(("EAST", "NORTH")) for _ in range(64)]
 _BUFFERS: list[Any] = []
@@ -209,7 +211,7 @@ def _look() -> None:
         except OSError:
             continue
         breach(f"left over: descriptor {fd}")
-    if sorted(os.listdir(".")) not in (["main.py", "tests"], ["extra", "main.py", "tests"]):
+    if sorted(os.listdir(".")) != ["main.py", "tests"]:
         breach(f"left over beside main.py: {os.listdir('.')!r}")
     if signal.pthread_sigmask(signal.SIG_BLOCK, []):
         breach("left over: a signal mask")

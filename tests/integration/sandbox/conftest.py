@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import docker
 import docker.errors
 import pytest
 
-from tests.integration.sandbox.hostile_archives import REFUSED
 from tests.integration.sandbox.hostile_table import BY_NAME, SAME_IN_EVERY_LAUNCHER
-from tests.integration.sandbox.nodes import Bench, Node, start_node
+from tests.integration.sandbox.nodes import Bench, start_node
 
 EVERY_LAUNCHER = "PECK_TEST_EVERY_LAUNCHER"
 """``scripts/drill hostile-agents`` sets it to 1: all agents and archives in all launchers."""
@@ -25,31 +24,27 @@ ISOLATING = [
 ]
 
 
-def runs_once(parameters: Mapping[str, object]) -> bool:
+def runs_once(item: pytest.Function) -> bool:
     """Whether the tested code is the same in every launcher, so that one launcher suffices."""
-    agent, archive = parameters.get("agent"), parameters.get("archive")
-    if "arena" in parameters:
-        return agent in BY_NAME and BY_NAME[str(agent)].row in SAME_IN_EVERY_LAUNCHER
-    return "bench" in parameters and archive in REFUSED
+    if item.get_closest_marker("same_in_every_launcher") is not None:
+        return True
+    agent = str(item.callspec.params.get("agent"))
+    return agent in BY_NAME and BY_NAME[agent].row in SAME_IN_EVERY_LAUNCHER
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the Docker form of such tests to the drill."""
     if os.environ.get(EVERY_LAUNCHER) == "1" or missing("bubblewrap"):
         return
-    left = []
-    for item in items:
-        parameters = (
-            item.callspec.params
-            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-            else {}
-        )
-        if "docker" in parameters.values() and runs_once(parameters):
-            left.append(item)
+    left = {
+        item
+        for item in items
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        if "docker" in item.callspec.params.values() and runs_once(item)
+    }
     if left:
-        config.hook.pytest_deselected(items=left)
-        gone = set(left)
-        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=[*left])
+        items[:] = [item for item in items if item not in left]
 
 
 def missing(launcher: str) -> str | None:
@@ -102,19 +97,6 @@ def bench(request: pytest.FixtureRequest, short_folder: Callable[[], Path]) -> I
     folder = short_folder()
     # By name: a machine may have larger profiles, which other tests do not need.
     named = ("--profile", "numpy", "--profile", "python")
-    node = start_node(folder, launcher, "--warm", "1", "--keep", "4", *named)
+    node = start_node(folder, launcher, "--warm", "1", "--keep", "8", *named)
     yield Bench(node, launcher, folder)
     assert node.stop() == 0, node.log.read_text()
-
-
-@pytest.fixture(params=ISOLATING)
-def own_node(
-    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
-) -> Iterator[tuple[Node, str]]:
-    """A node that the test may kill."""
-    launcher: str = request.param
-    require(launcher)
-    node = start_node(short_folder(), launcher, "--warm", "1", "--profile", "python")
-    yield node, launcher
-    if node.process.poll() is None:
-        node.stop()

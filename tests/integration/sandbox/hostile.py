@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +25,12 @@ from tests.integration.sandbox.hostile_table import CLOCK
 from tests.integration.sandbox.nodes import ROOT
 
 AGENTS = ROOT / "tests" / "agents" / "hostile"
-NOT_HOSTILE = frozenset({"kit", "neighbour", "thinker"})
+NOT_HOSTILE = frozenset({"chosen", "kit", "neighbour", "thinker"})
+KIT = "tests/agents/hostile/kit.py"
+CHOSEN = "chosen"
+"""The bundle with all hostile agents, of which a match's configuration chooses one."""
+FIRST_NUMBER = 1000
+"""The configuration's number of the first hostile agent, in the order of ``choices``."""
 GEESE = GAMES["hungry_geese"]
 SEED = bytes(range(16))
 STEPS = 6
@@ -50,13 +56,21 @@ class Seat:
 
     @property
     def breaches(self) -> list[str]:
-        """The breaches that the agent reports."""
-        return [line for line in self.log.splitlines() if line.startswith("BREACH: ")]
+        """The breaches that the agent reports, by its own acts."""
+        return [line for line in self._told("BREACH: ") if line not in self.leftovers]
+
+    @property
+    def leftovers(self) -> list[str]:
+        """What it found of an earlier match in its box."""
+        return self._told("BREACH: left over")
 
     @property
     def stands(self) -> list[str]:
         """The failed attempts that the agent reports."""
-        return [line for line in self.log.splitlines() if line.startswith("HELD: ")]
+        return self._told("HELD: ")
+
+    def _told(self, kind: str) -> list[str]:
+        return [line for line in self.log.splitlines() if line.startswith(kind)]
 
     @property
     def used_seconds(self) -> float:
@@ -86,17 +100,22 @@ def sources() -> list[str]:
     return sorted(path.stem for path in AGENTS.glob("*.py") if path.stem not in NOT_HOSTILE)
 
 
+def choices() -> list[str]:
+    """What the bundle CHOSEN can become: each hostile agent, or an honest one."""
+    return [*sources(), "neighbour"]
+
+
 def pack(name: str, folder: Path, extra: str = "") -> Path:
     """The bundle of an agent with the kit beside it; ``extra`` makes it another submission."""
     path = folder / f"{name}{extra}.tar.gz"
     if path.exists():
         return path
-    files = {
-        "main.py": (AGENTS / f"{name}.py").read_bytes(),
-        "tests/agents/hostile/kit.py": (AGENTS / "kit.py").read_bytes(),
-    }
+    files = {"main.py": (AGENTS / f"{name}.py").read_bytes(), KIT: (AGENTS / "kit.py").read_bytes()}
+    if name == CHOSEN:
+        texts = [(AGENTS / f"{choice}.py").read_text() for choice in choices()]
+        files["tests/agents/hostile/agents.json"] = json.dumps(texts).encode()
     if extra:
-        files["extra"] = extra.encode()
+        files["tests/extra"] = extra.encode()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for member_name, content in files.items():
@@ -113,21 +132,23 @@ def play(
     node_socket: Path,
     bundles: Sequence[Path],
     *,
+    agent: str = "",
     clock: Clock = CLOCK,
     steps: int = STEPS,
     memory_mb: int = MEMORY_MB,
     max_parallel_seats: int = 2,
     seed: bytes = SEED,
 ) -> list[Seat]:
-    """Play a match between these bundles;
+    """Play a match between these bundles; ``agent`` names what the bundle CHOSEN becomes.
 
     HostFault if no agent is to blame, which no agent may cause.
     """
+    number = {"hunger_rate": FIRST_NUMBER + choices().index(agent)} if agent else {}
     requests = [SeatRequest("python", path, memory_mb) for path in bundles]
     with borrow_seats(node_socket, requests, BORROW_SECONDS) as loans:
         played = referee.play_episode(
             GEESE,
-            GEESE.configure({"episodeSteps": steps}),
+            GEESE.configure({"episodeSteps": steps, **number}),
             clock,
             seed,
             loans,

@@ -27,7 +27,9 @@ too.
 
 CLOCK = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=10.0)
 FIRST_MOVE = Clock(act_seconds=0.2, bank_seconds=0.5, load="first_move")
-LOADS = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=4.0)
+LOADS = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=1.5)
+SHORT = Clock(act_seconds=0.1, bank_seconds=0.25, load="own", load_seconds=10.0)
+"""For agents that use up whatever time they have."""
 PATIENT = Clock(act_seconds=4.0, bank_seconds=0.5, load="own", load_seconds=10.0)
 """For agents whose end takes the kernel longer than a move may take."""
 
@@ -62,13 +64,18 @@ class Hostile:
     seats: int = 1
     """The number of seats it takes in the match."""
     reused: bool = True
-    """Whether its box must be clean and take its second match too.
+    """Whether its box must be clean and take the next match too.
 
     If False, either is right.
     """
     clock: Clock = CLOCK
     unseen: tuple[str, ...] = ()
     """Texts that its reason must not contain."""
+
+    @property
+    def plays(self) -> int:
+        """Its matches: a second one if it looks for its own marks, or takes two boxes."""
+        return 2 if self.row == "marks" or self.seats > 1 else 1
 
 
 HOSTILE = (
@@ -116,7 +123,7 @@ HOSTILE = (
     Hostile("two_replies", "replies", ERROR, BROKEN),
     Hostile("early_reply", "replies", ERROR, BROKEN),
     Hostile("stale_reply", "replies", ERROR, rf"{BROKEN}"),
-    Hostile("late_reply", "replies", TIMEOUT, LATE),
+    Hostile("late_reply", "replies", TIMEOUT, LATE, clock=SHORT),
     Hostile("out_of_band", "replies", EITHER, rf"{BROKEN}|{LATE}|closed its connection|exited"),
     Hostile("other_kinds", "replies", ERROR, BROKEN),
     Hostile("ready_again", "replies", ERROR, BROKEN),
@@ -125,10 +132,10 @@ HOSTILE = (
     Hostile("keys_twice", "replies", ERROR, BROKEN),
     Hostile("answers_by_proxy", "replies", ANY, rf"^$|{LATE}|{BROKEN}|exited|closed"),
     Hostile("answers_in_chorus", "replies", ANY, rf"^$|{BROKEN}|{LATE}"),
-    Hostile("drip", "drip", EITHER, rf"{BROKEN}|{LATE}"),
+    Hostile("drip", "drip", EITHER, rf"{BROKEN}|{LATE}", clock=SHORT),
     Hostile("closes_connection", "silence", ERROR, "closed its connection in step 1 without an"),
-    Hostile("never_answers", "silence", TIMEOUT, LATE),
-    Hostile("stops_itself", "silence", TIMEOUT, LATE),
+    Hostile("never_answers", "silence", TIMEOUT, LATE, clock=SHORT),
+    Hostile("stops_itself", "silence", TIMEOUT, LATE, clock=SHORT),
     Hostile("not_a_number", "values", INVALID, NO_MOVE),
     Hostile("not_a_number_raw", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
     Hostile("huge_number", "values", ERROR | INVALID, rf"{BROKEN}|{NO_MOVE}"),
@@ -137,11 +144,11 @@ HOSTILE = (
     Hostile("odd_types", "values", INVALID, NO_MOVE),
     Hostile("two_faced", "values", INVALID, NO_MOVE),
     Hostile("pickles", "pickle", INVALID, NO_MOVE),
-    Hostile("sleeps", "stalling", TIMEOUT, LATE),
-    Hostile("spins", "stalling", TIMEOUT, LATE),
-    Hostile("spins_in_c", "stalling", TIMEOUT, LATE),
-    Hostile("backtracks", "stalling", TIMEOUT, LATE),
-    Hostile("blocks_signals", "stalling", TIMEOUT, LATE),
+    Hostile("sleeps", "stalling", TIMEOUT, LATE, clock=SHORT),
+    Hostile("spins", "stalling", TIMEOUT, LATE, clock=SHORT),
+    Hostile("spins_in_c", "stalling", TIMEOUT, LATE, clock=SHORT),
+    Hostile("backtracks", "stalling", TIMEOUT, LATE, clock=SHORT),
+    Hostile("blocks_signals", "stalling", TIMEOUT, LATE, clock=SHORT),
     Hostile("ponders", "pondering", DONE | TIMEOUT, rf"^$|{LATE}|{PONDERED}"),
     Hostile("ponders_in_children", "pondering", DONE | TIMEOUT, rf"^$|{LATE}|{PONDERED}"),
     Hostile("sets_clocks", "clocks", TIMEOUT, LATE, reaches=True),
@@ -159,9 +166,9 @@ HOSTILE = (
     Hostile("segfaults", "crashes", ERROR, "ended by signal SIGSEGV .+ in step 1"),
     Hostile("aborts", "crashes", ERROR, "ended by signal SIGABRT .+ in step 1", reaches=True),
     Hostile("overflows_stack", "crashes", EITHER, rf"SIGSEGV|Raised|of memory|{LATE}"),
-    Hostile("hangs_in_str", "crashes", TIMEOUT, LATE),
+    Hostile("hangs_in_str", "crashes", TIMEOUT, LATE, clock=SHORT),
     Hostile("raises_strangely", "crashes", ERROR, "exited with code 1|Raised"),
-    Hostile("import_hangs", "loading", TIMEOUT, "^The agent was still loading after 4 s",
+    Hostile("import_hangs", "loading", TIMEOUT, "^The agent was still loading after 1.5 s",
             clock=LOADS),
     Hostile("import_crashes", "loading", ERROR, "^Raised while the agent was loading.+no weights",
             unseen=("\x1b",)),

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,27 @@ SEED = "00112233445566778899aabbccddeeff"
 READY_SECONDS = 240.0
 MEMORY_MB = 192
 HONEST = "def agent(obs):\n    return 'NORTH'\n"
+PROBER = """
+def agent(obs):
+    namespace = {}
+    exec(obs["source"], namespace)
+    return namespace["agent"](obs)
+"""
+"""Answers as each probe agent whose source text it gets."""
+WORKER = """
+import json, sys, time
+from pathlib import Path
+from sandbox.match import loans
+request = loans.SeatRequest("python", Path(sys.argv[2]), int(sys.argv[3]))
+loan = loans.borrow(Path(sys.argv[1]), request, 60)
+loan.socket.setblocking(True)
+def ask(**message):
+    loan.socket.send(json.dumps(message).encode())
+    return json.loads(loan.socket.recv(1 << 16))
+ask(k="start", seed="00" * 16, load="own", configuration={})
+print(json.dumps(ask(k="act", n=1, observation={"step": 0})["action"]), flush=True)
+time.sleep(100)
+"""
 
 
 @dataclass
@@ -151,9 +172,11 @@ class Bench:
         return loans.borrow(self.node.socket, request, 60)
 
     @contextlib.contextmanager
-    def seat(self, bundle: Path, profile: str = "python") -> Iterator[Player]:
+    def seat(
+        self, bundle: Path, profile: str = "python", memory_mb: int = MEMORY_MB
+    ) -> Iterator[Player]:
         """A player before its start; the loan ends with the block."""
-        with self.borrow(bundle, profile) as loan:
+        with self.borrow(bundle, profile, memory_mb) as loan:
             yield Player(loan)
 
     def findings(self, source: str, **observation: Any) -> Any:
@@ -163,6 +186,34 @@ class Bench:
             action = player.move(**observation)
             assert player.loan.end().clean
         return action
+
+    @contextlib.contextmanager
+    def prober(self) -> Iterator[Probe]:
+        """Asks probe agents in one box, one after another; it must be clean afterwards."""
+        with self.seat(self.bundle(PROBER)) as player:
+            assert player.start() == {"k": "ready"}
+
+            def probe(source: str, **observation: Any) -> Any:
+                return player.move(source=source, **{"step": 0, **observation})
+
+            yield probe
+            assert player.loan.end().clean
+
+
+Probe = Callable[..., Any]
+"""Gives the answer of the agent with this source to an observation."""
+
+
+@contextlib.contextmanager
+def borrowing_worker(node: Node, bundle: Path) -> Iterator[tuple[subprocess.Popen[str], Any]]:
+    """A process that has borrowed a box, and its agent's first answer."""
+    command = [sys.executable, "-c", WORKER, str(node.socket), str(bundle), str(MEMORY_MB)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        try:
+            yield worker, json.loads(worker.stdout.readline())
+        finally:
+            worker.kill()
 
 
 def still_works(bench: Bench) -> None:

@@ -98,6 +98,7 @@ def test_programs_of_the_lines_contract_play(bench: Bench) -> None:
     _all_right(played, range(3))
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_program_of_the_riddles_contract_plays(bench: Bench) -> None:
     clock = Clock(act_seconds=0.0, bank_seconds=10.0, increment_seconds=0.1, load="own")
     played = _play(bench, Cells(), [_agent(bench.folder, "riddles")] * 2, clock)
@@ -105,7 +106,9 @@ def test_a_program_of_the_riddles_contract_plays(bench: Bench) -> None:
     assert "bank 10000\n" in _log(played, 0)
 
 
-@pytest.mark.parametrize("load", ["own", "first_move"])
+@pytest.mark.parametrize(
+    "load", ["own", pytest.param("first_move", marks=pytest.mark.same_in_every_launcher)]
+)
 def test_servers_of_every_kind_play(bench: Bench, load: Any) -> None:
     names = ["simple_server", "wsgi_server", "asyncio_server", "unix_server", "framework_server"]
     names.append("old_server")
@@ -118,6 +121,7 @@ def test_servers_of_every_kind_play(bench: Bench, load: Any) -> None:
     assert "asked in vain: [Errno 101] Network is unreachable" in _log(played, 4)
 
 
+@pytest.mark.same_in_every_launcher
 def test_battlesnake_and_golad_are_played_through_their_contracts(bench: Bench) -> None:
     snakes = GAMES["battlesnake"]
     reference = [ROOT / "agents" / "battlesnake" / name for name in ("painter", "safe_step")]
@@ -211,6 +215,7 @@ LINES = (
 )  # fmt: skip
 
 
+@pytest.mark.same_in_every_launcher
 @pytest.mark.parametrize(
     ("game", "clock", "manifest", "honest", "variants"),
     [
@@ -241,6 +246,7 @@ def test_a_broken_contract_costs_only_its_own_seat(
     still_works(bench)
 
 
+@pytest.mark.same_in_every_launcher
 def test_unasked_output_of_a_riddles_bot_is_dropped(bench: Bench) -> None:
     early = (
         READS + "says('pass')\nfor line in sys.stdin:\n"
@@ -258,6 +264,7 @@ def test_unasked_output_of_a_riddles_bot_is_dropped(bench: Bench) -> None:
     assert played.seats[0].reward == STEPS
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_wrong_contract_error_names_the_right_contracts(bench: Bench) -> None:
     bundles = [_agent(bench.folder, name) for name in ("riddles", "simple_server")]
     played = _play(bench, Counting(Verdict.ERROR), bundles)
@@ -266,6 +273,7 @@ def test_a_wrong_contract_error_names_the_right_contracts(bench: Bench) -> None:
         assert f"is only for {word}; use callable or lines for this game" in (report.reason or "")
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_failing_server_loses_only_the_failed_moves(bench: Bench) -> None:
     source = (
         LISTENS

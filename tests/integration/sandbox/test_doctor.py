@@ -37,8 +37,17 @@ def traces(pid: int) -> list[str]:
     return groups + [at for at in os.listdir(tempfile.gettempdir()) if at.startswith(name)]
 
 
-def test_the_doctor_names_the_available_launchers() -> None:
+def group_switches() -> dict[Path, str]:
+    """The controllers that the top control groups give to the groups below."""
+    roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
+    files = [root / "cgroup.subtree_control" for root in roots]
+    return {file: file.read_text() for file in files if file.exists()}
+
+
+def test_the_doctor_names_the_available_launchers_and_changes_no_group() -> None:
+    before = group_switches()
     status, report = examined()
+    assert group_switches() == before
     here = [name for name in ("docker", "bubblewrap") if missing(name) is None]
     assert set(report["degraded"]) <= set(here)
     assert report["launcher"] == next(iter(report["degraded"]), None)
@@ -62,14 +71,3 @@ def test_without_engine_and_bubblewrap_agents_cannot_be_isolated(tmp_path: Path)
     assert report["isolated"] is False
     assert report["launcher"] is None
     assert choose.INSTALL in report["verdict"]
-
-
-def test_the_doctor_leaves_control_groups_unchanged() -> None:
-    def switches() -> dict[Path, str]:
-        roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
-        files = [root / "cgroup.subtree_control" for root in roots]
-        return {file: file.read_text() for file in files if file.exists()}
-
-    before = switches()
-    examined()
-    assert switches() == before

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from sandbox.match.loans import MoveLog
-from tests.integration.sandbox.nodes import Bench
+from tests.integration.sandbox.nodes import Bench, Probe
 
 CHOOSER = """
 import random
@@ -25,6 +29,12 @@ def agent(observation, configuration):
 """
 
 
+@pytest.fixture(scope="module")
+def probe(bench: Bench) -> Iterator[Probe]:
+    with bench.prober() as asked:
+        yield asked
+
+
 def test_an_agent_with_numpy_plays(bench: Bench) -> None:
     with bench.seat(bench.bundle(CHOOSER), "numpy") as player:
         assert player.start() == {"k": "ready"}
@@ -36,6 +46,7 @@ def test_an_agent_with_numpy_plays(bench: Bench) -> None:
     assert ending.log == ()
 
 
+@pytest.mark.same_in_every_launcher
 def test_the_same_seed_gives_the_same_moves(bench: Bench) -> None:
     bundle = bench.bundle(CHOOSER)
     moves = []
@@ -47,6 +58,7 @@ def test_the_same_seed_gives_the_same_moves(bench: Bench) -> None:
     assert moves[0] != moves[2]
 
 
+@pytest.mark.same_in_every_launcher
 def test_printed_output_is_kept_per_move(bench: Bench) -> None:
     with bench.seat(bench.bundle(TALKER)) as player:
         player.start()
@@ -59,6 +71,7 @@ def test_printed_output_is_kept_per_move(bench: Bench) -> None:
     )
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_module_can_be_loaded_in_the_first_move(bench: Bench) -> None:
     with bench.seat(bench.bundle(TALKER)) as player:
         assert player.start(load="first_move") == {"k": "ready"}
@@ -66,6 +79,7 @@ def test_a_module_can_be_loaded_in_the_first_move(bench: Bench) -> None:
         assert player.loan.end().log[0] == MoveLog(1, "import\nout 0\nraw\n", "err 0\n")
 
 
+@pytest.mark.same_in_every_launcher
 def test_an_archive_with_modules_and_data_plays(bench: Bench) -> None:
     import io
     import tarfile
@@ -90,18 +104,20 @@ def test_an_archive_with_modules_and_data_plays(bench: Bench) -> None:
         assert player.move(step=0) == "forty-two"
 
 
+@pytest.mark.same_in_every_launcher
 def test_the_last_callable_is_the_agent(bench: Bench) -> None:
     source = "def helper(a, b, c):\n    return 1\ndef agent():\n    return 'none taken'\n"
     assert bench.findings(source, step=0) == "none taken"
 
 
-def test_an_unsendable_answer_is_marked(bench: Bench) -> None:
+@pytest.mark.same_in_every_launcher
+def test_an_unsendable_answer_is_marked(probe: Probe) -> None:
     for expression in ("object()", "float('nan')", "'x' * 20000", "[0] * 10 ** 4", "b'x'"):
-        action = bench.findings(f"def agent(obs):\n    return {expression}\n", step=0)
+        action = probe(f"def agent(obs):\n    return {expression}\n")
         assert "__unsendable__" in action, expression
 
 
-def test_an_agent_may_write_temporary_files(bench: Bench) -> None:
+def test_an_agent_may_write_temporary_files(probe: Probe) -> None:
     source = """
 import os, tempfile
 def agent(obs):
@@ -110,24 +126,24 @@ def agent(obs):
         file.flush()
         return [os.path.getsize(file.name), os.getcwd()]
 """
-    assert bench.findings(source, step=0) == [100_000, "/kaggle_simulations/agent"]
+    assert probe(source) == [100_000, "/kaggle_simulations/agent"]
 
 
-def test_an_agent_may_start_the_interpreter_again(bench: Bench) -> None:
+def test_an_agent_may_start_the_interpreter_again(probe: Probe) -> None:
     source = """
 import subprocess, sys
 def agent(obs):
     program = [sys.executable, "-c", "import decimal; print(decimal.Decimal(6) * 7)"]
     return subprocess.run(program, capture_output=True, text=True, check=True).stdout.strip()
 """
-    assert bench.findings(source, step=0) == "42"
+    assert probe(source) == "42"
 
 
-def test_an_agent_may_import_modules_unknown_to_the_zygote(bench: Bench) -> None:
+def test_an_agent_may_import_modules_unknown_to_the_zygote(probe: Probe) -> None:
     source = """
 def agent(obs):
     import asyncio, bz2, concurrent.futures, csv, ctypes.util, dataclasses, decimal, enum
     import hashlib, lzma, multiprocessing, pickle, secrets, sqlite3, statistics, typing, zlib
     return hashlib.sha256(zlib.compress(pickle.dumps(decimal.Decimal(1)))).digest_size
 """
-    assert bench.findings(source, step=0) == 32
+    assert probe(source) == 32

@@ -6,26 +6,26 @@ Each cheat logs its used time by its own honest count. The referee's charge must
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from games.protocol import Verdict
 from sandbox.match.clock import Clock
 from tests.integration.sandbox import hostile
-from tests.integration.sandbox.conftest import ISOLATING, require
+from tests.integration.sandbox.hostile import Seat
 from tests.integration.sandbox.hostile_table import CHEATS, OFF_TURN, VOIDERS
-from tests.integration.sandbox.nodes import Node, start_node
+from tests.integration.sandbox.nodes import Bench
 
 ROOMY = Clock(act_seconds=5.0, bank_seconds=5.0, load="own", load_seconds=10.0)
 """A wide clock: all play to the end, because the test is about the charge."""
-SCARCE = Clock(act_seconds=0.2, bank_seconds=0.5, load="own", load_seconds=5.0)
+SCARCE = Clock(act_seconds=0.2, bank_seconds=0.3, load="own", load_seconds=5.0)
 SHARE, SLACK_SECONDS = 0.9, 0.02
 """Tolerances for an agent's own count.
 
-It includes the way into and out of a sleep. 2 ms off turn are free in each of its five moves.
+It includes the way into and out of a sleep. 2 ms off turn are free in each of its moves.
 """
+STEPS = 4
+"""Three moves: enough to repeat a cheat, and to compute in others' turns."""
 PLAYS = 3
 """Repeats: a hypervisor sometimes takes cores, and no agent pays for that.
 
@@ -33,52 +33,40 @@ A cheat gains each time.
 """
 
 
-@pytest.fixture(scope="module", params=ISOLATING)
-def folder_and_node(
-    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
-) -> Iterator[tuple[Path, Node]]:
-    require(request.param)
-    folder = short_folder()
-    node = start_node(folder, request.param, "--profile", "python", "--memory-mb", "128")
-    yield folder, node
-    assert node.stop() == 0, node.log.read_text()
+def _play(bench: Bench, agent: str, beside: str, clock: Clock, steps: int = STEPS) -> list[Seat]:
+    """A match of this agent beside another, one after the other."""
+    bundles = [hostile.pack(hostile.CHOSEN, bench.folder), hostile.pack(beside, bench.folder)]
+    return hostile.play(
+        bench.node.socket, bundles, agent=agent, clock=clock, steps=steps, max_parallel_seats=1
+    )
 
 
-@pytest.mark.parametrize("agent", CHEATS)
-def test_a_cheat_is_charged_for_the_time_used(
-    folder_and_node: tuple[Path, Node], agent: str
-) -> None:
-    folder, node = folder_and_node
-    bundles = [hostile.pack(agent, folder)] + [hostile.pack("thinker", folder)] * 2
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_cheat_is_charged_for_the_time_used(bench: Bench, cheat: str) -> None:
     unpaid = []
     for _ in range(PLAYS):
-        seats = hostile.play(node.socket, bundles, clock=ROOMY, max_parallel_seats=1)
-        assert [seat.verdict for seat in seats] == [Verdict.DONE] * 3
-        assert seats[0].used_seconds > 0.1 or agent in OFF_TURN
+        seats = _play(bench, cheat, "thinker", ROOMY)
+        assert [seat.verdict for seat in seats] == [Verdict.DONE] * 2
+        assert seats[0].used_seconds > 0.1 or cheat in OFF_TURN
         unpaid.append(SHARE * seats[0].used_seconds - SLACK_SECONDS - seats[0].charged_seconds)
         if unpaid[-1] <= 0:
             return
-    pytest.fail(f"{agent} got {unpaid} seconds for nothing")
+    pytest.fail(f"{cheat} got {unpaid} seconds for nothing")
 
 
-@pytest.mark.parametrize("agent", [name for name in CHEATS if name not in OFF_TURN])
-def test_a_cheat_runs_out_of_time(folder_and_node: tuple[Path, Node], agent: str) -> None:
-    folder, node = folder_and_node
-    bundles = [hostile.pack(agent, folder)] + [hostile.pack("neighbour", folder)] * 2
+@pytest.mark.parametrize("cheat", [name for name in CHEATS if name not in OFF_TURN])
+def test_a_cheat_runs_out_of_time(bench: Bench, cheat: str) -> None:
     clock = Clock(act_seconds=0.02, bank_seconds=0.2, load="own", load_seconds=5.0)
-    seat, *_ = hostile.play(node.socket, bundles, clock=clock, max_parallel_seats=1)
+    seat, _ = _play(bench, cheat, "neighbour", clock, hostile.STEPS)
     assert seat.verdict is Verdict.TIMEOUT
     assert re.search(r"bank .+ had|left in the bank", seat.reason)
 
 
-@pytest.mark.parametrize("agent", VOIDERS)
-def test_a_losing_agent_cannot_void_the_match(
-    folder_and_node: tuple[Path, Node], agent: str
-) -> None:
+@pytest.mark.parametrize("voider", VOIDERS)
+def test_a_losing_agent_cannot_void_the_match(bench: Bench, voider: str) -> None:
     """A match without honest agents, so that every seat wants to end it."""
-    folder, node = folder_and_node
-    bundles = [hostile.pack(agent, folder), hostile.pack("exits_hard", folder)]
-    seats = hostile.play(node.socket, bundles, clock=SCARCE)
+    bundles = [hostile.pack(hostile.CHOSEN, bench.folder), hostile.pack("exits_hard", bench.folder)]
+    seats = hostile.play(bench.node.socket, bundles, agent=voider, clock=SCARCE)
     assert seats[1].verdict is Verdict.ERROR
     assert "exited with code 0" in seats[1].reason
     assert seats[0].verdict in {Verdict.DONE, Verdict.ERROR, Verdict.TIMEOUT}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.sandbox.nodes import Bench, failing
 
 
+@pytest.mark.same_in_every_launcher
 def test_an_exception_in_a_move_shows_the_agents_own_lines(bench: Bench) -> None:
     with bench.seat(bench.bundle("def agent(obs):\n    return 1 / obs.step\n")) as player:
         player.start()
@@ -32,6 +35,7 @@ def test_a_crash_is_reported_with_its_signal(bench: Bench) -> None:
         assert not ending.out_of_memory
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_flood_of_output_is_truncated(bench: Bench) -> None:
     source = """
 import os, sys
@@ -50,6 +54,7 @@ def agent(obs):
     ]
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_log_is_bounded_for_a_whole_match(bench: Bench) -> None:
     source = "def agent(obs):\n    print('y' * 9_999)\n    return 1\n"
     with bench.seat(bench.bundle(source)) as player:
@@ -61,6 +66,7 @@ def test_a_log_is_bounded_for_a_whole_match(bench: Bench) -> None:
     assert len(log) > 100
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_forged_log_marker_changes_only_the_agents_own_log(bench: Bench) -> None:
     source = """
 import gc, os

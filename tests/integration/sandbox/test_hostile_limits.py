@@ -5,18 +5,28 @@ Probes answer with their successes, so that a test compares findings and not sil
 
 from __future__ import annotations
 
-from tests.integration.sandbox.nodes import Bench
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.sandbox.nodes import Bench, Probe
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def test_environment_names_nothing_of_the_host(bench: Bench) -> None:
+@pytest.fixture(scope="module")
+def probe(bench: Bench) -> Iterator[Probe]:
+    with bench.prober() as asked:
+        yield asked
+
+
+def test_environment_names_nothing_of_the_host(probe: Probe) -> None:
     source = """
 import os, socket, sys
 def agent(obs):
     return [dict(os.environ), socket.gethostname(), sys.argv[:1], os.getcwd()]
 """
-    environment, host, argv, folder = bench.findings(source, step=0)
+    environment, host, argv, folder = probe(source)
     assert environment == {
         "PATH": "/peck/python/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
@@ -29,7 +39,7 @@ def agent(obs):
     assert (host, argv, folder) == ("box", ["-c"], "/kaggle_simulations/agent")
 
 
-def test_every_privilege_is_gone(bench: Bench) -> None:
+def test_every_privilege_is_gone(probe: Probe) -> None:
     source = """
 import os, resource
 def agent(obs):
@@ -40,7 +50,7 @@ def agent(obs):
               for name in ("NPROC", "NOFILE", "CORE", "MSGQUEUE", "MEMLOCK")}
     return [{f: status[f].strip() for f in fields}, os.getresuid(), os.getresgid(), limits]
 """
-    status, uids, gids, limits = bench.findings(source, step=0)
+    status, uids, gids, limits = probe(source)
     assert {int(status[f], 16) for f in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
     assert status["NoNewPrivs"] == "1"
     assert status["Seccomp"] == "2"
@@ -56,7 +66,7 @@ def agent(obs):
     }
 
 
-def test_only_the_agents_own_descriptors_are_open(bench: Bench) -> None:
+def test_only_the_agents_own_descriptors_are_open(probe: Probe) -> None:
     source = """
 import os
 def agent(obs):
@@ -69,10 +79,10 @@ def agent(obs):
             pass
     return found
 """
-    assert bench.findings(source, step=0) == [0, 1, 2, 3]
+    assert probe(source) == [0, 1, 2, 3]
 
 
-def test_shared_kernel_resources_cannot_be_exhausted_or_carry_messages(bench: Bench) -> None:
+def test_shared_kernel_resources_cannot_be_exhausted_or_carry_messages(probe: Probe) -> None:
     source = """
 import ctypes, errno, fcntl, mmap, os, resource, socket, struct, subprocess, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -109,7 +119,7 @@ def agent(obs):
             resource.getrlimit(resource.RLIMIT_STACK))),
     }
 """
-    assert bench.findings(source, step=0) == {
+    assert probe(source) == {
         "filter": "EPERM",
         "linger": "EPERM",
         "buffer": "done",

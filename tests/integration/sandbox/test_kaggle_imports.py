@@ -68,7 +68,9 @@ def agent(observation, configuration):
 """
 
 
-@pytest.mark.parametrize("profile", ["python", "numpy"])
+@pytest.mark.parametrize(
+    "profile", ["python", pytest.param("numpy", marks=pytest.mark.same_in_every_launcher)]
+)
 def test_agents_with_the_imports_of_kaggle_play_a_match(bench: Bench, profile: str) -> None:
     sources = (TYPED, STARRED, IMPORTED, IMPORTED)
     requests = [SeatRequest(profile, bench.bundle(source), MEMORY_MB) for source in sources]
@@ -87,6 +89,7 @@ def test_agents_with_the_imports_of_kaggle_play_a_match(bench: Bench, profile: s
     assert {str(seat.verdict) for seat in played.seats} == {"DONE"}
 
 
+@pytest.mark.same_in_every_launcher
 def test_cached_greedy_agents_do_not_reach_the_next_match(bench: Bench) -> None:
     source = """
 from kaggle_environments.envs.hungry_geese import hungry_geese
@@ -104,6 +107,7 @@ def agent(observation, configuration):
             assert player.move(**observation) == [1, "EAST"]
 
 
+@pytest.mark.same_in_every_launcher
 def test_starting_a_game_inside_an_agent_is_refused_with_a_reason(bench: Bench) -> None:
     with bench.seat(bench.bundle(STARTS_A_GAME)) as player:
         assert player.start() == {"k": "ready"}

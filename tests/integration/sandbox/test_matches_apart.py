@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 
 from tests.integration.sandbox.hostile import processes_of
-from tests.integration.sandbox.nodes import ROOT, Bench, Player
+from tests.integration.sandbox.nodes import Bench, Player, borrowing_worker
 
 LEAVER = """
 import ctypes, os, socket, time
@@ -129,25 +127,9 @@ def test_another_submission_never_gets_a_used_box(bench: Bench) -> None:
     assert len(set(ranges)) == 3
 
 
-WORKER = """
-import sys, time
-from pathlib import Path
-from sandbox.match import loans
-from tests.integration.sandbox.nodes import MEMORY_MB, Player
-request = loans.SeatRequest("python", Path(sys.argv[2]), MEMORY_MB)
-player = Player(loans.borrow(Path(sys.argv[1]), request, 60))
-player.start()
-print(player.move(step=0)[0], flush=True)
-time.sleep(100)
-"""
-
-
 def test_the_box_of_a_dead_worker_is_reused_clean(bench: Bench) -> None:
     bundle = bench.bundle(LEAVER)
-    command = [sys.executable, "-c", WORKER, str(bench.node.socket), str(bundle)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as worker:
-        assert worker.stdout is not None
-        before = int(worker.stdout.readline())
+    with borrowing_worker(bench.node, bundle) as (worker, (before, _)):
         worker.kill()
     deadline = time.monotonic() + 10
     while processes_of(before) and time.monotonic() < deadline:

@@ -26,7 +26,6 @@ from tests.integration.sandbox.nodes import (
     MEMORY_MB,
     ROOT,
     Bench,
-    Node,
     Player,
     start_node,
 )
@@ -52,8 +51,8 @@ def test_too_many_connections_do_not_stop_the_listener(short_folder: Callable[[]
         assert node.stop() == 0
 
 
-def test_two_daemons_do_not_share_a_run_directory(own_node: tuple[Node, str]) -> None:
-    node, launcher = own_node
+def test_two_daemons_do_not_share_a_run_directory(bench: Bench) -> None:
+    node, launcher = bench.node, bench.launcher
     command = [sys.executable, "-m", "sandbox.node", "--launcher", launcher]
     command += ["--socket", str(node.run_dir / "other.sock"), "--run-dir", str(node.run_dir)]
     second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -62,8 +61,8 @@ def test_two_daemons_do_not_share_a_run_directory(own_node: tuple[Node, str]) ->
     assert loans.node_hello(node.socket).launcher == launcher
 
 
-def test_a_stranger_may_not_borrow(own_node: tuple[Node, str]) -> None:
-    node, _ = own_node
+def test_a_stranger_may_not_borrow(bench: Bench) -> None:
+    node = bench.node
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     node.run_dir.chmod(0o755)

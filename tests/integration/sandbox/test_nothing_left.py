@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +16,6 @@ import pytest
 from sandbox.errors import HostFault
 from sandbox.match import loans
 from tests.daemon import daemon_of
-from tests.integration.own_engine import OwnEngine, running
 from tests.integration.sandbox.census import PROMISED_SECONDS, Census, Taker, wait_until
 from tests.integration.sandbox.conftest import ISOLATING, require
 from tests.integration.sandbox.nodes import (
@@ -26,6 +23,7 @@ from tests.integration.sandbox.nodes import (
     ROOT,
     Node,
     Player,
+    borrowing_worker,
     processes_of_box,
     start_node,
 )
@@ -65,10 +63,13 @@ class WatchedNode:
     taker: Taker
     players: list[Player] = field(default_factory=list)
 
-    def borrow(self, source: str = SPREADER, seconds: float = 60) -> Player:
+    def bundle(self, source: str) -> Path:
         path = self.node.run_dir / f"agent-{len(source)}.py"
         path.write_text(source)
-        request = loans.SeatRequest("python", path, MEMORY_MB)
+        return path
+
+    def borrow(self, source: str = SPREADER, seconds: float = 60) -> Player:
+        request = loans.SeatRequest("python", self.bundle(source), MEMORY_MB)
         player = Player(loans.borrow(self.node.socket, request, seconds))
         self.players.append(player)
         player.start()
@@ -130,13 +131,10 @@ def engine_of(launcher: str) -> str | None:
     return os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
 
 
-@pytest.fixture(params=ISOLATING)
-def watched_node(
-    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
-) -> Iterator[WatchedNode]:
-    launcher: str = request.param
+@contextlib.contextmanager
+def _watched(launcher: str, folder: Path) -> Iterator[WatchedNode]:
     require(launcher)
-    node = start_node(short_folder(), launcher, "--warm", "0", "--profile", "python")
+    node = start_node(folder, launcher, "--warm", "0", "--profile", "python")
     made = WatchedNode(node, Taker(node, engine_of(launcher)))
     yield made
     for player in made.players:  # a failed test has not ended them
@@ -146,35 +144,69 @@ def watched_node(
         node.stop()
 
 
-def test_a_normal_end_leaves_the_box_as_it_was(watched_node: WatchedNode) -> None:
-    before = watched_node.idle()
-    player, uid = watched_node.match()
+@pytest.fixture(params=ISOLATING)
+def watched_node(
+    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
+) -> Iterator[WatchedNode]:
+    """A node that the test may kill."""
+    with _watched(request.param, short_folder()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=ISOLATING)
+def lasting_node(
+    request: pytest.FixtureRequest, short_folder: Callable[[], Path]
+) -> Iterator[WatchedNode]:
+    """A node of several tests, of which the last one stops it."""
+    with _watched(request.param, short_folder()) as made:
+        yield made
+
+
+def test_a_normal_end_leaves_the_box_as_it_was(lasting_node: WatchedNode) -> None:
+    before = lasting_node.idle()
+    player, uid = lasting_node.match()
     assert player.loan.end().clean
-    watched_node.again_as(before, uid, "a normal end")
+    lasting_node.again_as(before, uid, "a normal end")
 
 
-def test_a_killed_worker_leaves_the_box_as_it_was(watched_node: WatchedNode) -> None:
-    before = watched_node.idle()
-    program = f"""
-import sys, time
-from pathlib import Path
-sys.path.insert(0, {str(ROOT)!r})
-from tests.integration.sandbox.test_nothing_left import WatchedNode
-from tests.integration.sandbox.nodes import Node
-socket, run_dir = {str(watched_node.node.socket)!r}, {str(watched_node.node.run_dir)!r}
-node = Node(None, Path(socket), Path(run_dir), None)
-player = WatchedNode(node, None).borrow()
-print(player.move(step=0), flush=True)
-time.sleep(100)
-"""
-    worker = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert worker.stdout is not None
-    uid = int(worker.stdout.readline())
-    assert len(processes_of_box(uid)) >= 5
-    worker.kill()
-    worker.wait()
-    worker.stdout.close()
-    watched_node.again_as(before, uid, "kill -9 of the worker")
+def test_a_killed_worker_leaves_the_box_as_it_was(lasting_node: WatchedNode) -> None:
+    before = lasting_node.idle()
+    with borrowing_worker(lasting_node.node, lasting_node.bundle(SPREADER)) as (worker, uid):
+        assert len(processes_of_box(uid)) >= 5
+        worker.kill()
+    lasting_node.again_as(before, uid, "kill -9 of the worker")
+
+
+def test_a_supervisor_killed_from_outside_is_a_host_fault(lasting_node: WatchedNode) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("where all have one uid the agent can do it too")
+    player, uid = lasting_node.match()
+    os.kill(lasting_node.taker.supervisor(), signal.SIGKILL)
+    with pytest.raises(HostFault, match="from outside"):
+        player.loan.end()
+    print_wait(
+        wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9"
+    )
+    wait_until(lambda: lasting_node.taker.take().uids == frozenset(), lasting_node.taker.take)
+    again, _ = lasting_node.match()
+    assert again.loan.end().clean
+
+
+def test_an_agent_is_to_blame_for_filling_memory_files(
+    lasting_node: WatchedNode,
+) -> None:
+    player = lasting_node.borrow(EATER)
+    with pytest.raises(EOFError):
+        player.act(30, step=0)
+    assert player.loan.end().out_of_memory
+
+
+def test_a_stopped_node_leaves_nothing_on_the_host(lasting_node: WatchedNode) -> None:
+    player, _ = lasting_node.match()
+    assert lasting_node.node.stop() == 0
+    lasting_node.nothing_left("SIGTERM")
+    with pytest.raises(HostFault):
+        player.loan.end()
 
 
 def test_a_killed_daemon_leaves_nothing_on_the_host(watched_node: WatchedNode) -> None:
@@ -220,14 +252,6 @@ def test_leftovers_of_a_node_killed_with_its_guard_can_be_removed(
     assert watched_node.taker.take().all == frozenset()
 
 
-def test_a_stopped_node_leaves_nothing_on_the_host(watched_node: WatchedNode) -> None:
-    player, _ = watched_node.match()
-    assert watched_node.node.stop() == 0
-    watched_node.nothing_left("SIGTERM")
-    with pytest.raises(HostFault):
-        player.loan.end()
-
-
 def test_a_node_can_start_again_at_once_after_its_guard_was_killed(
     watched_node: WatchedNode,
 ) -> None:
@@ -239,91 +263,3 @@ def test_a_node_can_start_again_at_once_after_its_guard_was_killed(
     assert again.stop() == 0
     with pytest.raises(HostFault):
         player.loan.end()
-
-
-def test_a_supervisor_killed_from_outside_is_a_host_fault(watched_node: WatchedNode) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("where all have one uid the agent can do it too")
-    player, uid = watched_node.match()
-    os.kill(watched_node.taker.supervisor(), signal.SIGKILL)
-    with pytest.raises(HostFault, match="from outside"):
-        player.loan.end()
-    print_wait(
-        wait_until(lambda: not processes_of_box(uid), lambda: processes_of_box(uid)), "kill -9"
-    )
-    wait_until(lambda: watched_node.taker.take().uids == frozenset(), watched_node.taker.take)
-    again, _ = watched_node.match()
-    assert again.loan.end().clean
-
-
-def test_an_agent_is_to_blame_for_filling_memory_files(
-    watched_node: WatchedNode,
-) -> None:
-    player = watched_node.borrow(EATER)
-    with pytest.raises(EOFError):
-        player.act(30, step=0)
-    assert player.loan.end().out_of_memory
-
-
-@pytest.fixture(scope="module")
-def own_engine() -> Iterator[OwnEngine]:
-    with running() as engine:
-        yield engine
-
-
-@pytest.fixture
-def movable(
-    own_engine: OwnEngine, short_folder: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[WatchedNode]:
-    """A node whose engine the test may restart."""
-    monkeypatch.setenv("DOCKER_HOST", own_engine.address)
-    node = start_node(short_folder(), "docker", "--warm", "0", "--profile", "python")
-    yield WatchedNode(node, Taker(node, own_engine.address))
-    assert node.stop() == 0, node.log.read_text()
-
-
-@pytest.mark.docker
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restarted_engine_leaves_nothing_of_the_match(
-    own_engine: OwnEngine, movable: WatchedNode, how: signal.Signals
-) -> None:
-    movable.idle()
-    player, _ = movable.match()
-    own_engine.end(how)
-    own_engine.start()
-    with pytest.raises(EOFError):
-        player.act(30, step=1)
-    with pytest.raises(HostFault, match=r"engine was restarted|from outside"):
-        player.loan.end()
-
-    kept = {str(movable.node.socket), str(movable.node.run_dir / "boxes")}
-    shown_to_all = str(movable.node.run_dir / "facts")  # the node's own file, made once
-
-    def left() -> list[str]:
-        census = movable.taker.take()
-        files = {file for file in census.files if not file.startswith(shown_to_all)}
-        return sorted({*census.uids, *census.mounts, *census.containers, *files} - kept)
-
-    print_wait(wait_until(lambda: not left(), left), f"the engine answers again after {how.name}")
-    again, _ = movable.match()
-    assert again.loan.end().clean
-    assert len(movable.taker.take().containers) == 1
-
-
-@pytest.mark.docker
-def test_a_loan_waits_for_a_stopped_engine(own_engine: OwnEngine, movable: WatchedNode) -> None:
-    movable.idle()
-    own_engine.end(signal.SIGTERM)
-    with pytest.raises(HostFault, match="in time"):
-        movable.borrow(seconds=1.0)
-    asked = threading.Event()
-
-    def ask() -> Player:
-        asked.set()
-        return movable.borrow()
-
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(ask)
-        asked.wait()
-        own_engine.start()
-        assert waiting.result().loan.end().clean

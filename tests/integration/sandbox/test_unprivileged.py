@@ -11,7 +11,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from sandbox.errors import HostFault
 from sandbox.launchers import degraded_defences
 from sandbox.match import loans, steal_monitor
 from sandbox.match.bundle_packing import prepare_bundle
+from tests import typed
 from tests.integration.counting import Snakes, State
 from tests.integration.sandbox import ordinary
 from tests.integration.sandbox.conftest import require
@@ -29,6 +31,7 @@ from tests.integration.sandbox.nodes import (
     ROOT,
     Bench,
     Node,
+    Probe,
     failing,
     still_works,
 )
@@ -72,6 +75,34 @@ def lent(folder: Path) -> Iterator[Bench]:
     assert node.stop() == 0, log.read_text()
 
 
+@pytest.fixture(scope="module")
+def probe(lent: Bench) -> Iterator[Probe]:
+    with lent.prober() as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def killed(lent: Bench) -> Iterator[Sequence[Future[None]]]:
+    """Attacks on boxes from inside, beside the first tests.
+
+    The node waits seconds for a box that is stopped.
+    """
+
+    def attack(number: str) -> None:
+        body = f"""
+def agent(obs):
+    for pid in [int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid()]:
+        os.kill(pid, signal.{number})
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+        with contextlib.suppress(EOFError):
+            failing(lent, body)
+
+    with ThreadPoolExecutor(1) as pool:
+        yield [pool.submit(attack, number) for number in ("SIGKILL", "SIGINT", "SIGSTOP")]
+
+
+@pytest.mark.usefixtures("killed")
 def test_the_node_and_the_doctor_report_the_same_missing_protections(
     lent: Bench, folder: Path
 ) -> None:
@@ -111,16 +142,13 @@ def test_the_node_and_the_doctor_report_the_same_missing_protections(
 
 def test_an_honest_match_is_played(lent: Bench, folder: Path) -> None:
     agents = [str(ROOT / "agents" / "hungry_geese" / name) for name in ("greedy", "random_legal")]
-    played = subprocess.run(
-        [
-            *(sys.executable, "-m", "services.cli", "run", "hungry_geese", *agents),
-            *("--node", str(lent.node.socket), "--profile", "python", "--seed", "7", "--json"),
-            *("--memory-mb", str(MEMORY_MB), "--out", str(folder / "played")),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    played = typed.peck(
+        folder,
+        dict(os.environ),
+        *("run", "hungry_geese", *agents),
+        *("--node", str(lent.node.socket), "--profile", "python", "--seed", "7", "--json"),
+        *("--memory-mb", str(MEMORY_MB), "--out", str(folder / "played")),
+        *("--config", "episodeSteps=30"),
     )
     assert played.returncode == 0, played.stderr
     result = json.loads(played.stdout)
@@ -142,7 +170,7 @@ def agent(obs):
             assert player.move(step=0) == [[], ["mark"], 1000]
 
 
-def test_every_privilege_is_gone(lent: Bench) -> None:
+def test_every_privilege_is_gone(probe: Probe) -> None:
     source = """
 import os
 def agent(obs):
@@ -151,13 +179,13 @@ def agent(obs):
     fields = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")
     return {f: int(status[f], 16) for f in fields}
 """
-    found = lent.findings(source, step=0)
+    found = probe(source)
     assert found.pop("NoNewPrivs") == 1
     assert found.pop("Seccomp") == 2
     assert set(found.values()) == {0}
 
 
-def test_the_network_is_refused(lent: Bench) -> None:
+def test_the_network_is_refused(probe: Probe) -> None:
     source = """
 import socket
 def attempt(family, kind):
@@ -170,10 +198,10 @@ def agent(obs):
     families = ("INET", "INET6", "PACKET", "NETLINK", "VSOCK", "ALG")
     return [attempt(getattr(socket, "AF_" + name), kind) for name in families for kind in (1, 2, 3)]
 """
-    assert set(lent.findings(source, step=0)) == {97}
+    assert set(probe(source)) == {97}
 
 
-def test_no_file_of_the_host_can_be_read(lent: Bench) -> None:
+def test_no_file_of_the_host_can_be_read(lent: Bench, probe: Probe) -> None:
     secret = lent.folder / "secret.txt"
     secret.write_text("secret")
     secret.chmod(0o644)
@@ -190,10 +218,10 @@ def agent(obs):
         "/root", "/home", "/var", "/run", "/boot", "/proc/1/root/etc", "/proc/1/cwd",
         "/proc/kcore", "/proc/kmsg", "/proc/keys", "/sys/kernel") if readable(path)]
 """
-    assert lent.findings(source, step=0) == []
+    assert probe(source) == []
 
 
-def test_only_the_scratch_folder_can_be_written(lent: Bench) -> None:
+def test_only_the_scratch_folder_can_be_written(probe: Probe) -> None:
     source = """
 import os
 def attempt(act):
@@ -211,12 +239,12 @@ def agent(obs):
     made["scratch"] = attempt(lambda: open("/tmp/x", "w").close())
     return made
 """
-    found = lent.findings(source, step=0)
+    found = probe(source)
     assert found.pop("scratch") == "done"
     assert {where for where, outcome in found.items() if outcome == "done"} == set()
 
 
-def test_other_processes_cannot_be_read_or_traced(lent: Bench) -> None:
+def test_other_processes_cannot_be_read_or_traced(probe: Probe) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -243,13 +271,13 @@ def agent(obs):
         sorted({call(getfd, os.pidfd_open(pid), 0, 0) for pid in others}),
     ]
 """
-    count, read, *traced = lent.findings(source, step=0)
+    count, read, *traced = probe(source)
     assert 1 <= count <= 3  # supervisor, zygote, a pre-forked child
     assert read == []
     assert traced == [[1]] * 4
 
 
-def test_privileged_system_calls_are_refused(lent: Bench) -> None:
+def test_privileged_system_calls_are_refused(probe: Probe) -> None:
     source = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -272,7 +300,7 @@ def agent(obs):
     found["clone"] = ctypes.get_errno() if pid < 0 else "done"
     return [found, os.getresuid()]
 """
-    found, uids = lent.findings(source, step=0)
+    found, uids = probe(source)
     assert {name for name, outcome in found.items() if outcome != 1} == set(), found
     assert uids == [1000, 1000, 1000]
 
@@ -295,19 +323,6 @@ def agent(obs):
     refused, descriptors = lent.findings(source, step=0)
     assert set(refused) <= {2, 13, 111}
     assert set(descriptors) <= {0, 1, 2, 3, 4}  # the last is the listing's own
-
-
-def test_killing_the_box_is_no_host_fault(lent: Bench) -> None:
-    for number in ("SIGKILL", "SIGINT", "SIGSTOP"):
-        body = f"""
-def agent(obs):
-    for pid in [int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid()]:
-        os.kill(pid, signal.{number})
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-        with contextlib.suppress(EOFError):
-            failing(lent, body)  # HostFault would void the match for the others
-        still_works(lent)
 
 
 def test_a_fork_bomb_harms_no_other_seat(lent: Bench) -> None:
@@ -349,7 +364,7 @@ def agent(obs):
             assert player.move(step=0) == []
 
 
-def test_memory_is_bounded_per_process(lent: Bench) -> None:
+def test_memory_is_bounded_per_process(probe: Probe) -> None:
     source = """
 def agent(obs):
     try:
@@ -358,11 +373,12 @@ def agent(obs):
         return "refused"
     return len(held)
 """
-    assert lent.findings(source, step=0) == "refused"
-    still_works(lent)
+    assert probe(source) == "refused"
 
 
-def test_the_kernel_ends_a_box_before_other_processes_of_the_host(lent: Bench) -> None:
+def test_the_kernel_ends_a_box_before_other_processes_of_the_host(
+    lent: Bench, probe: Probe
+) -> None:
     if "memory" not in {lack.split(":")[0] for lack in loans.node_hello(lent.node.socket).lacks}:
         pytest.skip("this user may make groups, so memory is bounded by those")
     source = """
@@ -373,7 +389,7 @@ def agent(obs):
     except OSError:
         return int(open("/proc/self/oom_score_adj").read())
 """
-    assert lent.findings(source, step=0) == 1000
+    assert probe(source) == 1000
 
 
 def test_a_server_agent_answers_moves(lent: Bench) -> None:
@@ -384,4 +400,9 @@ def test_a_server_agent_answers_moves(lent: Bench) -> None:
         for _ in range(3):
             assert player.move(**seen, remainingOverageTime=0)["move"] == "up"
         assert player.loan.end().signal is None
+
+
+def test_killing_the_box_is_no_host_fault(lent: Bench, killed: Sequence[Future[None]]) -> None:
+    for attack in killed:
+        attack.result()  # HostFault would void the match for the others
     still_works(lent)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import docker
@@ -16,7 +17,7 @@ from games.protocol import Verdict
 from sandbox.match import loans
 from tests.integration.sandbox import hostile
 from tests.integration.sandbox.conftest import require
-from tests.integration.sandbox.hostile import Seat
+from tests.integration.sandbox.hostile import CHOSEN, Seat
 from tests.integration.sandbox.hostile_table import BY_NAME, HOSTILE
 from tests.integration.sandbox.nodes import start_node
 from tests.integration.sandbox.weak_node import WEAKNESSES, started_as
@@ -49,35 +50,46 @@ CASES = [
     for weakness in weaknesses
 ]
 
-Play = Callable[[str], list[Seat]]
+Play = Callable[[str, str], list[Seat]]
+"""Plays a match of an agent beside honest neighbours, in boxes with this weakness."""
 
 
-@pytest.fixture
-def play(
-    request: pytest.FixtureRequest, short_folder: Callable[[], Path], launcher: str, weakness: str
-) -> Iterator[Play]:
-    """Play one match of an agent between honest neighbours on a node without that protection."""
-    require(launcher)
-    folder = short_folder()
-    with started_as(weakness, folder) as program:
-        options = ("--profile", "python", "--warm", "1", "--memory-mb", str(hostile.MEMORY_MB))
+@pytest.fixture(scope="session")
+def weak_nodes(short_folder: Callable[[], Path]) -> Iterator[Callable[[str], Play]]:
+    """Starts one node of each launcher at its first use. Its boxes lack what a test names."""
+    with contextlib.ExitStack() as stack:
+        yield cache(lambda launcher: stack.enter_context(_weak_node(launcher, short_folder())))
+
+
+@contextlib.contextmanager
+def _weak_node(launcher: str, folder: Path) -> Iterator[Play]:
+    with started_as(folder) as program:
+        options = ("--profile", "python", "--warm", "0", "--keep", "4")
         node = start_node(folder, launcher, *options, python=program)
     image = loans.node_hello(node.socket).image_digests["python"]
 
-    def match(name: str) -> list[Seat]:
-        bundles = [hostile.pack(name, folder)] + [hostile.pack("neighbour", folder)] * 2
-        return hostile.play(node.socket, bundles, clock=BY_NAME[name].clock)
+    def play(name: str, weakness: str) -> list[Seat]:
+        (folder / "weakness").write_text(weakness)
+        agent, neighbour = (hostile.pack(one, folder, weakness) for one in (CHOSEN, "neighbour"))
+        bundles = [agent, neighbour, neighbour]
+        return hostile.play(node.socket, bundles, agent=name, clock=BY_NAME[name].clock)
 
     try:
-        yield match
+        yield play
     finally:
         node.stop()
-        if launcher == "docker" and WEAKNESSES[weakness].box:
+        if launcher == "docker":
             with (
                 contextlib.closing(docker.from_env()) as engine,
-                contextlib.suppress(docker.errors.NotFound),  # another test removed it
+                contextlib.suppress(docker.errors.NotFound),  # another run's test removed it
             ):
                 engine.images.remove(image, force=True)
+
+
+@pytest.fixture
+def play(weak_nodes: Callable[[str], Play], launcher: str) -> Play:
+    require(launcher)
+    return weak_nodes(launcher)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +97,7 @@ def play(
 )
 def test_hostile_agents_breach_each_weakened_box(play: Play, launcher: str, weakness: str) -> None:
     for name in BREACHING_AGENTS[weakness]:
-        assert play(name)[0].breaches, f"{name} notices nothing"
+        assert play(name, weakness)[0].breaches, f"{name} notices nothing"
 
 
 @pytest.mark.parametrize(
@@ -94,9 +106,9 @@ def test_hostile_agents_breach_each_weakened_box(play: Play, launcher: str, weak
 def test_with_a_shared_uid_an_agent_starves_other_seats(
     play: Play, launcher: str, weakness: str
 ) -> None:
-    neighbours = play("fork_bomb")[1:]
+    neighbours = play("fork_bomb", weakness)[1:]
     assert any(seat.verdict is Verdict.ERROR for seat in neighbours)
-    assert play("daemon")[0].uids == play("daemon")[0].uids
+    assert play("daemon", weakness)[0].uids == play("daemon", weakness)[0].uids
 
 
 def test_every_weakness_is_tested() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from sandbox.box.unpack import MOST_ENTRIES
 from sandbox.box.working_folder import COPIED_BYTES, COPIED_FILES
+from tests.integration.sandbox.hostile_archives import tar_of_many
 from tests.integration.sandbox.nodes import Bench, Player
 
 WRITER = """
@@ -95,14 +96,16 @@ def test_a_box_is_reused_after_a_match_changes_its_folder(bench: Bench) -> None:
     assert uids[0] // 1000 == uids[1] // 1000
 
 
+@pytest.mark.same_in_every_launcher
 def test_a_bundle_with_very_many_files_leaves_the_box_clean(bench: Bench) -> None:
     source = """
 def agent(obs):
     open("written", "w").close()
     return 1
 """
-    files = {f"lib/{n // 100}/{n}": b"" for n in range(MOST_ENTRIES - 1)}
-    bundle = packed(bench, files | {"main.py": source.encode()})
+    names = (f"lib/{n // 100}/{n}" for n in range(MOST_ENTRIES - 1))
+    bundle = bench.folder / "very-many.tar.gz"
+    bundle.write_bytes(tar_of_many(names, b"", ("main.py", source.encode())))
     with bench.seat(bundle) as player:
         assert answer(player) == 1
         assert player.loan.end().clean
@@ -123,6 +126,7 @@ def agent(obs):
         assert two.move(step=0, index=1) == ["main.py", "seat-1"]
 
 
+@pytest.mark.same_in_every_launcher
 def test_files_beyond_the_copy_limit_are_read_only(bench: Bench) -> None:
     source = """
 import os
@@ -227,6 +231,7 @@ def agent(obs):
     assert bench.findings(source, step=0) == [True] * 3
 
 
+@pytest.mark.same_in_every_launcher
 def test_missing_module_error_names_the_remedy(bench: Bench) -> None:
     for name, remedy in (
         ("torch", "torch is in the profile torch: add --profile torch"),

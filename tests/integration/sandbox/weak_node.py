@@ -1,9 +1,10 @@
-"""Runs a node without one of its protections, to test that the hostile agents notice.
+"""Runs a node whose boxes lack one protection each, to test that the hostile agents notice.
 
-``python -m tests.integration.sandbox.weak_node WEAKNESS NODE-OPTIONS...``
+``python -m tests.integration.sandbox.weak_node NODE-OPTIONS...``
 
-It changes the launcher's constants, the options of the engine or bubblewrap, or a copy of the box's
-program.
+The file ``weakness`` in the node's run directory names what the next boxes lack. The node changes
+the launcher's constants, the options of the engine or bubblewrap, or a copy of the box's program.
+That copy knows its weakness by the box's host name.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ import os
 import shutil
 import sys
 import tempfile
+import textwrap
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from docker.api.container import ContainerApiMixin
 
 from sandbox import profiles
-from sandbox.launchers import base, bubblewrap
+from sandbox.launchers import base, bubblewrap, docker
+from sandbox.launchers.base import Box, BoxSpec
 from sandbox.node import __main__
 
 _NO_UID_CHANGE = """
@@ -104,29 +109,49 @@ WEAKNESSES: Mapping[str, Weakness] = {
 }
 
 
-def weaken(weakness: Weakness, folder: Path) -> None:
-    """Remove the protection in this process; ``folder`` is for the changed program."""
-    for name, value in weakness.constants.items():
-        assert hasattr(base, name), name
-        setattr(base, name, value)
-    if weakness.box:
-        profiles.BOX_PROGRAM = _changed_program(weakness.box, folder)
-    _replace(ContainerApiMixin, "create_host_config", _host_config(weakness.docker))
-    if "network_mode" in weakness.docker:
-        _replace(ContainerApiMixin, "create_container", _with_network)
-    _replace(bubblewrap.BubblewrapLauncher, "_command", _command(weakness))
+def weaken(run_dir: Path, folder: Path) -> None:
+    """Change the launchers in this process; ``folder`` is for the changed program."""
+    _present.file = run_dir / "weakness"
+    profiles.BOX_PROGRAM = _changed_program(folder)
+    for kind in (docker.DockerLauncher, bubblewrap.BubblewrapLauncher):
+        _replace(kind, "start", _start)
+    _replace(bubblewrap.BubblewrapLauncher, "_command", _command)
+    _replace(ContainerApiMixin, "create_host_config", _host_config)
+    _replace(ContainerApiMixin, "create_container", _create_container)
 
 
-def _changed_program(lines: Mapping[str, str], folder: Path) -> Path:
+class _Present:
+    """The weakness of the box that starts now. One box starts at a time."""
+
+    lock = threading.Lock()
+    file: Path
+    name = "none"
+
+    @property
+    def weakness(self) -> Weakness:
+        return WEAKNESSES[self.name]
+
+    @property
+    def host_name(self) -> str:
+        return self.name.replace(" ", "-")
+
+
+_present = _Present()
+
+
+def _changed_program(folder: Path) -> Path:
+    """A copy of the box's program, where the lines of a weakness count under its host name."""
     program = folder / "box"
     shutil.copytree(profiles.BOX_PROGRAM, program, ignore=shutil.ignore_patterns("__pycache__"))
-    for name, more in lines.items():
-        module = program / f"{name}.py"
-        source = module.read_text()
-        for line in more.splitlines():
-            if line.startswith("def ") and not line.startswith("def _"):
-                assert line.split("(")[0] + "(" in source, f"{name} has no {line}"
-        module.write_text(source + "\n" + more)
+    for name, weakness in WEAKNESSES.items():
+        for module_name, lines in weakness.box.items():
+            module = program / f"{module_name}.py"
+            source = module.read_text()
+            for line in lines.splitlines():
+                if line.startswith("def ") and not line.startswith("def _"):
+                    assert line.split("(")[0] + "(" in source, f"{module_name} has no {line}"
+            condition = f"\nimport os\nif os.uname().nodename == {name.replace(' ', '-')!r}:\n"
+            module.write_text(source + condition + textwrap.indent(lines, "    "))
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     return program
@@ -136,57 +161,70 @@ def _replace(owner: type, name: str, make: Callable[[Callable[..., Any]], Any]) 
     setattr(owner, name, make(getattr(owner, name)))
 
 
-def _host_config(changes: Mapping[str, Any]) -> Callable[[Callable[..., Any]], Any]:
-    def make(original: Callable[..., Any]) -> Any:
-        def create_host_config(self: Any, *args: Any, **options: Any) -> Any:
-            assert not set(changes) - set(options), "the launcher says nothing of this any more"
-            options |= {name: value for name, value in changes.items() if name != "binds"}
-            if "binds" in changes:
-                for path in options["binds"]:
-                    os.chmod(path, 0o777)
-                options["binds"] = {
-                    path: bind | {"mode": "rw"} for path, bind in options["binds"].items()
-                }
-            return original(self, *args, **options)
+def _start(original: Callable[..., Box]) -> Callable[..., Box]:
+    def start(self: Any, spec: BoxSpec) -> Box:
+        with _present.lock:
+            _present.name = _present.file.read_text() if _present.file.exists() else "none"
+            constants = _present.weakness.constants
+            assert all(hasattr(base, name) for name in constants), constants
+            with mock.patch.multiple(base, **constants) if constants else contextlib.nullcontext():
+                return original(self, spec)
 
-        return create_host_config
-
-    return make
+    return start
 
 
-def _with_network(original: Callable[..., Any]) -> Any:
+def _host_config(original: Callable[..., Any]) -> Callable[..., Any]:
+    def create_host_config(self: Any, *args: Any, **options: Any) -> Any:
+        changes = _present.weakness.docker
+        assert not set(changes) - set(options), "the launcher says nothing of this any more"
+        options |= {name: value for name, value in changes.items() if name != "binds"}
+        if "binds" in changes:
+            for path in options["binds"]:
+                os.chmod(path, 0o777)
+            options["binds"] = {
+                path: bind | {"mode": "rw"} for path, bind in options["binds"].items()
+            }
+        return original(self, *args, **options)
+
+    return create_host_config
+
+
+def _create_container(original: Callable[..., Any]) -> Callable[..., Any]:
     def create_container(self: Any, *args: Any, **options: Any) -> Any:
-        return original(self, *args, **options | {"network_disabled": False})
+        changes: dict[str, Any] = {"hostname": _present.host_name}
+        if "network_mode" in _present.weakness.docker:
+            changes["network_disabled"] = False
+        return original(self, *args, **options | changes)
 
     return create_container
 
 
-def _command(weakness: Weakness) -> Callable[[Callable[..., Any]], Any]:
-    def make(original: Callable[..., Any]) -> Any:
-        def command(self: Any, *args: Any) -> list[str]:
-            told: list[str] = original(self, *args)
-            assert not set(weakness.without) - set(told), "bubblewrap is told otherwise now"
-            return [word for word in told if word not in weakness.without] + [*weakness.more]
+def _command(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    def command(self: Any, *args: Any) -> list[str]:
+        told, weakness = original(self, *args), _present.weakness
+        assert not set(weakness.without) - set(told), "bubblewrap is told otherwise now"
+        told[told.index("--hostname") + 1] = _present.host_name
+        return [word for word in told if word not in weakness.without] + [*weakness.more]
 
-        return command
-
-    return make
+    return command
 
 
 @contextlib.contextmanager
-def started_as(weakness: str, folder: Path) -> Iterator[str]:
+def started_as(folder: Path) -> Iterator[str]:
     """A program that replaces the interpreter for a start of ``-m sandbox.node``."""
     script = folder / "python"
-    words = [sys.executable, "-m", "tests.integration.sandbox.weak_node", f"'{weakness}'"]
+    words = [sys.executable, "-m", "tests.integration.sandbox.weak_node"]
     script.write_text(f'#!/bin/sh\nshift 2\nexec {" ".join(words)} "$@"\n')
     script.chmod(0o755)
     yield str(script)
 
 
 def main() -> int:
+    options = sys.argv[1:]
+    run_dir = Path(options[options.index("--run-dir") + 1])
     with tempfile.TemporaryDirectory(prefix="peck-weak-") as folder:
-        weaken(WEAKNESSES[sys.argv[1]], Path(folder))
-        return __main__.main(sys.argv[2:])
+        weaken(run_dir, Path(folder))
+        return __main__.main(options)
 
 
 if __name__ == "__main__":
