@@ -195,7 +195,7 @@ for _ in range(20):
         flood()
 flood()
 """
-    clock = replace(CLOCK, load_seconds=4.0)  # the flood ends after this time
+    clock = replace(CLOCK, load_seconds=2.0)  # the flood ends after this time
     played = play(bench, Snakes(), [_hostile(bench, source), _server(bench)], clock)
     assert _found(played) == []
     _all_right(played, [1])

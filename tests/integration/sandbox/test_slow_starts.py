@@ -133,7 +133,7 @@ def test_node_waits_for_an_ending_node(short_folder: Callable[[], Path]) -> None
     with (folder / "second.log").open("w") as out:
         second = subprocess.Popen(command, cwd=ROOT, stderr=out, text=True)
     _begun.append(second)
-    time.sleep(2)
+    time.sleep(1)
     assert second.poll() is None, (folder / "second.log").read_text()
     first.process.send_signal(signal.SIGCONT)
     assert first.process.wait(END_SECONDS) == 0
@@ -201,9 +201,9 @@ def test_endless_start_ends_at_its_cpu_limit(computing: Starting) -> None:
 
 def test_start_without_a_core_does_not_fail(computing: Starting) -> None:
     computing.process.send_signal(signal.SIGSTOP)
-    answer = threading.Timer(2.0, wire.send_frame, (computing.theirs, {"op": "ready"}))
+    answer = threading.Timer(0.8, wire.send_frame, (computing.theirs, {"op": "ready"}))
     answer.start()
-    supervisor_client.set_up_box(computing.box, cpu_seconds=1.0)
+    supervisor_client.set_up_box(computing.box, cpu_seconds=0.4)
     answer.join()
 
 
