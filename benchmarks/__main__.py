@@ -23,6 +23,7 @@ NAMES = (
     "scrim_queue",
     "pairing_rounds",
     "swiss",
+    "large_tournament",
     "rating",
     "rating.lottery",
     "rating.crowds",

@@ -40,6 +40,7 @@ TeamInvitationId = NewType("TeamInvitationId", str)
 TeamMergeId = NewType("TeamMergeId", str)
 ComparisonId = NewType("ComparisonId", str)
 TournamentId = NewType("TournamentId", str)
+TournamentShowId = NewType("TournamentShowId", str)
 ScrimRequestId = NewType("ScrimRequestId", str)
 ScrimBatchId = NewType("ScrimBatchId", str)
 
@@ -75,6 +76,7 @@ PREFIXES: Final = (
     "tau",
     "cmp",
     "trn",
+    "tsh",
     "srq",
     "sbt",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from psycopg.types.json import Jsonb
@@ -40,10 +40,19 @@ def record_event(conn: Connection, kind: NoticeKind, about: EventSubject) -> str
     A rolled-back act tells nobody. Never call it once for each match: people get one notice for
     several faults in a row, and one for a scrim.
     """
+    return record_events(conn, [(kind, about)])[0]
+
+
+def record_events(conn: Connection, events: Iterable[tuple[NoticeKind, EventSubject]]) -> list[str]:
+    """Writes several events of one act, as ``record_event`` does; returns their ids in order."""
+    rows = conn.execute(
+        "select notices_record(one ->> 'kind', one -> 'about')"
+        " from jsonb_array_elements(%s) with ordinality as given (one, place) order by place",
+        (Jsonb([{"kind": kind.value, "about": _columns(about)} for kind, about in events]),),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def _columns(about: EventSubject) -> dict[str, object]:
     given = {field.name: getattr(about, field.name) for field in fields(about)}
-    row = conn.execute(
-        "select notices_record(%s, %s)",
-        (kind.value, Jsonb({name: value for name, value in given.items() if value is not None})),
-    ).fetchone()
-    assert row is not None
-    return str(row[0])
+    return {name: value for name, value in given.items() if value is not None}

@@ -34,6 +34,11 @@ insert into notice_kinds (kind, audience, is_public, gathers_in, default_forms) 
     ('season_finished', 'members', true, null, '{page,mail,webhook,discord,slack}'),
     ('join_approved', 'person', false, null, '{page,mail,webhook,discord,slack}'),
     ('join_declined', 'person', false, null, '{page,mail,webhook,discord,slack}'),
+    -- tournaments
+    ('tournament_opened', 'members', true, null, '{page,mail,webhook,discord,slack}'),
+    ('tournament_pairing', 'team', false, null, '{page}'),
+    ('tournament_result', 'team', false, null, '{page}'),
+    ('tournament_place', 'team', false, null, '{page,mail,webhook,discord,slack}'),
     -- the person's own channels
     ('channel_off', 'person', false, null, '{page,mail}'),
     -- teams

@@ -132,7 +132,8 @@ language sql stable set search_path = public, pg_temp as $$
                'entry_id', n.id, 'reason', case when n.state <> 'active' then left(n.reason, 600) end,
                'match_id', e.match_id, 'scrim_id', e.scrim_id,
                'person_name', case when u.erased_at is null then u.name end,
-               'details', e.details, 'asker_name', qt.name, 'asked_name', qa.name)
+               'details', e.details, 'asker_name', qt.name, 'asked_name', qa.name,
+               'tournament_title', c.title, 'opponent_name', o.name)
       from (values (1)) as one
       left join leagues l on l.id = e.league_id
       left join seasons s on s.id = e.season_id
@@ -143,6 +144,8 @@ language sql stable set search_path = public, pg_temp as $$
       left join scrim_requests q on q.id = e.details ->> 'request'
       left join teams qt on qt.id = q.team_id
       left join teams qa on qa.id = q.asked_team_id
+      left join tournaments c on c.id = e.details ->> 'tournament'
+      left join agents o on o.id = e.details ->> 'opponent'
 $$;
 
 -- Notices as JSON with the present names, in the order of the ids. Leaves out those that their

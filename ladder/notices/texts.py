@@ -120,6 +120,44 @@ def _request(title: str, text: str) -> Callable[[Facts], Words]:
     return make
 
 
+def _tournament(make: Callable[[Facts], tuple[str, str]]) -> Callable[[Facts], Words]:
+    """Words with the present names; ``make`` returns the patterns of title and text."""
+
+    def make_words(facts: Facts) -> Words:
+        known = {
+            **facts,
+            **facts["details"],
+            "agent_name": facts["agent_name"] or "an agent",
+            "opponent_name": facts.get("opponent_name") or "an agent",
+            "tournament_title": facts.get("tournament_title") or "a tournament",
+            "league_title": facts["league_title"] or "a league",
+        }
+        title, text = make(facts["details"])
+        path = "/tournaments/{tournament}".format_map(known)
+        return Words(title.format_map(known), text.format_map(known), path)
+
+    return make_words
+
+
+def _pairing(details: Facts) -> tuple[str, str]:
+    if "opponent" in details:
+        return "{agent_name} meets {opponent_name}", f"{_round(details)} has begun."
+    return "{agent_name} plays a heat of {entrants}", f"{_round(details)} has begun."
+
+
+def _result(details: Facts) -> tuple[str, str]:
+    text = f"{_round(details)}: its page shows the games."
+    if "place" in details:
+        return "{agent_name} took place {place} of {entrants} in its heat", text
+    ends = {"won": "won", "lost": "lost", "drawn": "drew"}
+    return f"{{agent_name}} {ends[details['end']]} against {{opponent_name}}", text
+
+
+def _round(details: Facts) -> str:
+    stage = " of stage {stage}" if details["stage"] > 1 else ""
+    return f"Round {{round}}{stage} in {{tournament_title}}"
+
+
 CHANNEL_OFF: Final = {
     "failures": "ten calls in a row failed",
     "gone": "its address answered that it is gone",
@@ -235,6 +273,20 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
         "Your request to join {league_title} ended",
         "A host of {league_title} did not approve it. The page shows the answer.",
         "/request",
+    ),
+    NoticeKind.TOURNAMENT_OPENED: _tournament(
+        lambda _: (
+            "{tournament_title} takes entries",
+            "The registration of {tournament_title} in {league_title} is open.",
+        )
+    ),
+    NoticeKind.TOURNAMENT_PAIRING: _tournament(_pairing),
+    NoticeKind.TOURNAMENT_RESULT: _tournament(_result),
+    NoticeKind.TOURNAMENT_PLACE: _tournament(
+        lambda _: (
+            "{agent_name} took place {place} of {entrants}",
+            "{tournament_title} in {league_title} is over.",
+        )
     ),
     NoticeKind.CHANNEL_OFF: _channel_off,
     NoticeKind.TEAM_INVITED: _team("{team_name} invites you", "You can join the team {team_name}."),

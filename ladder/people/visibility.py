@@ -94,8 +94,9 @@ def _tournament_match() -> str:
         f" where g.match_id = m.id and {LEAGUE} and (g.embargo = 'public'"
         " or s.league_id = any (%s) or (g.embargo = 'participants' and exists"
         " (select 1 from seats v where v.match_id = m.id and v.team_id = any (%s)))"
-        " or not exists (select 1 from tournament_entrants x where x.number is not null"
-        " and x.tournament_id = g.tournament_id and (s.league_id, x.team_id)"
+        " or not exists (select 1 from tournament_entrants x join agents a on a.id = x.agent_id"
+        " where x.number is not null"
+        " and x.tournament_id = g.tournament_id and (s.league_id, a.team_id)"
         " not in (select * from unnest(%s::text[], %s::text[])))))"
     )
 

@@ -581,7 +581,7 @@ RULES: Final = (
         named_where="x.tournament_id in (select id from tournaments"
         " where league_id = any (%(near)s))",
         impersonal="tournament_id agent_id team_id state entry_id submission_id profile"
-        " last_position",
+        " last_position told_pairing told_result",
     ),
     Rule(
         "tournament_acts",
@@ -592,6 +592,15 @@ RULES: Final = (
         impersonal="tournament_id act agent_id by_user",
     ),
     Rule("tournament_rounds", impersonal="tournament_id position"),
+    Rule(
+        "tournament_shows",
+        "Pages for screens that you made of tournaments. Their addresses are never stored",
+        "until their addresses end",
+        mine="x.created_by = %(user)s",
+        deleted=True,
+        secret=("hash",),
+        impersonal="id tournament_id created_by",
+    ),
     Rule("tournament_games", impersonal="match_id tournament_id pairing entrants embargo outcome"),
     # -- matches --------------------------------------------------------------------------------
     Rule(

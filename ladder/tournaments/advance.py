@@ -28,7 +28,7 @@ from ladder.matches.records import LineupSeat
 from ladder.matches.workers import live_workers
 from ladder.runtime_profiles import REMOTE
 from ladder.telemetry import log_event, traceback_text
-from ladder.tournaments import course_acts, courses, locking, tournaments
+from ladder.tournaments import course_acts, course_notices, courses, locking, tournaments
 from ladder.tournaments.courses import Field, position_text
 from ladder.tournaments.formats import Course, Pairing, State, WantedGame
 from ladder.tournaments.records import (
@@ -58,8 +58,9 @@ DUE: Final = (
     " or t.state in ('running', 'paused') and (t.is_due or exists (select 1"
     "   from tournament_games g join matches m on m.id = g.match_id"
     "   where g.tournament_id = t.id and g.outcome is null and m.state in ('finished', 'void'))"
-    "   or exists (select 1 from tournament_entrants x join teams y on y.id = x.team_id"
-    "   where x.tournament_id = t.id and x.state = 'entered' and y.erased_at is not null))"
+    "   or exists (select 1 from tournament_entrants x join agents a on a.id = x.agent_id"
+    "   join teams y on y.id = a.team_id where x.tournament_id = t.id and x.state = 'entered'"
+    "   and y.erased_at is not null))"
     " or t.state = 'running' and t.problem is null and exists (select 1 from tournament_rounds r"
     "   where r.tournament_id = t.id and r.finished_at is null and r.deadline_at <= now())"
     " order by t.id"
@@ -148,12 +149,14 @@ def advance_one(
     _drop_superfluous_games(work, course)
     if course.finished:
         course_acts.finish(conn, found, course)
+        course_notices.record_course_news(conn, field, games, course)
         return 0
     _enter_round(work, course)
     if found.state is TournamentState.RUNNING:
         _queue_games(work, course)
         _check_deadline(work, course)
     _write_progress(work, course)
+    course_notices.record_course_news(conn, field, games, course)
     return work.made
 
 
@@ -199,8 +202,8 @@ def _withdraw_erased(conn: Connection, found: Tournament) -> None:
     """Withdraws entrants whose owner deleted the account."""
     conn.execute(
         "update tournament_entrants x set state = 'withdrawn', last_position = %s from teams t"
-        " where x.tournament_id = %s and x.state = 'entered' and t.id = x.team_id"
-        " and t.erased_at is not null",
+        " join agents a on a.team_id = t.id where x.tournament_id = %s and x.state = 'entered'"
+        " and a.id = x.agent_id and t.erased_at is not null",
         (found.position, found.id),
     )
 

@@ -56,7 +56,7 @@ def read_field(conn: Connection, found: Tournament) -> Field:
     assert row is not None
     teams = defaultdict(list)
     for one in numbered:
-        teams[one.team_id].append(one.number or 0)
+        teams[one.team_id_at_lock].append(one.number or 0)
     prohibited = frozenset((a, b) for own in teams.values() for a in own for b in own if a < b)
     return Field(
         found,

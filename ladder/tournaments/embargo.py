@@ -8,7 +8,7 @@ from ladder.database.db import Connection, atomic_function
 from ladder.enums import Embargo
 from ladder.errors import NotFound
 from ladder.ids import TournamentId, UserId
-from ladder.tournaments import tournaments
+from ladder.tournaments import course_notices, courses, tournaments
 
 ORDER: Final = [each.value for each in (Embargo.HIDDEN, Embargo.PARTICIPANTS, Embargo.PUBLIC)]
 
@@ -25,7 +25,7 @@ def reveal(
 
     What was shown is never hidden again. Raises NotFound if there is no match of the pairing.
     """
-    tournaments.lock_tournament_row(conn, tournament_id)
+    found = tournaments.lock_tournament_row(conn, tournament_id)
     shown = conn.execute(
         "update tournament_games g set embargo = %s from matches m where m.id = g.match_id"
         " and g.tournament_id = %s and (%s::text is null or g.pairing = %s)"
@@ -47,4 +47,8 @@ def reveal(
         by=by,
         details={"embargo": embargo.value, "pairing": pairing, "matches": shown},
     )
+    if shown and embargo is Embargo.PUBLIC:
+        field = courses.read_field(conn, found)
+        games = courses.read_games(conn, tournament_id)
+        course_notices.record_course_news(conn, field, games, courses.compute(field, games))
     return shown

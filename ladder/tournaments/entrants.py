@@ -26,12 +26,13 @@ BY_HOST: Final = (
     " ends"
 )
 ENTRANT: Final = (
-    "select x.agent_id, a.name as agent_name, x.team_id, g.name as team_name, x.state,"
+    "select x.agent_id, a.name as agent_name, a.team_id, g.name as team_name,"
+    " x.team_id as team_id_at_lock, x.state,"
     " x.checked_in_at, x.number, x.entry_id, x.submission_id, x.profile, x.score, x.deviation,"
     " x.last_position, x.reason, coalesce(x.profile, n.profile) = 'remote' as is_remote,"
     " g.erased_at is not null as is_erased"
     " from tournament_entrants x join agents a on a.id = x.agent_id"
-    " join teams g on g.id = x.team_id join tournaments t on t.id = x.tournament_id"
+    " join teams g on g.id = a.team_id join tournaments t on t.id = x.tournament_id"
     " left join lateral (select e.profile from entries e"
     "   where e.season_id = t.season_id and e.agent_id = x.agent_id and e.state = 'active'"
     "   order by e.id desc limit 1) n on true"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Conflict
-from ladder.ids import AgentId, EntryId, SubmissionId, TournamentId, UserId
+from ladder.ids import AgentId, EntryId, SubmissionId, TeamId, TournamentId, UserId
 from ladder.leagues import seasons
 from ladder.ratings import standing_versions
 from ladder.runtime_profiles import REMOTE
@@ -19,6 +20,7 @@ from ladder.tournaments.records import Entrant, EntrantState, EntryRule, Tournam
 
 NO_SUBMISSION: Final = "it had no validated submission at the lock"
 NOT_CHECKED_IN: Final = "it did not check in"
+TOO_MANY: Final = "its team has all its places; teams were merged after the entry"
 NO_REMOTE: Final = "the host allows no agents at their owners' addresses"
 
 
@@ -52,9 +54,13 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
     playing = [one for one in entrants_of(conn, found.id) if one.state is EntrantState.ENTERED]
     frozen = _frozen_submissions(conn, found)
     field = []
-    for one in playing:
+    places = Counter[TeamId]()
+    for one in sorted(playing, key=_came_by_merge):
         reason = _why_left_out(found, one, frozen)
+        if _came_by_merge(one) and places[one.team_id] >= found.agents_per_team:
+            reason = reason or TOO_MANY
         if reason is None:
+            places[one.team_id] += 1
             field.append(frozen[one.agent_id])
         else:
             conn.execute(
@@ -68,7 +74,8 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
     for number, each in enumerate(order, 1):
         conn.execute(
             "update tournament_entrants set number = %s, entry_id = %s, submission_id = %s,"
-            " profile = %s, score = %s, deviation = %s where tournament_id = %s and agent_id = %s",
+            " profile = %s, score = %s, deviation = %s, team_id = (select team_id from agents"
+            " where id = agent_id) where tournament_id = %s and agent_id = %s",
             (
                 *(number, each.entry_id, each.submission_id, each.profile),
                 *(each.score, each.deviation, found.id, each.agent_id),
@@ -102,6 +109,11 @@ def _why_left_out(found: Tournament, one: Entrant, frozen: dict[AgentId, _Frozen
     if frozen[one.agent_id].profile == REMOTE and not found.remote_agents:
         return NO_REMOTE
     return None
+
+
+def _came_by_merge(one: Entrant) -> bool:
+    """Whether its team was merged into another one after it entered."""
+    return one.team_id != one.team_id_at_lock
 
 
 def _needs_no_check_in(found: Tournament) -> bool:

@@ -129,7 +129,11 @@ class Entrant:
     agent_id: AgentId
     agent_name: str
     team_id: TeamId
+    """Present team of the agent; another one than at the lock after a merge of teams."""
     team_name: str
+    team_id_at_lock: TeamId
+    """Before the lock the team that entered it. Agents of one team do not meet in a Swiss stage,
+    whatever teams merge later."""
     state: EntrantState
     checked_in_at: datetime | None
     number: int | None

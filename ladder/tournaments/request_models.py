@@ -96,3 +96,18 @@ class Reveal(BaseModel):
         str | None,
         Field(pattern=PAIRING, description="default: all pairings so far"),
     ] = None
+
+
+class NewShow(BaseModel):
+    """A show: a page for a screen, at a secret address."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"hours": 12}]})
+    hours: Annotated[float, Field(ge=0.1, le=336, description="how long the address works")] = 12.0
+    scene_seconds: Annotated[
+        float | None,
+        Field(
+            ge=1,
+            le=3600,
+            description="the page goes on by itself after this time; default: by key alone",
+        ),
+    ] = None

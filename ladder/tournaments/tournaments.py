@@ -17,6 +17,8 @@ from ladder.enums import Embargo, Json
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, TournamentId, UserId
 from ladder.leagues.records import League, Season
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import NoticeKind
 from ladder.people.records import Viewer
 from ladder.people.roles import RoleScope, has_scope
 from ladder.people.visibility import visible_leagues
@@ -84,7 +86,10 @@ def create_tournament(
         ),
     )
     record_act(conn, tournament_id, "create", by=by)
-    return get_tournament(conn, tournament_id)
+    made = get_tournament(conn, tournament_id)
+    if not wanted.is_draft:
+        _tell_league(conn, made, by)
+    return made
 
 
 def get_tournament(conn: Connection, tournament_id: TournamentId) -> Tournament:
@@ -109,19 +114,27 @@ def list_tournaments(
     viewer: Viewer,
     league_id: LeagueId | None = None,
     *,
+    agent_id: AgentId | None = None,
     after: TournamentId | None = None,
     limit: int = 50,
 ) -> list[Tournament]:
-    """Tournaments that the viewer may see, newest first, older than ``after``."""
+    """Tournaments that the viewer may see, newest first, older than ``after``.
+
+    With ``agent_id`` only those that the agent entered.
+    """
     seen, values = visible_leagues(viewer)
     hosted = [one for one, role in viewer.roles.items() if has_scope(role, RoleScope.MANAGE)]
     return _select(
         conn,
-        f"join leagues l on l.id = t.league_id where {seen}"
+        f"join leagues l on l.id = t.league_id where {seen}"  # noqa: S608
         " and (t.state <> 'draft' or %s or t.league_id = any (%s))"
         " and (%s::text is null or t.league_id = %s) and (%s::text is null or t.id < %s)"
-        " order by t.id desc limit %s",
-        (*values, viewer.is_admin, hosted, league_id, league_id, after, after, limit),
+        " and (%s::text is null or t.id in (select tournament_id from tournament_entrants"
+        "   where agent_id = %s and state <> 'invited')) order by t.id desc limit %s",
+        (
+            *(*values, viewer.is_admin, hosted, league_id, league_id, after, after),
+            *(agent_id, agent_id, limit),
+        ),
     )
 
 
@@ -132,6 +145,7 @@ def open_registration(conn: Connection, tournament_id: TournamentId, by: UserId 
     _require_state(found, "opened", TournamentState.DRAFT)
     set_state(conn, tournament_id, TournamentState.REGISTRATION)
     record_act(conn, tournament_id, "open", by=by)
+    _tell_league(conn, found, by)
 
 
 @atomic_function
@@ -197,6 +211,11 @@ def record_act(
         " where tournament_id = %s",
         (tournament_id, act, agent_id, Jsonb(dict(details or {})), by, tournament_id),
     )
+
+
+def _tell_league(conn: Connection, found: Tournament, by: UserId | None) -> None:
+    about = EventSubject(season_id=found.season_id, user_id=by, details={"tournament": found.id})
+    record_event(conn, NoticeKind.TOURNAMENT_OPENED, about)
 
 
 def _require_state(found: Tournament, what: str, *allowed: TournamentState) -> None:

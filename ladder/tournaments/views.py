@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -98,8 +99,7 @@ def view_tournament(conn: Connection, viewer: Viewer, found: Tournament) -> Tour
     """Everything of a tournament that this viewer may see. The tournament itself is visible."""
     league = leagues.get_league(conn, found.league_id)
     is_host = may_manage(viewer, league_resource(league))
-    has_course = _has_course(conn, found)
-    if not has_course:
+    if not has_course(conn, found):
         entered = tuple(entrants_of(conn, found.id))
         return TournamentView(
             *(found, league, found.state, entered, None, None, None, {}, True, is_host, {}, None)
@@ -110,30 +110,58 @@ def view_tournament(conn: Connection, viewer: Viewer, found: Tournament) -> Tour
     sees_all = len(seen) == len(every) and (found.embargo is Embargo.PUBLIC or is_host)
     sees_all = sees_all or (found.state.is_over and len(seen) == len(every))
     if len(seen) == len(every):
-        progress = courses.progress_of(field, seen)
+        view = _view(conn, league, field, seen, courses.progress_of(field, seen))
     else:
-        progress = courses.progress_seen(field, seen)
+        view = view_of_games(conn, found, field, seen)
+    if not sees_all:
+        return replace(view, is_host=is_host)
+    assert view.course is not None
+    return replace(
+        view,
+        sees_all=True,
+        is_host=is_host,
+        rounds=_rounds(conn, found.id),
+        eta_seconds=_eta_seconds(conn, found, view.course),
+    )
+
+
+def view_of_games(
+    conn: Connection, found: Tournament, field: Field, seen: Sequence[TournamentGame]
+) -> TournamentView:
+    """A tournament as far as these games tell it. It names no times and no host's notes."""
+    league = leagues.get_league(conn, found.league_id)
+    return _view(conn, league, field, seen, courses.progress_seen(field, seen))
+
+
+def _view(
+    conn: Connection,
+    league: League,
+    field: Field,
+    seen: Sequence[TournamentGame],
+    progress: Progress,
+) -> TournamentView:
     course = play(field.event, progress)
     by_pairing: dict[str, list[TournamentGame]] = defaultdict(list)
     for one in seen:
         by_pairing[one.pairing].append(one)
     return TournamentView(
-        tournament=found,
+        tournament=field.tournament,
         league=league,
-        state=_shown_state(found, course),
-        entrants=tuple(entrants_of(conn, found.id)),
+        state=_shown_state(field.tournament, course),
+        entrants=tuple(entrants_of(conn, field.tournament.id)),
         field=field,
         progress=progress,
         course=course,
         games=by_pairing,
-        sees_all=sees_all,
-        is_host=is_host,
-        rounds=_rounds(conn, found.id) if sees_all else {},
-        eta_seconds=_eta_seconds(conn, found, course) if sees_all else None,
+        sees_all=False,
+        is_host=False,
+        rounds={},
+        eta_seconds=None,
     )
 
 
-def _has_course(conn: Connection, found: Tournament) -> bool:
+def has_course(conn: Connection, found: Tournament) -> bool:
+    """Whether its entrants are fixed, so that it has a course."""
     if found.state.is_before_lock:
         return False
     row = conn.execute(

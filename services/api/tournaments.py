@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.enums import Embargo
-from ladder.ids import TournamentId
+from ladder.ids import TournamentId, TournamentShowId, UserId
 from ladder.people.records import Viewer
 from ladder.tournaments import (
     course_acts,
@@ -20,6 +20,7 @@ from ladder.tournaments import (
     exports,
     locking,
     repairs,
+    shows,
     tournaments,
 )
 from ladder.tournaments.formats import describe_plan, encode_plan
@@ -29,6 +30,7 @@ from ladder.tournaments.request_models import (
     EntrantDisqualification,
     GameRejudgement,
     NewEntrant,
+    NewShow,
     NewTournament,
     RejudgementDecision,
     Reveal,
@@ -36,11 +38,11 @@ from ladder.tournaments.request_models import (
 )
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.http import permissions
-from services.http.app_state import Db
+from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Writer
 from services.http.idempotency import Idempotent
 from services.http.paging import Page, Paging
-from services.http.path_parameters import AgentKey, Filter, LeagueKey, TournamentKey
+from services.http.path_parameters import AgentKey, Filter, LeagueKey, ShowKey, TournamentKey
 from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["tournaments"])
@@ -113,6 +115,24 @@ class PairingOut(BaseModel):
     scores: list[float] = Field(description="what each gains, in the same order")
     outcome: str | None = Field(description="the outcome in words")
     games: list[GameOut]
+
+
+class ShowOut(BaseModel):
+    """A show, without its secret address."""
+
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["tsh_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    scene: int = Field(description="scene on the screen, from 0")
+    scene_seconds: float | None = Field(description="it goes on by itself after this time")
+    created_at: datetime
+    expires_at: datetime
+
+
+class CreatedShowOut(ShowOut):
+    address: str | None = Field(
+        description="secret address; shown only once, null if the request is repeated",
+        examples=["https://ladder.example.org/shows/8Zk3..."],
+    )
 
 
 class RepairOut(BaseModel):
@@ -268,6 +288,56 @@ def reveal_matches(tournament: TournamentKey, body: Reveal, conn: Db, who: Host)
     found = permissions.hosted_tournament(conn, who, tournament)
     embargo.reveal(conn, found.id, body.embargo, who.user_id, body.pairing)
     return tournament_out(_view(conn, who, tournament))
+
+
+@router.post(
+    "/tournaments/{tournament}/shows",
+    status_code=201,
+    summary="Make a show of a tournament",
+    response_model=CreatedShowOut,
+    responses=problem_responses(403, 404, 409),
+)
+def create_tournament_show(
+    tournament: TournamentKey,
+    body: NewShow,
+    conn: Db,
+    app_state: AppState,
+    who: Host,
+    once: Idempotent,
+) -> Response:
+    """For hosts. A page for a screen, which plays the games in order and then each result. Whoever
+    knows its address sees what it shows, without signing in."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+
+    def create() -> CreatedShowOut:
+        made, secret = shows.create_show(conn, found.id, UserId(str(who.user_id)), body)
+        address = f"{app_state.settings.base_url.rstrip('/')}/shows/{secret}"
+        return CreatedShowOut(**ShowOut.model_validate(made).model_dump(), address=address)
+
+    return once.run(create, keep=lambda made: made.model_copy(update={"address": None}))
+
+
+@router.get(
+    "/tournaments/{tournament}/shows",
+    summary="List the shows of a tournament",
+    responses=problem_responses(403, 404),
+)
+def list_tournament_shows(tournament: TournamentKey, conn: Db, who: Host) -> Page[ShowOut]:
+    """For hosts. Those that have not ended, without their addresses."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+    return Page(items=[ShowOut.model_validate(one) for one in shows.list_shows(conn, found.id)])
+
+
+@router.delete(
+    "/tournaments/{tournament}/shows/{show}",
+    status_code=204,
+    summary="Revoke a show",
+    responses=problem_responses(403, 404),
+)
+def revoke_tournament_show(tournament: TournamentKey, show: ShowKey, conn: Db, who: Host) -> None:
+    """For hosts. Takes effect at once and for good."""
+    found = permissions.hosted_tournament(conn, who, tournament)
+    shows.revoke_show(conn, found.id, TournamentShowId(show), who.user_id)
 
 
 @router.post(

@@ -264,6 +264,33 @@ def reveal(
     show(found, as_json)
 
 
+@tournaments.command("present")
+def present(
+    tournament: Tournament,
+    hours: Annotated[float, typer.Option(help="How long the address works.")] = 12.0,
+    seconds: Annotated[
+        float | None, typer.Option(help="The page goes on by itself after this time.")
+    ] = None,
+    revoke: Annotated[
+        str | None, typer.Option(help="End the show with this id (tsh_...) instead.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a page for a screen, at a secret address; hosts only."""
+    path = f"/v1/tournaments/{tournament}/shows"
+    with connect() as ladder:
+        if revoke is not None:
+            ladder.send("DELETE", f"{path}/{revoke}")
+            stdout.print(f"{revoke} has ended")
+            return
+        made = ladder.post(path, {"hours": hours, "scene_seconds": seconds})
+    if as_json:
+        print_json(made)
+        return
+    stdout.print(f"{made['id']}, until {timestamp_text(made['expires_at'])} UTC:")
+    stdout.print(str(made["address"]))
+
+
 @tournaments.command("rejudge")
 def rejudge(
     tournament: Tournament,

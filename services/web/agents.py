@@ -28,6 +28,7 @@ from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
 from ladder.reports import insights, season_charts
 from ladder.standings import rank_reasons
+from ladder.tournaments import tournaments
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import AgentKey
@@ -43,6 +44,7 @@ from services.web.sharing import agent_sharing
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN = 25
+TOURNAMENTS_SHOWN = 10
 POINTS_SHOWN = 300
 NEW_FOR = timedelta(hours=1)
 """How long the page of a new entry updates itself until the first rated match."""
@@ -171,6 +173,9 @@ def agent_page(
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_context(conn, app_state, who, chosen, season),
         running=playing_now(conn, who, agent_id=found.id),
+        tournaments=tournaments.list_tournaments(
+            conn, who, agent_id=found.id, limit=TOURNAMENTS_SHOWN
+        ),
         insights=insights_of(conn, who, chosen, season),
         **move_time_chart(conn, chosen, season, owner=owner),
         **submission_rows(conn, app_state, who, found, seen),

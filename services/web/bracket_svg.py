@@ -9,18 +9,18 @@ from markupsafe import Markup
 from ladder.tournaments.formats import Key, Pairing, Takes, bracket
 from ladder.tournaments.views import TournamentView
 
-COLUMN: Final = 208
+COLUMN: Final = 184
 """Width of a column, in pixels, with the gap after it."""
-BOX: Final = 176
+BOX: Final = 160
 LINE: Final = 20
 """Height of an entrant's line."""
 ROW: Final = 52
-HEAD: Final = 28
-MOST_LETTERS: Final = 22
+HEAD: Final = 46
+MOST_LETTERS: Final = 19
 
 
-def draw_bracket(view: TournamentView, stage: int) -> Markup:
-    """The bracket as one ``<svg>`` with a link for each pairing."""
+def draw_bracket(view: TournamentView, stage: int, *, has_links: bool = True) -> Markup:
+    """The bracket as one ``<svg>``, with a link for each pairing to its place in the page."""
     assert view.field is not None
     assert view.course is not None
     drawn = bracket(view.field.event, view.course, stage)
@@ -34,7 +34,10 @@ def draw_bracket(view: TournamentView, stage: int) -> Markup:
         for one in drawn.links
         if one.takes is Takes.WINNER
     ]
-    parts += [_box(view, pairings[box.key], *places[box.key]) for box in drawn.boxes]
+    for box in drawn.boxes:
+        one = pairings[box.key]
+        made = _box(view, one, *places[box.key])
+        parts.append(_linked(view, one, made) if has_links else made)
     return Markup(
         '<svg class="bracket" role="group" aria-label="Bracket" width="{w}" height="{h}"'
         ' viewBox="0 0 {w} {h}">{parts}</svg>'
@@ -51,9 +54,13 @@ def _short(text: str) -> str:
 
 
 def _titles(columns: tuple[str, ...]) -> Markup:
+    """The names of the rounds; two rounds in a column stand below each other."""
     return Markup("").join(
-        Markup('<text class="title" x="{}" y="16">{}</text>').format(n * COLUMN + 4, _short(title))
+        Markup('<text class="title" x="{}" y="{}">{}</text>').format(
+            n * COLUMN + 4, 16 * (m + 1), part
+        )
         for n, title in enumerate(columns)
+        for m, part in enumerate(title.split(" / ")[:2])
     )
 
 
@@ -93,13 +100,10 @@ def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
                 f"{points[number]:g}" if number in points else "",
             )
         )
-    names = " against ".join(view.name(number) for number in one.entrants)
     return Markup(
-        '<a href="#{}" aria-label="{}"><rect x="{:.0f}" y="{:.1f}" width="{}" height="{}" rx="5"/>'
-        '<line x1="{:.0f}" x2="{:.0f}" y1="{:.1f}" y2="{:.1f}"/>{}</a>'
+        '<rect x="{:.0f}" y="{:.1f}" width="{}" height="{}" rx="5"/>'
+        '<line x1="{:.0f}" x2="{:.0f}" y1="{:.1f}" y2="{:.1f}"/>{}'
     ).format(
-        anchor(one.key),
-        f"{one.title}: {names}",
         x,
         y,
         BOX,
@@ -109,4 +113,11 @@ def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
         y + LINE,
         y + LINE,
         Markup("").join(lines),
+    )
+
+
+def _linked(view: TournamentView, one: Pairing, box: Markup) -> Markup:
+    names = " against ".join(view.name(number) for number in one.entrants)
+    return Markup('<a href="#{}" aria-label="{}">{}</a>').format(
+        anchor(one.key), f"{one.title}: {names}", box
     )

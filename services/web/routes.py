@@ -59,6 +59,7 @@ from services.web import (
     scrim_requests,
     scrims,
     season_charts,
+    shows,
     sign_in,
     sign_in_settings,
     sign_up_address,
@@ -124,7 +125,7 @@ PARTS = (
     administration,
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
-    *(new_tournament, tournaments),
+    *(new_tournament, shows, tournaments),
     *(home, invitations, rehearsals, season_charts),
 )
 ROUTERS = (router, *(part.router for part in PARTS))

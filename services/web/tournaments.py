@@ -21,7 +21,15 @@ from ladder.leagues import records, seasons
 from ladder.leagues.records import Season
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
-from ladder.tournaments import course_acts, embargo, entrants, locking, repairs, tournaments
+from ladder.tournaments import (
+    course_acts,
+    embargo,
+    entrants,
+    locking,
+    repairs,
+    shows,
+    tournaments,
+)
 from ladder.tournaments.certainty import certainty_of
 from ladder.tournaments.formats import (
     Certainty,
@@ -32,6 +40,7 @@ from ladder.tournaments.formats import (
     RoundRobin,
     SingleElimination,
     Standing,
+    Swiss,
     cross_table,
     describe_plan,
 )
@@ -59,6 +68,7 @@ SHOWN: Final = 30
 WIDEST_TABLE: Final = 24
 """Most entrants of a cross-table; a table with more cells than that nobody reads."""
 ACTS: Final = {"agent": "", "reason": "", "pairing": "", "cause": ""}
+SHOW_FIELDS: Final = {"hours": "12", "scene_seconds": ""}
 REFUSED: Final = (ValidationError, ProblemError, LadderError)
 
 
@@ -83,6 +93,8 @@ class StagePart:
     tables: list[list[Standing]]
     cross_tables: list[CrossTable]
     rounds: list[RoundPart]
+    has_trf: bool
+    """Whether it has an export in the format of FIDE."""
 
 
 @router.get("/leagues/{league}/tournaments")
@@ -114,7 +126,7 @@ def show_tournament(
 ) -> Response:
     """The course as far as the visitor may know it."""
     found = permissions.visible_tournament(conn, who, tournament)
-    return render_tournament(request, conn, who, found, Form(dict(ACTS)))
+    return render_tournament(request, conn, who, found, Form({**ACTS, **SHOW_FIELDS}))
 
 
 @router.post("/tournaments/{tournament}/{act}")
@@ -124,6 +136,7 @@ def post_act(
     """Acts as the API does, then shows the tournament."""
     found = permissions.visible_tournament(conn, who, tournament)
     form = Form.of(given, ACTS)
+    form.values |= SHOW_FIELDS
     try:
         do_it = _act(conn, who, found, act, form)
         form.run_once(request, conn, who, do_it)
@@ -131,7 +144,7 @@ def post_act(
         form.add_errors(error)
     if form.wrong:
         found = tournaments.get_tournament(conn, found.id)
-        return render_tournament(request, conn, who, found, form, status=422)
+        return render_tournament(request, conn, who, found, form)
     return redirect(f"/tournaments/{found.id}")
 
 
@@ -194,15 +207,16 @@ def render_tournament(
     who: Viewer,
     found: Tournament,
     form: Form,
-    status: int = 200,
+    show_address: str = "",
 ) -> Response:
+    """The page; 422 with the errors of a form. Names the address of a new show, once."""
     view = view_tournament(conn, who, found)
     season = seasons.get_season(conn, found.season_id)
     mine = [one for one in view.entrants if one.team_id in who.team_ids]
     return render(
         request,
         "tournament.html",
-        status=status,
+        status=422 if form.wrong else 200,
         view=view,
         found=found,
         league=view.league,
@@ -217,6 +231,8 @@ def render_tournament(
         repairs=repairs.list_repairs(conn, found) if view.is_host and view.course else [],
         certainty=_certainty(view, season),
         entered=[one for one in view.entrants if one.state is EntrantState.ENTERED],
+        shows=shows.list_shows(conn, found.id) if view.is_host else [],
+        show_address=show_address,
         anchor=anchor,
         States=TournamentState,
     )
@@ -249,6 +265,7 @@ def _stages(view: TournamentView) -> list[StagePart]:
                 tables,
                 crosses,
                 _rounds(view, number),
+                isinstance(stage, Swiss),
             )
         )
     return parts
@@ -262,8 +279,8 @@ def _rounds(view: TournamentView, stage: int) -> list[RoundPart]:
             rounds.setdefault(one.key.round, []).append(one)
     parts = []
     for number, pairings in sorted(rounds.items()):
-        titles = {one.title for one in pairings if one.title}
-        title = titles.pop() if len(titles) == 1 else f"Round {number}"
+        titles = list(dict.fromkeys(one.title for one in pairings if one.title))
+        title = " / ".join(titles) if 1 <= len(titles) <= 2 else f"Round {number}"
         is_now = view.course.position == (stage, number)
         parts.append(RoundPart(f"{stage}.{number}", title, pairings, is_now))
     return parts

@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from ladder.database.db import connect
 from ladder.people import tokens
+from ladder.tournaments import shows
+from ladder.tournaments.request_models import NewShow
 from tests.integration.ladder.contest import raise_contest
 from tests.integration.ladder.cup import Cup, raise_cup
 from tests.web.conftest import Site, Tab, press
@@ -52,10 +55,11 @@ def test_a_host_makes_a_tournament_from_the_form(site: Site, tab: Callable[..., 
 
 
 @pytest.mark.browser
-def test_a_bracket_is_readable_on_a_desktop_and_on_a_phone(
+def test_a_bracket_and_a_show_are_readable_on_a_desktop_and_on_a_phone(
     site: Site, tab: Callable[..., Tab]
 ) -> None:
     with half_played(site) as (cup, token):
+        _, secret = shows.create_show(cup.contest.conn, cup.id, cup.contest.host, NewShow())
         for width, scheme in ((1280, "light"), (390, "dark")):
             mine = tab(width=width, scheme=scheme)
             mine.sign_in(token)
@@ -66,5 +70,14 @@ def test_a_bracket_is_readable_on_a_desktop_and_on_a_phone(
             assert page.locator("svg.bracket a").count() == len(cup.course().pairings)
             if SHOTS:
                 page.screenshot(path=Path(SHOTS) / f"bracket-{width}.png", full_page=True)
+            page = mine.open(f"/shows/{secret}")
+            page.keyboard.press("r")
+            expect(page.locator("h1")).to_contain_text("wins")
+            assert page.evaluate(NAMES) == []
+            assert page.evaluate(CONTRAST) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            if SHOTS:
+                page.screenshot(path=Path(SHOTS) / f"show-{width}.png", full_page=True)
+        page = mine.open(f"/tournaments/{cup.id}")
         press(page, "Show all results so far to everybody")
         assert {one.embargo for one in cup.games() if one.outcome} == {"public"}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from py4swiss.dynamicuint import DynamicUint
 from py4swiss.engines import DutchEngine
-from py4swiss.engines.common import Pairing, PairingError
+from py4swiss.engines.common import ColorPreferenceStrength, Pairing, PairingError
 from py4swiss.engines.dutch.bracket import BracketPairer, Brackets
 from py4swiss.engines.dutch.bracket.bracket import Bracket
 from py4swiss.engines.dutch.bracket.bracket_matcher import BracketMatcher
@@ -22,6 +22,27 @@ from py4swiss.engines.dutch.criteria.quality import C7
 from py4swiss.engines.dutch.player import Player, PlayerRole, get_player_infos_from_trf
 from py4swiss.engines.dutch.validity_matcher import ValidityMatcher
 from py4swiss.trf import ParsedTrf
+
+
+class _ValidityMatcher(ValidityMatcher):
+    """Asks the same of each two players (C.1, C.3, prohibited pairs), in a quarter of the time."""
+
+    def __init__(self, players: list[Player], forbidden_pairs: set[tuple[int, int]]) -> None:
+        self._forbidden = forbidden_pairs | {(two, one) for one, two in forbidden_pairs}
+        self._absolute_sides = {
+            player.id: player.color_preference.side
+            for player in players
+            if player.color_preference.strength == ColorPreferenceStrength.ABSOLUTE
+            and not player.top_scorer
+        }
+        super().__init__(players, forbidden_pairs)
+
+    def is_allowed_pair(self, player_1: Player, player_2: Player) -> bool:
+        one, two = player_1.id, player_2.id
+        if one in player_2.opponents or (one, two) in self._forbidden:
+            return False
+        side = self._absolute_sides.get(one)
+        return side is None or side != self._absolute_sides.get(two)
 
 
 class _Matcher(BracketMatcher):
@@ -122,7 +143,7 @@ class CorrectedDutchEngine(DutchEngine):
         """Returns the pairs of the next round, best first."""
         played = min(len(section.results) for section in trf.player_sections)
         players = sorted(get_player_infos_from_trf(trf), reverse=True)
-        validity = ValidityMatcher(players, trf.x_section.forbidden_pairs)
+        validity = _ValidityMatcher(players, trf.x_section.forbidden_pairs)
         if not validity.is_valid_matching():
             raise PairingError("the rules allow no pairing")
         brackets = _Brackets(players, played + 1)

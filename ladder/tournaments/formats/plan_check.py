@@ -125,7 +125,7 @@ def _describe_format(stage: Stage) -> str:
         case Groups(groups=groups, cycles=cycles):
             return f"{groups} groups, {'double ' if cycles == 2 else ''}round robin in each"
         case Swiss(rounds=rounds):
-            return f"Swiss, {rounds} rounds"
+            return f"Swiss, {_counted(rounds, 'round')}"
         case Gauntlet(heads=heads):
             return f"Gauntlet: the first {heads} against each of the others"
         case SingleElimination(third_place=third):
@@ -133,9 +133,9 @@ def _describe_format(stage: Stage) -> str:
         case DoubleElimination(reset=reset):
             return "Double elimination" + (", a second final if needed" if reset else "")
         case Heats(rounds=rounds, seats=seats):
-            return f"{rounds} rounds of heats of {seats}"
+            return f"{_counted(rounds, 'round')} of heats of {seats}"
         case SwissHeats(rounds=rounds, seats=seats):
-            return f"{rounds} rounds of heats of {seats} with similar scores"
+            return f"{_counted(rounds, 'round')} of heats of {seats} with similar scores"
         case KnockoutHeats(seats=seats, winners=winners):
             return f"Heats of {seats}, the first {winners} go on until one heat is left"
         case Solo(cuts=cuts):
@@ -155,3 +155,7 @@ def _describe_series(series: Series, needs_winner: bool) -> str:
 
 def _describe_heat(heat: HeatRules) -> str:
     return "one game a heat" if heat.games == 1 else f"{heat.games} games a heat"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -89,7 +89,7 @@ def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
             if points[entrant] != points[below]:
                 text = f"{points[entrant]:g} points; the next has {points[below]:g}"
             elif wins[entrant] != wins[below]:
-                text = f"same points; {wins[entrant]} heats won; the next has {wins[below]}"
+                text = f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
             else:
                 text = "all equal; "
                 text += "the next withdrew" if gone[below] > gone[entrant] else "better seed"

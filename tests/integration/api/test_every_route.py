@@ -625,6 +625,21 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ),
     (
         "POST",
+        "/v1/tournaments/{cup}/shows",
+        {"hours": 1},
+        "401 403 403 201 201",
+        "401 404 403 201 201",
+    ),
+    ("GET", "/v1/tournaments/{cup}/shows", None, "401 403 403 200 200", "401 404 403 200 200"),
+    (
+        "DELETE",
+        "/v1/tournaments/{cup}/shows/{show}",
+        None,
+        "401 403 403 204 404",
+        "401 404 403 204 404",
+    ),
+    (
+        "POST",
         "/v1/tournaments/{cup}/acts",
         {"act": "pause"},
         "401 403 403 200 409",
@@ -839,6 +854,9 @@ EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
     ("POST", "/v1/tournaments/{tournament}/entrants"): dict.fromkeys(
         ("grader", "commentator"), (403, 403)
     ),
+    ("DELETE", "/v1/tournaments/{cup}/shows/{show}"): dict.fromkeys(
+        ("grader", "commentator"), (403, 403)
+    ),
     ("POST", "/v1/join"): dict.fromkeys(("grader", "commentator"), (409, 404)),
     ("GET", "/v1/teams/{team}/members"): dict.fromkeys(("grader", "commentator"), (403, 403)),
     ("GET", "/v1/matches/{rated}/replay"): dict.fromkeys(("grader", "commentator"), (403, 403)),
@@ -937,7 +955,9 @@ def words(world: World, league: str) -> dict[str, str]:
     expected = world.client("admin").post(
         "/v1/expected-people", {"csv": f"name,address\nexpected in {league},\n"}
     )
+    cup = make_tournament(world, league, is_started=True)
     return {
+        "show": world.client("admin").post(f"/v1/tournaments/{cup}/shows", {})["id"],
         "spare_user": world.client("admin").create_user(f"spare of {league}")["id"],
         **team_words(world, world.teams[insider]),
         "session": session.id,
@@ -980,7 +1000,7 @@ def words(world: World, league: str) -> dict[str, str]:
         "number": str(rated["episodes"][0]["number"]),
         "expected": expected["items"][0]["id"],
         "tournament": make_tournament(world, league),
-        "cup": make_tournament(world, league, is_started=True),
+        "cup": cup,
     }
 
 

@@ -219,6 +219,10 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"tournament": here, "agent": found["host_agent"]}
             case "export_tournament":
                 return {"tournament": found["cup"], "form": "csv", "stage": 1}
+            case "create_tournament_show":
+                return {"scene_seconds": None}
+            case "list_tournament_shows" | "revoke_tournament_show":
+                return {"tournament": found["cup"]}
             case "rejudge_tournament_games" | "decide_tournament_rejudgement":
                 played = make_tournament(world, "public", is_started=True)
                 if name == "decide_tournament_rejudgement":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,10 +18,11 @@ import pytest
 from ladder.database.db import Connection
 from ladder.entries import agents
 from ladder.enums import Embargo
-from ladder.ids import AgentId, SeasonId, TournamentId
+from ladder.ids import AgentId, SeasonId, TournamentId, UserId
 from ladder.leagues import seasons
 from ladder.matches import lease
 from ladder.matches.records import EpisodeResult
+from ladder.reports import feed
 from ladder.tournaments import (
     advance,
     course_acts,
@@ -29,10 +30,12 @@ from ladder.tournaments import (
     embargo,
     entrants,
     locking,
+    shows,
     tournaments,
 )
 from ladder.tournaments.records import TournamentGame
-from ladder.tournaments.request_models import NewTournament
+from ladder.tournaments.request_models import NewShow, NewTournament
+from ladder.tournaments.shows import Direction
 from tests.integration.api.browsing import browse
 from tests.integration.api.conftest import application
 from tests.integration.api.serving import serve
@@ -55,6 +58,10 @@ ANSWERS = (
     "/v1/matches?season={season}&kind=tournament",
     "/v1/matches?agent={agent}",
     "/v1/matches?agent={agent}&outcome=won",
+    "/v1/matches/{game}",
+    "/v1/matches/{game}/live",
+    "/v1/matches/{game}/replay",
+    "/v1/matches/{last}",
     "/v1/head-to-head?agent={agent}&opponent={rival}",
     "/v1/seasons/{season}",
     "/v1/seasons/{season}/leaderboard",
@@ -77,6 +84,9 @@ PAGES = (
     "/tournaments/{cup}",
     "/matches",
     "/matches?agent={agent}",
+    "/matches/{last}",
+    "/matches/{last}/live",
+    "/shows/{show}",
     "/agents/{agent}",
     "/agents/{rival}",
     "/teams/member",
@@ -96,6 +106,8 @@ MASKS = tuple(
         (r'name="(form_token|key)" value="[^"]*"', "SECRET"),
         (r'"(seen_seconds_ago|silent_seconds|uptime_seconds)": ?[\d.]+', "SECONDS"),
         (r"127\.0\.0\.1:\d+", "HOST"),
+        (r"/shows/[\w-]{32}", "SHOW"),
+        (r"\b\d{13,17}\.", "KEY."),
     )
 )
 
@@ -162,6 +174,33 @@ def play(conn: Connection, world: World, cup: TournamentId, winner: Any) -> None
             end(one)
 
 
+def begin_show(conn: Connection, world: World, cup: TournamentId) -> str:
+    """The secret of a show that plays the first game of the tournament."""
+    _, secret = shows.create_show(conn, cup, UserId(world.users["host"]), NewShow())
+    shows.move_show(conn, secret, 0, Direction.NEXT)
+    return secret
+
+
+def key_of_now(conn: Connection) -> str:
+    """The key of the feed that precedes all items of the tournament, and nothing older."""
+    micros, _, rest = feed.current_key(conn).partition(".")
+    return f"{int(micros) + round(feed.SETTLE_SECONDS * 1e6)}.{rest}"
+
+
+def stream_lines(world: World, person: str, after: str) -> str:
+    """The stream of a person's feed, from this key until it is quiet."""
+    headers = {**world.client(person).headers, "Last-Event-ID": after}
+    quiet = httpx.Timeout(30, read=1)
+    lines: list[str] = []
+    with (
+        suppress(httpx.ReadTimeout),
+        world.http.stream("GET", "/v1/me/feed/stream", headers=headers, timeout=quiet) as answer,
+    ):
+        assert answer.status_code == 200
+        lines += (line for line in answer.iter_lines() if not line.startswith(":"))
+    return masked("\n".join(lines))
+
+
 def queue_lines(http: httpx.Client) -> str:
     """The metrics of queues, matches and seasons, without the times since the last match."""
     lines = http.get("/metrics").text.splitlines()
@@ -172,10 +211,16 @@ def queue_lines(http: httpx.Client) -> str:
 Answers = dict[tuple[str, str], tuple[int, str, str]]
 
 
-def answers(world: World, cup: TournamentId) -> Answers:
-    """Status, ETag and masked text of everything, by person and path."""
+def answers(world: World, cup: TournamentId, show: str, after: str) -> Answers:
+    """Status, ETag and masked text of everything, by person and path. The streams begin ``after``
+    this key."""
+    with world.connect() as conn:
+        games = [one.match_id for one in courses.read_games(conn, cup)]
     words = {
         "cup": cup,
+        "show": show,
+        "game": games[0],
+        "last": games[-1],
         "season": world.seasons["public"],
         "agent": world.agents["public.member"],
         "rival": world.agents["public.rival"],
@@ -192,6 +237,8 @@ def answers(world: World, cup: TournamentId) -> Answers:
                     answer = http.get(path.format(**words), headers=given)
                     tag = masked(answer.headers.get("etag", ""))
                     found[person, path] = (answer.status_code, tag, masked(answer.text))
+    for person in ("member", "rival"):
+        found[person, "stream"] = (200, "", stream_lines(world, person, after))
     found["metrics", ""] = (200, "", queue_lines(world.http))
     return found
 
@@ -226,10 +273,12 @@ def test_hidden_results_change_no_answer(built: World, postgres_url: str, blobs_
     for winner in (better_seed_wins, worse_seed_wins):
         with copied(built, postgres_url, blobs_url) as world:
             with world.connect() as conn:
+                after = key_of_now(conn)
                 cup = make_cup(conn, world)
                 play(conn, world, cup, winner)
+                show = begin_show(conn, world, cup)
                 champions.add(tournaments.get_tournament(conn, cup).champion)
-            seen.append(answers(world, cup))
+            seen.append(answers(world, cup, show, after))
     one, other = seen
     assert champions == {1, 3}
     assert {answer[0] for answer in one.values()} <= {200, 401, 404, 409, 422}

@@ -124,3 +124,16 @@ def test_games_judged_again_do_not_overtake_the_whole_queue(finished: Cup) -> No
         " where g.is_rejudgement"
     ).fetchall()
     assert turns == [(7,), (7,)]
+
+
+def test_games_judged_again_have_the_seats_and_seeds_of_the_old_ones(finished: Cup) -> None:
+    conn = finished.contest.conn
+    repairs.rejudge_pairing(conn, finished.id, QUARTER_FINAL, None, "a worker was broken")
+    (found,) = repairs.list_repairs(conn, finished.row)
+    pairs = [tuple(history.get_match(conn, one.match_id) for one in pair) for pair in found.games]
+    assert len(pairs) == 2
+    assert pairs[0][0].seats[0].agent_id != pairs[1][0].seats[0].agent_id, "the seats are swapped"
+    for old, new in pairs:
+        assert [one.agent_id for one in new.seats] == [one.agent_id for one in old.seats]
+        assert new.seed == old.seed
+    assert [new.game for _, new in found.games] == [1, 2]

@@ -21,7 +21,7 @@ from ladder.standings import leaderboard
 from ladder.tournaments import advance, course_acts, courses, embargo, entrants, tournaments
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import encode_course, play
-from ladder.tournaments.records import GameOutcome, TournamentState
+from ladder.tournaments.records import EntrantState, GameOutcome, TournamentState
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.cup import (
     better_seed_wins,
@@ -29,6 +29,7 @@ from tests.integration.ladder.cup import (
     void,
     worse_seed_wins,
 )
+from tests.integration.ladder.test_team_merges import merge
 
 DOUBLE = {"stages": [{"format": "double_elimination", "reset": False}]}
 SWISS_FINALS = {
@@ -387,3 +388,21 @@ def test_a_league_has_a_limited_number_of_tournaments_at_a_time(
         raise_cup(duels)
     course_acts.cancel_tournament(duels.conn, cup.id, None, "the hall burnt")
     raise_cup(duels)
+
+
+def test_agents_of_a_merged_team_stay_entrants_of_the_team_that_remains(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(4)
+    first, second = (cup.view().entrants[n].team_id for n in (0, 1))
+    merge(duels, first, second)
+    cup.start()
+    assert [one.state for one in cup.view().entrants].count(EntrantState.LEFT_OUT) == 1
+    left_out = next(one for one in cup.view().entrants if one.state is EntrantState.LEFT_OUT)
+    assert (left_out.agent_id, left_out.team_id) == (cup.agents[0], second)
+    third, fourth = {one.team_id for one in cup.view().entrants} - {first, second}
+    before = cup.course()
+    merge(duels, third, fourth)
+    assert {one.team_id for one in cup.view().entrants} == {second, fourth}
+    assert cup.course() == before
+    cup.play_on()
+    assert cup.row.champion == 1

@@ -1,0 +1,96 @@
+"""The `peck tournament` commands, from a draft to the export of a finished tournament."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ladder.database.db import Connection
+from ladder.tournaments import advance, courses
+from ladder.tournaments.records import TournamentState
+from services.cli.tournaments import tournaments as commands
+from tests import typed
+from tests.integration.api.test_cli import member_environment
+from tests.integration.api.world import World, finish
+
+Peck = Callable[..., str]
+
+
+@pytest.fixture
+def typed_verbs() -> set[str]:
+    """The verbs that a test typed."""
+    return set()
+
+
+@pytest.fixture
+def peck(world: World, tmp_path: Path, typed_verbs: set[str]) -> Peck:
+    """Runs `peck tournament` as a person; returns what it printed."""
+    environment = member_environment(world, tmp_path)
+
+    def run(person: str, verb: str, *arguments: str) -> str:
+        typed_verbs.add(verb)
+        token = {"PECK_TOKEN": world.tokens.get(person, "")}
+        done = typed.peck(tmp_path, {**environment, **token}, "tournament", verb, *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def play_all(conn: Connection, world: World, cup: Any) -> None:
+    """Plays until nothing is queued. The first seat wins each game, so the better seed goes on."""
+    while waiting := [one for one in courses.read_games(conn, cup) if one.state == "queued"]:
+        for game in waiting:
+            finish(conn, world.blobs, game.match_id)
+        advance.advance_one(conn, cup, lambda _: 0)
+        conn.commit()
+
+
+def test_every_command_of_tournaments_does_what_it_says(
+    peck: Peck, world: World, typed_verbs: set[str], tmp_path: Path
+) -> None:
+    mine, hosts, rivals = (world.agents[f"public.{who}"] for who in ("member", "host", "rival"))
+    made = json.loads(peck("host", "create", "public", "Cup", "--draft", "--pairs", "1", "--json"))
+    cup = made["id"]
+    assert made["state"] == TournamentState.DRAFT
+    assert cup in peck("host", "list", "--league", "public")
+    assert cup not in peck("stranger", "list")
+    assert "registration" in peck("host", "open", cup)
+    for person, agent in (("member", mine), ("rival", rivals), ("host", hosts)):
+        assert "is entered" in peck(person, "enter", cup, agent)
+    assert peck("rival", "withdraw", cup, rivals) == "withdrawn\n"
+    with world.connect() as conn:
+        conn.execute("update tournaments set state = 'check_in' where id = %s", (cup,))
+        conn.commit()
+        assert peck("member", "check-in", cup, mine) == "checked in\n"
+        assert "locked" in peck("host", "lock", cup)
+        assert "running" in peck("host", "start", cup)
+        advance.advance_one(conn, cup, lambda _: 0)
+        conn.commit()
+        assert "paused" in peck("host", "pause", cup, "--reason", "lunch")
+        assert "running" in peck("host", "resume", cup)
+        play_all(conn, world, cup)
+        champion = json.loads(peck("stranger", "show", cup, "--json"))["champion_name"]
+        assert f"champion: {champion}" in peck("stranger", "show", cup)
+        assert "better seed" in peck("stranger", "bracket", cup)
+        assert peck("host", "rejudge", cup, "1.1.1", "--reason", "a test").split()[-1] == "unknown"
+        play_all(conn, world, cup)
+        assert peck("host", "rejudgements", cup).split()[-1] == "nothing"
+    assert "finished" in peck("host", "decide", cup, "1.1.1", "drop")
+    assert "finished" in peck("host", "reveal", cup)
+    assert "score" in peck("stranger", "export", cup, "--form", "csv").splitlines()[0].lower()
+    peck("stranger", "export", cup, "--path", str(tmp_path / "cup.json"))
+    assert json.loads((tmp_path / "cup.json").read_text())["entrants"]
+    show = json.loads(peck("host", "present", cup, "--hours", "1", "--json"))
+    page = f"/shows/{show['address'].rpartition('/')[2]}"
+    assert world.http.get(page).status_code == 200
+    assert "has ended" in peck("host", "present", cup, "--revoke", show["id"])
+    other = json.loads(peck("host", "create", "public", "Other", "--json"))["id"]
+    peck("member", "enter", other, mine)
+    assert "disqualified" in peck("host", "disqualify", other, mine, "--reason", "a test")
+    assert "cancelled: rain" in peck("host", "cancel", other, "--reason", "rain")
+    assert typed_verbs == {one.name for one in commands.registered_commands}

@@ -1,0 +1,98 @@
+"""What teams are told of a tournament, and that no notice comes before its result is public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ladder.database.db import Connection
+from ladder.entries import agents
+from ladder.enums import Embargo
+from ladder.ids import AgentId, UserId
+from ladder.notices import inbox
+from ladder.notices.texts import Notice
+from ladder.tournaments import embargo, tournaments
+from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.cup import Cup, raise_cup
+
+
+@pytest.fixture
+def duels(conn: Connection) -> Contest:
+    return raise_contest(conn, seats=2)
+
+
+def notices(cup: Cup, number: int) -> list[Notice]:
+    """Notices of tournaments for the person of this entrant, oldest first."""
+    found = inbox.list_notices(cup.contest.conn, person_of(cup, cup.agent_of(number)))
+    return [one for one in found if one.kind.startswith("tournament")][::-1]
+
+
+def person_of(cup: Cup, agent: AgentId) -> UserId:
+    team = agents.get_agent(cup.contest.conn, agent).team_id
+    row = cup.contest.conn.execute(
+        "select user_id from memberships where team_id = %s", (team,)
+    ).fetchone()
+    assert row is not None
+    return UserId(row[0])
+
+
+def kinds(cup: Cup, number: int) -> list[str]:
+    return [one.kind.value.removeprefix("tournament_") for one in notices(cup, number)]
+
+
+def play_four(contest: Contest, **terms: Any) -> Cup:
+    cup = raise_cup(contest, **terms)
+    cup.enter(4)
+    cup.start()
+    return cup
+
+
+def test_teams_are_told_their_pairings_results_and_places_once(duels: Contest) -> None:
+    cup = play_four(duels)
+    assert [kinds(cup, number) for number in (1, 4)] == [["pairing"], ["pairing"]]
+    cup.advance()
+    cup.play_on()
+    assert kinds(cup, 1) == ["pairing", "result", "pairing", "result", "place"]
+    assert kinds(cup, 4) == ["pairing", "result", "place"]
+    meets, won, *_, place = notices(cup, 1)
+    names = [cup.view().name(number) for number in (1, 4)]
+    assert meets.title == f"{names[0]} meets {names[1]}"
+    assert won.title == f"{names[0]} won against {names[1]}"
+    assert (place.title, place.path) == (f"{names[0]} took place 1 of 4", f"/tournaments/{cup.id}")
+
+
+def test_hidden_results_give_no_notice_before_they_are_revealed(duels: Contest) -> None:
+    cup = play_four(duels, embargo="hidden")
+    cup.play_on()
+    assert [kinds(cup, number) for number in (1, 2, 3, 4)] == [["pairing"]] * 4
+    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None, "1.1.1")
+    assert [kinds(cup, number)[1:] for number in (1, 2, 3, 4)] == [["result"], [], [], ["result"]]
+    embargo.reveal(duels.conn, cup.id, Embargo.PUBLIC, None)
+    assert kinds(cup, 1)[2:] == ["result", "place"]
+    assert kinds(cup, 3)[1:] == ["result", "place"]
+
+
+def test_a_heat_tells_its_size_and_the_place_in_it(contest: Contest) -> None:
+    cup = raise_cup(contest, {"stages": [{"format": "heats", "seats": 4, "rounds": 1}]})
+    cup.enter(4)
+    cup.start()
+    cup.play_on()
+    name = cup.view().name(2)
+    titles = [one.title for one in notices(cup, 2)]
+    assert titles[0] == f"{name} plays a heat of 4"
+    assert titles[1] == f"{name} took place 2 of 4 in its heat"
+
+
+def test_an_open_registration_is_told_to_the_teams_of_the_league_once(duels: Contest) -> None:
+    agent = duels.agent()
+    duels.active(agent)
+    cup = raise_cup(duels, is_draft=True)
+    person = person_of(cup, agent)
+    before = {one.kind for one in inbox.list_notices(duels.conn, person)}
+    assert "tournament_opened" not in before
+    tournaments.open_registration(duels.conn, cup.id, None)
+    opened = [
+        one for one in inbox.list_notices(duels.conn, person) if one.kind == "tournament_opened"
+    ]
+    assert [one.title for one in opened] == ["Cup takes entries"]
