@@ -33,22 +33,29 @@ from tests.integration.ladder.contest import raise_contest
 
 SEASONS = 10
 SPAN = timedelta(days=100)
+TABLES = ("matches", "seats")
 LIMIT_MS = 50.0
-MATCHES = """
-insert into matches (id, kind, season_id, state, queue, profiles, deadline_at, seed, max_attempts,
-                     lease_seconds, accepted_no, created_at, finished_at)
-select fill_id(n), case when n %% 50 = 0 then 'validation' else 'rated' end,
-       (%(seasons)s::text[])[1 + n %% %(count)s], 'finished', 'play.cpu', '{numpy}', now(),
-       '\\x00'::bytea, 3, 15, n, now(), now()
-  from generate_series(%(from)s::bigint, %(to)s::bigint) as numbers(n)
-"""
-SEATS = """
+DISK = "/var/tmp"
+IN_MEMORY = 2_000_000
+"""Matches of which the database may lie in memory; more of them lie on the disk."""
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+ROWS = """
+with made as materialized (
+    select n, fill_id(n) as id from generate_series(%(from)s::bigint, %(to)s::bigint) as numbers(n)
+), played as (
+    insert into matches (id, kind, season_id, state, queue, profiles, deadline_at, seed,
+                         max_attempts, lease_seconds, accepted_no, created_at, finished_at)
+    select id, case when n %% 50 = 0 then 'validation' else 'rated' end,
+           (%(seasons)s::text[])[1 + n %% %(count)s], 'finished', 'play.cpu', '{numpy}', now(),
+           '\\x00'::bytea, 3, 15, n, now(), now()
+      from made
+)
 insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, placement, reward,
                    verdict, charged_seconds, max_move_seconds)
-select fill_id(n), s, a.entry_id, a.submission_id, a.agent_id, a.team_id,
+select made.id, s, a.entry_id, a.submission_id, a.agent_id, a.team_id,
        (1 + (s + n / 7) %% 2)::int, 0,
        case when (n * 2 + s) %% 500 = 0 then 'TIMEOUT' else 'DONE' end, 1, 0.1
-  from generate_series(%(from)s::bigint, %(to)s::bigint) as numbers(n),
+  from made,
        generate_series(0, 1) as places(s),
        lateral (select (n %% %(count)s) * %(size)s as base) b,
        lateral (select b.base
@@ -62,7 +69,8 @@ def filled(
     matches: int, agents: int
 ) -> Iterator[tuple[Connection, list[SeasonId], list[AgentId], list[int]]]:
     """A database with these matches; its seasons, agents and numbers of submissions."""
-    with servers.postgres() as url:
+    place = servers.fast_place() if matches <= IN_MEMORY else DISK
+    with servers.postgres(place) as url:
         name = servers.template(url)
         with servers.cloned(url, name) as address, connect(address, autocommit=True) as conn:
             seasons: list[SeasonId] = []
@@ -76,12 +84,12 @@ def filled(
                 contest = raise_contest(conn, seats=2)
                 seasons.append(contest.season.id)
                 size = agents // SEASONS
-                for place in range(size):
+                for number in range(size):
                     made = contest.submission()
                     conn.execute(
                         "insert into fill_agents select %s, %s, %s, %s, team_id from agents"
                         " where id = %s",
-                        (season * size + place, ids.new_id("ent"), made.id, made.agent_id,
+                        (season * size + number, ids.new_id("ent"), made.id, made.agent_id,
                          made.agent_id),
                     )  # fmt: skip
                     names.append(made.agent_id)
@@ -91,18 +99,20 @@ def filled(
 
 
 def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> None:
-    """Makes the rows, a million at a time, with ids spread over SPAN."""
+    """Makes the rows with ids spread over SPAN, half a million at a time, and then the indexes."""
+    began = time.monotonic()
     start = int((datetime.now(UTC) - SPAN).timestamp() * 1000)
     every = SPAN.total_seconds() * 1000 / matches
     # The id of match n: its moment in the alphabet of ids, and n as the random part.
+    moment = f"({start} + (n * {every})::bigint)"
+    digits = [f"substr('{ALPHABET}', (({moment} >> {45 - 5 * i}) & 31)::int + 1, 1)"
+              for i in range(10)]  # fmt: skip
     conn.execute(
-        "create function fill_id(n bigint) returns text language sql immutable parallel safe as $$"
-        " select 'mat_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz',"
-        f" (((({start} + (n * {every})::bigint) >> (45 - 5 * i)) & 31) + 1)::int, 1), ''"
-        " order by i)"
-        " || lpad(n::text, 16, '0') from generate_series(0, 9) i $$"
+        "create function fill_id(n bigint) returns text language sql immutable parallel safe as"
+        f" $$ select 'mat_' || {' || '.join(digits)} || lpad(n::text, 16, '0') $$"
     )
-    conn.execute("set synchronous_commit = off")
+    make_partitions(conn)
+    indexes = drop_indexes(conn)
     step = 500_000
     for first in range(1, matches + 1, step):
         given: dict[str, Any] = {
@@ -112,12 +122,61 @@ def fill(conn: Connection, matches: int, seasons: list[SeasonId], size: int) -> 
             "count": SEASONS,
             "size": size,
         }
-        conn.execute(MATCHES, given)
-        conn.execute(SEATS, given)
+        conn.execute(ROWS, given)
         print(f"\r{given['to']:,} matches", end="", flush=True)
-    print()
+    loaded = time.monotonic()
+    conn.execute("set maintenance_work_mem = '512MB'")
+    for text in indexes:
+        conn.execute(text)
     conn.execute("vacuum analyze matches")
     conn.execute("vacuum analyze seats")
+    taken = conn.execute("select pg_database_size(current_database())").fetchone()
+    assert taken is not None
+    print(
+        f"\nloaded in {loaded - began:.0f} s, indexes in {time.monotonic() - loaded:.0f} s,"
+        f" {taken[0] / 1e9:.1f} GB"
+    )
+
+
+def make_partitions(conn: Connection) -> None:
+    """Makes the partitions of the months of SPAN, without a write-ahead log for any partition."""
+    month = (datetime.now(UTC) - SPAN).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    while month < datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0):
+        following = (month + timedelta(days=32)).replace(day=1)
+        low, high = (
+            "mat_" + ids.time_part(round(one.timestamp() * 1000)) for one in (month, following)
+        )
+        for table in TABLES:
+            conn.execute(
+                f"create table {table}_{month:%Y_%m} partition of {table}"
+                f" for values from ('{low}') to ('{high}')"
+            )
+        month = following
+    for (name,) in conn.execute(
+        "select inhrelid::regclass::text from pg_inherits where inhparent = any (%s::regclass[])",
+        (list(TABLES),),
+    ).fetchall():
+        conn.execute(f"alter table {name} set unlogged")
+
+
+def drop_indexes(conn: Connection) -> list[str]:
+    """Drops keys and indexes of the two tables; returns the statements that make them again."""
+    found = []
+    keys = conn.execute(
+        "select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint"
+        " where contype = 'p' and conrelid = any (%s::regclass[])",
+        (list(TABLES),),
+    ).fetchall()
+    for table, name, text in keys:
+        conn.execute(f"alter table {table} drop constraint {name}")
+        found.append(f"alter table {table} add constraint {name} {text}")
+    indexes = conn.execute(
+        "select indexname, indexdef from pg_indexes where tablename = any (%s)", (list(TABLES),)
+    ).fetchall()
+    for name, text in indexes:
+        conn.execute(f"drop index {name}")
+        found.append(text.replace(" ON ONLY ", " ON "))
+    return found
 
 
 def questions(

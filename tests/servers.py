@@ -48,9 +48,9 @@ def fast_place() -> str:
 
 
 @contextmanager
-def short_folder() -> Iterator[Path]:
+def short_folder(place: str | None = None) -> Iterator[Path]:
     """A folder with a short path that the servers' user can reach; removed at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="peck-test-", dir=fast_place()))
+    folder = Path(tempfile.mkdtemp(prefix="peck-test-", dir=place or fast_place()))
     folder.chmod(0o711)
     try:
         yield folder
@@ -59,7 +59,7 @@ def short_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def kept_folder() -> Iterator[Path]:
+def kept_folder(place: str | None = None) -> Iterator[Path]:
     """The folder of PECK_TEST_KEEP; a new one if it is not set or another run uses it."""
     named = os.environ.get(KEPT)
     with ExitStack() as stack:
@@ -70,17 +70,20 @@ def kept_folder() -> Iterator[Path]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield folder
                 return
-        yield stack.enter_context(short_folder())
+        yield stack.enter_context(short_folder(place))
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
-    """The address of a Postgres server, with a role that may create databases and roles."""
+def postgres(place: str | None = None) -> Iterator[str]:
+    """The address of a Postgres server, with a role that may create databases and roles.
+
+    ``place`` is the folder for its files, by default ``fast_place``.
+    """
     given = os.environ.get(GIVEN)
     if given:
         yield given
         return
-    with kept_folder() as folder:
+    with kept_folder(place) as folder:
         server = embedded_servers.start_postgres(folder, durable=False)
         try:
             drop_leftovers(server.url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +32,12 @@ class Stack:
 
 
 @contextmanager
-def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
+def running(
+    *, slots: int = 2, launcher: str = "auto", prepare: Callable[[Path], None] | None = None
+) -> Iterator[Stack]:
     """Starts the parts of `peck up` without its demo league; removes everything at the end.
 
-    It prints the logs if the test fails.
+    ``prepare`` gets the state folder before the start. It prints the logs if the test fails.
     """
     folder = Path(tempfile.mkdtemp(prefix="peck-stack-", dir=servers.fast_place()))
     folder.chmod(0o711)
@@ -45,6 +47,8 @@ def running(*, slots: int = 2, launcher: str = "auto") -> Iterator[Stack]:
     )
     instance = LocalInstance(options, said.append)
     try:
+        if prepare is not None:
+            prepare(folder / "state")
         instance.start()
         with db.connect(instance.settings.database_url) as conn:
             token = admin_token(conn, "root")

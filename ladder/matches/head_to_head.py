@@ -25,7 +25,8 @@ class Meeting:
 
     match_id: MatchId
     seat: int
-    """Seat of the first agent."""
+    """Seat of the first agent, from 0."""
+    other_seat: int
     version: int
     """Number of the first agent's submission."""
     other_version: int
@@ -61,6 +62,9 @@ class HeadToHead:
 
     total: Record
     by_seat: dict[int, Record]
+    """By the seat in which the first agent started."""
+    by_seats: dict[tuple[int, int], Record]
+    """By the seats in which both started, the first agent's first."""
     by_version: dict[tuple[int, int], Record]
     """By the numbers of both submissions, newest first."""
     meetings: tuple[Meeting, ...]
@@ -77,7 +81,7 @@ def read_head_to_head(
     """The newest meetings of two agents, as far as the viewer may see them."""
     seen, values = visibility.visible_matches(viewer)
     rows = conn.execute(
-        "select t.match_id, t.seat, a.number, b.number, t.placement, o.placement"  # noqa: S608
+        "select t.match_id, t.seat, o.seat, a.number, b.number, t.placement, o.placement"  # noqa: S608
         " from seats t join seats o on o.match_id = t.match_id and o.seat <> t.seat"
         " join matches m on m.id = t.match_id join seasons s on s.id = m.season_id"
         " left join scrims c on c.id = m.scrim_id"
@@ -88,8 +92,8 @@ def read_head_to_head(
         (agent_id, opponent_id, *values, MEETINGS),
     )
     return compare(
-        Meeting(MatchId(match_id), seat, number, other, 0.5 + ((b > a) - (b < a)) / 2)
-        for match_id, seat, number, other, a, b in rows
+        Meeting(MatchId(match_id), seat, their_seat, number, other, 0.5 + ((b > a) - (b < a)) / 2)
+        for match_id, seat, their_seat, number, other, a, b in rows
     )
 
 
@@ -99,6 +103,7 @@ def compare(meetings: Iterable[Meeting]) -> HeadToHead:
     return HeadToHead(
         _record(found),
         dict(sorted(_by(found, lambda one: one.seat).items())),
+        dict(sorted(_by(found, lambda one: (one.seat, one.other_seat)).items())),
         dict(sorted(_by(found, lambda one: (one.version, one.other_version)).items())[::-1]),
         found,
     )

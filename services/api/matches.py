@@ -104,6 +104,12 @@ class SeatRecordOut(BaseModel):
     record: RecordOut
 
 
+class SeatsRecordOut(BaseModel):
+    seat: int = Field(description="seat in which the agent started, from 0")
+    opponent_seat: int
+    record: RecordOut
+
+
 class VersionRecordOut(BaseModel):
     version: int = Field(description="number of the agent's submission")
     opponent_version: int
@@ -117,6 +123,7 @@ class HeadToHeadOut(BaseModel):
     opponent_name: str
     total: RecordOut
     by_seat: list[SeatRecordOut]
+    by_seats: list[SeatsRecordOut] = Field(description="by the seats in which both started")
     by_version: list[VersionRecordOut]
     matches: list[str] = Field(description="newest matches in which both played")
 
@@ -195,6 +202,10 @@ def read_head_to_head(
         total=record_out(found.total),
         by_seat=[
             SeatRecordOut(seat=seat, record=record_out(row)) for seat, row in found.by_seat.items()
+        ],
+        by_seats=[
+            SeatsRecordOut(seat=mine, opponent_seat=theirs, record=record_out(row))
+            for (mine, theirs), row in found.by_seats.items()
         ],
         by_version=[
             VersionRecordOut(version=mine, opponent_version=theirs, record=record_out(row))

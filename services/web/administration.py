@@ -28,7 +28,7 @@ from ladder.people.users import teams_of
 from services.http import auth
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import UserKey
-from services.web import formatting, forms
+from services.web import form_texts, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -216,11 +216,11 @@ def settings_page(
         status=422 if form and form.wrong else 200,
         form=form or Form(settings_values(conn)),
         modes=[
-            (DEFAULT, formatting.SIGN_UP_DEFAULT.format(default)),
-            *((mode.value, formatting.SIGN_UP_MODES[mode.value]) for mode in SignUpMode),
+            (DEFAULT, form_texts.SIGN_UP_DEFAULT.format(default)),
+            *((mode.value, form_texts.SIGN_UP_MODES[mode.value]) for mode in SignUpMode),
         ],
         quotas=[
-            (f"{QUOTA}{name}", formatting.QUOTAS.get(name, name), allowed)
+            (f"{QUOTA}{name}", form_texts.QUOTAS.get(name, name), allowed)
             for name, allowed in quotas.default_quotas().items()
         ],
         is_local=default == "local" and not settings_values(conn)[SIGN_UP],

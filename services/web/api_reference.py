@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 
 from ladder.errors import NotFound
-from services.web import api_examples, formatting
+from services.web import api_examples, form_texts
 from services.web.api_examples import CallExample
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -178,9 +178,9 @@ def describe_operation(method: str, path: str, found: Json, example: CallExample
 def describe_access(found: Json, scopes: list[str]) -> str:
     """Who may call the operation."""
     if scopes:
-        return formatting.ACCESS_BY_SCOPE.format(scopes[0])
+        return form_texts.ACCESS_BY_SCOPE.format(scopes[0])
     security = found.get("security", [{}])
-    return formatting.ACCESS_FOR_ALL if {} in security else formatting.ACCESS_FOR_KNOWN
+    return form_texts.ACCESS_FOR_ALL if {} in security else form_texts.ACCESS_FOR_KNOWN
 
 
 def body_content(described: Json | None) -> Value | None:

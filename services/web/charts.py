@@ -14,7 +14,7 @@ from typing import Final
 from markupsafe import Markup
 
 from ladder.reports.season_charts import MoveTime, SeatResults
-from services.web import formatting
+from services.web import chart_texts, formatting
 from services.web.rating_curve import DrawingFrame, axis_ticks
 
 MOST_LINES: Final = 8
@@ -39,7 +39,7 @@ class ChartLine:
 
 def draw_lines(lines: Sequence[ChartLine], what: str, *, is_rank: bool = False) -> Markup:
     """Lines over one axis of time. ``is_rank``: the values are ranks, and 1 is at the top."""
-    label = formatting.lines_label(what, [line.name for line in lines if line.points])
+    label = chart_texts.lines_label(what, [line.name for line in lines if line.points])
     return Markup("").join(
         _draw_lines(lines, label, frame, is_rank=is_rank) for frame in (LARGE, SMALL)
     )
@@ -115,7 +115,7 @@ def spread_letters(ends: Sequence[tuple[float, int]], floor: float) -> list[tupl
 
 def draw_seats(rows: Sequence[SeatResults]) -> Markup:
     """A bar for each seat: the shares of first, second and further places."""
-    label = formatting.seats_label(len(rows))
+    label = chart_texts.seats_label(len(rows))
     return Markup("").join(_draw_seats(rows, label, frame) for frame in (BARS_LARGE, BARS_SMALL))
 
 
@@ -126,7 +126,7 @@ def _draw_seats(rows: Sequence[SeatResults], label: str, frame: DrawingFrame) ->
         top = frame.top + BAR * number
         parts.append(
             Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(
-                frame.left - 8, top + 14, formatting.seat_text(row.seat)
+                frame.left - 8, top + 14, chart_texts.seat_text(row.seat)
             )
         )
         at = float(frame.left)
@@ -141,7 +141,7 @@ def _draw_seats(rows: Sequence[SeatResults], label: str, frame: DrawingFrame) ->
                     round(at, 1),
                     top,
                     round(max(0.0, width - 1), 1),
-                    formatting.place_share_text(row.seat, place, count, row.games),
+                    chart_texts.place_share_text(row.seat, place, count, row.games),
                 )
             )
             at += width
@@ -150,7 +150,7 @@ def _draw_seats(rows: Sequence[SeatResults], label: str, frame: DrawingFrame) ->
 
 def draw_move_times(rows: Sequence[MoveTime], free_seconds: float) -> Markup:
     """A dot for the slowest move of each match, and a line at the free time of a move."""
-    label = formatting.move_times_label(
+    label = chart_texts.move_times_label(
         len(rows), max(row.slowest_seconds for row in rows), free_seconds
     )
     return Markup("").join(

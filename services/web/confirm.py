@@ -15,7 +15,7 @@ from ladder.people.sessions import SignInMethod
 from services.http import sign_in
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
-from services.web import formatting, session
+from services.web import form_texts, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -71,7 +71,7 @@ def confirm(
     method = given_credential(request, app_state, who, ways, password, token)
     with transaction(app_state) as conn:
         if method is None:
-            wrong = formatting.PRESENT_IS_WRONG if ways.password else formatting.LOGIN_FAILED
+            wrong = form_texts.PRESENT_IS_WRONG if ways.password else form_texts.LOGIN_FAILED
             return confirmation_page(request, conn, who.user_id, onward, wrong)
         confirmation.confirm_session(conn, who.user_id, request.state.session_id, method)
     return redirect(safe_redirect_path(onward))

@@ -24,7 +24,7 @@ from services.http import match_filters
 from services.http.app_state import Db
 from services.http.match_filters import MatchQuery
 from services.http.problems import ProblemError
-from services.web import documents, formatting
+from services.web import documents, form_texts, state_chips
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -59,7 +59,7 @@ def show_matches(
         )
     except NotFound as error:
         field = error.field or ("season" if error.what == "league" else error.what or "")
-        form.wrong[field] = formatting.NOTHING_NAMED
+        form.wrong[field] = form_texts.NOTHING_NAMED
     except (ValidationError, LadderError, ProblemError) as error:
         form.add_errors(error)
     older = urlencode({**given, "before": found.following}) if found.following else None
@@ -71,10 +71,10 @@ def show_matches(
         is_filtered=bool(given),
         matches=found.matches,
         older=older,
-        seasons=[("", formatting.ALL_LEAGUES), *league_options(conn, who)],
-        outcomes=formatting.options_of_words(Outcome),
-        verdicts=formatting.verdict_options(SeatVerdict),
-        kinds=formatting.options_of_words(MatchKind),
+        seasons=[("", form_texts.ALL_LEAGUES), *league_options(conn, who)],
+        outcomes=form_texts.options_of_words(Outcome),
+        verdicts=state_chips.verdict_options(SeatVerdict),
+        kinds=form_texts.options_of_words(MatchKind),
     )
 
 
@@ -127,7 +127,7 @@ def show_comparison(
             try:
                 values[name] = agent_lookup.find_visible_agent(conn, who, form.values[field], field)
             except NotFound:
-                form.wrong[field] = formatting.NOTHING_NAMED
+                form.wrong[field] = form_texts.NOTHING_NAMED
             except LadderError as error:
                 form.add_errors(error)
     if values["one"] and values["other"]:

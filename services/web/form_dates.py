@@ -8,7 +8,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from ladder.errors import Invalid
-from services.web import formatting
+from services.web import form_texts
 
 UTC_NAME: Final = "UTC"
 
@@ -27,7 +27,7 @@ def parse_zone(name: str) -> tzinfo:
     if name == UTC_NAME:
         return UTC
     if name not in time_zones():
-        raise Invalid("zone", formatting.UNKNOWN_ZONE)
+        raise Invalid("zone", form_texts.UNKNOWN_ZONE)
     return ZoneInfo(name)
 
 

@@ -1,20 +1,18 @@
-"""All texts of the site outside the templates, and the formats of numbers, times and states.
+"""How pages show numbers, times, medals and reasons, and the filters of the templates.
 
-A translator finds the texts of the pages in ``templates/`` and here. The words of the replay
-players are in ``static/``.
+A translator finds the texts of the site in ``templates/``, here, and in ``form_texts``,
+``chart_texts`` and ``state_chips``. The words of the replay players are in ``static/``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
 from games import GAMES
-from ladder.entries.records import Entry
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
@@ -22,65 +20,9 @@ from ladder.matches.match_titles import lineup_title, match_title
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.standings.board_ranking import BoardRow, StandsBy
+from services.web import form_texts, state_chips
 from services.web.avatars import draw_avatar
 
-LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
-STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
-FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
-ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
-FIELD_MISSING: Final = "Fill in this field."
-FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
-SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
-EXPORT_LINK_OVER: Final = "This link is over, or not yours. Open the page My data for a new one."
-PRESENT_IS_WRONG: Final = "Check your present password: this is another one."
-NAME_NOT_REPEATED: Final = "Type the present name of the team to dissolve it."
-NO_SUCH_TEAM: Final = "Check the team's short name: there is no such team, or you may not see it."
-NEW_AGENT: Final = "a new agent"
-ALL_LEAGUES: Final = "all leagues"
-NOTHING_NAMED: Final = "Check the name: there is nothing of this name that you may see."
-CHOOSE_ONE: Final = "Choose one"
-CHOOSE_SEASON: Final = "choose the season to enter"
-UNKNOWN_ZONE: Final = "choose a time zone from the list."
-UNKNOWN_PERSON: Final = "type the exact name of a person with an account, or the user id."
-SIGN_UP_DEFAULT: Final = "as the operator set: {}"
-SIGN_UP_MODES: Final = {
-    "open": "everybody",
-    "domain": "people with a mail address of a chosen domain",
-    "invitation": "people with an invitation code of a league",
-    "closed": "nobody; administrators make accounts",
-}
-QUOTAS: Final = {
-    "tokens": "tokens of a person",
-    "leagues": "leagues of a person",
-    "seasons": "seasons of a league",
-    "invitations": "invitation codes of a league",
-    "requests": "requests to join, of a person",
-    "agents": "agents of a team",
-    "uploads": "uploads of a team",
-    "upload_mb": "megabytes of a team's uploads",
-}
-"""What each quota limits, for each UTC day."""
-TICK_REQUESTS: Final = "tick the requests to answer, or tick all."
-NOT_YOUR_REQUEST: Final = "Only the team that asked may withdraw a request."
-AUDIENCES: Final = {
-    "asker": "the team that asks",
-    "sides": "all teams that play",
-    "league": "everybody who sees the league",
-}
-"""Who sees results or replays of a scrim."""
-LOG_AUDIENCES: Final = {
-    "own": "each team its own agents' output",
-    "sides": "all teams that play, all output",
-    "league": "everybody who sees the league, all output",
-}
-"""Who reads the output in a scrim."""
-UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
-UNKNOWN_PROBLEM: Final = "There is no such type of problem."
-REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
-REPLAY_GONE: Final = "This replay can no longer be shown: {}."
-ACCESS_BY_SCOPE: Final = "a token with {}"
-ACCESS_FOR_KNOWN: Final = "any token"
-ACCESS_FOR_ALL: Final = "anybody"
 TEAM_ACTS: Final = {
     "create": "made the team",
     "rename": "renamed the team",
@@ -97,103 +39,9 @@ TEAM_ACTS: Final = {
     "merge": "merged two teams",
 }
 """Words for the acts of a team's log."""
-FIELDS: Final = {
-    "sign_up": "who may make an account",
-    "user": "person",
-    "blocked": "person to block",
-    "join_role": "role",
-    "cause": "reason",
-    "slug": "short name",
-    "season": "league",
-    "q": "search text",
-    "url": "address",
-    "kind": "who earns a medal",
-    "zone": "time zone",
-    "opens_at": "opens",
-    "closes_at": "uploads lock",
-    "ends_at": "ends",
-    "anchors": "reference agents",
-    "subject": "entry, agent or team",
-    "since": "finished from",
-    "until": "finished before",
-    "max_uses": "number of people",
-    "into": "short name of the other team",
-    "name_again": "name of the team",
-    "logs": "what agents print",
-    "whom": "teams that may play it",
-    "teams": "named teams",
-    "blocked_teams": "blocked teams",
-    "rating_within": "most points between the ratings",
-    "games_per_team_daily": "games a day with one team",
-    "games_daily": "games a day with all teams",
-    "cooldown_seconds": "pause between two scrims",
-    "hours_from": "plays from",
-    "hours_until": "plays until",
-    "expires_hours": "hours until it expires",
-}
-"""Labels of form fields whose name in the API differs."""
 DETAILS: Final = " Details: "
 """Between the sentence of a seat's fault and its numbers."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
-STATE_CHIPS: Final = {
-    "open": ("good", "open"),
-    "paused": ("warn", "paused"),
-    "locked": ("warn", "uploads locked"),
-    "closed": ("", "closed"),
-    "pending": ("warn", "in validation"),
-    "active": ("good", "active"),
-    "rejected": ("bad", "rejected"),
-    "retired": ("", "retired"),
-    "disqualified": ("bad", "disqualified"),
-    "remote": ("accent", "remote"),
-    "queued": ("warn", "queued"),
-    "running": ("accent", "running"),
-    "finished": ("good", "finished"),
-    "void": ("", "void"),
-    "cancelled": ("", "cancelled"),
-    "asked": ("warn", "unanswered"),
-    "accepted": ("good", "accepted"),
-    "declined": ("bad", "declined"),
-    "withdrawn": ("", "withdrawn"),
-    "expired": ("", "expired"),
-    "DONE": ("", "done"),
-    "ERROR": ("bad", "error"),
-    "INVALID": ("bad", "invalid move"),
-    "TIMEOUT": ("bad", "timeout"),
-    "private": ("", "private"),
-    "public": ("", "public"),
-    "rated": ("", "rated"),
-    "validation": ("", "validation"),
-    "scrim": ("", "scrim"),
-    "better": ("good", "better"),
-    "not_better": ("bad", "not better"),
-    "cannot_tell": ("warn", "cannot tell"),
-    "tournament": ("accent", "tournament"),
-    "draft": ("warn", "draft"),
-    "registration": ("good", "registration open"),
-    "check_in": ("good", "check-in open"),
-}
-TOURNAMENT_CHIPS: Final = {
-    "locked": ("accent", "starts soon"),
-    "running": ("accent", "running"),
-}
-PAIRS_LABEL: Final = "Pairs of games in a series"
-PAIRS_HINT: Final = "A pair is the same game twice, with swapped seats. A series ends when decided."
-GAMES_LABEL: Final = "Games in each round"
-FORMATS: Final = {
-    "single-elimination": "Single elimination: the loser of a series is out",
-    "double-elimination": "Double elimination: an agent that has lost two series is out",
-    "swiss": "Swiss: equal scores meet, nobody meets twice",
-    "swiss-finals": "Swiss, then the best in single elimination",
-    "round-robin": "Round robin: everybody meets everybody",
-    "groups-finals": "Groups, then the best of each in single elimination",
-    "gauntlet": "Gauntlet: the strongest entrant meets all others",
-    "heats-final": "Heats, then one final heat of the best",
-    "heats": "Heats: everybody meets everybody as evenly as possible",
-    "knockout-heats": "Knock-out of heats: the better half of each heat goes on",
-    "solo": "Solo: each plays alone, all with the same random seeds",
-}
-"""The formats in the form of a new tournament."""
 
 
 def sentence(message: str) -> str:
@@ -283,18 +131,6 @@ def since_text(moment: datetime | None, empty: str = "never") -> Markup:
         date_text(moment),
         ago_text(moment),
     )
-
-
-def tournament_chip(state: Any) -> Markup:
-    """The state of a tournament as a small label."""
-    kind, word = {**STATE_CHIPS, **TOURNAMENT_CHIPS}.get(str(state), ("", str(state)))
-    return Markup('<span class="chip {}">{}</span>').format(kind, word)
-
-
-def state_chip(state: Any) -> Markup:
-    """A state as a small label with its colour."""
-    kind, word = STATE_CHIPS.get(str(state), ("", str(state)))
-    return Markup('<span class="chip {}">{}</span>').format(kind, word)
 
 
 def rank_interval(place: OfficialPlace) -> str:
@@ -398,66 +234,9 @@ def reason_html(reason: str) -> Markup:
     )
 
 
-def verdict_options(verdicts: Iterable[str]) -> list[tuple[str, str]]:
-    """Verdicts with their words."""
-    return [(verdict, STATE_CHIPS[verdict][1]) for verdict in verdicts]
-
-
 def episode_format(is_kaggle: bool) -> str:
     """The name of a downloaded episode's format."""
     return "Kaggle JSON" if is_kaggle else "frames JSON"
-
-
-def team_option(entry: Entry) -> str:
-    """A team in the list of names to disqualify."""
-    return f"team {entry.team_name}"
-
-
-def agent_option(entry: Entry) -> str:
-    """An agent in the list of names to disqualify."""
-    return f"agent {entry.agent_name} of {entry.team_name}"
-
-
-def entry_option(entry: Entry) -> str:
-    """An entry in the list of names to disqualify."""
-    return f"submission {entry.submission_number} of {entry.agent_name}"
-
-
-def curve_label(matches: int, first: float, last: float, margin: float) -> str:
-    """The description of a rating curve for screen readers. All but ``matches`` in points."""
-    return (
-        f"Rating over {plural(matches, 'match', 'matches')}: from {score_text(first)} to "
-        f"{score_text(last)}, now plus or minus {score_text(margin)}."
-    )
-
-
-def lines_label(what: str, names: list[str]) -> str:
-    """The description of a chart of lines for screen readers."""
-    return f"{what} over time of {', '.join(names)}. The table below has the numbers."
-
-
-def seats_label(seats: int) -> str:
-    """The description of the chart of seats for screen readers."""
-    return f"Placements in each of {plural(seats, 'seat')}. The table below has the numbers."
-
-
-def seat_text(seat: int) -> str:
-    """The name of a seat."""
-    return f"Seat {seat}"
-
-
-def place_share_text(seat: int, place: int, count: int, games: int) -> str:
-    """What a part of a seat's bar shows."""
-    return f"Seat {seat}, place {place}: {count:,} of {games:,} ({count / games:.0%})"
-
-
-def move_times_label(matches: int, slowest: float, free: float) -> str:
-    """The description of the chart of slowest moves for screen readers. Times in seconds."""
-    return (
-        f"Slowest move of each of {plural(matches, 'match', 'matches')}: at most "
-        f"{seconds_text(slowest)}, {seconds_text(free)} a move are free."
-        " The table below has the numbers."
-    )
 
 
 def seat_mark(seat: int) -> Markup:
@@ -490,31 +269,13 @@ def path_segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def field_id(name: str) -> str:
-    """The HTML id of a form's field."""
-    return name.replace(".", "-")
-
-
-def field_word(name: str) -> str:
-    """The label of a form's field inside a sentence."""
-    word = name.rpartition(".")[2]
-    if word.isdecimal():
-        return name.replace(".", " ")
-    return FIELDS.get(word, word.replace("_", " "))
-
-
-def options_of_words(words: Iterable[str]) -> list[tuple[str, str]]:
-    """Options whose label equals their value."""
-    return [(word, word) for word in words]
-
-
 def team_act_text(act: str) -> str:
     """What a person did with a team, after the person's name."""
     return TEAM_ACTS.get(act, act.replace("_", " "))
 
 
 FILTERS: Final = {
-    "tournament_chip": tournament_chip,
+    "tournament_chip": state_chips.tournament_chip,
     "team_act": team_act_text,
     "score": score_text,
     "change": change_text,
@@ -524,7 +285,7 @@ FILTERS: Final = {
     "absolute": date_text,
     "sentence": capitalize_first,
     "day": day_text,
-    "chip": state_chip,
+    "chip": state_chips.state_chip,
     "medal_rules": medal_rules_text,
     "medal_odds": medal_odds_text,
     "stands_by": STANDS_BY_TEXTS.__getitem__,
@@ -542,7 +303,7 @@ FILTERS: Final = {
     "reason": reason_html,
     "short_reason": short_reason,
     "avatar": draw_avatar,
-    "field_id": field_id,
-    "field_word": field_word,
-    "pairs": options_of_words,
+    "field_id": form_texts.field_id,
+    "field_word": form_texts.field_word,
+    "pairs": form_texts.options_of_words,
 }

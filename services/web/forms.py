@@ -24,7 +24,7 @@ from ladder.field_types import KEY
 from ladder.people.records import Viewer
 from services.http.idempotency import IdempotentRequest
 from services.http.problems import ProblemError
-from services.web import formatting, session
+from services.web import form_texts, session
 
 MOST_FIELDS: Final = 200
 
@@ -125,9 +125,9 @@ class Form:
 def field_message(kind: str, message: str) -> str:
     """The message of a field's error: Pydantic's, or ours if Pydantic's is for programmers."""
     if kind == "missing":
-        return formatting.FIELD_MISSING
+        return form_texts.FIELD_MISSING
     if kind == "string_pattern_mismatch":
-        return formatting.FIELD_CHARACTERS
+        return form_texts.FIELD_CHARACTERS
     return message.removeprefix("Value error, ")
 
 

@@ -32,7 +32,7 @@ from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.participant_export import ExportForm, participants_file
 from services.http.path_parameters import LeagueKey
-from services.web import formatting, forms
+from services.web import form_texts, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import HEADERS, PageRoute, render
@@ -185,7 +185,7 @@ def answer_requests(
             {**form.values, "all": bool(form.values["all"]), **form.lists}
         )
         if not asked.all and not asked.requests:
-            raise Invalid("requests", formatting.TICK_REQUESTS)
+            raise Invalid("requests", form_texts.TICK_REQUESTS)
         with conn.transaction():
             join_requests.answer_requests(
                 conn,
@@ -240,7 +240,7 @@ def find_person(conn: Connection, text: str, field: str) -> UserId:
     """The person with this id or this exact name. Raises Invalid."""
     user_id = users.find_user(conn, text)
     if user_id is None:
-        raise Invalid(field, formatting.UNKNOWN_PERSON)
+        raise Invalid(field, form_texts.UNKNOWN_PERSON)
     return user_id
 
 

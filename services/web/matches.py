@@ -28,7 +28,7 @@ from services.http.app_state import AppState, Db, State
 from services.http.live_answers import may_watch
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
-from services.web import formatting
+from services.web import form_texts, formatting
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
 from services.web.sharing import match_sharing
@@ -170,7 +170,7 @@ def frames_json(record: episodes.Episode) -> Any:
     try:
         return frames.frames_json(record)
     except GameError as error:
-        raise ProblemError("not-found", formatting.REPLAY_GONE.format(error)) from None
+        raise ProblemError("not-found", form_texts.REPLAY_GONE.format(error)) from None
 
 
 @router.get("/matches/{match}/replay")
@@ -247,7 +247,7 @@ def replay_of(
     """The match and its episode at this position, if the visitor may see its replay."""
     match = permissions.visible_match(conn, who, key)
     if not permissions.visible_replay_filter(conn, who)(match):
-        raise ProblemError("forbidden", formatting.REPLAY_HIDDEN)
+        raise ProblemError("forbidden", form_texts.REPLAY_HIDDEN)
     one = next((row for row in match.episodes if row.position == position), None)
     if one is None or not app_state.blobs.exists(one.replay_digest):
         raise NotFound.of("replay")

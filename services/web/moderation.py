@@ -30,7 +30,7 @@ from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
 from services.http.problems import ProblemError
-from services.web import form_dates, formatting, forms
+from services.web import form_dates, form_texts, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.leagues import SeasonNumber, pick_season, require_season
@@ -87,7 +87,7 @@ def post_act(
     auth.check_scopes(who, SCOPES)
     season = permissions.visible_season(conn, who, forms.parse_key(given, "season"))
     if season.league_id != found.id:
-        raise ProblemError("invalid", formatting.FORM_OF_OTHER_LEAGUE)
+        raise ProblemError("invalid", form_texts.FORM_OF_OTHER_LEAGUE)
     if act in ("disqualify", "reinstate"):
         form = Form.of(given, VERDICT)
         done = change_disqualification(request, conn, who, season, form, act)
@@ -219,9 +219,9 @@ def names_in_season(conn: Connection, season: Season) -> dict[str, str]:
     """Names of the newest entries, their agents and teams, by id."""
     found: dict[str, str] = {}
     for row in entries.list_entries(conn, season_id=season.id, limit=NAMES_SHOWN):
-        found.setdefault(row.team_id, formatting.team_option(row))
-        found.setdefault(row.agent_id, formatting.agent_option(row))
-        found[row.id] = formatting.entry_option(row)
+        found.setdefault(row.team_id, form_texts.team_option(row))
+        found.setdefault(row.agent_id, form_texts.agent_option(row))
+        found[row.id] = form_texts.entry_option(row)
     return found
 
 

@@ -21,7 +21,7 @@ from ladder.people.records import Viewer
 from services.http import auth
 from services.http.app_state import AppState, Db
 from services.http.problems import ProblemError
-from services.web import form_dates, formatting, forms
+from services.web import form_dates, form_texts, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -64,7 +64,7 @@ def create_league(
     auth.check_scopes(who, SCOPES)
     game = GAMES.get(str(given.get("game", "")))
     if game is None:
-        raise ProblemError("invalid", formatting.UNKNOWN_GAME)
+        raise ProblemError("invalid", form_texts.UNKNOWN_GAME)
     form = Form.of(given, default_values(game), ["anchors"])
     slug = ""
 

@@ -16,7 +16,7 @@ from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
 from services.http.problems import ProblemError
-from services.web import form_dates, formatting, forms
+from services.web import form_dates, form_texts, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -110,8 +110,8 @@ def render_form(
         league=league,
         season=season,
         form=form,
-        formats=[(each.value, formatting.FORMATS[each]) for each in formats_for(season.seats)],
-        pairs_label=formatting.PAIRS_LABEL if season.seats == 2 else formatting.GAMES_LABEL,
-        pairs_hint=formatting.PAIRS_HINT if season.seats == 2 else "",
+        formats=[(each.value, form_texts.FORMATS[each]) for each in formats_for(season.seats)],
+        pairs_label=form_texts.PAIRS_LABEL if season.seats == 2 else form_texts.GAMES_LABEL,
+        pairs_hint=form_texts.PAIRS_HINT if season.seats == 2 else "",
         zones=form_dates.time_zones(),
     )

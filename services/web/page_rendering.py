@@ -25,7 +25,7 @@ from ladder.database.blobs import BlobsUnavailable
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
 from services.http.problems import ACCOUNT_DELETED, BY_STATUS, PROBLEM_KINDS, ProblemError
-from services.web import formatting, session
+from services.web import form_texts, formatting, session
 
 FOLDER: Final = Path(__file__).parent
 HEADERS: Final = {
@@ -115,7 +115,7 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, RequestValidationError):
         if any(item["loc"][0] == "path" for item in error.errors()):
             return 404, PROBLEM_KINDS["not-found"].title, PROBLEM_KINDS["not-found"].text
-        return 422, PROBLEM_KINDS["invalid"].title, formatting.ADDRESS_INVALID
+        return 422, PROBLEM_KINDS["invalid"].title, form_texts.ADDRESS_INVALID
     if isinstance(error, HTTPException):
         kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
         return error.status_code, kind.title, kind.text

@@ -17,7 +17,7 @@ from ladder.privacy.rules import RULES
 from services.http import privacy
 from services.http.app_state import AppState, Db, transaction
 from services.http.problems import ProblemError
-from services.web import formatting, forms, session
+from services.web import form_texts, forms, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -57,7 +57,7 @@ def export_data(
         confirmation.require_recent_confirmation(conn, who, request.state.session_id)
     right = hmac.compare_digest(signature, export_signature(request, who, until))
     if not right or until < time.time():
-        raise ProblemError("forbidden", formatting.EXPORT_LINK_OVER)
+        raise ProblemError("forbidden", form_texts.EXPORT_LINK_OVER)
     return privacy.export_response(app_state, who)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from markupsafe import Markup
 
-from services.web import formatting
+from services.web import chart_texts, formatting
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _draw_curve(points: Sequence[CurvePoint], start: CurvePoint, frame: DrawingF
     lower = [(index, point.score - 2 * point.sigma) for index, point in enumerate(line)]
     middle = [(index, point.score) for index, point in enumerate(line)]
     last = line[-1]
-    label = formatting.curve_label(len(points), start.score, last.score, 2 * last.sigma)
+    label = chart_texts.curve_label(len(points), start.score, last.score, 2 * last.sigma)
     parts = [
         Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="group" aria-label="{}">').format(
             frame.name, frame.width, frame.height, label

@@ -13,7 +13,7 @@ from services.http.app_state import AppState, Db
 from services.http.body_limits import arrival_of
 from services.http.path_parameters import AgentKey
 from services.http.problems import ProblemError
-from services.web import agents, formatting, forms, remote_submission
+from services.web import agents, form_texts, forms, remote_submission
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute
@@ -38,7 +38,7 @@ def submit_remote_agent(
     season = forms.parse_key(given, "season")
     try:
         if not season:
-            raise Invalid("season", formatting.CHOOSE_SEASON)
+            raise Invalid("season", form_texts.CHOOSE_SEASON)
         body = NewRemote.model_validate(
             {name: form.values[name] for name in ("url", "api", "message")}
         )

@@ -14,7 +14,7 @@ from ladder.leagues.seasons import seasons_with_leagues
 from ladder.people.permissions import may_enter
 from ladder.people.records import Viewer
 from services.http import permissions
-from services.web import formatting
+from services.web import form_texts
 from services.web.forms import Form
 
 FIELDS = {"season": "", "url": "", "api": "1", "message": ""}
@@ -34,7 +34,7 @@ class RemoteSubmissionForm:
             (season.id, f"{league.title}, season {season.number}")
             for season, league in self.seasons
         ]
-        return told if self.form.values["season"] else [("", formatting.CHOOSE_ONE), *told]
+        return told if self.form.values["season"] else [("", form_texts.CHOOSE_ONE), *told]
 
 
 def remote_submission_form(

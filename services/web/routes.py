@@ -32,7 +32,7 @@ from services.web import (
     documents,
     finding,
     forks,
-    formatting,
+    form_texts,
     highlights,
     home,
     identities,
@@ -84,7 +84,7 @@ def show_problem_type(request: Request, slug: str, who: Visitor) -> Response:
     """The page of a problem type, the ``type`` of an API error."""
     kind = PROBLEM_KINDS.get(slug)
     if kind is None:
-        raise ProblemError("not-found", formatting.UNKNOWN_PROBLEM)
+        raise ProblemError("not-found", form_texts.UNKNOWN_PROBLEM)
     sample = {
         "type": f"/problems/{kind.slug}",
         "title": kind.title,

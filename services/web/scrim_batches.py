@@ -20,7 +20,7 @@ from services.http.app_state import Db
 from services.http.batch_export import results_csv
 from services.http.path_parameters import BatchKey
 from services.http.problems import ProblemError
-from services.web import formatting, forms
+from services.web import form_texts, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import HEADERS, PageRoute, render
@@ -164,7 +164,7 @@ def new_batch_page(
         place=place,
         plan=plan,
         own_options=agent_options(place.own) if place else [],
-        audiences=options(formatting.AUDIENCES),
+        audiences=options(form_texts.AUDIENCES),
         offered=[one for one in place.others if one.answer().is_automatic] if place else [],
         choices=scrim_leagues(conn, who),
         today=place and scrims.games_today(conn, place.season, place.team.id),

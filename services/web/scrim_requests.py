@@ -25,7 +25,7 @@ from services.http import auth, permissions, scrim_access
 from services.http.app_state import Db
 from services.http.path_parameters import ScrimRequestKey
 from services.http.problems import ProblemError
-from services.web import formatting, forms
+from services.web import form_texts, formatting, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
@@ -174,7 +174,7 @@ def act_once(conn: Connection, who: Viewer, key: str, act: str, form: Form) -> N
     if act == "withdraw":
         found = permissions.visible_scrim_request(conn, who, key)
         if not permissions.may_see_private(who, found.team_id):
-            raise ProblemError("forbidden", formatting.NOT_YOUR_REQUEST)
+            raise ProblemError("forbidden", form_texts.NOT_YOUR_REQUEST)
         requests.withdraw_request(conn, found.id, who.user_id)
         return
     found = scrim_access.asked_request(conn, who, key)
@@ -199,8 +199,8 @@ def request_page(request: Request, conn: Connection, who: Viewer, key: str, form
         form=form,
         scrim=scrim,
         sees_scrim=scrim is not None and may_see_scrim(conn, who, scrim.id),
-        audience_words=formatting.AUDIENCES,
-        log_words=formatting.LOG_AUDIENCES,
+        audience_words=form_texts.AUDIENCES,
+        log_words=form_texts.LOG_AUDIENCES,
         may_answer=permissions.may_see_private(who, found.asked_team_id),
         may_withdraw=permissions.may_see_private(who, found.team_id),
     )
@@ -230,8 +230,8 @@ def new_scrim_page(
         choices=scrim_leagues(conn, who),
         own_options=agent_options(place.own) if place else [],
         open_options=agent_options(place.open, says_how=True) if place else [],
-        audiences=options(formatting.AUDIENCES),
-        log_audiences=options(formatting.LOG_AUDIENCES),
+        audiences=options(form_texts.AUDIENCES),
+        log_audiences=options(form_texts.LOG_AUDIENCES),
         why=next((one for one in refused if one.agent_id == chosen), None),
         today=place and scrims.games_today(conn, place.season, place.team.id),
         may="scrims:write" in who.scopes or who.is_admin,

@@ -20,7 +20,7 @@ from ladder.scrims.records import Scrim
 from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import ScrimKey
-from services.web import formatting, forms
+from services.web import form_texts, formatting, forms
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -91,8 +91,8 @@ def render_scrim(
         origin=lineup_title(history.get_match(conn, fork.match_id)) if fork else "",
         outcomes=forks.seat_outcomes(conn, found, fork) if fork else [],
         is_asker=permissions.may_see_private(who, found.team_id),
-        audience_words=formatting.AUDIENCES,
-        log_words=formatting.LOG_AUDIENCES,
+        audience_words=form_texts.AUDIENCES,
+        log_words=form_texts.LOG_AUDIENCES,
         league=leagues.get_league(conn, found.league_id),
         summary=rows,
         matches=games,

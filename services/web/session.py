@@ -22,7 +22,7 @@ from ladder.people.sessions import SignInMethod
 from services.http.app_state import Db
 from services.http.problems import ProblemError
 from services.http.security_headers import is_https
-from services.web import formatting
+from services.web import form_texts
 
 SESSION: Final = "peck_session"
 VISIT: Final = "peck_visit"
@@ -163,11 +163,11 @@ def delete_cookie(request: Request, response: Response, name: str) -> None:
 def refuse_other_sites(request: Request) -> None:
     """Refuses a request that a page of another site started. Raises ProblemError."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise ProblemError("forbidden", formatting.STALE_FORM)
+        raise ProblemError("forbidden", form_texts.STALE_FORM)
 
 
 def check_form(request: Request, given: str) -> None:
     """Refuses a form that is not from one of our own pages. Raises ProblemError."""
     refuse_other_sites(request)
     if not hmac.compare_digest(given.encode(), form_token(request).encode()):
-        raise ProblemError("forbidden", formatting.STALE_FORM)
+        raise ProblemError("forbidden", form_texts.STALE_FORM)

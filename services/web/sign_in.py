@@ -18,7 +18,7 @@ from services.http import sign_in as http_sign_in
 from services.http import sign_up_mode
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
-from services.web import formatting, forms, session
+from services.web import form_texts, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -56,11 +56,11 @@ def sign_in(
             account_blocks.refuse_blocked_token(conn, token.strip())
         if found is None:
             app_state.attempts.count(request, Limits.SIGN_IN)
-            return sign_in_page(request, onward, wrong_token=formatting.LOGIN_FAILED)
+            return sign_in_page(request, onward, wrong_token=form_texts.LOGIN_FAILED)
         return signed_in(request, app_state, found.user_id, onward, found.id)
     user_id = http_sign_in.user_of_password(request, app_state, name.strip(), password)
     if user_id is None:
-        return sign_in_page(request, onward, name=name, wrong=formatting.SIGN_IN_FAILED)
+        return sign_in_page(request, onward, name=name, wrong=form_texts.SIGN_IN_FAILED)
     return signed_in(request, app_state, user_id, onward)
 
 

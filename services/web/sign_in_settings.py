@@ -28,7 +28,7 @@ from ladder.people.sessions import SignInMethod
 from services.http import mailing, sign_in
 from services.http.app_state import AppState, Db, app_state_of, transaction
 from services.http.path_parameters import SessionKey, TokenKey
-from services.web import formatting, forms, session
+from services.web import form_texts, forms, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -136,7 +136,7 @@ def change_password(request: Request, app_state: AppState, given: forms.Sent) ->
         if asks_present and (
             sign_in.user_of_password(request, app_state, who.name, present) != who.user_id
         ):
-            raise Invalid("present", formatting.PRESENT_IS_WRONG)
+            raise Invalid("present", form_texts.PRESENT_IS_WRONG)
         passwords.refuse_weak_password(new, who.name)
         hashed = sign_in.hash_password(app_state, new)
     except LadderError as error:

@@ -19,7 +19,7 @@ from services.http import auth, permissions
 from services.http.app_state import Db
 from services.http.path_parameters import LeagueKey
 from services.http.problems import ProblemError
-from services.web import formatting, forms
+from services.web import form_texts, forms
 from services.web.account import redirect
 from services.web.forms import Form
 from services.web.leagues import SeasonNumber, pick_season, require_season
@@ -55,7 +55,7 @@ def post_act(
         raise ProblemError("not-found")
     season = permissions.visible_season(conn, who, forms.parse_key(given, "season"))
     if season.league_id != found.id:
-        raise ProblemError("invalid", formatting.FORM_OF_OTHER_LEAGUE)
+        raise ProblemError("invalid", form_texts.FORM_OF_OTHER_LEAGUE)
     form = Form.of(given, {"reason": "", "place": ""}, ["teams"])
     try:
         ACTS[act](request, conn, who, season, form)

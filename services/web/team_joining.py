@@ -15,7 +15,7 @@ from services.http import auth
 from services.http.app_state import Db
 from services.http.path_parameters import TeamInvitationKey
 from services.http.problems import ProblemError
-from services.web import formatting, forms, session
+from services.web import form_texts, formatting, forms, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -134,7 +134,7 @@ def refused(request: Request, error: LadderError, code: str) -> Response:
 def parse_name(text: str) -> str:
     """A name as the API takes it. Raises Invalid."""
     if not text:
-        raise Invalid("name", formatting.FIELD_MISSING)
+        raise Invalid("name", form_texts.FIELD_MISSING)
     try:
         return NAME.validate_python(text)
     except ValidationError as error:

@@ -30,7 +30,7 @@ from services.http import auth, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import TeamKey, TeamMergeKey
 from services.http.problems import ProblemError
-from services.web import formatting, forms, leaderboard_page, session
+from services.web import form_texts, forms, leaderboard_page, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -260,7 +260,7 @@ def leave(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) 
 
 def dissolve(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) -> list[str]:
     if values["name_again"] != team.name:
-        raise Invalid("name_again", formatting.NAME_NOT_REPEATED)
+        raise Invalid("name_again", form_texts.NAME_NOT_REPEATED)
     team_dissolution.dissolve_team(conn, team.id, who)
     return []
 
@@ -270,7 +270,7 @@ def merge(conn: Connection, team: Team, who: Viewer, values: Mapping[str, str]) 
     try:
         other = permissions.visible_team(conn, who, key)
     except LadderError:
-        raise Invalid("into", formatting.NO_SUCH_TEAM) from None
+        raise Invalid("into", form_texts.NO_SUCH_TEAM) from None
     team_merges.ask_for_merge(conn, team.id, other.id, who)
     return []
 

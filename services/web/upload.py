@@ -30,7 +30,7 @@ from services.http.app_state import Db, State, app_state_of, transaction
 from services.http.body_limits import arrival_of
 from services.http.problems import ProblemError
 from services.http.uploads import ReceivedBody
-from services.web import formatting, forms, session
+from services.web import form_texts, formatting, forms, session
 from services.web.account import redirect
 from services.web.documents import (
     GAMES_FOLDER,
@@ -78,7 +78,7 @@ class UploadChoices:
     def agent_options(self) -> list[tuple[str, str]]:
         """A new agent first, then the visitor's agents."""
         known = [(agent.id, f"{agent.name} ({agent.team_name})") for agent in self.agents]
-        return [(NEW_AGENT, formatting.NEW_AGENT), *known]
+        return [(NEW_AGENT, form_texts.NEW_AGENT), *known]
 
     @property
     def team_options(self) -> list[tuple[str, str]]:
@@ -184,7 +184,7 @@ def submit_file(
     if values["profile"] not in NAMES:
         raise Invalid("profile", "choose one of the list")
     if re.fullmatch(LINE, values["message"]) is None:
-        raise Invalid("message", formatting.FIELD_CHARACTERS)
+        raise Invalid("message", form_texts.FIELD_CHARACTERS)
     with (
         app_state.blobs.receive(body.chunks(), limit_bytes=records.MOST_BUNDLE_BYTES) as incoming,
         transaction(app_state) as conn,
@@ -192,7 +192,7 @@ def submit_file(
         agent = chosen_agent(conn, who, values)
         key = forms.parse_key(values, "season")
         if not key:
-            raise Invalid("season", formatting.CHOOSE_SEASON)
+            raise Invalid("season", form_texts.CHOOSE_SEASON)
         season = permissions.season_to_enter(conn, who, key, agent.team_id)
         if body.size_bytes > season.max_bundle_bytes:
             raise Invalid("file", f"send at most {season.max_bundle_bytes} bytes to this season")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
+from benchmarks.site_weight import pages as most_used_pages
 from tests.web.conftest import Site, Tab
 
 pytestmark = pytest.mark.browser
@@ -85,6 +87,8 @@ CONTRAST = """() => {
 }"""
 
 
+MORE_STOPS: Final = 20
+"""Parts of a page that scroll sideways are stops too, beside its controls."""
 HOST_PAGES = ("people", "terms", "request", "suspects", "new-tournament")
 
 
@@ -165,16 +169,28 @@ WIDER_THAN_THE_SCREEN = """() => [
 def problems(page: Page) -> list[str]:
     """Check an open page: its width on a phone, its names and roles, its contrast in both themes.
 
-    Each page is loaded once, because loading takes most of the time.
+    Each page is loaded once, because loading takes most of the time. All rules of axe run in the
+    light theme, that of contrast in the dark one too.
     """
     settle(page)
     found = page.evaluate(WIDER_THAN_THE_SCREEN) + page.evaluate(NAMES)
+    page.evaluate(AXE_SCRIPT)
     page.set_viewport_size({"width": 1200, "height": 900})
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        found += [f"{scheme}: {problem}" for problem in page.evaluate(CONTRAST)]
+        seen = page.evaluate(CONTRAST) + axe_problems(page, only_contrast=scheme == "dark")
+        found += [f"{scheme}: {problem}" for problem in seen]
     page.set_viewport_size({"width": 360, "height": 900})
     return list(found)
+
+
+def axe_problems(page: Page, *, only_contrast: bool) -> list[str]:
+    """What axe finds on an open page, with the first element of each finding."""
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if only_contrast:
+        options["runOnly"] = ["color-contrast"]
+    found = page.evaluate("(options) => axe.run(options)", options)["violations"]
+    return [f"axe {one['id']}: {one['nodes'][0]['html'][:120]}" for one in found]
 
 
 def test_every_page_is_accessible_in_both_themes_and_fits_a_small_phone(
@@ -192,18 +208,49 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_small_phone(
     assert {path: text for path, text in found.items() if text} == {}
 
 
-def test_the_first_tab_stop_skips_to_the_content(tab: Callable[..., Tab]) -> None:
-    page = tab().open("/leagues/hungry-geese")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    for _ in range(12):
-        outline = page.evaluate(
-            "[getComputedStyle(document.activeElement).outlineStyle,"
-            " parseFloat(getComputedStyle(document.activeElement).outlineWidth)]"
-        )
-        assert outline[0] != "none"
-        assert outline[1] >= 2
-        page.keyboard.press("Tab")
+WATCH_FOCUS = """() => {
+  const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled
+    && e.tabIndex >= 0;
+  const kinds = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+  window.stops = [...document.querySelectorAll(kinds)].filter(shown)
+    .filter((e) => e.type !== 'radio' || e.checked);
+  window.reached = [];
+  window.unseen = [];
+  document.addEventListener('focusin', ({ target }) => {
+    const style = getComputedStyle(target);
+    const box = target.getBoundingClientRect();
+    window.reached.push(target);
+    const drawn = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+    if (!drawn || box.bottom < 0 || box.top > innerHeight) window.unseen.push(target.outerHTML);
+  });
+  return window.stops.length;
+}"""
+WALKED = """() => ({
+  first: window.reached[0]?.className,
+  missed: window.stops.filter((e) => !window.reached.includes(e)).map((e) => e.outerHTML),
+  backwards: window.reached.filter((e, i) => i && !(window.reached[i - 1]
+    .compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING)).map((e) => e.outerHTML),
+  unseen: window.unseen,
+  left: document.activeElement === document.body,
+})"""
+
+
+def test_tab_reaches_every_control_of_the_most_used_pages_and_leaves_them(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    person = tab()
+    person.sign_in(site.contest.owner_token)
+    walks = {}
+    for path in most_used_pages(site.contest):
+        page = person.open(path)
+        settle(page)
+        for _ in range(page.evaluate(WATCH_FOCUS) + MORE_STOPS):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement === document.body"):
+                break
+        walks[path] = page.evaluate(WALKED)
+    well = {"first": "skip", "missed": [], "backwards": [], "unseen": [], "left": True}
+    assert {path: walk for path, walk in walks.items() if walk != well} == {}
 
 
 def test_the_first_four_geese_are_visually_distinct(site: Site, tab: Callable[..., Tab]) -> None:

@@ -85,7 +85,7 @@ def test_search_finds_agents_teams_and_leagues_that_the_visitor_may_see(site: Si
 def test_two_agents_are_compared(site: Site) -> None:
     page = site.get("/compare?agent=gosling&opponent=lattice").text
     assert "<h1>Gosling against Lattice</h1>" in page
-    assert "By seat of Gosling" in page
+    assert "By starting seat of Gosling" in page
     assert site.get("/compare?agent=gosling&opponent=nobody").status_code == 422
     assert "Name two agents" in site.get("/compare").text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -222,6 +223,8 @@ def test_head_to_head_counts_each_meeting_once(contest: Contest) -> None:
         count(lambda a, b: a > b),
     )
     assert sum(row.games for row in found.by_seat.values()) == 12
+    seats = Counter((of_agent(row, one)[0].seat, of_agent(row, two)[0].seat) for row in rows)
+    assert {pair: record.games for pair, record in found.by_seats.items()} == seats
     back = head_to_head.read_head_to_head(contest.conn, STRANGER, two, one).total
     assert (back.won, back.lost) == (total.lost, total.won)
 

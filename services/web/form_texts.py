@@ -1,0 +1,151 @@
+"""The texts of forms: labels, choices, and what to do about a wrong value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from ladder.entries.records import Entry
+
+LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired or revoked."
+STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
+FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
+ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
+FIELD_MISSING: Final = "Fill in this field."
+FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
+SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
+EXPORT_LINK_OVER: Final = "This link is over, or not yours. Open the page My data for a new one."
+PRESENT_IS_WRONG: Final = "Check your present password: this is another one."
+NAME_NOT_REPEATED: Final = "Type the present name of the team to dissolve it."
+NO_SUCH_TEAM: Final = "Check the team's short name: there is no such team, or you may not see it."
+NEW_AGENT: Final = "a new agent"
+ALL_LEAGUES: Final = "all leagues"
+NOTHING_NAMED: Final = "Check the name: there is nothing of this name that you may see."
+CHOOSE_ONE: Final = "Choose one"
+CHOOSE_SEASON: Final = "choose the season to enter"
+UNKNOWN_ZONE: Final = "choose a time zone from the list."
+UNKNOWN_PERSON: Final = "type the exact name of a person with an account, or the user id."
+SIGN_UP_DEFAULT: Final = "as the operator set: {}"
+SIGN_UP_MODES: Final = {
+    "open": "everybody",
+    "domain": "people with a mail address of a chosen domain",
+    "invitation": "people with an invitation code of a league",
+    "closed": "nobody; administrators make accounts",
+}
+QUOTAS: Final = {
+    "tokens": "tokens of a person",
+    "leagues": "leagues of a person",
+    "seasons": "seasons of a league",
+    "invitations": "invitation codes of a league",
+    "requests": "requests to join, of a person",
+    "agents": "agents of a team",
+    "uploads": "uploads of a team",
+    "upload_mb": "megabytes of a team's uploads",
+}
+"""What each quota limits, for each UTC day."""
+TICK_REQUESTS: Final = "tick the requests to answer, or tick all."
+NOT_YOUR_REQUEST: Final = "Only the team that asked may withdraw a request."
+AUDIENCES: Final = {
+    "asker": "the team that asks",
+    "sides": "all teams that play",
+    "league": "everybody who sees the league",
+}
+"""Who sees results or replays of a scrim."""
+LOG_AUDIENCES: Final = {
+    "own": "each team its own agents' output",
+    "sides": "all teams that play, all output",
+    "league": "everybody who sees the league, all output",
+}
+"""Who reads the output in a scrim."""
+UNKNOWN_GAME: Final = "Load the page again and choose a game from the list."
+UNKNOWN_PROBLEM: Final = "There is no such type of problem."
+REPLAY_HIDDEN: Final = "This league does not show you this replay, or not yet."
+REPLAY_GONE: Final = "This replay can no longer be shown: {}."
+ACCESS_BY_SCOPE: Final = "a token with {}"
+ACCESS_FOR_KNOWN: Final = "any token"
+ACCESS_FOR_ALL: Final = "anybody"
+FIELDS: Final = {
+    "sign_up": "who may make an account",
+    "user": "person",
+    "blocked": "person to block",
+    "join_role": "role",
+    "cause": "reason",
+    "slug": "short name",
+    "season": "league",
+    "q": "search text",
+    "url": "address",
+    "kind": "who earns a medal",
+    "zone": "time zone",
+    "opens_at": "opens",
+    "closes_at": "uploads lock",
+    "ends_at": "ends",
+    "anchors": "reference agents",
+    "subject": "entry, agent or team",
+    "since": "finished from",
+    "until": "finished before",
+    "max_uses": "number of people",
+    "into": "short name of the other team",
+    "name_again": "name of the team",
+    "logs": "what agents print",
+    "whom": "teams that may play it",
+    "teams": "named teams",
+    "blocked_teams": "blocked teams",
+    "rating_within": "most points between the ratings",
+    "games_per_team_daily": "games a day with one team",
+    "games_daily": "games a day with all teams",
+    "cooldown_seconds": "pause between two scrims",
+    "hours_from": "plays from",
+    "hours_until": "plays until",
+    "expires_hours": "hours until it expires",
+}
+"""Labels of form fields whose name in the API differs."""
+PAIRS_LABEL: Final = "Pairs of games in a series"
+PAIRS_HINT: Final = "A pair is the same game twice, with swapped seats. A series ends when decided."
+GAMES_LABEL: Final = "Games in each round"
+FORMATS: Final = {
+    "single-elimination": "Single elimination: the loser of a series is out",
+    "double-elimination": "Double elimination: an agent that has lost two series is out",
+    "swiss": "Swiss: equal scores meet, nobody meets twice",
+    "swiss-finals": "Swiss, then the best in single elimination",
+    "round-robin": "Round robin: everybody meets everybody",
+    "groups-finals": "Groups, then the best of each in single elimination",
+    "gauntlet": "Gauntlet: the strongest entrant meets all others",
+    "heats-final": "Heats, then one final heat of the best",
+    "heats": "Heats: everybody meets everybody as evenly as possible",
+    "knockout-heats": "Knock-out of heats: the better half of each heat goes on",
+    "solo": "Solo: each plays alone, all with the same random seeds",
+}
+"""The formats in the form of a new tournament."""
+
+
+def team_option(entry: Entry) -> str:
+    """A team in the list of names to disqualify."""
+    return f"team {entry.team_name}"
+
+
+def agent_option(entry: Entry) -> str:
+    """An agent in the list of names to disqualify."""
+    return f"agent {entry.agent_name} of {entry.team_name}"
+
+
+def entry_option(entry: Entry) -> str:
+    """An entry in the list of names to disqualify."""
+    return f"submission {entry.submission_number} of {entry.agent_name}"
+
+
+def field_id(name: str) -> str:
+    """The HTML id of a form's field."""
+    return name.replace(".", "-")
+
+
+def field_word(name: str) -> str:
+    """The label of a form's field inside a sentence."""
+    word = name.rpartition(".")[2]
+    if word.isdecimal():
+        return name.replace(".", " ")
+    return FIELDS.get(word, word.replace("_", " "))
+
+
+def options_of_words(words: Iterable[str]) -> list[tuple[str, str]]:
+    """Options whose label equals their value."""
+    return [(word, word) for word in words]
