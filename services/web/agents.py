@@ -184,11 +184,17 @@ def agent_page(
 
 @router.get("/agents/{agent}/submissions")
 def show_submissions(
-    request: Request, agent: AgentKey, conn: Db, app_state: AppState, who: Visitor
+    request: Request,
+    agent: AgentKey,
+    conn: Db,
+    app_state: AppState,
+    who: Visitor,
+    entry: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
     """The list alone, for live updates. Asks the page to reload once nothing waits."""
     found = permissions.visible_agent(conn, who, agent)
-    values = submission_rows(conn, app_state, who, found, entries_of(conn, who, found))
+    seen = entries_of(conn, who, found)
+    values = submission_rows(conn, app_state, who, found, seen)
     if not values["waiting"]:
         return Response(status_code=205)
     return render(
@@ -196,7 +202,7 @@ def show_submissions(
         "parts/submissions.html",
         agent=found,
         owner=permissions.may_see_private(who, found.team_id),
-        entry=None,
+        entry=choose_entry(seen, entry),
         unresumed=None,
         **values,
     )
