@@ -6,7 +6,7 @@ A real instance runs on this machine, with one league of short Hungry Geese game
 mistakes, each more often than the one before, so their true order is known. They have played rated
 games before the stranger comes. The stranger opens the home page, makes an account and uploads a
 twin of one of them. The drill prints the times from the upload, and the rank minute by minute. The
-times mean something on a quiet machine alone. The drill exits with 1 if an aim is missed.
+times mean something on a quiet machine. The drill exits with 1 if an aim is missed.
 """
 
 from __future__ import annotations
