@@ -36,6 +36,8 @@ HEADERS: Final = {
     "Cache-Control": "private, no-cache",
     "Vary": "Cookie",
 }
+STYLES_FIRST: Final = "</static/site.css>; rel=preload; as=style"
+"""Lets a browser ask for the styles before it reads the page: it paints nothing without them."""
 log = logging.getLogger(__name__)
 
 templates = jinja2.Environment(
@@ -64,6 +66,8 @@ def render(
         **values,
     )
     headers = dict(HEADERS)
+    if not template.startswith("parts/"):
+        headers["Link"] = STYLES_FIRST
     if etag:
         headers["ETag"] = etag
     response = HTMLResponse(content, status_code=status, headers=headers)

@@ -229,7 +229,10 @@ def chosen_agent(conn: Connection, who: Viewer, values: Mapping[str, str]) -> Ag
 
 
 def upload_choices(conn: Connection, who: Viewer) -> UploadChoices:
-    """The seasons that take uploads of the visitor's teams, and the visitor's agents and teams."""
+    """The seasons that take uploads of the visitor's teams, and the visitor's agents and teams.
+
+    The season with the most matches comes first, because the form offers it.
+    """
     assert who.user_id is not None
     teams = users.teams_of(conn, who.user_id)
     open_seasons = [
@@ -237,6 +240,7 @@ def upload_choices(conn: Connection, who: Viewer) -> UploadChoices:
         for season, league in seasons.seasons_open_to_uploads(conn)
         if any(may_enter(who, records.league_resource(league), team.id) for team in teams)
     ]
+    open_seasons.sort(key=lambda one: one[0].accepted_no, reverse=True)
     own = [
         agent
         for team in teams
