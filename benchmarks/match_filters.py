@@ -264,11 +264,11 @@ def cpu_seconds(conn: Connection) -> float:
 
 
 def explain(conn: Connection, wanted: MatchFilter) -> list[str]:
-    """The plan of the query for the agent's seats or the season's matches, as Postgres ran it."""
-    if wanted.names_a_player:
-        text, arguments = match_search.seats_query(wanted, None, 150)
+    """The plan of the query for the candidates or the newest matches, as Postgres ran it."""
+    if wanted.names_a_player or wanted.season_id:
+        text, arguments = match_search.candidates_query(wanted, None, 150)
     else:
-        text, arguments = match_search.seasons_query(STRANGER, wanted, None, 50)
+        text, arguments = match_search.all_leagues_query(STRANGER, wanted, None, 50)
     rows = conn.execute(f"explain (analyze, buffers, costs off) {text}", arguments)
     return [row[0] for row in rows]
 

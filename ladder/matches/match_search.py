@@ -7,7 +7,7 @@ So its query walks this agent's seats and not the matches of a whole league.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -24,11 +24,11 @@ from ladder.people.records import Viewer
 
 SEASONS: Final = 200
 """Newest seasons that are searched if no season, agent, entry or scrim is named."""
-SEATS_AT_ONCE: Final = 3
-"""Seats that are read first, for each match of the page."""
-MOST_SEATS: Final = 20_000
+CANDIDATES_AT_ONCE: Final = 3
+"""Candidates that are read first, for each match of the page."""
+MOST_CANDIDATES: Final = 20_000
 MOST_ROUNDS: Final = 20
-"""Queries of seats for one page. A page may then hold fewer matches than asked for."""
+"""Queries of candidates for one page. A page may then hold fewer matches than asked for."""
 AGES: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 FROM: Final = (
     " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
@@ -120,10 +120,10 @@ def search_page(
     _check_filter(wanted)
     if wanted.kind is MatchKind.VALIDATION and not _sees_validations(viewer):
         return MatchPage([], None)
-    if wanted.names_a_player:
-        found, following = _matches_of_player(conn, viewer, wanted, before, limit)
+    if wanted.names_a_player or wanted.season_id or wanted.scrim_id:
+        found, following = _visible_matches(conn, viewer, wanted, before, limit)
     else:
-        text, arguments = seasons_query(viewer, wanted, before, limit)
+        text, arguments = all_leagues_query(viewer, wanted, before, limit)
         found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
         following = found[-1] if len(found) == limit else None
     return MatchPage(history.get_matches(conn, found), following)
@@ -165,22 +165,23 @@ def _check_filter(wanted: MatchFilter) -> None:
         raise Invalid("kind", "name an agent or a league too, to find matches that are not rated")
 
 
-def _matches_of_player(
+def _visible_matches(
     conn: Connection, viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
 ) -> tuple[list[MatchId], MatchId | None]:
-    """Ids of matches by the seats of an agent or entry, newest first, and where to read on.
+    """Ids of matches of an agent, entry, season or scrim, newest first, and where to read on.
 
-    The first query reads seats alone, in the order of their index. The second one keeps matches by
-    their own columns and by visibility. Both repeat with more seats until the page is full, at most
+    The first query reads candidates alone, in the order of an index: the planner cannot know how
+    many of them the viewer sees, and would rather sort all. The second one keeps matches by their
+    own columns and by visibility. Both repeat with more candidates until the page is full, at most
     MOST_ROUNDS times. The next page then begins after a match that the viewer may see, so that its
     address names no other.
     """
     clauses, values = _match_clauses(wanted, None)
     seen, seen_values = visibility.visible_matches(viewer)
     found: list[MatchId] = []
-    size = SEATS_AT_ONCE * limit
+    size = CANDIDATES_AT_ONCE * limit
     for _ in range(MOST_ROUNDS):
-        text, arguments = seats_query(wanted, before, size)
+        text, arguments = candidates_query(wanted, before, size)
         candidates = [MatchId(row[0]) for row in conn.execute(text, arguments)]
         rows = conn.execute(
             f"select m.id from matches m{FROM}"  # noqa: S608
@@ -193,7 +194,7 @@ def _matches_of_player(
             return found, found[-1]
         if len(candidates) < size:
             return found, None
-        before, size = candidates[-1], min(MOST_SEATS, 4 * size)
+        before, size = candidates[-1], min(MOST_CANDIDATES, 4 * size)
     row = conn.execute(
         f"select min(m.id) from matches m{FROM} where m.id = any (%s) and {seen}",  # noqa: S608
         (candidates, *seen_values),
@@ -206,7 +207,18 @@ def _sees_validations(viewer: Viewer) -> bool:
     return viewer.is_admin or bool(viewer.team_ids) or bool(viewer.roles)
 
 
-def seats_query(
+def candidates_query(
+    wanted: MatchFilter, before: MatchId | None, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """The query for matches by the agent's seat, the season or the scrim, newest first."""
+    if wanted.names_a_player:
+        return _seats_query(wanted, before, limit)
+    clauses, values = _match_clauses(wanted, before)
+    text = f"select m.id from matches m where {' and '.join(clauses)} order by m.id desc limit %s"  # noqa: S608
+    return text, (*values, limit)
+
+
+def _seats_query(
     wanted: MatchFilter, before: MatchId | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
     """The query for matches by the conditions on the agent's seat, newest first."""
@@ -228,32 +240,20 @@ def seats_query(
     return text, (*values, limit)
 
 
-def seasons_query(
+def all_leagues_query(
     viewer: Viewer, wanted: MatchFilter, before: MatchId | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """Matches of a season, of a scrim, or of all visible leagues, newest first."""
-    clauses, values = _match_clauses(wanted, before)
-    seen, seen_values = visibility.visible_matches(viewer)
-    if wanted.season_id is None and wanted.scrim_id is None:
-        if wanted.kind is None:
-            clauses.append("m.kind = 'rated'")
-        clauses.append("m.season_id = one.id")
-        open_to, open_values = visibility.visible_leagues(viewer)
-        text = (
-            "with one as materialized (select z.id from seasons z join leagues l"  # noqa: S608
-            f" on l.id = z.league_id where {open_to} order by z.id desc limit {SEASONS})"
-            " select found.id from one, lateral (select m.id from matches m"
-            f"{FROM} where {' and '.join((*clauses, seen))} order by m.id desc limit %s) found"
-            " order by found.id desc limit %s"
-        )
-        arguments: tuple[Any, ...] = (*open_values, *values, *seen_values, limit, limit)
-    else:
-        text = (
-            f"select m.id from matches m{FROM}"  # noqa: S608
-            f" where {' and '.join((*clauses, seen))} order by m.id desc limit %s"
-        )
-        arguments = (*values, *seen_values, limit)
-    return text, arguments
+    """Rated matches of all visible leagues, newest first. Who sees a league sees these."""
+    clauses, values = _match_clauses(replace(wanted, kind=MatchKind.RATED), before)
+    open_to, open_values = visibility.visible_leagues(viewer)
+    text = (
+        "with one as materialized (select s.id from seasons s join leagues l"  # noqa: S608
+        f" on l.id = s.league_id where {open_to} order by s.id desc limit {SEASONS})"
+        " select found.id from one, lateral (select m.id from matches m"
+        f" where {' and '.join((*clauses, 'm.season_id = one.id'))} order by m.id desc limit %s)"
+        " found order by found.id desc limit %s"
+    )
+    return text, (*open_values, *values, limit, limit)
 
 
 def _match_clauses(wanted: MatchFilter, before: MatchId | None) -> tuple[list[str], list[Any]]:

@@ -109,7 +109,7 @@ def test_a_long_search_goes_on_with_the_next_page(
     contest: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(match_search, "MOST_ROUNDS", 1)
-    monkeypatch.setattr(match_search, "SEATS_AT_ONCE", 1)
+    monkeypatch.setattr(match_search, "CANDIDATES_AT_ONCE", 1)
     rows = [row for row in played(contest, 9) if row.kind == "rated"]
     agent = rows[0].seats[0].agent_id
     wanted = MatchFilter(agent_id=agent, kind=MatchKind.VALIDATION)
