@@ -23,7 +23,7 @@ from tests.servers import cloned
 from tests.web.seeding import Contest, seed
 
 RATED_MATCHES = 24
-START_SECONDS = 60
+START_SECONDS = 180
 
 
 @dataclass
