@@ -126,7 +126,7 @@ def search_page(
         text, arguments = all_leagues_query(viewer, wanted, before, limit)
         found = [MatchId(row[0]) for row in conn.execute(text, arguments)]
         following = found[-1] if len(found) == limit else None
-    return MatchPage(history.get_matches(conn, found), following)
+    return MatchPage(history.get_matches(conn, found) if found else [], following)
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
@@ -183,6 +183,8 @@ def _visible_matches(
     for _ in range(MOST_ROUNDS):
         text, arguments = candidates_query(wanted, before, size)
         candidates = [MatchId(row[0]) for row in conn.execute(text, arguments)]
+        if not candidates:
+            return found, None
         rows = conn.execute(
             f"select m.id from matches m{FROM}"  # noqa: S608
             f" where {' and '.join(('m.id = any (%s)', *clauses, seen))}"
