@@ -18,7 +18,7 @@ TAIL = 60
 """Bytes kept of a sampled stream, so that an id in two parts is found."""
 OPENING = 30
 """Requests without an answer at a time."""
-OPEN_SECONDS = 60.0
+OPEN_SECONDS = 120.0
 SMALL_BUFFER = 4096
 
 

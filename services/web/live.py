@@ -178,7 +178,9 @@ def next_on_tv(conn: Connection, app_state: State, past: Sequence[str]) -> Match
 def _shown_on_tv(conn: Connection, app_state: State) -> Iterator[Match]:
     yield from live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
     best = (one.match for one in highlights.list_highlights(conn, STRANGER))
-    for match in chain(best, next_match.newest_replays(conn, STRANGER)):
+    newest = next_match.newest_replays(conn, STRANGER)
+    # Games of a single player are the dullest to watch: they come last.
+    for match in chain(best, sorted(newest, key=lambda one: len(one.seats) == 1)):
         if match.game in GAMES and is_kept(app_state, match):
             yield match
 
