@@ -1,4 +1,4 @@
-"""The system's Chromium, for the tests of the pages."""
+"""The system's Chromium for the tests of the pages, without windows if that can be had."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -25,7 +26,7 @@ ARGUMENTS = (
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Runs the system's Chromium. Skips the test without one; under CI the test fails."""
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    path = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if path is None:
         line = "no Chromium for the tests of the pages: apt-get install -y chromium"
         if os.environ.get("CI") == "true":

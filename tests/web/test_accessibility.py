@@ -33,9 +33,9 @@ NAMES = """() => {
   for (const e of document.querySelectorAll('th')) if (!e.scope) bad.push('th without scope');
   for (const e of document.querySelectorAll('table'))
     if (!e.caption) bad.push('table without caption');
-  const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);
-  for (const id of ids)
-    if (ids.filter((other) => other === id).length > 1) bad.push('twice: ' + id);
+  const ids = new Set();
+  for (const e of document.querySelectorAll('[id]'))
+    if (ids.size === ids.add(e.id).size) bad.push('twice: ' + e.id);
   let level = 0;
   for (const e of document.querySelectorAll('h1, h2, h3, h4')) {
     const now = Number(e.tagName[1]);
@@ -61,18 +61,19 @@ CONTRAST = """() => {
     const [r, g, b] = c.map((v) => linear(v / 255));
     return .2126 * r + .7152 * g + .0722 * b;
   };
+  const grounds = new Map([[null, [255, 255, 255]]]);
   const behind = (e) => {
-    const layers = [];
-    for (let at = e; at; at = at.parentElement)
-      layers.push(parse(getComputedStyle(at).backgroundColor));
-    return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
+    if (!grounds.has(e))
+      grounds.set(e, over(parse(getComputedStyle(e).backgroundColor), behind(e.parentElement)));
+    return grounds.get(e);
   };
-  const bad = [];
+  const bad = [], seen = new Set();
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const e = walker.currentNode.parentElement;
     const unseen = 'svg, title, option, noscript, .visually-hidden, .skip';
-    if (!walker.currentNode.textContent.trim() || e.closest(unseen)) continue;
+    if (seen.has(e) || !walker.currentNode.textContent.trim() || e.closest(unseen)) continue;
+    seen.add(e);
     if (!e.checkVisibility()) continue;
     const style = getComputedStyle(e);
     const ground = behind(e);

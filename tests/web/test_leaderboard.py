@@ -59,7 +59,7 @@ def test_a_script_in_a_name_is_shown_as_text(tab: Callable[..., Tab]) -> None:
 
 def test_own_rows_are_marked_after_sign_in(site: Site, tab: Callable[..., Tab]) -> None:
     mine = tab()
-    mine.sign_in(site.contest.owner_token)
+    mine.type_token(site.contest.owner_token)
     page = mine.open(BOARD)
     expect(page.locator("tr.mine")).to_have_count(1)
     page.get_by_role("button", name="Sign out").click()

@@ -23,6 +23,8 @@ from tests.web.seeding import Contest
 from tests.web.test_accessibility import CONTRAST, NAMES
 
 pytestmark = pytest.mark.browser
+SILENT_MS, POLL_MS = 6000, 2000
+"""After how long a page without a stream begins to ask, and how often (``live_match.js``)."""
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,7 @@ def test_a_page_without_streams_asks_for_the_same_frames(
     playing.play(2)
     context = browser.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     page = context.new_page()
+    page.clock.install()
 
     def cut(route: Route) -> None:
         if "event-stream" in route.request.headers.get("accept", ""):
@@ -127,15 +130,19 @@ def test_a_page_without_streams_asks_for_the_same_frames(
             route.continue_()
 
     page.route("**/live?*", cut)
-    page.goto(f"{live_site.address}/matches/{playing.order.match_id}")
+    with page.expect_event("requestfailed"):
+        page.goto(f"{live_site.address}/matches/{playing.order.match_id}")
+    page.clock.run_for(SILENT_MS)
     expect(page.locator("[data-player]")).to_have_attribute("data-step", "2", timeout=30_000)
     expect(page.locator(".live-state")).to_be_hidden()
     assert page.evaluate(NAMES) == []
     assert page.evaluate(CONTRAST) == []
     playing.play(1)
+    page.clock.run_for(POLL_MS)
     expect(page.locator(".step-last")).to_have_text("3", timeout=30_000)
     expect(page.locator("[data-player]")).to_have_attribute("data-step", "2")
     finish(live_site, playing)
+    page.clock.run_for(POLL_MS)
     expect(page.locator("[data-player]")).to_have_attribute("data-over", "true", timeout=30_000)
     expect(page.locator("h1 .spoiler")).to_be_hidden()
     context.close()
