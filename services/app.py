@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
+from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
@@ -96,6 +97,7 @@ from services.http.uploads import UploadSlots
 from services.version import VERSION
 from services.web import routes as pages
 
+TITLE: Final = "Pecking Order"
 DESCRIPTION: Final = """A ladder for game-playing agents.
 
 Errors are `application/problem+json` (RFC 9457); the page at `type` explains each. Follow the
@@ -208,7 +210,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 await to_thread(found.mailer.close)
 
     app = FastAPI(
-        title="Pecking Order",
+        title=TITLE,
         version=VERSION,
         description=DESCRIPTION,
         lifespan=lifespan,
@@ -219,7 +221,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     problems.install_handlers(app)
     app.router.routes.extend(all_routes())
     pages.mount(app)
-    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    app.openapi = openapi_document  # type: ignore[method-assign]
     app.add_middleware(PageCompression)
     app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders, base_url=chosen.base_url)
@@ -248,12 +250,13 @@ def operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def openapi_document(app: FastAPI) -> dict[str, Any]:
+@cache
+def openapi_document() -> dict[str, Any]:
     """The OpenAPI document with the problem's schema. Leaves out impossible answers. The token is
     optional for operations that need none."""
-    if app.openapi_schema is not None:
-        return app.openapi_schema
-    document = FastAPI.openapi(app)
+    document = get_openapi(
+        title=TITLE, version=VERSION, description=DESCRIPTION, routes=all_routes()
+    )
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for model in (problems.Problem, problems.FieldProblem):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
