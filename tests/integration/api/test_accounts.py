@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import webbrowser
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,8 @@ from ladder.database import db
 from ladder.ids import UserId
 from ladder.people import device_logins, sessions, tokens
 from services.api_client import ApiError, Client
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import GOOD, World
 from tests.typed import peck
 
@@ -60,40 +63,43 @@ def test_a_refused_sign_up_names_the_field(
     assert refused.value.status == status
 
 
-def test_peck_ups_mode_signs_up_people_on_this_machine_only(world: World, app: FastAPI) -> None:
+def test_peck_ups_mode_signs_up_people_on_this_machine_only(
+    fresh_world: World, app: FastAPI
+) -> None:
     app.state.peck.settings.sign_up = "local"
     body = {"name": "Near", "password": PASSWORD}
     headers = {"X-Forwarded-For": "203.0.113.7"}
-    answer = world.http.post("/v1/sign-up", json=body, headers=headers)
+    answer = fresh_world.http.post("/v1/sign-up", json=body, headers=headers)
     assert answer.status_code == 403
     assert "PECK_SIGN_UP" in answer.json()["detail"]
-    page = world.http.get("/sign-up", headers=headers)
+    page = fresh_world.http.get("/sign-up", headers=headers)
     assert page.status_code == 403
     assert "PECK_SIGN_UP" in page.text
-    bound = {"Host": f"ladder.example.org:{world.http.base_url.port}"}  # a name that leads here
-    assert world.http.post("/v1/sign-up", json=body, headers=bound).status_code == 403
-    assert world.http.post("/v1/sign-up", json=body).status_code == 201
+    port = fresh_world.http.base_url.port
+    bound = {"Host": f"ladder.example.org:{port}"}  # a name that leads here
+    assert fresh_world.http.post("/v1/sign-up", json=body, headers=bound).status_code == 403
+    assert fresh_world.http.post("/v1/sign-up", json=body).status_code == 201
 
 
-def test_a_closed_site_signs_nobody_up(world: World, app: FastAPI) -> None:
+def test_a_closed_site_signs_nobody_up(fresh_world: World, app: FastAPI) -> None:
     app.state.peck.settings.sign_up = "closed"
-    answer = world.http.post("/v1/sign-up", json={"name": "Far", "password": PASSWORD})
+    answer = fresh_world.http.post("/v1/sign-up", json={"name": "Far", "password": PASSWORD})
     assert answer.status_code == 403
-    assert "Nobody can sign up alone" in world.http.get("/sign-up").text
+    assert "Nobody can sign up alone" in fresh_world.http.get("/sign-up").text
 
 
-def test_a_person_lists_and_ends_own_sessions_only(world: World) -> None:
-    with db.connect(world.database_url) as conn:
-        mine = UserId(world.users["member"])
+def test_a_person_lists_and_ends_own_sessions_only(fresh_world: World) -> None:
+    with db.connect(fresh_world.database_url) as conn:
+        mine = UserId(fresh_world.users["member"])
         key = sessions.create_session(conn, mine, "Firefox on Linux")
         conn.commit()
-    member, rival = world.client("member"), world.client("rival")
+    member, rival = fresh_world.client("member"), fresh_world.client("rival")
     (shown,) = member.get("/v1/users/me/sessions")["items"]
     assert shown["device"] == "Firefox on Linux"
     with pytest.raises(ApiError) as hidden:
         rival.send("DELETE", f"/v1/users/me/sessions/{shown['id']}")
     assert hidden.value.status == 404
-    with db.connect(world.database_url) as conn:
+    with db.connect(fresh_world.database_url) as conn:
         _, few = tokens.mint_token(conn, mine, "few scopes", ["read"])
         conn.commit()
     with Client(member.address, few) as limited, pytest.raises(ApiError) as refused:
@@ -101,7 +107,7 @@ def test_a_person_lists_and_ends_own_sessions_only(world: World) -> None:
     assert refused.value.status == 403
     member.send("DELETE", f"/v1/users/me/sessions/{shown['id']}")
     assert member.get("/v1/users/me/sessions")["items"] == []
-    with db.connect(world.database_url) as conn:
+    with db.connect(fresh_world.database_url) as conn:
         assert sessions.viewer_of_session(conn, key) is None
 
 
@@ -141,7 +147,8 @@ def newcomer(world: World) -> Iterator[httpx.Client]:
     """A browser in which a new person is signed in."""
     with httpx.Client(base_url=str(world.http.base_url), follow_redirects=True) as browser:
         proof = form_token(browser.get("/sign-up").text)
-        values = {"name": "Newcomer", "password": PASSWORD, "form_token": proof}
+        name = f"Newcomer {secrets.token_hex(4)}"
+        values = {"name": name, "password": PASSWORD, "form_token": proof}
         assert browser.post("/sign-up", data=values).status_code == 200
         yield browser
 
@@ -222,12 +229,12 @@ def test_guesses_from_one_address_do_not_lock_another_out(anybody: Client) -> No
 
 def test_guesses_at_once_do_not_pass_together(anybody: Client) -> None:
     with anybody:
-        anybody.sign_up("Guessed", PASSWORD)
+        anybody.sign_up("Attacked", PASSWORD)
     with ThreadPoolExecutor(16) as pool:
-        guess = partial(signs_in, anybody.address, "127.0.0.3", "guessed")
+        guess = partial(signs_in, anybody.address, "127.0.0.3", "attacked")
         statuses = list(pool.map(guess, [f"wrong {n}" for n in range(16)]))
     assert statuses.count(429) >= 6, statuses
-    assert [signs_in(anybody.address, "127.0.0.4", "guessed", PASSWORD) for _ in range(11)] == [
+    assert [signs_in(anybody.address, "127.0.0.4", "attacked", PASSWORD) for _ in range(11)] == [
         303
     ] * 11, "what succeeds does not count"
 
@@ -242,9 +249,9 @@ def expiring(world: World, person: str) -> str:
     return text
 
 
-def test_a_token_is_no_passkey(world: World) -> None:
-    rival, deletion = world.client("rival"), "/v1/users/me/deletion"
-    with Client(rival.address, expiring(world, "rival")) as brief:
+def test_a_token_is_no_passkey(fresh_world: World) -> None:
+    rival, deletion = fresh_world.client("rival"), "/v1/users/me/deletion"
+    with Client(rival.address, expiring(fresh_world, "rival")) as brief:
         for act in (
             partial(brief.post, deletion, {"name": "rival"}),
             partial(brief.send, "GET", "/v1/users/me/export"),
@@ -252,17 +259,17 @@ def test_a_token_is_no_passkey(world: World) -> None:
             with pytest.raises(ApiError, match="never expires") as refused:
                 act()
             assert refused.value.status == 403
-    with db.connect(world.database_url) as conn:
+    with db.connect(fresh_world.database_url) as conn:
         conn.execute(
             "insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)"
             " values ('psk_1', %s, 'id', 'key', 0, 'phone')",
-            (world.users["rival"],),
+            (fresh_world.users["rival"],),
         )
         conn.commit()
     with pytest.raises(ApiError, match="/me/data") as refused:
         rival.post(deletion, {"name": "rival"})
     assert refused.value.status == 403
-    with db.connect(world.database_url) as conn:
+    with db.connect(fresh_world.database_url) as conn:
         conn.execute("delete from passkeys")
         conn.commit()
     assert rival.post(deletion, {"name": "rival"})["pseudonym"].startswith("Deleted user")

@@ -12,6 +12,8 @@ from typer.main import get_group
 from ladder.leagues.request_models import NewLeague
 from services.cli.__main__ import full_app
 from services.web import api_examples
+from tests.integration.api.shared import http as http
+from tests.integration.api.shared import world as world
 
 
 def test_the_page_describes_every_operation_and_shape(http: httpx.Client) -> None:

@@ -20,7 +20,10 @@ from ladder.entries import entries
 from services.cli.__main__ import GROUPS, MODULES, full_app
 from services.cli.submissions import is_being_retried
 from tests import typed
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.test_profiles import serve
+from tests.integration.api.test_season_health import lively
 from tests.integration.api.world import GOOD, World, finish
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -45,15 +48,24 @@ def environment(world: World, tmp_path: Path) -> dict[str, str]:
     return member_environment(world, tmp_path)
 
 
-@pytest.fixture
-def peck(world: World, tmp_path: Path) -> Peck:
-    """Runs `peck` as the member, in an empty folder."""
-    environment = member_environment(world, tmp_path)
+def typing(world: World, folder: Path) -> Peck:
+    """Runs `peck` as the member, in this folder."""
+    environment = member_environment(world, folder)
 
     def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return typed.peck(tmp_path, {**environment, **more}, *arguments)
+        return typed.peck(folder, {**environment, **more}, *arguments)
 
     return run
+
+
+@pytest.fixture
+def peck(world: World, tmp_path: Path) -> Peck:
+    return typing(world, tmp_path)
+
+
+@pytest.fixture
+def fresh_peck(fresh_world: World, tmp_path: Path) -> Peck:
+    return typing(fresh_world, tmp_path)
 
 
 def read(done: subprocess.CompletedProcess[str]) -> Any:
@@ -102,27 +114,27 @@ def test_a_folder_is_submitted_entered_and_listed(peck: Peck, world: World, tmp_
 
 
 def test_a_submission_over_the_daily_limit_leaves_no_new_agent(
-    peck: Peck, world: World, tmp_path: Path
+    fresh_peck: Peck, fresh_world: World, tmp_path: Path
 ) -> None:
-    season = world.client("host").create_season("public", seats=2, daily_limit=1)["id"]
+    season = fresh_world.client("host").create_season("public", seats=2, daily_limit=1)["id"]
     (tmp_path / "main.py").write_bytes(GOOD)
     submit = ("submit", "main.py", "--league", season, "--agent")
-    assert peck(*submit, "First").returncode == 0
-    before = [row["id"] for row in world.client("member").agents()]
+    assert fresh_peck(*submit, "First").returncode == 0
+    before = [row["id"] for row in fresh_world.client("member").agents()]
     (tmp_path / "main.py").write_bytes(GOOD + b"# 2")
-    refused = peck(*submit, "Second")
+    refused = fresh_peck(*submit, "Second")
     assert refused.returncode == 1
     assert "uploads a day" in refused.stderr
     assert "removed the new agent Second" in refused.stderr
-    assert [row["id"] for row in world.client("member").agents()] == before
-    assert peck(*submit, "First").returncode == 1
-    assert [row["id"] for row in world.client("member").agents()] == before
+    assert [row["id"] for row in fresh_world.client("member").agents()] == before
+    assert fresh_peck(*submit, "First").returncode == 1
+    assert [row["id"] for row in fresh_world.client("member").agents()] == before
 
 
 def test_hidden_files_of_a_folder_are_uploaded_and_named(peck: Peck, tmp_path: Path) -> None:
     (tmp_path / "goose").mkdir()
     (tmp_path / "goose" / "main.py").write_bytes(GOOD)
-    submit = ("submit", "goose", "--league", "public", "--agent", "New")
+    submit = ("submit", "goose", "--league", "public", "--agent", "Hidden files")
     assert "hidden" not in peck(*submit).stderr
     (tmp_path / "goose" / ".env").write_text("KEY=1")
     assert "it holds hidden files: .env\n" in peck(*submit).stderr
@@ -199,13 +211,14 @@ def test_the_leaderboard_is_a_table_or_json(peck: Peck) -> None:
     assert [row["rank"] for row in read(peck("leaderboard", "public", "--json"))] == [1, 2, None]
 
 
-def test_watch_shows_the_alarm_of_a_silent_league(peck: Peck, world: World) -> None:
-    assert read(peck("watch", "public", "--json"))["alarm"] is None
-    assert "expected: one every 60 s" in peck("watch", "public", PECK_TOKEN="").stdout
-    with world.connect() as conn:
+def test_watch_shows_the_alarm_of_a_silent_league(fresh_peck: Peck, fresh_world: World) -> None:
+    lively(fresh_world)  # its building may be minutes ago
+    assert read(fresh_peck("watch", "public", "--json"))["alarm"] is None
+    assert "expected: one every 60 s" in fresh_peck("watch", "public", PECK_TOKEN="").stdout
+    with fresh_world.connect() as conn:
         conn.execute("update entries set last_match_at = now() - interval '1 hour'")
         conn.execute("update workers set seen_at = now() - interval '1 hour'")
-    silent = peck("watch", "public")
+    silent = fresh_peck("watch", "public")
     assert silent.returncode == 1
     assert "alarm (no_capacity): No machine is free" in silent.stdout
 

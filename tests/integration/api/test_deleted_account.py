@@ -46,8 +46,10 @@ from ladder.people.user_names import look_alike_key
 from ladder.privacy import erasing
 from services.api_client import ApiError, Client
 from services.http.attempt_limits import AttemptLimits, Limits
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.test_cli import Peck
-from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.test_cli import fresh_peck as fresh_peck
 from tests.integration.api.world import GOOD, WORKER, World, finish
 
 WORD = "zqxwords"
@@ -272,8 +274,9 @@ def ask_and_be_blocked(world: World, me: Client, user: UserId) -> None:
         )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def person(world: World) -> Person:
+    """The person of these tests; the last of them deletes the account."""
     with world.connect() as conn:
         workers.register_worker(
             conn, workers.WorkerHello(WORKER, "here", "node", matches.QUEUES, 4, ("numpy",))
@@ -291,46 +294,6 @@ def watching(world: World) -> Iterator[Connection]:
 
 def board(world: World) -> httpx.Response:
     return world.http.get(f"/v1/seasons/{world.seasons['public']}/leaderboard")
-
-
-def test_no_word_of_a_deleted_person_stays(
-    world: World, person: Person, watching: Connection, blobs_url: str
-) -> None:
-    conn = watching
-    before = places(conn, blob_folder(blobs_url))
-    assert {
-        *("users.name", "users.look_alike", "teams.name", "teams.slug", "tokens.label"),
-        *("sessions.device", "device_logins.device", "idempotency_keys.key"),
-        *("idempotency_keys.body", "agents.name", "agents.slug", "submissions.filename"),
-        *("submissions.message", "submissions.url", "entries.reason", "seats.reason"),
-        *("attempts.detail", "roster.name", "roster.external_id", "roster.team"),
-        *("invitations.label", "audits.reason", "leagues.slug", "leagues.title"),
-        *("leagues.description", "notice_channels.address"),
-        *("teams.look_alike", "team_audits.details"),
-    } <= before
-    assert sum(place.startswith("blob") for place in before) >= 6
-    tag = board(world).headers["ETag"]
-
-    person.client.delete_account(NAME, PASSWORD)
-    assert {place.split(".")[0] for place in places(conn, blob_folder(blobs_url))} <= {
-        *("seats", "attempts"),  # the scheduler erases these
-        *(place for place in before if place.startswith("blob")),
-    }
-    conn.execute("update erasures set requested_at = now() - interval '1 minute'")
-    assert erasing.finish_erasures(conn, world.blobs) == [person.user]
-    assert places(conn, blob_folder(blobs_url)) == set()
-
-    found = world.client("host").match(person.match)
-    assert found["seats"][0]["team_name"].startswith("Deleted team")
-    assert [seat["placement"] for seat in found["seats"]] != [None, None]
-    assert world.client("host").replay(person.match)["steps"]
-    again = world.http.get(
-        f"/v1/seasons/{person.season}/leaderboard", headers={"If-None-Match": tag}
-    )
-    assert again.status_code == 200
-    with pytest.raises(ApiError) as refused:
-        person.client.me()
-    assert refused.value.status == 401
 
 
 def test_export_holds_everything_of_the_person_and_no_secret(
@@ -384,18 +347,58 @@ def test_token_of_few_scopes_neither_exports_nor_deletes(world: World, person: P
         assert refused.value.status == 403
 
 
-def test_peck_deletes_an_account(peck: Peck, world: World, tmp_path: Path) -> None:
-    exported = peck("account", "export", "mine.zip")
+def test_no_word_of_a_deleted_person_stays(
+    world: World, person: Person, watching: Connection, blobs_url: str
+) -> None:
+    conn = watching
+    before = places(conn, blob_folder(blobs_url))
+    assert {
+        *("users.name", "users.look_alike", "teams.name", "teams.slug", "tokens.label"),
+        *("sessions.device", "device_logins.device", "idempotency_keys.key"),
+        *("idempotency_keys.body", "agents.name", "agents.slug", "submissions.filename"),
+        *("submissions.message", "submissions.url", "entries.reason", "seats.reason"),
+        *("attempts.detail", "roster.name", "roster.external_id", "roster.team"),
+        *("invitations.label", "audits.reason", "leagues.slug", "leagues.title"),
+        *("leagues.description", "notice_channels.address"),
+        *("teams.look_alike", "team_audits.details"),
+    } <= before
+    assert sum(place.startswith("blob") for place in before) >= 6
+    tag = board(world).headers["ETag"]
+
+    person.client.delete_account(NAME, PASSWORD)
+    assert {place.split(".")[0] for place in places(conn, blob_folder(blobs_url))} <= {
+        *("seats", "attempts"),  # the scheduler erases these
+        *(place for place in before if place.startswith("blob")),
+    }
+    conn.execute("update erasures set requested_at = now() - interval '1 minute'")
+    assert erasing.finish_erasures(conn, world.blobs) == [person.user]
+    assert places(conn, blob_folder(blobs_url)) == set()
+
+    found = world.client("host").match(person.match)
+    assert found["seats"][0]["team_name"].startswith("Deleted team")
+    assert [seat["placement"] for seat in found["seats"]] != [None, None]
+    assert world.client("host").replay(person.match)["steps"]
+    again = world.http.get(
+        f"/v1/seasons/{person.season}/leaderboard", headers={"If-None-Match": tag}
+    )
+    assert again.status_code == 200
+    with pytest.raises(ApiError) as refused:
+        person.client.me()
+    assert refused.value.status == 401
+
+
+def test_peck_deletes_an_account(fresh_peck: Peck, fresh_world: World, tmp_path: Path) -> None:
+    exported = fresh_peck("account", "export", "mine.zip")
     assert exported.returncode == 0, exported.stderr
     with zipfile.ZipFile(tmp_path / "mine.zip") as packed:
         assert json.loads(packed.read("data/users.json"))[0]["name"] == "member"
-    assert "name another file" in peck("account", "export", "mine.zip").stderr
-    wrong = peck("account", "delete", "--name", "somebody", PECK_PASSWORD="x")
+    assert "name another file" in fresh_peck("account", "export", "mine.zip").stderr
+    wrong = fresh_peck("account", "delete", "--name", "somebody", PECK_PASSWORD="x")
     assert "type your name" in wrong.stderr
-    done = peck("account", "delete", "--name", "member", PECK_PASSWORD="x")
+    done = fresh_peck("account", "delete", "--name", "member", PECK_PASSWORD="x")
     assert "goes, with its agents, bundles and logs: team Team member" in done.stdout
     assert "Results stay under Deleted user" in done.stdout
-    assert peck("whoami").returncode == 1
+    assert fresh_peck("whoami").returncode == 1
 
 
 def test_counters_of_attempts_name_nobody(redis_url: str) -> None:

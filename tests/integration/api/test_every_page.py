@@ -14,6 +14,8 @@ from fastapi.routing import APIRoute
 
 from services.web import routes
 from tests.integration.api.browsing import Browser, browse
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.test_every_route import make_tournament
 from tests.integration.api.world import World, comparison_of_member
 
@@ -63,7 +65,10 @@ def requests(world: World) -> Iterator[tuple[str, str]]:
             yield method, route.path_format.format(**values)
 
 
-def answers(world: World, browser: Browser, token: str) -> dict[tuple[str, str], tuple[int, str]]:
+Answers = dict[tuple[str, str], tuple[int, str]]
+
+
+def answers(world: World, browser: Browser, token: str) -> Answers:
     """Status and redirect of each page and form."""
     found = {}
     for method, path in requests(world):
@@ -85,12 +90,24 @@ def end_by_blocking(world: World) -> None:
     world.client("admin").send("PUT", path, json={"reason": "a walk"})
 
 
+@pytest.fixture(scope="module")
+def expected(world: World) -> Answers:
+    """The answers to a browser that is not signed in."""
+    with browse(world, "stranger") as stranger:
+        found = answers(world, stranger, stranger.form_token("/sign-in"))
+    acted = [
+        (path, status)
+        for (method, path), (status, location) in found.items()
+        if method == "POST" and status < 400 and not location.startswith("/sign-in")
+    ]
+    assert acted == []
+    return found
+
+
 @pytest.mark.parametrize("end", [end_by_revoking, end_by_blocking])
 def test_a_session_that_ends_in_the_middle_opens_no_page(
-    world: World, end: Callable[[World], None]
+    world: World, expected: Answers, end: Callable[[World], None]
 ) -> None:
-    with browse(world, "stranger") as stranger:
-        expected = answers(world, stranger, stranger.form_token("/sign-in"))
     with browse(world, "host") as host:
         token = host.form_token("/leagues/private/people")
         assert token, "the host has a form"
@@ -102,12 +119,6 @@ def test_a_session_that_ends_in_the_middle_opens_no_page(
         if answer != expected[each]
     ]
     assert wrong == [], "\n".join(wrong)
-    acted = [
-        (path, status)
-        for (method, path), (status, location) in expected.items()
-        if method == "POST" and status < 400 and not location.startswith("/sign-in")
-    ]
-    assert acted == []
 
 
 def test_a_blocked_person_reads_the_reason_at_the_sign_in(world: World) -> None:
@@ -121,9 +132,9 @@ def test_a_blocked_person_reads_the_reason_at_the_sign_in(world: World) -> None:
         assert "your account is blocked. The reason: two accounts" in answer.text
 
 
-def test_control_characters_in_forms_of_a_tournament_are_refused(world: World) -> None:
-    page = f"/tournaments/{tournament_of(world)}"
-    with browse(world, "host") as browser:
+def test_control_characters_in_forms_of_a_tournament_are_refused(fresh_world: World) -> None:
+    page = f"/tournaments/{tournament_of(fresh_world)}"
+    with browse(fresh_world, "host") as browser:
         for act, field in (("pause", "reason"), ("cancel", "reason"), ("reveal", "pairing")):
             answer = browser.send(page, f"{page}/{act}", **{field: "a\0b"})
             assert answer.status_code == 422, act

@@ -1117,6 +1117,8 @@ def test_every_route_answers_each_person_as_the_table_says(world: World, league:
     for row in WALK:
         method, path, body, *_ = row
         for person, status in statuses(row, league).items():
+            if league == "private" and person in ("revoked", "blocked"):
+                continue  # the same answer in every league; the public one shows it
             here = {**known, "n": f"{league[:3]}{next(fresh)}"}
             options: JSON = {}
             if body is not None and "bytes" in body:

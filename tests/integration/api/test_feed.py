@@ -22,6 +22,8 @@ from services.http import stream_limits
 from services.http.notifications import NotificationListener
 from services.http.problems import ProblemError, error_response
 from tests.chaos.fleet import wait_until
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import World, play_rated
 
 
@@ -72,15 +74,15 @@ def test_a_stream_resumes_after_the_last_item(world: World) -> None:
 
 
 def test_a_notification_wakes_a_quiet_stream(
-    app: FastAPI, world: World, monkeypatch: pytest.MonkeyPatch
+    app: FastAPI, fresh_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "QUIET_LOOK_SECONDS", 3600.0)
     time.sleep(SETTLE_SECONDS)  # events of the world's creation are old by now
     listener = app.state.peck.listener
     wait_until(lambda: listener.quiet_seconds() > feed.NEWS_SECONDS, "nothing is heard", 30)
-    headers = {"Authorization": f"Bearer {world.tokens['member']}"}
-    with world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
-        play_rated(world, "public")
+    headers = {"Authorization": f"Bearer {fresh_world.tokens['member']}"}
+    with fresh_world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
+        play_rated(fresh_world, "public")
         _, kind, _ = next(events(answer))
     assert kind == "rated"
 

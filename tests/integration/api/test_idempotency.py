@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import World
 
 

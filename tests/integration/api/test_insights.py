@@ -6,6 +6,7 @@ import pytest
 
 from ladder.matches import workers
 from services.api_client import ApiError
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import WORKER, World
 
 

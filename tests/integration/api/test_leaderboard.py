@@ -12,16 +12,18 @@ from ladder.leagues import seasons
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from services.api_client import ApiError
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import World, play_rated
 
 
-def test_an_unchanged_board_is_not_sent_again(world: World) -> None:
-    path = f"/v1/seasons/{world.seasons['public']}/leaderboard"
-    first = world.http.get(path)
+def test_an_unchanged_board_is_not_sent_again(fresh_world: World) -> None:
+    path = f"/v1/seasons/{fresh_world.seasons['public']}/leaderboard"
+    first = fresh_world.http.get(path)
     tag = first.headers["etag"]
-    assert world.http.get(path, headers={"If-None-Match": tag}).status_code == 304
-    play_rated(world, "public")
-    after = world.http.get(path, headers={"If-None-Match": tag})
+    assert fresh_world.http.get(path, headers={"If-None-Match": tag}).status_code == 304
+    play_rated(fresh_world, "public")
+    after = fresh_world.http.get(path, headers={"If-None-Match": tag})
     assert after.status_code == 200
     assert after.headers["etag"] != tag
     assert after.json()["revision"] > first.json()["revision"]
@@ -48,20 +50,20 @@ def test_the_board_is_compressed_on_request(world: World) -> None:
     assert packed.json() == plain.json()
 
 
-def test_a_board_becomes_hidden_with_its_league(world: World) -> None:
-    path = f"/v1/seasons/{world.seasons['public']}/leaderboard"
-    tag = world.http.get(path).headers["etag"]
-    world.client("host").patch("/v1/leagues/public", {"visibility": "private"})
-    assert world.http.get(path, headers={"If-None-Match": tag}).status_code == 404
+def test_a_board_becomes_hidden_with_its_league(fresh_world: World) -> None:
+    path = f"/v1/seasons/{fresh_world.seasons['public']}/leaderboard"
+    tag = fresh_world.http.get(path).headers["etag"]
+    fresh_world.client("host").patch("/v1/leagues/public", {"visibility": "private"})
+    assert fresh_world.http.get(path, headers={"If-None-Match": tag}).status_code == 404
 
 
-def test_a_league_shows_its_current_season(world: World) -> None:
-    league = world.client("stranger").league("public")
-    with world.connect() as conn:
+def test_a_league_shows_its_current_season(fresh_world: World) -> None:
+    league = fresh_world.client("stranger").league("public")
+    with fresh_world.connect() as conn:
         assert seasons.get_season(conn, SeasonId(league["current_season"])).number == 1
-    made = world.client("host").create_season("public", seats=4)
-    assert world.client("stranger").league("public")["current_season"] == made["id"]
-    assert world.client("stranger").season("public")["id"] == made["id"]
+    made = fresh_world.client("host").create_season("public", seats=4)
+    assert fresh_world.client("stranger").league("public")["current_season"] == made["id"]
+    assert fresh_world.client("stranger").season("public")["id"] == made["id"]
 
 
 def test_a_season_refuses_an_unknown_configuration_key(world: World) -> None:
@@ -74,19 +76,19 @@ def test_a_season_refuses_an_unknown_configuration_key(world: World) -> None:
     assert "row" in response.json()["detail"]
 
 
-def test_a_season_gives_medals_by_the_rules_of_its_host(world: World) -> None:
-    host = world.client("host")
+def test_a_season_gives_medals_by_the_rules_of_its_host(fresh_world: World) -> None:
+    host = fresh_world.client("host")
     assert host.season("public")["medals"] == {"kind": "table"}
     lines = {"kind": "lines", "gold": 1210.0, "silver": 500.0, "bronze": 100.0}
     season = host.create_season("public", seats=2, medals=lines)
     assert season["medals"] == lines
     assert host.get(f"/v1/seasons/{season['id']}/leaderboard")["medals"] == lines
-    with world.connect() as conn:
+    with fresh_world.connect() as conn:
         conn.execute(
             "update seasons set medals = %s where id = %s",
-            (json.dumps(lines), world.seasons["public"]),
+            (json.dumps(lines), fresh_world.seasons["public"]),
         )
-    rows = host.get(f"/v1/seasons/{world.seasons['public']}/leaderboard")["items"]
+    rows = host.get(f"/v1/seasons/{fresh_world.seasons['public']}/leaderboard")["items"]
     assert [row["medal"] for row in rows] == ["silver", "silver", None]
 
 
@@ -110,24 +112,24 @@ def test_an_invalid_medal_rule_is_refused_with_the_field_named(
     assert words in told
 
 
-def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
-    season = SeasonId(world.seasons["public"])
-    with world.connect() as conn:
+def test_a_medal_of_a_locked_season_is_shown_as_sealed(fresh_world: World) -> None:
+    season = SeasonId(fresh_world.seasons["public"])
+    with fresh_world.connect() as conn:
         conn.execute(
             "update seasons set medals = %s where id = %s",
             (json.dumps({"kind": "lines", "gold": 9000, "silver": -8000, "bronze": -9000}), season),
         )
     for _ in range(STANDINGS_THAT_MUST_AGREE):
-        play_rated(world, "public")
-        with world.connect() as conn:
+        play_rated(fresh_world, "public")
+        with fresh_world.connect() as conn:
             OfficialFitter().refit(conn, season)
             conn.commit()
     path = f"/v1/seasons/{season}/leaderboard"
-    board = world.http.get(path).json()
+    board = fresh_world.http.get(path).json()
     assert (board["medal_confidence"], board["is_final"]) == (0.95, False)
     assert {row["status"] for row in board["items"][:2]} == {"likely"}
-    world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
-    with world.connect() as conn:
+    fresh_world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
+    with fresh_world.connect() as conn:
         conn.execute(  # an entry without games is not sealed out of medals
             "update entries set state = 'retired', deadline_at = null where season_id = %s"
             " and games = 0 and state in ('pending', 'active')",
@@ -135,16 +137,16 @@ def test_a_medal_of_a_locked_season_is_shown_as_sealed(world: World) -> None:
         )
         OfficialFitter().refit(conn, season)
         conn.commit()
-    board = world.http.get(path).json()
+    board = fresh_world.http.get(path).json()
     shown = [(row["medal"], row["status"], row["sealed"]) for row in board["items"][:2]]
     assert shown == [("silver", "sealed", "silver")] * 2
-    seals = world.client("stranger").seals(season)
+    seals = fresh_world.client("stranger").seals(season)
     assert {row["team_id"] for row in seals} == {row["team_id"] for row in board["items"][:2]}
-    page = world.http.get("/leagues/public").text
+    page = fresh_world.http.get("/leagues/public").text
     assert page.count(">sealed<") == 2
     assert "2 of 2 medals sealed" in page
     with pytest.raises(ApiError) as refused:
-        world.client("host").patch(f"/v1/seasons/{season}", {"state": "open"})
+        fresh_world.client("host").patch(f"/v1/seasons/{season}", {"state": "open"})
     assert refused.value.status == 409
 
 

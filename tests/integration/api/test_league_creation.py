@@ -8,6 +8,8 @@ import pytest
 
 from services.api_client import ApiError
 from tests.integration.api.browsing import browse
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import World
@@ -119,19 +121,19 @@ def test_a_league_without_fill_reports_its_empty_seats(peck: Peck) -> None:
 
 
 def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> None:
-    made = read(peck("league", "create", "autumn", "--no-fill", "--json"))
+    made = read(peck("league", "create", "winter", "--no-fill", "--json"))
     assert (made["anchors"], made["lacking"][:20]) == ([], "0 of 4 seats can be ")
-    named = read(peck("league", "fill", "autumn", "--anchor", "greedy", "--json"))
+    named = read(peck("league", "fill", "winter", "--anchor", "greedy", "--json"))
     assert [row["agent_name"] for row in named["anchors"]] == ["Greedy"]
-    filled = read(peck("league", "fill", "autumn", "--json"))
+    filled = read(peck("league", "fill", "winter", "--json"))
     assert len(filled["anchors"]) == 3
     assert all(row["is_anchor"] for row in filled["anchors"])
-    assert read(peck("league", "fill", "autumn", "--json"))["anchors"] == []
+    assert read(peck("league", "fill", "winter", "--json"))["anchors"] == []
     member = world.client("member")
     agent = member.create_agent("Newcomer")
     sent = member.upload(agent["id"], b"agent = 1", season=made["season"]["id"])
     assert sent["entry"]["state"] == "pending"
-    assert member.season_health("autumn")["lacking"] is None
+    assert member.season_health("winter")["lacking"] is None
     world.client("host").create_league("none", "N", "battlesnake", season={"seats": 8})
     assert (
         "of 8 seats can be filled: add an agent"
@@ -142,7 +144,7 @@ def test_reference_agents_fill_an_existing_season(peck: Peck, world: World) -> N
 def test_a_host_rehearses_before_the_league_opens(peck: Peck, world: World) -> None:
     host, member = world.client("host"), world.client("member")
     made = host.create_league(
-        "course",
+        "rehearsed",
         "C",
         "hungry_geese",
         season={"seats": 4, "opens_at": TOMORROW.isoformat()},
@@ -150,21 +152,21 @@ def test_a_host_rehearses_before_the_league_opens(peck: Peck, world: World) -> N
         fill=False,
     )
     with pytest.raises(ApiError, match="reference agents are still in validation"):
-        host.rehearse("course")
+        host.rehearse("rehearsed")
     with world.connect() as conn:
         conn.execute(
             "update entries set state = 'active' where season_id = %s", (made["season"]["id"],)
         )
     with browse(world, "host") as browser:
-        page = browser.http.get("/leagues/course").text
+        page = browser.http.get("/leagues/rehearsed").text
         assert "Season 1 opens at" in page
-        data = {"form_token": browser.form_token("/leagues/course")}
-        shown = browser.http.post("/leagues/course/rehearsal", data=data, follow_redirects=False)
+        data = {"form_token": browser.form_token("/leagues/rehearsed")}
+        shown = browser.http.post("/leagues/rehearsed/rehearsal", data=data, follow_redirects=False)
     assert (shown.status_code, shown.headers["location"][:13]) == (303, "/matches/mat_")
-    asked = peck("league", "rehearse", "course", "--no-wait", PECK_TOKEN=world.tokens["host"])
+    asked = peck("league", "rehearse", "rehearsed", "--no-wait", PECK_TOKEN=world.tokens["host"])
     assert "queued" in asked.stdout
     assert asked.stdout.count("Greedy") == 2
-    rehearsal = host.rehearse("course")
+    rehearsal = host.rehearse("rehearsed")
     assert rehearsal["agents"] == ["Greedy", "Survivor", "Greedy", "Survivor"]
     assert (host.match(rehearsal["match_id"])["kind"], host.me()["teams"][0]["id"]) == (
         "scrim",
@@ -172,47 +174,50 @@ def test_a_host_rehearses_before_the_league_opens(peck: Peck, world: World) -> N
     )
     with pytest.raises(ApiError, match="no such match"):
         member.match(rehearsal["match_id"])
-    assert peck("league", "rehearse", "course").returncode == 1  # the member is no host
+    assert peck("league", "rehearse", "rehearsed").returncode == 1  # the member is no host
 
 
-def test_competing_or_medal_moving_anchors_are_refused(world: World) -> None:
-    host = world.client("host")
+def test_competing_or_medal_moving_anchors_are_refused(fresh_world: World) -> None:
+    host = fresh_world.client("host")
     with pytest.raises(ApiError, match="competes in this season"):
-        host.add_anchors("public", [world.submissions["public.host"]])
-    with world.connect() as conn:
+        host.add_anchors("public", [fresh_world.submissions["public.host"]])
+    with fresh_world.connect() as conn:
         conn.execute(
             "update seasons set medals = %s where id = %s",
-            ('{"kind": "lines", "gold": 3, "silver": 2, "bronze": 1}', world.seasons["public"]),
+            (
+                '{"kind": "lines", "gold": 3, "silver": 2, "bronze": 1}',
+                fresh_world.seasons["public"],
+            ),
         )
     with pytest.raises(ApiError, match="before its first match"):
         host.add_anchors("public", fill=True)
-    host.patch(f"/v1/seasons/{world.seasons['private']}", {"state": "locked"})
+    host.patch(f"/v1/seasons/{fresh_world.seasons['private']}", {"state": "locked"})
     with pytest.raises(ApiError, match="uploads of this season are locked"):
         host.add_anchors("private", fill=True)
 
 
-def test_anchors_of_a_league_are_open_for_scrims(world: World) -> None:
-    host, member = world.client("host"), world.client("member")
-    mine = world.submissions["public.host"]
-    host.patch(f"/v1/agents/{world.agents['public.host']}", {"open_for_scrims": False})
+def test_anchors_of_a_league_are_open_for_scrims(fresh_world: World) -> None:
+    host, member = fresh_world.client("host"), fresh_world.client("member")
+    mine = fresh_world.submissions["public.host"]
+    host.patch(f"/v1/agents/{fresh_world.agents['public.host']}", {"open_for_scrims": False})
     made = host.create_league(
         "course", "C", "hungry_geese", season={"seats": 2}, anchors=[mine, "random-legal"]
     )
     season = made["season"]["id"]
-    with world.connect() as conn:
+    with fresh_world.connect() as conn:
         conn.execute("update entries set state = 'active' where season_id = %s", (season,))
     for anchor in made["anchors"]:
-        lineup = [world.submissions["public.member"], anchor["submission_id"]]
+        lineup = [fresh_world.submissions["public.member"], anchor["submission_id"]]
         assert member.request_scrim(season, lineup, games=1)["state"] == "running"
     # It is no anchor there.
     with pytest.raises(ApiError, match="lets no other team play it"):
-        member.request_scrim(world.seasons["public"], [lineup[0], mine])
+        member.request_scrim(fresh_world.seasons["public"], [lineup[0], mine])
 
 
 def test_a_reference_agent_is_named_with_hyphens_or_underscores(world: World) -> None:
     host = world.client("host")
     made = [
-        host.create_league(f"l{n}", "L", "hungry_geese", season={"seats": 2}, anchors=[name])
+        host.create_league(f"m{n}", "L", "hungry_geese", season={"seats": 2}, anchors=[name])
         for n, name in enumerate(("random-legal", "random_legal", "Random Legal"))
     ]
     assert len({one["anchors"][0]["submission_id"] for one in made}) == 1

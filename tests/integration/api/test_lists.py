@@ -12,6 +12,8 @@ from ladder.people import users
 from ladder.people.records import STRANGER
 from services.api_client import Json
 from services.http import permissions
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import SCOPES, World, fork_rated
 
 PEOPLE = (
@@ -65,41 +67,44 @@ def test_lists_hold_exactly_the_visible_items(world: World, person: str) -> None
     assert ids(list(client.list_items("/v1/leagues"))) == ids(walked(world, person, "/v1/leagues"))
 
 
-def test_hidden_agents_leave_no_gaps_in_pages(world: World) -> None:
-    with world.connect() as conn:
+def test_hidden_agents_leave_no_gaps_in_pages(fresh_world: World) -> None:
+    with fresh_world.connect() as conn:
         for number in range(300):
-            agents.create_agent(conn, world.teams["insider"], f"H {number}", f"h-{number}")  # type: ignore[arg-type]
-    page = world.client("rival").get("/v1/agents", limit=10)
+            agents.create_agent(conn, fresh_world.teams["insider"], f"H {number}", f"h-{number}")  # type: ignore[arg-type]
+    page = fresh_world.client("rival").get("/v1/agents", limit=10)
     assert (len(page["items"]), page["next"]) == (3, None)
 
 
 def test_an_entry_retired_before_validation_keeps_its_agent_hidden(
-    world: World,
+    fresh_world: World,
 ) -> None:
-    member = world.client("member")
+    member = fresh_world.client("member")
     agent = member.create_agent("Shy")["id"]
     entry = member.upload(agent, b"shy", season="public")["entry"]["id"]
     member.post(f"/v1/entries/{entry}/retire")
     for path in (f"/v1/agents/{agent}", f"/v1/entries/{entry}"):
-        answer = world.http.get(path, headers=world.client("rival").headers)
+        answer = fresh_world.http.get(path, headers=fresh_world.client("rival").headers)
         assert answer.status_code == 404
-    assert agent not in ids(list(world.client("rival").agents()))
+    assert agent not in ids(list(fresh_world.client("rival").agents()))
 
 
-def test_a_fork_is_hidden_from_a_team_mate_who_may_not_see_the_record(world: World) -> None:
-    admin = world.client("admin")
+def test_a_fork_is_hidden_from_a_team_mate_who_may_not_see_the_record(fresh_world: World) -> None:
+    admin = fresh_world.client("admin")
     mate = admin.create_user("mate")["id"]
-    world.tokens["mate"] = admin.mint_token("test", SCOPES, user=mate)["token"]
-    admin.send("POST", f"/v1/teams/{world.teams['member']}/members", json={"user": mate})
+    fresh_world.tokens["mate"] = admin.mint_token("test", SCOPES, user=mate)["token"]
+    admin.send("POST", f"/v1/teams/{fresh_world.teams['member']}/members", json={"user": mate})
     # The mate is in the team that played both matches, but not in the private league.
-    forks = {name: fork_rated(world, world.matches[f"{name}.rated"]) for name in world.seasons}
+    forks = {
+        name: fork_rated(fresh_world, fresh_world.matches[f"{name}.rated"])
+        for name in fresh_world.seasons
+    }
     (open_fork, open_game), (hidden, hidden_game) = forks["public"], forks["private"]
-    member = ids(list(world.client("member").list_items("/v1/scrims")))
+    member = ids(list(fresh_world.client("member").list_items("/v1/scrims")))
     assert {open_fork, hidden} <= member
-    seen = ids(list(world.client("mate").list_items("/v1/scrims")))
+    seen = ids(list(fresh_world.client("mate").list_items("/v1/scrims")))
     assert seen == member - {hidden}
-    with world.connect() as conn:
-        who = users.viewer_of_token(conn, world.tokens["mate"])
+    with fresh_world.connect() as conn:
+        who = users.viewer_of_token(conn, fresh_world.tokens["mate"])
         assert who is not None
         sees = permissions.visible_match_filter(conn, who)
         every = {row.id for row in history.list_matches(conn, limit=1000) if sees(row)}
@@ -109,11 +114,11 @@ def test_a_fork_is_hidden_from_a_team_mate_who_may_not_see_the_record(world: Wor
     assert hidden_game not in listed
     paths = (f"/v1/scrims/{hidden}", f"/v1/matches/{hidden_game}", f"/v1/matches?scrim={hidden}")
     for path in (*paths, f"/v1/matches/{hidden_game}/replay", f"/scrims/{hidden}"):
-        headers = {**world.client("mate").headers, "accept": "application/json"}
-        assert world.http.get(path, headers=headers).status_code == 404, path
-    with world.connect() as conn:
+        headers = {**fresh_world.client("mate").headers, "accept": "application/json"}
+        assert fresh_world.http.get(path, headers=headers).status_code == 404, path
+    with fresh_world.connect() as conn:
         conn.execute("update leagues set replay_visibility = 'members' where slug = 'public'")
-    assert open_fork not in ids(list(world.client("mate").list_items("/v1/scrims")))
+    assert open_fork not in ids(list(fresh_world.client("mate").list_items("/v1/scrims")))
 
 
 def test_other_teams_do_not_learn_which_person_asked_for_a_scrim(world: World) -> None:

@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 import redis
-from fastapi import FastAPI
 
 from games.episode import Episode
 from ladder.ids import MatchId
-from ladder.matches import lease
+from ladder.matches import lease, matches
 from services.cli.submissions import queue_text
 from services.http import live_limits, live_matches, live_streams
 from services.http.problems import ProblemError
@@ -25,6 +24,7 @@ from tests.chaos.fleet import wait_until
 from tests.integration.api import world as worlds
 from tests.integration.api.browsing import browse
 from tests.integration.api.conftest import application
+from tests.integration.api.shared import served
 from tests.integration.api.test_every_route import PEOPLE
 from tests.integration.api.world import GOOD, WORKER, World
 from tests.live_playing import Playing
@@ -32,19 +32,32 @@ from tests.loops import run_coroutine
 from tests.servers import cloned
 
 
-@pytest.fixture
-def app(
-    postgres_url: str, built: World, blobs_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FastAPI]:
-    """The application with a Redis, and short pauses between its checks."""
-    monkeypatch.setattr(live_streams, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(live_streams, "LATE_LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(live_matches, "LOOK_SECONDS", 0.2)
+@pytest.fixture(scope="module")
+def world(postgres_url: str, built: World, blobs_url: str, redis_url: str) -> Iterator[World]:
+    """The world of all tests here, served with a Redis and short pauses between checks."""
     template = urlsplit(built.database_url).path.removeprefix("/")
-    with cloned(postgres_url, template) as url:
-        made = application(url, blobs_url, redis_url)
-        made.state.database_url = url
-        yield made
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        cloned(postgres_url, template) as url,
+        served(application(url, blobs_url, redis_url), built, url) as found,
+    ):
+        patch.setattr(live_streams, "CHECK_SECONDS", 0.2)
+        patch.setattr(live_streams, "LATE_LOOK_SECONDS", 0.1)
+        patch.setattr(live_matches, "LOOK_SECONDS", 0.2)
+        yield found
+
+
+@pytest.fixture
+def open_replays(world: World) -> Iterator[None]:
+    """The public league shows its replays to everybody. At the end it is as it was."""
+    with world.connect() as conn:
+        conn.execute("update leagues set replay_visibility = 'public' where slug = 'public'")
+    yield
+    with world.connect() as conn:
+        conn.execute(
+            "update leagues set visibility = 'public', replay_visibility = 'own'"
+            " where slug = 'public'"
+        )
 
 
 def begin(world: World, redis_url: str, league: str = "public") -> Playing:
@@ -181,11 +194,10 @@ def test_streams_and_answers_have_the_same_viewers(
         assert answer.status_code == 404
 
 
+@pytest.mark.usefixtures("open_replays")
 def test_a_stream_ends_with_the_right_to_watch(world: World, redis_url: str) -> None:
     playing = begin(world, redis_url)
     match_id = playing.order.match_id
-    with world.connect() as conn:
-        conn.execute("update leagues set replay_visibility = 'public' where slug = 'public'")
     made = world.client("rival").mint_token("short", ["read"])
     world.tokens["short"] = made["token"]
     with stream(world, match_id, "stranger") as one, stream(world, match_id, "short") as other:
@@ -256,14 +268,16 @@ def test_a_match_that_is_played_again_ends_the_stream_of_the_old_attempt(
 
 
 def test_a_page_lists_the_running_matches_that_its_visitor_may_watch(
-    world: World, redis_url: str
+    world: World, request: pytest.FixtureRequest
 ) -> None:
+    with world.connect() as conn:  # pages list only some
+        running = conn.execute("select id from matches where state = 'running'").fetchall()
+        matches.void_matches(conn, [row[0] for row in running], "over")
     hidden = worlds.begin_rated(world, "public")
     accepts = {"Accept": "text/html"}
     address = f"/matches/{hidden}"
     assert address not in world.http.get("/playing", headers=accepts).text
-    with world.connect() as conn:
-        conn.execute("update leagues set replay_visibility = 'public' where slug = 'public'")
+    request.getfixturevalue("open_replays")
     for path in ("/", "/playing", "/leagues/public", "/leagues/public/playing", "/tv"):
         assert address in world.http.get(path, headers=accepts).text, path
     agent = world.agents["public.member"]

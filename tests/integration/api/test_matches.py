@@ -15,6 +15,8 @@ from ladder.leagues import seasons
 from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat
 from services.api_client import ApiError
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import World
 
 
@@ -29,18 +31,18 @@ def test_only_the_owner_sees_why_an_entry_was_rejected(world: World) -> None:
     assert log["moves"][0]["stdout"] == "secret of seat 1"
 
 
-def test_the_seed_of_a_match_is_hidden_until_it_is_over(world: World) -> None:
-    rated = world.matches["public.rated"]
-    assert len(world.client("stranger").match(rated)["seed"]) == 32
-    with world.connect() as conn:
-        season = seasons.get_season(conn, SeasonId(world.seasons["public"]))
+def test_the_seed_of_a_match_is_hidden_until_it_is_over(fresh_world: World) -> None:
+    rated = fresh_world.matches["public.rated"]
+    assert len(fresh_world.client("stranger").match(rated)["seed"]) == 32
+    with fresh_world.connect() as conn:
+        season = seasons.get_season(conn, SeasonId(fresh_world.seasons["public"]))
         lineup = []
         for person in ("member", "host"):
-            found = entries.get_entry(conn, world.entries[f"public.{person}"])  # type: ignore[arg-type]
+            found = entries.get_entry(conn, fresh_world.entries[f"public.{person}"])  # type: ignore[arg-type]
             lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
         queued = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
     for person in ("member", "host", "admin"):
-        assert world.client(person).match(queued)["seed"] is None
+        assert fresh_world.client(person).match(queued)["seed"] is None
 
 
 def test_a_rival_sees_the_verdict_without_the_reason(world: World) -> None:
@@ -115,15 +117,15 @@ def test_a_scrim_summary_shows_wins_with_intervals(world: World) -> None:
         assert 0 <= score["low"] <= score["win_rate"] <= score["high"] <= 1
 
 
-def test_seeds_given_for_a_scrim_are_the_seeds_played(world: World) -> None:
+def test_seeds_given_for_a_scrim_are_the_seeds_played(fresh_world: World) -> None:
     seeds = ["00" * 16, "ff" * 16]
-    made = world.client("member").request_scrim(
-        world.seasons["public"],
-        [world.agents["public.member"], world.agents["public.host"]],
+    made = fresh_world.client("member").request_scrim(
+        fresh_world.seasons["public"],
+        [fresh_world.agents["public.member"], fresh_world.agents["public.host"]],
         games=2,
         seeds=seeds,
     )
-    with world.connect() as conn:
+    with fresh_world.connect() as conn:
         rows = history.list_matches(conn, scrim_id=made["id"])
     assert [row.seed.hex() for row in reversed(rows)] == seeds
 
@@ -136,37 +138,37 @@ def test_a_closed_agent_takes_no_scrim_of_another_team(world: World) -> None:
     assert refused.value.status == 409
 
 
-def test_a_cancelled_scrim_plays_no_more(world: World) -> None:
-    member = world.client("member")
-    lineup = [world.agents["public.member"], world.agents["public.host"]]
-    made = member.request_scrim(world.seasons["public"], lineup, games=3)
+def test_a_cancelled_scrim_plays_no_more(fresh_world: World) -> None:
+    member = fresh_world.client("member")
+    lineup = [fresh_world.agents["public.member"], fresh_world.agents["public.host"]]
+    made = member.request_scrim(fresh_world.seasons["public"], lineup, games=3)
     cancelled = member.send("POST", f"/v1/scrims/{made['id']}/cancel").json()
     assert cancelled["state"] == "cancelled"
     states = {row["state"] for row in member.matches(scrim=made["id"])}
     assert states == {"void"}
 
 
-def test_a_retired_entry_keeps_its_history(world: World) -> None:
-    entry = world.entries["public.member"]
-    retired = world.client("member").post(f"/v1/entries/{entry}/retire")
+def test_a_retired_entry_keeps_its_history(fresh_world: World) -> None:
+    entry = fresh_world.entries["public.member"]
+    retired = fresh_world.client("member").post(f"/v1/entries/{entry}/retire")
     assert retired["state"] == "retired"
-    assert world.client("stranger").entry(entry)["games"] == 1
+    assert fresh_world.client("stranger").entry(entry)["games"] == 1
 
 
-def test_only_hosts_see_the_machine_error_of_a_void_match(world: World) -> None:
-    with world.connect() as conn:
-        season = seasons.get_season(conn, SeasonId(world.seasons["public"]))
-        found = entries.get_entry(conn, world.entries["public.member"])  # type: ignore[arg-type]
+def test_only_hosts_see_the_machine_error_of_a_void_match(fresh_world: World) -> None:
+    with fresh_world.connect() as conn:
+        season = seasons.get_season(conn, SeasonId(fresh_world.seasons["public"]))
+        found = entries.get_entry(conn, fresh_world.entries["public.member"])  # type: ignore[arg-type]
         seat = LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id)
         made = matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=[seat] * 2)
         matches.void_matches(conn, [made], "3 attempts used up; the last: OSError: /srv/node-7/box")
     for person in ("stranger", "rival", "member"):
-        assert world.client(person).match(made)["void_reason"] == "3 attempts used up"
-        page = world.http.get(f"/matches/{made}").text
+        assert fresh_world.client(person).match(made)["void_reason"] == "3 attempts used up"
+        page = fresh_world.http.get(f"/matches/{made}").text
         assert "3 attempts used up" in page
         assert "node-7" not in page
     for person in ("host", "admin"):
-        assert "node-7" in world.client(person).match(made)["void_reason"]
+        assert "node-7" in fresh_world.client(person).match(made)["void_reason"]
 
 
 def test_hidden_and_missing_episodes_get_the_same_answer(world: World) -> None:
@@ -177,14 +179,14 @@ def test_hidden_and_missing_episodes_get_the_same_answer(world: World) -> None:
     assert answers[0] == answers[1]
 
 
-def test_retiring_an_entry_twice_changes_the_board_once(world: World) -> None:
-    member, season = world.client("member"), world.seasons["public"]
+def test_retiring_an_entry_twice_changes_the_board_once(fresh_world: World) -> None:
+    member, season = fresh_world.client("member"), fresh_world.seasons["public"]
     before = member.season(season)["revision"]
-    member.post(f"/v1/entries/{world.entries['public.member']}/retire")
+    member.post(f"/v1/entries/{fresh_world.entries['public.member']}/retire")
     once = member.season(season)["revision"]
     assert once > before
     for key in ("public.member", "public.rejected"):
-        member.post(f"/v1/entries/{world.entries[key]}/retire")
+        member.post(f"/v1/entries/{fresh_world.entries[key]}/retire")
     assert member.season(season)["revision"] == once
 
 

@@ -19,6 +19,9 @@ from ladder.entries import validations
 from ladder.leagues.season_creation import LONGEST_MATCH_HOURS
 from sandbox.match import attempt
 from services.http.body_limits import BodyLimit
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import http as http
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import World
 from tests.loops import run_coroutine
 from workers.broker import BACKSTOP_SECONDS
@@ -94,11 +97,11 @@ def test_each_problem_type_has_a_page(http: httpx.Client) -> None:
     assert http.get("/problems/no-such-type").status_code == 404
 
 
-def test_a_database_outage_answers_503(world: World) -> None:
-    headers = world.client("member").headers
-    board = f"/v1/seasons/{world.seasons['public']}/leaderboard"
-    assert world.http.get(board).status_code == 200
-    parts = urlsplit(world.database_url)
+def test_a_database_outage_answers_503(fresh_world: World) -> None:
+    headers = fresh_world.client("member").headers
+    board = f"/v1/seasons/{fresh_world.seasons['public']}/leaderboard"
+    assert fresh_world.http.get(board).status_code == 200
+    parts = urlsplit(fresh_world.database_url)
     name = sql.Identifier(parts.path.removeprefix("/"))
     server = urlunsplit(parts._replace(path="/postgres"))
     with psycopg.connect(server, autocommit=True) as conn:
@@ -111,24 +114,25 @@ def test_a_database_outage_answers_503(world: World) -> None:
         with (
             ThreadPoolExecutor() as pool
         ):  # each waits for a connection before it reports the error
-            answers = list(pool.map(lambda path: world.http.get(path, headers=headers), paths))
+            http = fresh_world.http
+            answers = list(pool.map(lambda path: http.get(path, headers=headers), paths))
         for away in answers:
             assert slug(away) == "unavailable"
             assert away.headers["retry-after"]
-        assert world.http.get("/health/live").status_code == 200
+        assert fresh_world.http.get("/health/live").status_code == 200
         conn.execute(sql.SQL("alter database {} with allow_connections true").format(name))
     deadline = time.monotonic() + 60
     for path in paths:
-        while world.http.get(path, headers=headers).status_code == 503:
+        while fresh_world.http.get(path, headers=headers).status_code == 503:
             assert time.monotonic() < deadline
-        assert world.http.get(path, headers=headers).status_code == 200
+        assert fresh_world.http.get(path, headers=headers).status_code == 200
 
 
-def test_a_crash_reveals_no_internals(world: World) -> None:
-    with world.connect() as conn:
+def test_a_crash_reveals_no_internals(fresh_world: World) -> None:
+    with fresh_world.connect() as conn:
         conn.execute("alter table users rename to gone")
         conn.execute("create view users as select 1/0 as id")
-    response = world.http.get("/v1/me", headers=world.client("member").headers)
+    response = fresh_world.http.get("/v1/me", headers=fresh_world.client("member").headers)
     assert response.status_code == 500
     assert slug(response) == "internal"
     assert "column" not in response.text

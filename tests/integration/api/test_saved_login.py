@@ -9,7 +9,10 @@ import pytest
 
 from services.cli.__main__ import command_name
 from services.cli.saved_login import find_login
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.test_cli import Peck, read
+from tests.integration.api.test_cli import fresh_peck as fresh_peck
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import GOOD, World
 
@@ -55,7 +58,7 @@ def test_changing_verb_names_its_account_and_address(
 def test_single_login_is_not_announced(peck: Peck, world: World, tmp_path: Path) -> None:
     log_in(peck, world)
     (tmp_path / "main.py").write_bytes(GOOD)
-    sent = peck("submit", "main.py", "--agent", "Two", "--league", "public", "--json", **BARE)
+    sent = peck("submit", "main.py", "--agent", "Three", "--league", "public", "--json", **BARE)
     assert read(sent)["entry"]["state"] == "pending"
     assert "peck login" not in sent.stderr
 
@@ -158,12 +161,13 @@ def test_refusal_ends_with_the_next_command(
 
 
 def test_used_up_limit_names_the_time_to_try_again(
-    peck: Peck, world: World, tmp_path: Path
+    fresh_peck: Peck, fresh_world: World, tmp_path: Path
 ) -> None:
-    with world.connect() as conn:
+    with fresh_world.connect() as conn:
         conn.execute("update seasons set daily_limit = 0")
     (tmp_path / "main.py").write_bytes(GOOD + b"#")
-    refused = peck("submit", "main.py", "--agent", "flood-public-member", "--league", "public")
+    submit = ("submit", "main.py", "--agent", "flood-public-member", "--league", "public")
+    refused = fresh_peck(*submit)
     last = refused.stderr.splitlines()[-1]
     assert last.startswith("  next: the same command after 2")
     assert last.endswith(" 00:00 UTC")

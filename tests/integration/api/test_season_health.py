@@ -6,6 +6,8 @@ import re
 
 from ladder import ids
 from ladder.matches import workers
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import WORKER, World
 
 SAMPLE = re.compile(r'peck_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-0-9.e+]+')
@@ -43,11 +45,11 @@ def test_only_hosts_and_admins_see_the_details_of_an_alarm(
         assert ("no worker" in (alarm["detail"] or "")) == knows
 
 
-def test_slow_host_is_shown_to_operators_and_in_metrics(world: World) -> None:
-    lively(world)
+def test_slow_host_is_shown_to_operators_and_in_metrics(fresh_world: World) -> None:
+    lively(fresh_world)
     gauge = 'peck_season_alarm{cause="slow_host",league="public",season="1"}'
-    assert samples(world.http.get("/metrics").text)[gauge] == 0
-    with world.connect() as conn:
+    assert samples(fresh_world.http.get("/metrics").text)[gauge] == 0
+    with fresh_world.connect() as conn:
         conn.execute(
             "insert into attempts (match_id, attempt, worker, started_at, ended, fault, detail)"
             " select id, 99, 'w1', now(), 'fault', 'host', 'HostTooSlow: seat 0' from matches m"
@@ -55,10 +57,10 @@ def test_slow_host_is_shown_to_operators_and_in_metrics(world: World) -> None:
             " where l.slug = 'public' limit 1) limit 1"
         )
     for person, knows in (("stranger", False), ("host", True)):
-        alarm = world.client(person).season_health("public")["alarm"]
+        alarm = fresh_world.client(person).season_health("public")["alarm"]
         assert alarm["cause"] == "slow_host"
         assert ("w1 (1 attempts)" in (alarm["detail"] or "")) == knows
-    assert samples(world.http.get("/metrics").text)[gauge] == 1
+    assert samples(fresh_world.http.get("/metrics").text)[gauge] == 1
 
 
 def samples(text: str) -> dict[str, float]:

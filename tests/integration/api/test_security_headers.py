@@ -22,6 +22,8 @@ from services.app import create_app
 from services.http.security_headers import ACCOUNT_PATHS
 from services.web import routes, session
 from tests.integration.api.serving import serve
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.test_every_route import words
 from tests.integration.api.world import World
 
@@ -31,7 +33,7 @@ STREAMS = ("/events", "/stream")
 
 
 @pytest.fixture
-def secure(world: World, app: FastAPI) -> Iterator[httpx.Client]:
+def secure(fresh_world: World, app: FastAPI) -> Iterator[httpx.Client]:
     """The same world behind a proxy that speaks https."""
     settings: Settings = app.state.peck.settings
     https = create_app(settings.model_copy(update={"base_url": "https://ladder.example.org"}))
@@ -112,11 +114,11 @@ def cookies_of(answer: httpx.Response) -> list[Morsel[str]]:
     ]
 
 
-def test_a_scan_of_every_page_finds_no_fault(world: World, secure: httpx.Client) -> None:
-    with db.connect(world.database_url) as conn:
-        key = sessions.create_session(conn, UserId(world.users["member"]), "Firefox on Linux")
+def test_a_scan_of_every_page_finds_no_fault(fresh_world: World, secure: httpx.Client) -> None:
+    with db.connect(fresh_world.database_url) as conn:
+        key = sessions.create_session(conn, UserId(fresh_world.users["member"]), "Firefox on Linux")
         conn.commit()
-    paths = page_paths(world)
+    paths = page_paths(fresh_world)
     assert {"/", "/me/account", "/sign-in", "/confirm"} <= set(paths)
     wrong = []
     for path in paths:

@@ -15,6 +15,8 @@ from fastapi import FastAPI
 
 from ladder.people import quotas
 from services.api_client import ApiError
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
 from tests.integration.api.world import GOOD, World
 
 
@@ -27,9 +29,9 @@ def upload(world: World, content: object, query: str = "", **headers: str) -> ht
     )
 
 
-def test_an_upload_answers_with_entry_queue_and_limits(world: World) -> None:
-    made = world.client("member").upload(
-        world.agents["public.member"], GOOD + b"#2", season="public", message="second"
+def test_an_upload_answers_with_entry_queue_and_limits(fresh_world: World) -> None:
+    made = fresh_world.client("member").upload(
+        fresh_world.agents["public.member"], GOOD + b"#2", season="public", message="second"
     )
     assert made["submission"]["message"] == "second"
     assert made["submission"]["size_bytes"] == len(GOOD) + 2
@@ -55,37 +57,37 @@ def test_equal_bytes_of_another_team_are_another_submission(world: World) -> Non
     assert mine["submission"]["id"] != theirs["submission"]["id"]
 
 
-def test_an_uploaded_bundle_can_enter_another_league(world: World) -> None:
-    member = world.client("member")
-    entered = member.enter("private", world.submissions["public.member"])
-    assert entered["entry"]["submission_id"] == world.submissions["public.member"]
+def test_an_uploaded_bundle_can_enter_another_league(fresh_world: World) -> None:
+    member = fresh_world.client("member")
+    entered = member.enter("private", fresh_world.submissions["public.member"])
+    assert entered["entry"]["submission_id"] == fresh_world.submissions["public.member"]
     assert entered["entry"]["state"] == "pending"
-    assert len(member.submission_entries(world.submissions["public.member"])) == 2
+    assert len(member.submission_entries(fresh_world.submissions["public.member"])) == 2
 
 
-def test_the_daily_limit_answers_429_with_the_reset_time(world: World) -> None:
-    host = world.client("host")
+def test_the_daily_limit_answers_429_with_the_reset_time(fresh_world: World) -> None:
+    host = fresh_world.client("host")
     season = host.create_season("public", seats=2, daily_limit=1)
     query = f"?season={season['id']}"
-    assert upload(world, b"one", query).status_code == 201
-    refused = upload(world, b"two", query)
+    assert upload(fresh_world, b"one", query).status_code == 201
+    refused = upload(fresh_world, b"two", query)
     assert refused.status_code == 429
     problem = refused.json()
     assert (problem["used"], problem["left"]) == (1, 0)
     assert int(refused.headers["retry-after"]) > 0
     assert problem["resets_at"]
-    rows = list(world.client("member").submissions(world.agents["public.member"]))
+    rows = list(fresh_world.client("member").submissions(fresh_world.agents["public.member"]))
     assert not any(row["digest"] == digest(b"two") for row in rows)
-    assert not world.blobs.exists(digest(b"two"))
-    assert upload(world, b"one", query).status_code == 200
+    assert not fresh_world.blobs.exists(digest(b"two"))
+    assert upload(fresh_world, b"one", query).status_code == 200
 
 
-def test_a_bundle_above_the_limit_is_refused(world: World) -> None:
-    season = world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
+def test_a_bundle_above_the_limit_is_refused(fresh_world: World) -> None:
+    season = fresh_world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
     query, large = f"?season={season['id']}", b"x" * 5000
-    declared = upload(world, large, query)
+    declared = upload(fresh_world, large, query)
     assert (declared.status_code, declared.json()["limit_bytes"]) == (413, 2048)
-    chunked = upload(world, (large[i : i + 500] for i in range(0, 5000, 500)), query)
+    chunked = upload(fresh_world, (large[i : i + 500] for i in range(0, 5000, 500)), query)
     assert (chunked.status_code, chunked.json()["type"]) == (413, "/problems/too-large")
 
 
@@ -163,11 +165,11 @@ def test_a_form_without_a_boundary_is_refused(world: World) -> None:
         assert "only multipart/form-data with a boundary" in refused.json()["detail"]
 
 
-def test_a_form_upload_has_the_bundle_limit(world: World) -> None:
-    season = world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
+def test_a_form_upload_has_the_bundle_limit(fresh_world: World) -> None:
+    season = fresh_world.client("host").create_season("public", seats=2, max_bundle_bytes=2048)
     query = f"?season={season['id']}"
-    assert send_form(world, part(b"x" * 2048) + b"--XX--", query).status_code == 201
-    refused = send_form(world, part(b"x" * 2049) + b"--XX--", query)
+    assert send_form(fresh_world, part(b"x" * 2048) + b"--XX--", query).status_code == 201
+    refused = send_form(fresh_world, part(b"x" * 2049) + b"--XX--", query)
     assert (refused.status_code, refused.json()["limit_bytes"]) == (413, 2048)
 
 
@@ -190,10 +192,10 @@ def test_a_large_bundle_arrives_whole(world: World) -> None:
     assert b"".join(world.blobs.open(made["submission"]["digest"])) == content
 
 
-def test_a_locked_season_takes_no_uploads(world: World) -> None:
-    season = world.seasons["public"]
-    world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
-    refused = upload(world, b"late", f"?season={season}")
+def test_a_locked_season_takes_no_uploads(fresh_world: World) -> None:
+    season = fresh_world.seasons["public"]
+    fresh_world.client("host").patch(f"/v1/seasons/{season}", {"state": "locked"})
+    refused = upload(fresh_world, b"late", f"?season={season}")
     assert refused.status_code == 409
     assert "locked" in refused.json()["detail"]
 
@@ -206,25 +208,25 @@ def test_a_viewer_of_a_private_league_may_not_enter(world: World) -> None:
 
 
 def test_uploads_without_a_season_have_a_daily_limit(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    fresh_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quotas, "UPLOADS", 6)  # the world made four today
-    assert [upload(world, b"free %d" % n).status_code for n in range(3)] == [201, 201, 429]
-    refused = upload(world, b"free 2")
+    assert [upload(fresh_world, b"free %d" % n).status_code for n in range(3)] == [201, 201, 429]
+    refused = upload(fresh_world, b"free 2")
     assert (refused.json()["allowed"], refused.json()["left"]) == (6, 0)
     assert refused.json()["resets_at"]
     assert int(refused.headers["retry-after"]) > 0
-    assert not world.blobs.exists(digest(b"free 2"))
-    assert upload(world, b"free 1").status_code == 200, "what is here already costs nothing"
+    assert not fresh_world.blobs.exists(digest(b"free 2"))
+    assert upload(fresh_world, b"free 1").status_code == 200, "what is here already costs nothing"
 
 
 def test_the_bytes_uploaded_per_day_are_limited(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    fresh_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quotas, "UPLOAD_MB", 2)
     large = [bytes([n]) * (1 << 20) for n in range(2)]
-    assert [upload(world, content).status_code for content in large] == [201, 429]
-    assert "megabytes" in upload(world, large[1]).json()["limit"]
+    assert [upload(fresh_world, content).status_code for content in large] == [201, 429]
+    assert "megabytes" in upload(fresh_world, large[1]).json()["limit"]
 
 
 def test_a_refused_upload_deletes_no_bytes_of_other_teams(
@@ -236,7 +238,7 @@ def test_a_refused_upload_deletes_no_bytes_of_other_teams(
     assert world.blobs.exists(digest(b"held by the rival"))
 
 
-def test_simultaneous_uploads_of_a_person_are_limited(world: World, app: FastAPI) -> None:
+def test_simultaneous_uploads_of_a_person_are_limited(fresh_world: World, app: FastAPI) -> None:
     release, statuses = threading.Event(), []
 
     def slow() -> Iterator[bytes]:
@@ -245,7 +247,7 @@ def test_simultaneous_uploads_of_a_person_are_limited(world: World, app: FastAPI
         yield threading.current_thread().name.encode()
 
     def send() -> None:
-        statuses.append(upload(world, slow()).status_code)
+        statuses.append(upload(fresh_world, slow()).status_code)
 
     threads = [threading.Thread(target=send) for _ in range(3)]
     for thread in threads:
@@ -254,13 +256,13 @@ def test_simultaneous_uploads_of_a_person_are_limited(world: World, app: FastAPI
     while app.state.peck.intake.senders.total() < 3:
         assert time.monotonic() < until
         time.sleep(0.05)
-    answer = upload(world, b"one more")
+    answer = upload(fresh_world, b"one more")
     assert answer.status_code == 429
     assert answer.json()["limit"] == "uploads of a person at a time"
-    other = world.client("rival").upload(world.agents["public.rival"], b"not held up")
+    other = fresh_world.client("rival").upload(fresh_world.agents["public.rival"], b"not held up")
     assert other["submission"]["id"]
     release.set()
     for thread in threads:
         thread.join(30)
     assert statuses == [201, 201, 201]
-    assert upload(world, b"one more again").status_code == 201
+    assert upload(fresh_world, b"one more again").status_code == 201
