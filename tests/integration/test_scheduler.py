@@ -24,6 +24,7 @@ from ladder.scheduling.season_cache import SeasonCache
 from sandbox.errors import HostTooSlow
 from services.scheduler import jobs
 from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.contest_copies import KeptContest, copied, kept
 from workers.broker import WakeError
 
 
@@ -33,12 +34,26 @@ def conn(database_url: str) -> Iterator[Connection]:
         yield connection
 
 
+@pytest.fixture(scope="module")
+def six(postgres_url: str, migrated_template: str) -> Iterator[KeptContest]:
+    """A season with six active entries."""
+
+    def make(conn: Connection) -> Contest:
+        made = raise_contest(conn)
+        for _ in range(6):
+            made.active()
+        return made
+
+    with kept(postgres_url, migrated_template, make) as found:
+        yield found
+
+
 @pytest.fixture
-def contest(conn: Connection) -> Contest:
-    made = raise_contest(conn)
-    for _ in range(6):
-        made.active()
-    return made
+def contest(postgres_url: str, six: KeptContest) -> Iterator[Contest]:
+    with copied(postgres_url, six) as found:
+        found.conn.execute("update seasons set opens_at = now()")
+        workers.record_heartbeat(found.conn, "w1")
+        yield found
 
 
 class Sender:

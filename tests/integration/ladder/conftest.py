@@ -9,6 +9,9 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.settled import settled, settled_template, settled_url
+
+__all__ = ["settled", "settled_template", "settled_url"]
 
 # A failing assert in these modules shows both sides.
 pytest.register_assert_rewrite("tests.integration.ladder.lease_acts")

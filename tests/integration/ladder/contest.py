@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from psycopg.rows import class_row
+
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Submission
@@ -114,16 +116,26 @@ class Contest:
         return entry_id
 
     def seat(self, entry_id: EntryId) -> LineupSeat:
-        entry = entries.get_entry(self.conn, entry_id)
-        return LineupSeat(
-            entry_id, entry.submission_id, entry.agent_id, entry.team_id, entry.profile
-        )
+        return self.seats([entry_id])[0]
+
+    def seats(self, lineup: Sequence[EntryId]) -> list[LineupSeat]:
+        with self.conn.cursor(row_factory=class_row(LineupSeat)) as cur:
+            found = cur.execute(
+                "select id as entry_id, submission_id, agent_id, team_id, profile from entries"
+                " where id = any (%s)",
+                (list(lineup),),
+            )
+            by_id = {seat.entry_id: seat for seat in found}
+        return [by_id[entry_id] for entry_id in lineup]
 
     def rated(self, *lineup: EntryId, **terms: Any) -> MatchId:
         """A queued rated match of these entries."""
-        seats = [self.seat(entry_id) for entry_id in lineup]
         return matches.create_match(
-            self.conn, season=self.season, kind=MatchKind.RATED, lineup=seats, **terms
+            self.conn,
+            season=self.season,
+            kind=MatchKind.RATED,
+            lineup=self.seats(lineup),
+            **terms,
         )
 
     def claim(self, match_id: MatchId, worker: str = "w1") -> MatchOrder:

@@ -19,7 +19,6 @@ from ladder.leagues import deadline_extensions, sealed_medals, seasons
 from ladder.people import audit_log
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.test_fitting import refit
-from tests.integration.ladder.test_medal_sealing import ONE_EACH, settle
 
 
 def minutes(count: float) -> datetime:
@@ -37,7 +36,7 @@ def extend(contest: Contest, team: str, closes_at: datetime) -> deadline_extensi
     )
 
 
-def settled(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, AgentId]:
+def entered(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, AgentId]:
     """A season with these dates, and a team that entered it in time."""
     contest = raise_contest(conn)
     _, team = contest.team()
@@ -49,7 +48,7 @@ def settled(conn: Connection, **terms: datetime) -> tuple[Contest, TeamId, Agent
 
 
 def test_an_upload_begun_before_the_deadline_is_accepted(conn: Connection) -> None:
-    contest, _, agent = settled(conn, closes_at=minutes(-1))
+    contest, _, agent = entered(conn, closes_at=minutes(-1))
     for _ in range(2):
         with pytest.raises(Conflict, match="locked"):
             contest.pending(agent, began=ago(50))
@@ -59,7 +58,7 @@ def test_an_upload_begun_before_the_deadline_is_accepted(conn: Connection) -> No
 
 
 def test_a_season_locked_by_its_host_refuses_late_uploads(conn: Connection) -> None:
-    contest, team, agent = settled(conn, closes_at=minutes(10))
+    contest, team, agent = entered(conn, closes_at=minutes(10))
     seasons.set_season_state(conn, contest.season.id, "locked")
     with pytest.raises(Conflict, match="locked"):
         contest.pending(agent, began=ago(500))
@@ -73,7 +72,7 @@ def test_a_season_locked_by_its_host_refuses_late_uploads(conn: Connection) -> N
 
 
 def test_an_extension_applies_only_to_its_team(conn: Connection) -> None:
-    contest, team, agent = settled(conn, closes_at=minutes(-1), ends_at=minutes(60))
+    contest, team, agent = entered(conn, closes_at=minutes(-1), ends_at=minutes(60))
     later = minutes(30)
     assert extend(contest, team, later).closes_at == later
     seasons.lock_and_finish_due_seasons(conn)
@@ -91,7 +90,7 @@ def test_an_extension_applies_only_to_its_team(conn: Connection) -> None:
 
 
 def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> None:
-    contest, team, _ = settled(conn, closes_at=minutes(1))
+    contest, team, _ = entered(conn, closes_at=minutes(1))
     first = extend(contest, team, minutes(2))
     extend(contest, team, minutes(3))
     second, _ = audit_log.list_audits(conn, contest.league.id)
@@ -100,12 +99,8 @@ def test_an_extension_is_in_the_audit_log_with_its_reason(conn: Connection) -> N
     assert datetime.fromisoformat(second.details["before"]) == first.closes_at
 
 
-def test_no_medal_is_sealed_during_an_extension(
-    conn: Connection,
-) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
-    four = [contest.active() for _ in range(4)]
-    settle(contest, four)
+def test_no_medal_is_sealed_during_an_extension(settled: Contest) -> None:
+    contest, conn, four = settled, settled.conn, settled.entries
     team = entries.get_entry(conn, four[0]).team_id
     seasons.set_season_state(conn, contest.season.id, "locked")
     extend(contest, team, minutes(10))
@@ -121,13 +116,9 @@ def test_no_medal_is_sealed_during_an_extension(
         extend(contest, team, minutes(10))
 
 
-def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(
-    conn: Connection,
-) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
-    agent = contest.agent()
-    four = [contest.active(agent), *(contest.active() for _ in range(3))]
-    settle(contest, four)
+def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(settled: Contest) -> None:
+    contest, conn = settled, settled.conn
+    agent = entries.get_entry(conn, contest.entries[0]).agent_id
 
     def sealed(closed_seconds: float) -> bool:
         """Whether medals are sealed this many seconds after uploads closed."""
@@ -149,18 +140,14 @@ def test_no_medal_is_sealed_while_a_timely_upload_may_arrive(
     assert sealed(LONGEST_UPLOAD_SECONDS + 1)
 
 
-def test_no_medal_is_sealed_during_an_uncommitted_entry(
-    conn: Connection, database_url: str
-) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
-    four = [contest.active() for _ in range(4)]
-    settle(contest, four)
+def test_no_medal_is_sealed_during_an_uncommitted_entry(settled: Contest, settled_url: str) -> None:
+    contest, conn = settled, settled.conn
     conn.execute(
         "update seasons set closes_at = now() - interval '10 seconds' where id = %s",
         (contest.season.id,),
     )
     seasons.lock_and_finish_due_seasons(conn)
-    with db.connect(database_url) as other:
+    with db.connect(settled_url) as other:
         replace(contest, conn=other).pending(began=ago(20))
         conn.execute(
             "update seasons set closes_at = now() - interval '1 hour' where id = %s",
@@ -179,13 +166,11 @@ def test_no_medal_is_sealed_during_an_uncommitted_entry(
         contest.pending(began=ago(20))
 
 
-def test_a_fit_waits_for_a_concurrent_extension(conn: Connection, database_url: str) -> None:
-    contest = raise_contest(conn, medals=ONE_EACH, medal_confidence=0.8)
-    four = [contest.active() for _ in range(4)]
-    settle(contest, four)
+def test_a_fit_waits_for_a_concurrent_extension(settled: Contest, settled_url: str) -> None:
+    contest, conn, four = settled, settled.conn, settled.entries
     team = entries.get_entry(conn, four[0]).team_id
     seasons.set_season_state(conn, contest.season.id, "locked")
-    with db.connect(database_url) as other:
+    with db.connect(settled_url) as other:
         extend(replace(contest, conn=other), team, minutes(10))
         fitting = threading.Thread(target=refit, args=(contest,))
         fitting.start()
@@ -199,7 +184,7 @@ def test_a_fit_waits_for_a_concurrent_extension(conn: Connection, database_url: 
 def test_an_extension_lies_between_the_season_deadlines(
     conn: Connection,
 ) -> None:
-    contest, team, _ = settled(conn, closes_at=minutes(10), ends_at=minutes(20))
+    contest, team, _ = entered(conn, closes_at=minutes(10), ends_at=minutes(20))
     with pytest.raises(
         LadderError, match="closes_at: give a later moment: uploads of all teams close at"
     ):

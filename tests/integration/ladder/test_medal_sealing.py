@@ -22,9 +22,8 @@ from ladder.standings import leaderboard
 from ladder.standings.board_ranking import BoardRow
 from services.scheduler.jobs import close_due_seasons
 from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.settled import ONE_EACH, settle
 from tests.integration.ladder.test_fitting import play, refit
-
-ONE_EACH = MedalRules(MedalRuleKind.COUNTS, gold=1, silver=1, bronze=1)
 
 
 @pytest.fixture
@@ -36,14 +35,6 @@ def contest(conn: Connection) -> Contest:
 @pytest.fixture
 def four(contest: Contest) -> list[EntryId]:
     return [contest.active() for _ in range(4)]
-
-
-def settle(contest: Contest, four: list[EntryId]) -> None:
-    """Games in which earlier entries do better, with enough standings before the last."""
-    play(contest, four, 60, seed=3)
-    for _ in range(STANDINGS_THAT_MUST_AGREE - 1):
-        refit(contest)
-        play(contest, four, 5, seed=3)
 
 
 def turn(contest: Contest, state: str) -> None:
@@ -66,22 +57,21 @@ def act(contest: Contest) -> str:
     )
 
 
-def test_a_likely_medal_is_sealed_after_uploads_lock(contest: Contest, four: list[EntryId]) -> None:
-    settle(contest, four)
-    refit(contest)
-    assert [row.medal for row in board(contest)] == [*Medal, None]
-    assert {row.status for row in board(contest)[:3]} == {MedalStatus.LIKELY}
-    assert sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id) == {}
-    turn(contest, "locked")
-    refit(contest)
-    assert {row.status for row in board(contest)[:3]} == {MedalStatus.SEALED}
-    seals = sealed_medals.list_sealed_medals(contest.conn, contest.season.id)
+def test_a_likely_medal_is_sealed_after_uploads_lock(settled: Contest) -> None:
+    refit(settled)
+    assert [row.medal for row in board(settled)] == [*Medal, None]
+    assert {row.status for row in board(settled)[:3]} == {MedalStatus.LIKELY}
+    assert sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id) == {}
+    turn(settled, "locked")
+    refit(settled)
+    assert {row.status for row in board(settled)[:3]} == {MedalStatus.SEALED}
+    seals = sealed_medals.list_sealed_medals(settled.conn, settled.season.id)
     assert {(seal.medal, seal.version) for seal in seals} == {
         (medal, STANDINGS_THAT_MUST_AGREE + 1) for medal in Medal
     }
     assert all(seal.chance >= 0.8 and seal.unsealed_at is None for seal in seals)
     with pytest.raises(Conflict, match="medals are sealed"):
-        turn(contest, "open")
+        turn(settled, "open")
 
 
 def test_an_uncertain_standing_seals_no_medal(conn: Connection) -> None:
@@ -95,31 +85,29 @@ def test_an_uncertain_standing_seals_no_medal(conn: Connection) -> None:
     turn(contest, "open")
 
 
-def test_a_sealed_medal_survives_later_games(contest: Contest, four: list[EntryId]) -> None:
-    settle(contest, four)
-    turn(contest, "locked")
-    refit(contest)
-    sealed = sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)
-    for _ in range(4):
-        play(contest, four[::-1], 60)
-    refit(contest)
-    for row in board(contest):
+def test_a_sealed_medal_survives_later_games(settled: Contest) -> None:
+    turn(settled, "locked")
+    refit(settled)
+    sealed = sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id)
+    play(settled, settled.entries[::-1], 140)
+    refit(settled)
+    assert board(settled)[0].entry_id == settled.entries[3]
+    for row in board(settled):
         kept = sealed.get(row.team_id)
         assert kept is None or (
             row.medal is not None and list(Medal).index(row.medal) <= list(Medal).index(kept)
         )
 
 
-def test_only_an_audited_act_undoes_a_seal(contest: Contest, four: list[EntryId]) -> None:
-    settle(contest, four)
-    turn(contest, "locked")
-    refit(contest)
-    conn, season = contest.conn, contest.season.id
+def test_only_an_audited_act_undoes_a_seal(settled: Contest) -> None:
+    turn(settled, "locked")
+    refit(settled)
+    conn, season = settled.conn, settled.season.id
     for table in ("sealed_medals", "unsealed_medals"):
-        sealed_medals.unseal_medals(conn, season, board(contest)[0].team_id, act(contest))
+        sealed_medals.unseal_medals(conn, season, board(settled)[0].team_id, act(settled))
         with pytest.raises(Exception, match="never changed"), conn.transaction():
             conn.execute(f"delete from {table}")
-    best = board(contest)[0]
+    best = board(settled)[0]
     assert (best.medal, best.status, best.sealed) == (Medal.GOLD, MedalStatus.LIKELY, None)
     gone = [
         seal
@@ -128,8 +116,8 @@ def test_only_an_audited_act_undoes_a_seal(contest: Contest, four: list[EntryId]
     ]
     assert [(seal.team_id, seal.medal) for seal in gone] == [(best.team_id, Medal.GOLD)]
     assert gone[0].audit_id is not None
-    refit(contest)
-    assert board(contest)[0].status is MedalStatus.SEALED
+    refit(settled)
+    assert board(settled)[0].status is MedalStatus.SEALED
 
 
 def test_no_medal_is_sealed_during_a_rejudge(contest: Contest, four: list[EntryId]) -> None:
@@ -245,43 +233,37 @@ def test_the_final_standing_is_a_cold_fit(contest: Contest, four: list[EntryId])
     assert fitting.seasons_to_fit(conn) == [season]
 
 
-def test_no_medal_is_sealed_before_every_timely_entry_has_played(
-    contest: Contest, four: list[EntryId]
-) -> None:
-    settle(contest, four)
-    late = contest.pending()
-    turn(contest, "locked")
-    refit(contest)
-    assert sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id) == {}
-    entries.retire_entry(contest.conn, late)
-    refit(contest)
-    assert len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id)) == 3
+def test_no_medal_is_sealed_before_every_timely_entry_has_played(settled: Contest) -> None:
+    late = settled.pending()
+    turn(settled, "locked")
+    refit(settled)
+    assert sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id) == {}
+    entries.retire_entry(settled.conn, late)
+    refit(settled)
+    assert len(sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id)) == 3
 
 
-def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(
-    contest: Contest, four: list[EntryId]
-) -> None:
-    settle(contest, four)
-    late = contest.active()
-    contest.conn.execute("update entries set profile = 'torch-gpu' where id = %s", (late,))
-    turn(contest, "locked")
+def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(settled: Contest) -> None:
+    late = settled.active()
+    settled.conn.execute("update entries set profile = 'torch-gpu' where id = %s", (late,))
+    turn(settled, "locked")
 
     def sealed() -> int:
-        refit(contest)
-        return len(sealed_medals.sealed_medals_of_season(contest.conn, contest.season.id))
+        refit(settled)
+        return len(sealed_medals.sealed_medals_of_season(settled.conn, settled.season.id))
 
     assert sealed() == 0  # no worker has been up for long enough to decide
-    contest.conn.execute("update workers set started_at = now() - interval '2 hours'")
+    settled.conn.execute("update workers set started_at = now() - interval '2 hours'")
     away = hello("w9", profiles=("torch-gpu",))
-    workers.register_worker(contest.conn, away)
-    contest.conn.execute(
+    workers.register_worker(settled.conn, away)
+    settled.conn.execute(
         "update workers set seen_at = now() - interval '50 minutes' where id = 'w9'"
     )
     assert sealed() == 0  # its node may come back
-    contest.conn.execute(
+    settled.conn.execute(
         "update workers set seen_at = now() - interval '70 minutes' where id = 'w9'"
     )
-    contest.conn.execute("update workers set seen_at = now() where id <> 'w9'")
+    settled.conn.execute("update workers set seen_at = now() where id <> 'w9'")
     assert sealed() == 3
 
 
