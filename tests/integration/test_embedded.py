@@ -32,12 +32,42 @@ time.sleep(600)
 """
 
 
-@pytest.fixture
-def state() -> Iterator[Path]:
+@contextlib.contextmanager
+def new_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="peck-embedded-", dir="/var/tmp"))
     folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    """An empty state folder."""
+    with new_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def first_state() -> Iterator[Path]:
+    """A state folder in which Postgres was started and stopped."""
+    with new_folder() as folder:
+        embedded_servers.start_postgres(folder).stop()
+        yield folder
+
+
+@pytest.fixture
+def used_state(first_state: Path) -> Iterator[Path]:
+    """A copy of that folder: to make a cluster takes longer than all else here."""
+    with new_folder() as folder:
+        copy_folder(first_state, folder)
+        yield folder
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copies the content with its owners and modes."""
+    subprocess.run(["cp", "-a", f"{source}/.", target], check=True)
 
 
 def gone(pid: int) -> bool:
@@ -61,8 +91,8 @@ def test_committed_data_survives_a_restart(state: Path) -> None:
         second.stop()
 
 
-def test_a_stop_is_clean_even_with_clients_connected(state: Path) -> None:
-    server = embedded_servers.start_postgres(state)
+def test_a_stop_is_clean_even_with_clients_connected(used_state: Path) -> None:
+    server = embedded_servers.start_postgres(used_state)
     conn = psycopg.connect(server.url)
     with contextlib.closing(conn):
         server.stop()
@@ -70,15 +100,15 @@ def test_a_stop_is_clean_even_with_clients_connected(state: Path) -> None:
 
 
 def test_the_servers_end_when_their_owner_is_killed(
-    state: Path,
+    used_state: Path,
 ) -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(state)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", OWNER, str(used_state)], stdout=subprocess.PIPE, text=True
     )
     assert owner.stdout is not None
     with owner.stdout as lines:
         pids = [int(lines.readline()), int(lines.readline())]
-    address = embedded_servers.postgres_url(state, "peck")
+    address = embedded_servers.postgres_url(used_state, "peck")
     with psycopg.connect(address) as conn:
         conn.execute("create table kept as select 7 as n")
     owner.send_signal(signal.SIGKILL)
@@ -87,7 +117,7 @@ def test_the_servers_end_when_their_owner_is_killed(
     while not all(gone(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert all(gone(pid) for pid in pids)
-    server = embedded_servers.start_postgres(state)
+    server = embedded_servers.start_postgres(used_state)
     try:
         with psycopg.connect(server.url) as conn:
             assert conn.execute("select n from kept").fetchone() == (7,)
@@ -96,12 +126,11 @@ def test_the_servers_end_when_their_owner_is_killed(
 
 
 def test_a_stale_lock_with_a_reused_process_id_is_ignored(
-    state: Path,
+    used_state: Path,
 ) -> None:
-    embedded_servers.start_postgres(state).stop()
-    lock = state / "postgres" / "postmaster.pid"
-    lock.write_text(f"{os.getpid()}\n{state / 'postgres'}\n")
-    embedded_servers.start_postgres(state).stop()
+    lock = used_state / "postgres" / "postmaster.pid"
+    lock.write_text(f"{os.getpid()}\n{used_state / 'postgres'}\n")
+    embedded_servers.start_postgres(used_state).stop()
 
 
 def test_redis_starts_despite_damaged_files(state: Path) -> None:
@@ -193,29 +222,36 @@ def refused_without_password(state: Path) -> bool:
     return False
 
 
-def test_database_refuses_logins_without_its_password(state: Path) -> None:
-    server = embedded_servers.start_postgres(state)
+def test_database_refuses_logins_without_its_password(used_state: Path) -> None:
+    server = embedded_servers.start_postgres(used_state)
     try:
-        assert refused_without_password(state)
-        for path in (state / "passwords").iterdir():
+        assert refused_without_password(used_state)
+        for path in (used_state / "passwords").iterdir():
             assert path.stat().st_mode & 0o777 == 0o600
-        assert (state / "passwords").stat().st_mode & 0o777 == 0o700
-        assert (state / "passwords").stat().st_uid == os.geteuid()
-        assert (state / "log" / "postgres.log").stat().st_mode & 0o777 == 0o600
+        assert (used_state / "passwords").stat().st_mode & 0o777 == 0o700
+        assert (used_state / "passwords").stat().st_uid == os.geteuid()
+        assert (used_state / "log" / "postgres.log").stat().st_mode & 0o777 == 0o600
     finally:
         server.stop()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_user_nobody_cannot_enter_folders_of_the_servers(state: Path) -> None:
-    servers = [embedded_servers.start_postgres(state), embedded_servers.start_redis(state)]
+def test_user_nobody_cannot_enter_folders_of_the_servers(used_state: Path) -> None:
+    servers = [
+        embedded_servers.start_postgres(used_state),
+        embedded_servers.start_redis(used_state),
+    ]
     try:
         for server in servers:
             owner = Path(f"/proc/{server.child.process.pid}").stat().st_uid
             assert owner not in {user.pw_uid for user in pwd.getpwall()}
         for name in ("postgres", "redis", "sockets/postgres", "sockets/redis", "passwords"):
             listed = subprocess.run(
-                ["ls", str(state / name)], user=65534, group=65534, capture_output=True, check=False
+                ["ls", str(used_state / name)],
+                user=65534,
+                group=65534,
+                capture_output=True,
+                check=False,
             )
             assert b"Permission denied" in listed.stderr
     finally:
@@ -223,19 +259,19 @@ def test_user_nobody_cannot_enter_folders_of_the_servers(state: Path) -> None:
             server.stop()
 
 
-def test_database_of_an_older_version_gets_a_password(state: Path) -> None:
-    first = embedded_servers.start_postgres(state)
+def test_database_of_an_older_version_gets_a_password(used_state: Path) -> None:
+    first = embedded_servers.start_postgres(used_state)
     with psycopg.connect(first.url) as conn:
         conn.execute("create table kept as select 7 as n")
     first.stop()
-    shutil.rmtree(state / "passwords")
-    (state / "postgres" / "pg_hba.conf").write_text("local all all trust\n")
+    shutil.rmtree(used_state / "passwords")
+    (used_state / "postgres" / "pg_hba.conf").write_text("local all all trust\n")
     if os.geteuid() == 0:
-        folders.change_owner(state / "postgres", 65534)
-        folders.change_owner(state / "sockets" / "postgres", 65534)
-    second = embedded_servers.start_postgres(state)
+        folders.change_owner(used_state / "postgres", 65534)
+        folders.change_owner(used_state / "sockets" / "postgres", 65534)
+    second = embedded_servers.start_postgres(used_state)
     try:
-        assert refused_without_password(state)
+        assert refused_without_password(used_state)
         with psycopg.connect(second.url) as conn:
             assert conn.execute("select n from kept").fetchone() == (7,)
     finally:
@@ -248,9 +284,10 @@ def test_a_state_folder_writable_by_others_is_refused(state: Path) -> None:
         embedded_servers.state_folder(Path.cwd(), state)
 
 
-def test_a_state_folder_with_a_long_path_still_gets_sockets(state: Path) -> None:
+def test_a_state_folder_with_a_long_path_still_gets_sockets(state: Path, first_state: Path) -> None:
     deep = state / ("long" * 20) / ("path" * 10)
     deep.mkdir(parents=True, mode=0o711)
+    copy_folder(first_state, deep)
     server = embedded_servers.start_postgres(deep)
     try:
         with psycopg.connect(server.url) as conn:

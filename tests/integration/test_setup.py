@@ -16,6 +16,7 @@ from ladder.people import users
 from ladder.settings import Settings
 from services import demo, setup
 from services.private_files import write_private
+from tests import typed
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -31,42 +32,36 @@ def test_a_failed_write_leaves_the_old_secret(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def peck_migrate(url: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "services.cli", "migrate", *options],
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PECK_DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def peck_migrate(folder: Path, url: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return typed.peck(folder, {"HOME": str(folder), "PECK_DATABASE_URL": url}, "migrate", *options)
 
 
-def test_peck_migrate_names_the_applied_files(database_url: str) -> None:
+def test_peck_migrate_names_the_applied_files(database_url: str, tmp_path: Path) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         conn.execute("drop schema public cascade")
         conn.execute("create schema public")
-    first = peck_migrate(database_url)
+    first = peck_migrate(tmp_path, database_url)
     assert first.stdout.splitlines()[0] == "applied 0001_schema.sql", first.stderr
-    assert peck_migrate(database_url, "--after").stdout == "nothing to apply\n"
+    assert peck_migrate(tmp_path, database_url, "--after").stdout == "nothing to apply\n"
 
 
-@pytest.mark.parametrize("module", [["services.cli", "migrate"], ["services.setup"]])
 def test_a_database_of_an_earlier_version_is_refused_in_a_sentence(
-    database_url: str, module: list[str]
+    database_url: str, tmp_path: Path
 ) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         conn.execute("update migrations set name = '0001_rows.sql' where name like '0001%'")
-    refused = subprocess.run(
-        [sys.executable, "-P", "-m", *module],
+    by_process = subprocess.run(
+        [sys.executable, "-P", "-m", "services.setup"],
         env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PECK_DATABASE_URL": database_url},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert refused.returncode == 1
-    [sentence] = refused.stderr.splitlines()
-    assert "made by an earlier version of Pecking Order" in sentence
-    assert "another folder with --state" in sentence
+    for refused in (by_process, peck_migrate(tmp_path, database_url)):
+        assert refused.returncode == 1
+        [sentence] = refused.stderr.splitlines()
+        assert "made by an earlier version of Pecking Order" in sentence
+        assert "another folder with --state" in sentence
 
 
 def test_simultaneous_set_ups_make_each_demo_league_once(database_url: str, tmp_path: Path) -> None:
@@ -106,21 +101,10 @@ def test_chosen_demo_leagues_are_made(
 
 
 def test_an_unknown_demo_league_is_refused_with_the_known_ones(
-    database_url: str, tmp_path: Path
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = subprocess.run(
-        [sys.executable, "-P", "-m", "services.setup", "--demo"],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(CHECKOUT),
-            "PECK_DATABASE_URL": database_url,
-            "PECK_BLOBS_URL": f"file://{tmp_path}",
-            "PECK_DEMO_LEAGUES": "geese",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert refused.returncode == 1
-    assert "choose among hungry-geese" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    monkeypatch.setenv("PECK_DATABASE_URL", database_url)
+    monkeypatch.setenv("PECK_BLOBS_URL", f"file://{tmp_path}")
+    monkeypatch.setenv("PECK_DEMO_LEAGUES", "geese")
+    with pytest.raises(SystemExit, match="choose among hungry-geese"):
+        setup.main(["--demo"])
