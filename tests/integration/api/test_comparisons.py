@@ -15,6 +15,7 @@ from ladder.scrims.comparison import progress
 from services.api_client import ApiError
 from tests import typed
 from tests.integration.api.browsing import browse
+from tests.integration.api.shared import world as world
 from tests.integration.api.test_cli import member_environment
 from tests.integration.api.world import World, finish, older_submission
 
@@ -36,7 +37,7 @@ def play_on(world: World) -> None:
             finish(conn, world.blobs, MatchId(match_id), chance=number)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ended(world: World) -> dict[str, Any]:
     """A comparison of two pairs, which cannot tell."""
     member = world.client("member")
