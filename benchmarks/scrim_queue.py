@@ -1,10 +1,10 @@
 """Measures rated matches beside queued scrims: ``python -m benchmarks.scrim_queue``.
 
 A simulated fleet plays on a real Postgres, with the scheduler's own functions for pairing and
-wake-up messages and the workers' own functions for claims and results. The messages stand in lists
-as in Redis: a worker takes them from its queues in turn. A match takes simulated seconds, and only
-database calls take real time, which is added to the simulated clock. Agents, sandboxes and Celery
-do not run.
+wake-up messages, the rater's for live ratings, and the workers' own for claims and results. The
+messages stand in lists as in Redis: a worker takes them from its queues in turn. A match takes
+simulated seconds, and only database calls take real time, which is added to the simulated clock.
+Agents, sandboxes and Celery do not run.
 
 New entries come one after another. The time of an entry is from its activation to the end of its
 first rated match. The same course runs without scrims, with a few queued and with 10,000.
@@ -26,6 +26,7 @@ from ladder.entries import agents, entries
 from ladder.ids import EntryId, MatchId
 from ladder.matches import history, lease, wake_up_messages, workers
 from ladder.matches.records import EpisodeResult, SeatResult
+from ladder.ratings import live_ratings
 from ladder.scheduling.pairing_round import make_rated_matches
 from ladder.scheduling.season_cache import SeasonCache
 from ladder.scrims import scrims
@@ -70,7 +71,7 @@ class Fleet:
             match_id = self.lists[queue].popleft()
             order = lease.claim_match(self.conn, match_id, "w1")
             if order is not None:
-                end = (self.now + MATCH_SECONDS, next(self.numbers), match_id, order.attempt)
+                end = (self.now + MATCH_SECONDS, next(self.numbers), order.match_id, order.attempt)
                 heapq.heappush(self.ends, end)
 
     def finish_due(self, draw: Random) -> None:
@@ -104,6 +105,7 @@ def times_to_first_match(queued: int, newcomers: int) -> tuple[list[float], int]
             contest = raise_contest(conn, seats=4, scrim_games_daily=10_000)
             for _ in range(FIELD):
                 contest.active()
+            conn.execute("update entries set games = 1")  # the field has played before
             queue_scrims(contest, queued)
             return run(conn, contest, newcomers)
 
@@ -138,6 +140,7 @@ def run(conn: Connection, contest: Contest, newcomers: int) -> tuple[list[float]
         conn.execute("update matches set lease_until = now() + interval '1 hour'"
                      " where state = 'running'")  # fmt: skip
         fleet.finish_due(draw)
+        live_ratings.rate_season(conn, contest.season.id)
         make_rated_matches(conn, draw, fields)
         fleet.wake()
         fleet.claim()

@@ -38,7 +38,7 @@ from ladder.matches.records import (
 )
 from ladder.runtime_profiles import REMOTE
 from ladder.settings import Settings
-from ladder.telemetry import log_event, traceback_text
+from ladder.telemetry import bind_fields, log_event, traceback_text
 from sandbox.errors import HostFault, SeatsAway
 from sandbox.match import attempt, loans, referee
 from sandbox.match.attempt import Attempt, Lenders
@@ -84,6 +84,11 @@ def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
         order = lease.claim_match(conn, match_id, worker_context.worker)
     if order is None:
         return "not_ours"
+    with bind_fields(match=order.match_id):  # a match that goes first may be another one
+        return _play_claimed(worker_context, order)
+
+
+def _play_claimed(worker_context: WorkerContext, order: MatchOrder) -> str:
     started = time.monotonic()
     with hold_lease(
         worker_context.settings.run_dir,

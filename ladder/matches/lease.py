@@ -48,6 +48,8 @@ class ReapCounts:
 def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder | None:
     """Starts the match's next attempt for this worker. Returns None if the worker gets no attempt.
 
+    The order may be of another match: a waiting one that goes first.
+
     The worker gets none if the match is not queued, is past its deadline, or does not fit the
     worker. It gets none also within 10 seconds of its own attempt's end without a result, if
     another live worker can play the match. Raises ProtocolError if the worker is not registered.

@@ -98,10 +98,15 @@ end $$;
 -- is not queued, is past its deadline, or does not fit this worker (lease_fits). Returns null also
 -- if its attempt at the match ended without a result in the last 10 seconds and another live worker
 -- can play the match. The last two cases make the match due for another message at once.
+--
+-- A waiting match that goes first is claimed instead of another one, whose message is due again at
+-- once. At most half of the slots, but at least one, play matches that went first. Validation
+-- matches do not wait for them.
 create or replace function lease_claim(p_match text, p_worker text) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     m matches;
+    v_first matches;
     w workers;
     v_now timestamptz;
     v_order jsonb;
@@ -125,21 +130,36 @@ begin
         perform pg_notify('peck_work', '');
         return null;
     end if;
+    if m.kind <> 'validation' and not m.goes_first
+       and 2 * (1 + (select count(*) from matches where goes_first and state = 'running'))
+           <= (select greatest(2, sum(slots)) from workers where seen_at > v_now - interval '15 seconds')
+    then
+        -- Nothing waits for a lock here, so the order of locks does not matter.
+        select * into v_first from matches o
+         where o.goes_first and o.state = 'queued' and o.deadline_at > v_now and lease_fits(w, o)
+           and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+         order by o.turn, o.id limit 1 for update skip locked;
+        if found then
+            update matches set woken_at = null where id = p_match;
+            perform pg_notify('peck_work', '');
+            m := v_first;
+        end if;
+    end if;
     update matches
        set state = 'running', attempt = attempt + 1, worker = p_worker, node = w.node,
            claimed_at = v_now, lease_until = v_now + make_interval(secs => lease_seconds)
-     where id = p_match;
+     where id = m.id;
     select jsonb_build_object(
                'match_id', m.id, 'attempt', m.attempt + 1, 'kind', m.kind, 'game', s.game,
                'configuration', s.configuration, 'clock', s.clock, 'memory_mb', s.memory_mb,
                'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
                'profiles', (select jsonb_agg(profile order by seat) from seats
-                             where match_id = p_match),
+                             where match_id = m.id),
                'needs_everybody', m.kind = 'rated' or exists (select 1 from tournament_games g
                                     where g.match_id = m.id and g.waits_until > v_now),
                'digests', (select jsonb_agg(b.digest order by t.seat)
                              from seats t join submissions b on b.id = t.submission_id
-                            where t.match_id = p_match))
+                            where t.match_id = m.id))
       into strict v_order
       from seasons s where s.id = m.season_id;
     -- Only orders of forks have this member.

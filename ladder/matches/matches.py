@@ -49,11 +49,13 @@ def create_match(
     rejudges: MatchId | None = None,
     gpu: int | None = None,
     turn: int = 0,
+    goes_first: bool = False,
 ) -> MatchId:
     """Queues a match of this lineup; by default the system's generator draws a 128-bit seed.
 
     A rated match counts as in flight for its entries. Each seat with a GPU profile needs a GPU, and
-    such a match waits in the GPU queue. Matches with a lower ``turn`` get their messages first.
+    such a match waits in the GPU queue. Matches with a lower ``turn`` get their messages first. A
+    worker claims a match that ``goes_first`` whatever message it took.
 
     ``rejudges`` names a finished rated match to replace, and needs the same lineup. It is refused
     if another rejudgement of the match is in flight or has replaced it. The new match has the old
@@ -84,9 +86,9 @@ def create_match(
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
     conn.execute(
-        "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, profiles, gpu,"
-        " speed_class, seed, max_attempts, lease_seconds, deadline_at)"
-        " select %s, %s, id, %s, %s, %s, %s, %s, %s,"
+        "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, goes_first,"
+        " profiles, gpu, speed_class, seed, max_attempts, lease_seconds, deadline_at)"
+        " select %s, %s, id, %s, %s, %s, %s, %s, %s, %s,"
         " case when %s then 'any' else speed_class end, %s, max_attempts, lease_seconds,"
         " now() + make_interval(secs => queue_seconds) from seasons where id = %s",
         (
@@ -96,6 +98,7 @@ def create_match(
             rejudges,
             queue or queue_of(kind.value, gpu),
             turn,
+            goes_first,
             sorted({seat.profile for seat in lineup}),
             gpu,
             kind is MatchKind.SCRIM,

@@ -40,6 +40,8 @@ class NoticeKind(StrEnum):
     """The other team did not answer in time."""
     BATCH_FINISHED = "batch_finished"
     """A batch of scrims is over. ``details``: batch, finished, games."""
+    COMPARISON_FINISHED = "comparison_finished"
+    """A comparison of two versions has its verdict. ``details``: comparison, verdict."""
     MEDAL_LIKELY = "medal_likely"
     """The standings give the team a medal now. ``details`` of all medals: medal."""
     MEDAL_SEALED = "medal_sealed"

@@ -23,6 +23,7 @@ insert into notice_kinds (kind, audience, is_public, gathers_in, default_forms) 
     ('scrim_withdrawn', 'team', false, null, '{page}'),
     ('scrim_expired', 'team', false, null, '{page}'),
     ('batch_finished', 'team', false, null, '{page}'),
+    ('comparison_finished', 'team', false, null, '{page,webhook,discord,slack}'),
     -- medals
     ('medal_likely', 'team', false, null, '{page,webhook,discord,slack}'),
     ('medal_sealed', 'team', true, null, '{page,mail,webhook,discord,slack}'),

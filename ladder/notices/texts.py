@@ -110,6 +110,19 @@ def _batch(facts: Facts) -> Words:
     return Words("A batch of scrims is over", f"{played}.", path)
 
 
+VERDICTS: Final = {
+    "better": "The new version is better.",
+    "not_better": "The new version is not better.",
+    "cannot_tell": "It cannot tell whether the new version is better.",
+}
+
+
+def _comparison(facts: Facts) -> Words:
+    league = facts["league_title"] or "a league"
+    path = "/comparisons/{comparison}".format_map(facts["details"])
+    return Words(f"A comparison in {league} is over", VERDICTS[facts["details"]["verdict"]], path)
+
+
 def _request(title: str, text: str) -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
         known = {name: facts.get(name) or "another team" for name in ("asker_name", "asked_name")}
@@ -240,6 +253,7 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
         "Your request for a scrim expired", "{asked_name} did not answer in {league}."
     ),
     NoticeKind.BATCH_FINISHED: _batch,
+    NoticeKind.COMPARISON_FINISHED: _comparison,
     NoticeKind.MEDAL_LIKELY: _league(
         "A {medal} medal is likely",
         "{team_name} would win a {medal} medal in {league_title} now. Later games may change it.",

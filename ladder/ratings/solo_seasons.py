@@ -47,13 +47,21 @@ def entry_rounds(conn: Connection, season: Season) -> tuple[list[EntryRound], in
 
 @atomic_function
 def queue_round_match(
-    conn: Connection, season: Season, candidate: Candidate, number: int, turn: int
+    conn: Connection,
+    season: Season,
+    candidate: Candidate,
+    number: int,
+    turn: int,
+    *,
+    goes_first: bool = False,
 ) -> MatchId:
     """Queues the entry's match of this round, which begins the round. Raises Conflict."""
     conn.execute(
         "update seasons set round = %s where id = %s and round < %s", (number, season.id, number)
     )
-    match_id = _create_round_match(conn, season, candidate, number, turn, tries=1)
+    match_id = _create_round_match(
+        conn, season, candidate, number, turn, tries=1, goes_first=goes_first
+    )
     conn.execute("update entries set round = %s where id = %s", (number, candidate.entry_id))
     return match_id
 
@@ -100,7 +108,14 @@ def delete_old_round_matches(conn: Connection, season_id: SeasonId) -> int:
 
 
 def _create_round_match(
-    conn: Connection, season: Season, candidate: Candidate, number: int, turn: int, *, tries: int
+    conn: Connection,
+    season: Season,
+    candidate: Candidate,
+    number: int,
+    turn: int,
+    *,
+    tries: int,
+    goes_first: bool = False,
 ) -> MatchId:
     match_id = matches.create_match(
         conn,
@@ -109,6 +124,7 @@ def _create_round_match(
         lineup=[candidate.seat],
         seed=round_seed(conn, season.id, number),
         turn=turn,
+        goes_first=goes_first,
     )
     conn.execute(
         "insert into round_matches (match_id, season_id, entry_id, round, tries)"

@@ -1,4 +1,4 @@
-"""Reads a team's feed: validations, pauses, results, corrections, scrims, medals.
+"""Reads a team's feed: validations, pauses, results, corrections, scrims, comparisons, medals.
 
 The feed is read from existing rows; nothing is written for it. An item's key is its time and its
 subject. So keys sort by time, and a reader can continue from any key. Results and medals of a
@@ -19,6 +19,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import (
     AgentId,
+    ComparisonId,
     EntryId,
     LeagueId,
     MatchId,
@@ -67,6 +68,8 @@ class FeedItemKind(StrEnum):
     SCRIM_EXPIRED = "scrim_expired"
     BATCH = "batch"
     """All scrims of a batch are over."""
+    COMPARISON = "comparison"
+    """A comparison ended by itself; ``verdict`` is better, not_better or cannot_tell."""
     SEALED = "sealed"
     """A medal was sealed; no game can remove it."""
     UNSEALED = "unsealed"
@@ -91,6 +94,7 @@ class FeedItem:
     scrim_id: ScrimId | None
     request_id: ScrimRequestId | None
     batch_id: ScrimBatchId | None
+    comparison_id: ComparisonId | None
     reason: str | None
     placement: int | None
     seats: int | None
@@ -216,6 +220,10 @@ def _select_items(
         "   from scrim_batches b join scrims c on c.batch_id = b.id"
         "   where b.team_id = any (%(teams)s) and b.ended_at is not null group by b.id"
         "   union all"
+        "   select 'comparison', x.finished_at, x.id, x.season_id, null, null, null, null, null,"
+        "     x.verdict, null, null, null, null, null, null, null from comparisons x"
+        "   where x.team_id = any (%(teams)s) and x.state = 'finished'"
+        "   union all"
         "   select k.kind, k.at, (r.id || '.' || k.kind) collate \"C\", r.season_id, null, null,"
         "     null, null, r.scrim_id, case when r.team_id = any (%(teams)s) or k.kind ="
         "     'scrim_declined' then nullif(r.answer, '') end, null, null, null, r.games,"
@@ -234,8 +242,10 @@ def _select_items(
         "     z.season_id, null, null, null, null, null, null, null, null, null, null, z.name,"
         "     z.medal, null from seals z where z.unsealed_at is not null)"
         " select i.kind, i.at, i.about, l.id as league_id, l.title as league, i.entry_id,"
-        " i.agent_id, i.name as agent_name, i.match_id, i.scrim_id, i.reason, t.placement,"
-        " case when i.kind = 'rated' then s.seats end as seats, t.verdict,"
+        " i.agent_id, i.name as agent_name, i.match_id, i.scrim_id, t.placement,"
+        " case when i.kind <> 'comparison' then i.reason end as reason,"
+        " case when i.kind = 'rated' then s.seats end as seats,"
+        " case when i.kind = 'comparison' then i.reason else t.verdict end as verdict,"
         " case when s.measures is null then i.mu_before end as mu_before,"
         " case when s.measures is null then i.mu end as mu_after, i.finished_games, i.games,"
         " i.team_name, i.medal, i.chance"
@@ -261,6 +271,7 @@ def _select_items(
                     **row,
                     "request_id": about.split(".")[0] if about.startswith("srq_") else None,
                     "batch_id": about if about.startswith("sbt_") else None,
+                    "comparison_id": about if about.startswith("cmp_") else None,
                     "kind": FeedItemKind(row["kind"]),
                     "medal": row["medal"] and Medal(row["medal"]),
                 }
@@ -313,6 +324,7 @@ def _awarded_medals(
             scrim_id=None,
             request_id=None,
             batch_id=None,
+            comparison_id=None,
             reason=None,
             placement=None,
             seats=None,

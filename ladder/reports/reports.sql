@@ -18,6 +18,8 @@ create or replace trigger scrims_notify after update of state on scrims
     for each statement execute function notify_news();
 create or replace trigger scrim_requests_notify after insert or update of state on scrim_requests
     for each statement execute function notify_news();
+create or replace trigger comparisons_notify after update of state on comparisons
+    for each statement execute function notify_news();
 create or replace trigger unsealed_medals_notify after insert on unsealed_medals
     for each statement execute function notify_news();
 create or replace trigger tokens_notify after update of revoked_at on tokens

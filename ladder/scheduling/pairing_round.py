@@ -1,6 +1,7 @@
 """Creates rated matches until each season uses its share of the free slots.
 
-League makers get equal shares of the slots' time; a maker's seasons share that equally.
+League makers get equal shares of the slots' time; a maker's seasons share that equally. The first
+match of an entry is created at once, also above the share, and goes before other matches.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from random import Random
 
 from ladder import runtime_profiles
 from ladder.database import db
+from ladder.entries import entries
 from ladder.enums import MatchKind
 from ladder.errors import Conflict
 from ladder.leagues import leagues
@@ -73,12 +75,12 @@ def make_rated_matches(
             part = round(MATCHES_PER_SLOT * slots * parts[season.id] / whole, 6)
             wanted = math.ceil(part)
             missing = min(wanted, season.max_in_flight) - under_way[season.id]
+            turn = partial(turn_of, maker)
             made = 0
             if missing > 0 and season.measures:
-                made = _advance_solo_season(conn, season, missing, partial(turn_of, maker), workers)
-            elif missing > 0:
-                turn = partial(turn_of, maker)
-                made = _pair_season(conn, season, missing, turn, workers, rng, fields)
+                made = _advance_solo_season(conn, season, missing, turn, workers)
+            elif not season.measures and under_way[season.id] < season.max_in_flight:
+                made = _pair_season(conn, season, max(0, missing), turn, workers, rng, fields)
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
                 full.append(season)
@@ -99,14 +101,18 @@ def _pair_season(
 ) -> int:
     """Creates up to this many matches, each with its ``turn`` in the queue; returns how many.
 
-    Matches that no live node can play are not created: they would only use up the limit.
+    The first matches of entries are created in any case. Matches that no live node can play are not
+    created: they would only use up the limit.
     """
-    league = leagues.get_league(conn, season.league_id)
     served = {profile for worker in workers for profile in worker.profiles}
+    new = entries.entries_without_matches(conn, season.id, served)
+    if not missing and not new:
+        return 0
+    league = leagues.get_league(conn, season.league_id)
     proposal = fields.propose_lineups(
         conn,
         season,
-        lineups=missing,
+        lineups=max(missing, len(new)),
         rng=rng,
         same_team_lineups=league.same_team_lineups,
         admissible=served,
@@ -115,12 +121,21 @@ def _pair_season(
     for lineup in proposal.lineups:
         if worker_availability.why_no_worker_fits_lineup(workers, lineup) is not None:
             continue
+        first = new.intersection(seat.entry_id for seat in lineup)
+        if made >= missing and not first:
+            continue
         try:
             with conn.transaction():
                 matches.create_match(
-                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=turn(lineup)
+                    conn,
+                    season=season,
+                    kind=MatchKind.RATED,
+                    lineup=lineup,
+                    turn=turn(lineup),
+                    goes_first=bool(first),
                 )
             made += 1
+            new -= first
         except Conflict:
             continue  # an entry retired meanwhile
     return made
@@ -149,6 +164,7 @@ def _advance_solo_season(
     with conn.transaction():
         solo_seasons.delete_old_round_matches(conn, season.id)
     able = {runner.candidate.entry_id: runner.candidate for runner in field}
+    new = entries.entries_without_matches(conn, season.id, served)
     for gap in solo_seasons.void_rounds(conn, season.id):
         runner = able.get(gap.entry_id)
         if made == missing:
@@ -165,9 +181,15 @@ def _advance_solo_season(
         try:
             with conn.transaction():
                 solo_seasons.queue_round_match(
-                    conn, season, candidate, number, turn([candidate.seat])
+                    conn,
+                    season,
+                    candidate,
+                    number,
+                    turn([candidate.seat]),
+                    goes_first=candidate.entry_id in new,
                 )
             made += 1
+            new.discard(candidate.entry_id)
         except Conflict:
             continue  # the entry retired meanwhile
     return made

@@ -34,10 +34,10 @@ from ladder.ids import (
 from ladder.leagues.records import Season
 from ladder.matches import matches
 from ladder.people.permissions import PRIVATE, ScrimPrivacy
-from ladder.scrims import agent_policies, scrims
+from ladder.scrims import agent_policies, game_limits, scrims
 from ladder.scrims.current_submission import newest_submission
+from ladder.scrims.game_limits import GamesToday, ScrimLimitReached
 from ladder.scrims.records import Scrim, ScrimOrder
-from ladder.scrims.scrims import GamesToday, ScrimLimitReached
 
 MOST_PAIRINGS: Final = 50
 MOST_GAMES: Final = 20
@@ -138,7 +138,7 @@ def plan_batch(conn: Connection, asked: NewBatch) -> BatchPlan:
                 refusal = f"it accepts no scrim by itself: send a request to {one.team_name}"
         pairings.append(PlannedPairing(first, second, refusal))
     games = asked.games_each * sum(1 for each in pairings if each.refusal is None)
-    today = scrims.games_today(conn, asked.season, asked.team_id)
+    today = game_limits.games_today(conn, asked.season, asked.team_id)
     return BatchPlan(tuple(pairings), games, today)
 
 

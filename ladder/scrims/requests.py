@@ -27,7 +27,7 @@ from ladder.leagues import leagues, seasons
 from ladder.leagues.records import Season
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.scrims import agent_policies, scrims
+from ladder.scrims import agent_policies, game_limits, scrims
 from ladder.scrims.current_submission import newest_submission
 from ladder.scrims.records import ScrimOrder
 from ladder.scrims.request_records import (
@@ -68,11 +68,7 @@ def ask_for_scrim(conn: Connection, asked: NewScrimRequest) -> ScrimRequest:
     if len(teams) > 1:
         raise Conflict("ask one team at a time: more than one would have to answer", field="lineup")
     resolve_lineup(conn, season, asked.wanted)  # each has a version that can play
-    today = scrims.games_today(conn, season, team_id)
-    if asked.games > today.left:
-        raise scrims.ScrimLimitReached(
-            "your team's scrim games a day", today.used, today.allowed, today.resets_at
-        )
+    game_limits.refuse_over_team_limit(conn, season, team_id, asked.games)
     if teams:
         _refuse_many_asked(conn, team_id, next(iter(teams)))
     request_id = _insert(conn, asked, next(iter(teams or {one.team_id for one in others})))
@@ -319,7 +315,7 @@ def _refuse_many_asked(conn: Connection, team_id: TeamId, asked_team_id: TeamId)
     assert row is not None
     if row[0] >= MOST_ASKED_DAILY:
         name = "your team's requests a day to this team that it did not accept"
-        raise scrims.ScrimLimitReached(name, row[0], MOST_ASKED_DAILY, row[1])
+        raise game_limits.ScrimLimitReached(name, row[0], MOST_ASKED_DAILY, row[1])
 
 
 def _other_agents(conn: Connection, asked: NewScrimRequest) -> list[agent_policies.Opponent]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 from psycopg.rows import dict_row
@@ -14,7 +13,7 @@ from ladder import ids
 from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LogAudience, ScrimAudience, Visibility
-from ladder.errors import Conflict, Invalid, LimitReached, NotFound
+from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, MatchId, ScrimBatchId, ScrimId, SubmissionId, TeamId, UserId
 from ladder.leagues import leagues
 from ladder.leagues.records import Season
@@ -25,8 +24,7 @@ from ladder.people import visibility
 from ladder.people.permissions import PRIVATE, ScrimPrivacy
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
-from ladder.scrims import agent_policies
-from ladder.scrims.agent_policies import Opponent
+from ladder.scrims import agent_policies, game_limits
 from ladder.scrims.policies import games_left
 from ladder.scrims.records import Scrim, ScrimOrder
 
@@ -40,10 +38,6 @@ SCRIM: Final = (
     " l.replay_visibility, (select id from scrim_requests where scrim_id = c.id) as request_id"
     " from scrims c join seasons s on s.id = c.season_id join leagues l on l.id = s.league_id"
 )
-
-
-class ScrimLimitReached(LimitReached):
-    """A day's scrim games are used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,7 @@ def create_scrim(
         seats = _allowed_seats(conn, season, team_id, lineup)
     else:
         raise NotFound.of("team")
-    _refuse_over_team_limit(conn, season, team_id, games)
+    game_limits.refuse_over_team_limit(conn, season, team_id, games)
     _refuse_by_policies(conn, order, seats)
     scrim_id = ScrimId(ids.new_id("scr"))
     privacy = order.privacy
@@ -324,7 +318,7 @@ def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[Lin
     for one in agent_policies.read_opponents(conn, order.season, order.team_id, others):
         left = games_left(one.policy, one.facts)
         if one.answer(0).is_allowed and order.games > left:
-            raise _agent_limit_reached(one, left)
+            raise game_limits.agent_limit_reached(one, left)
         answer = one.answer(order.games)
         if not answer.is_allowed:
             raise Conflict(f"{one.agent_name}: {answer.reason}", field="lineup")
@@ -336,22 +330,6 @@ def _refuse_by_policies(conn: Connection, order: ScrimOrder, seats: Sequence[Lin
             )
 
 
-def _agent_limit_reached(one: Opponent, left: int) -> ScrimLimitReached:
-    """The error of an agent whose games of the day are used up."""
-    facts, policy = one.facts, one.policy
-    with_team = policy.games_per_team_daily - facts.games_with_team_today
-    name, used, allowed = (
-        f"your scrim games a day with {one.agent_name}",
-        facts.games_with_team_today,
-        policy.games_per_team_daily,
-    )
-    if left < with_team and policy.games_daily is not None:
-        name = f"scrim games a day of {one.agent_name} with all teams"
-        used, allowed = facts.games_today, policy.games_daily
-    midnight = facts.at.replace(hour=0, minute=0, second=0, microsecond=0)
-    return ScrimLimitReached(name, used, allowed, midnight + timedelta(days=1))
-
-
 def _queued_games(conn: Connection, team_id: TeamId) -> int:
     """Returns the number of the team's scrim games in the queue."""
     row = conn.execute(
@@ -361,42 +339,6 @@ def _queued_games(conn: Connection, team_id: TeamId) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
-
-
-@dataclass(frozen=True, slots=True)
-class GamesToday:
-    """How many scrim games a team requested today in a season, and how many it may."""
-
-    used: int
-    allowed: int
-    resets_at: datetime
-
-    @property
-    def left(self) -> int:
-        return max(0, self.allowed - self.used)
-
-
-def games_today(conn: Connection, season: Season, team_id: TeamId) -> GamesToday:
-    """Returns a team's scrim games of this UTC day. Void games do not count,
-    unless the team called them off after they began."""
-    row = conn.execute(
-        f"select coalesce(sum({agent_policies.COUNTED_GAMES}), 0),"  # noqa: S608
-        " date_trunc('day', now(), 'utc') + interval '1 day'"
-        " from scrims c where team_id = %s and season_id = %s"
-        " and created_at >= date_trunc('day', now(), 'utc')",
-        (team_id, season.id),
-    ).fetchone()
-    assert row is not None
-    return GamesToday(int(row[0]), season.scrim_games_daily, row[1])
-
-
-def _refuse_over_team_limit(conn: Connection, season: Season, team_id: TeamId, games: int) -> None:
-    """Raises ScrimLimitReached above today's limit; the caller has locked the team's row."""
-    today = games_today(conn, season, team_id)
-    if games > today.left:
-        raise ScrimLimitReached(
-            "your team's scrim games a day", today.used, today.allowed, today.resets_at
-        )
 
 
 def _select_scrims(conn: Connection, tail: str, arguments: Sequence[Any]) -> list[Scrim]:

@@ -43,7 +43,7 @@ class ComparisonOut(BaseModel):
         examples=["better"], description="better, not_better or cannot_tell; null: none yet"
     )
     ended_by: str | None = Field(
-        description="bounds, pairs, deadline or host_faults; null without a verdict"
+        description="bounds, pairs, deadline, host_faults or opponent_gone; null without a verdict"
     )
     waits_until: datetime | None = Field(
         description="no games are asked for until then: a limit is used up, or an opponent refuses"

@@ -61,10 +61,11 @@ class ItemOut(BaseModel):
     scrim_id: str | None
     request_id: str | None = Field(description="request for a scrim")
     batch_id: str | None = Field(description="batch of scrims")
+    comparison_id: str | None = Field(description="comparison of two versions")
     reason: str | None = Field(description="why a validation failed, or the answer to a request")
     placement: int | None
     seats: int | None
-    verdict: str | None
+    verdict: str | None = Field(description="of a seat, or of a comparison")
     mu_before: float | None = Field(description="live rating before the match counted")
     mu_after: float | None
     finished_games: int | None = Field(description="finished games of a scrim")
@@ -79,7 +80,9 @@ class ItemOut(BaseModel):
 
 @router.get("/me/feed", summary="Read the feed of your teams")
 def read_feed(conn: Db, who: Known, span: Paging) -> Page[ItemOut]:
-    """Lists validations, rated results, corrections, scrims and medals of your teams, newest first.
+    """Lists validations, rated results, corrections, scrims, comparisons and medals of your teams.
+
+    The newest comes first.
 
     `GET /v1/me/feed/stream` sends new items as server-sent events, from `Last-Event-ID` on.
     """

@@ -228,6 +228,11 @@ REQUESTS = {
     "scrim_expired": "a request for a scrim expired; the other team is",
 }
 """Beginnings of sentences about requests, before the name of the other team."""
+VERDICTS = {
+    "better": "the new version is better",
+    "not_better": "the new version is not better",
+    "cannot_tell": "it cannot tell whether the new version is better",
+}
 
 
 def _item_sentence(item: Json) -> str:
@@ -251,6 +256,8 @@ def _item_sentence(item: Json) -> str:
     if kind == "batch":
         done = f"{item['finished_games']} of {item['games']} games"
         return f"a batch of scrims is over, {done} played ({item['batch_id']})"
+    if kind == "comparison":
+        return f"a comparison is over, {VERDICTS[item['verdict']]} ({item['comparison_id']})"
     if kind in REQUESTS:
         words = f": {item['reason']}" if item["reason"] else ""
         return f"{REQUESTS[kind]} {item['team_name']}{words} ({item['request_id']})"

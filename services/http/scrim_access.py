@@ -6,7 +6,7 @@ from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.entries.records import EntryState
 from ladder.errors import NotFound
-from ladder.ids import AgentId, TeamId, is_id
+from ladder.ids import AgentId, TeamId, UserId, is_id
 from ladder.leagues import seasons
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
@@ -28,14 +28,11 @@ def policy_of_body(conn: Connection, who: Viewer, body: ScrimPolicyBody) -> Scri
 
 def new_request(conn: Connection, who: Viewer, body: NewScrimRequestBody) -> NewScrimRequest:
     """The request that a body describes. Raises NotFound and ProblemError."""
-    season = permissions.visible_season(conn, who, body.season)
-    team = permissions.own_team(conn, who, body.team)
-    check_agents(conn, who, body.lineup)
-    assert who.user_id is not None
+    season, team_id, user_id = find_asker(conn, who, body, body.lineup)
     return NewScrimRequest(
         season=season,
-        team_id=team.id,
-        user_id=who.user_id,
+        team_id=team_id,
+        user_id=user_id,
         wanted=body.lineup,
         games=body.games,
         seeds=body.seeds,
@@ -46,19 +43,29 @@ def new_request(conn: Connection, who: Viewer, body: NewScrimRequestBody) -> New
 
 
 def new_batch(conn: Connection, who: Viewer, body: NewBatchBody) -> NewBatch:
-    season = permissions.visible_season(conn, who, body.season)
-    team = permissions.own_team(conn, who, body.team)
-    check_agents(conn, who, body.agents)
-    assert who.user_id is not None
+    """The batch that a body describes. Raises NotFound and ProblemError."""
+    season, team_id, user_id = find_asker(conn, who, body, body.agents)
     return NewBatch(
         season=season,
-        team_id=team.id,
-        user_id=who.user_id,
+        team_id=team_id,
+        user_id=user_id,
         kind=body.kind,
         keys=body.agents,
         games_each=body.games,
         privacy=body.privacy.to_privacy(),
     )
+
+
+def find_asker(
+    conn: Connection, who: Viewer, body: NewScrimRequestBody | NewBatchBody, keys: list[str]
+) -> tuple[Season, TeamId, UserId]:
+    """The season, team and person of a body that names these agents. Raises NotFound and
+    ProblemError."""
+    season = permissions.visible_season(conn, who, body.season)
+    team = permissions.own_team(conn, who, body.team)
+    check_agents(conn, who, keys)
+    assert who.user_id is not None
+    return season, team.id, who.user_id
 
 
 def check_agents(conn: Connection, who: Viewer, keys: list[str]) -> None:

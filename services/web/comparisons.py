@@ -29,18 +29,21 @@ from services.web import formatting, forms, session
 from services.web.account import redirect
 from services.web.comparison_picture import draw_course
 from services.web.page_rendering import PageRoute, render
+from services.web.scrim_requests import version_options
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 FIELDS: Final = {"old": "", "new": "", "margin": "0.1", "pairs": "", "variants": "1"}
 SCOPES: Final = ("scrims:write",)
 SHOWN: Final = 20
-SUBMISSIONS_SHOWN: Final = 20
 ONLY_OWN: Final = "Only the team that asked may cancel a comparison."
 ENDS: Final = {
     "pairs": "All pairs are used up, and neither bound decided.",
     "deadline": "The comparison took too long. Begin another one with a larger margin.",
     "host_faults": "A pair could not be played: it was given up after four attempts.",
+    "opponent_gone": (
+        "An opponent no longer plays in the season. Begin another comparison with other opponents."
+    ),
 }
 """Why a comparison cannot tell."""
 REFUSED: Final = (ValidationError, ProblemError, LadderError)
@@ -136,12 +139,6 @@ def form_page(
     assert who.user_id is not None
     season = seasons.current_season(conn, league.id)
     teams = [team.id for team in users.teams_of(conn, who.user_id)]
-    own = [
-        (one.id, f"{agent.name}, submission {one.number}")
-        for team in teams
-        for agent in agents.list_agents(conn, viewer=who, team_id=team)
-        for one in agents.list_submissions(conn, agent.id, limit=SUBMISSIONS_SHOWN)
-    ]
     rows = comparisons.list_comparisons(conn, teams, league.id, limit=SHOWN)
     return render(
         request,
@@ -149,7 +146,7 @@ def form_page(
         status=422 if form.wrong else 200,
         league=league,
         season=season,
-        own=own,
+        own=version_options(conn, who, teams),
         opponents=comparisons.possible_opponents(conn, season, teams) if season else [],
         rows=[(row, *versions_of(conn, row)) for row in rows],
         form=form,

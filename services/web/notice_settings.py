@@ -51,6 +51,7 @@ KIND_WORDS: Final = {
     NoticeKind.SCRIM_WITHDRAWN: "Another team withdraws a scrim",
     NoticeKind.SCRIM_EXPIRED: "Your request for a scrim expires",
     NoticeKind.BATCH_FINISHED: "A batch of scrims is over",
+    NoticeKind.COMPARISON_FINISHED: "A comparison of two versions is over",
     NoticeKind.MEDAL_LIKELY: "A medal is likely",
     NoticeKind.MEDAL_SEALED: "A medal is sealed",
     NoticeKind.MEDAL_AWARDED: "A medal is won",

@@ -11,7 +11,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.leagues import leagues
 from ladder.people.records import Viewer
-from ladder.scrims import batch_results, batches, scrims
+from ladder.scrims import batch_results, batches, game_limits
 from ladder.scrims.batch_results import BatchCell
 from ladder.scrims.batches import Batch, BatchKind, BatchPlan
 from ladder.scrims.request_models import NewBatchBody
@@ -31,22 +31,37 @@ from services.web.scrim_requests import (
     find_place,
     options,
     scrim_leagues,
+    version_options,
 )
 from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-NEW: Final = {"agent": "", "games": "10", "privacy.results": "asker", "privacy.replays": "asker"}
+NEW: Final = {
+    "kind": BatchKind.GAUNTLET,
+    "agent": "",
+    "games": "10",
+    "privacy.results": "asker",
+    "privacy.replays": "asker",
+}
 
 
 @router.get("/new-scrim-batch")
 def show_new_batch(
-    request: Request, conn: Db, who: Visitor, league: KeyQuery = "", team: KeyQuery = ""
+    request: Request,
+    conn: Db,
+    who: Visitor,
+    league: KeyQuery = "",
+    team: KeyQuery = "",
+    kind: KeyQuery = "",
 ) -> Response:
-    """Shows the form of a gauntlet; it offers only agents that accept automatically."""
+    """Shows the form of a gauntlet, or of own versions against each other.
+
+    A gauntlet offers only agents that accept automatically.
+    """
     if who.user_id is None:
-        return redirect(formatting.sign_in_address("/new-scrim-batch", league=league))
+        return redirect(formatting.sign_in_address("/new-scrim-batch", league=league, kind=kind))
     place = find_place(conn, who, league, team)
-    form = Form(dict(NEW), {"opponents": []})
+    form = Form({**NEW, "kind": kind_of(kind)}, {"agents": []})
     return new_batch_page(request, conn, who, place, form, None)
 
 
@@ -58,7 +73,9 @@ def start_batch(request: Request, conn: Db, who: Visitor, given: forms.Sent) -> 
     auth.check_scopes(who, ["scrims:write"])
     names = [forms.parse_key(given, name) for name in ("league", "team")]
     place = find_place(conn, who, *names)
-    form = Form.of(given, NEW, ["opponents"])
+    form = Form.of(given, NEW, ["agents"])
+    form.values["kind"] = kind_of(form.values["kind"])
+    first = [form.values["agent"]] if form.values["kind"] == BatchKind.GAUNTLET else []
     plan = None
     if place is None:
         return new_batch_page(request, conn, who, place, form, plan)
@@ -67,10 +84,9 @@ def start_batch(request: Request, conn: Db, who: Visitor, given: forms.Sent) -> 
         body = NewBatchBody.model_validate(
             {
                 **forms.nest_names(values),
-                "kind": BatchKind.GAUNTLET,
                 "season": place.season.id,
                 "team": place.team.id,
-                "agents": [form.values["agent"], *form.lists["opponents"]],
+                "agents": [*first, *form.lists["agents"]],
             }
         )
         asked = scrim_access.new_batch(conn, who, body)
@@ -80,8 +96,8 @@ def start_batch(request: Request, conn: Db, who: Visitor, given: forms.Sent) -> 
             return redirect(f"/scrim-batches/{made}")
     except (ValidationError, ProblemError, LadderError) as error:
         form.add_errors(error)
-        if message := form.wrong.pop("agents", ""):
-            form.wrong.setdefault("opponents", message)
+        if len(form.lists["agents"]) < (least := 2 - len(first)):
+            form.wrong["agents"] = f"Choose at least {least}."
     return new_batch_page(request, conn, who, place, form, plan)
 
 
@@ -138,6 +154,10 @@ def render_batch(
     )
 
 
+def kind_of(given: str) -> BatchKind:
+    return BatchKind.VERSIONS if given == BatchKind.VERSIONS else BatchKind.GAUNTLET
+
+
 def cross_table(cells: tuple[BatchCell, ...]) -> dict[tuple[str, str], tuple[BatchCell, bool]]:
     """The cell of each two submissions, and whether it must be read from the other side."""
     found: dict[tuple[str, str], tuple[BatchCell, bool]] = {}
@@ -156,6 +176,7 @@ def new_batch_page(
     plan: BatchPlan | None,
 ) -> Response:
     """The form, with the errors of a refused one or the plan."""
+    versions = version_options(conn, who, [place.team.id]) if place else []
     return render(
         request,
         "new_scrim_batch.html",
@@ -163,10 +184,12 @@ def new_batch_page(
         form=form,
         place=place,
         plan=plan,
-        own_options=agent_options(place.own) if place else [],
+        own_options=[*(agent_options(place.own) if place else []), *versions],
+        versions=versions,
+        most_versions=batches.MOST_VERSIONS,
         audiences=options(form_texts.AUDIENCES),
         offered=[one for one in place.others if one.answer().is_automatic] if place else [],
         choices=scrim_leagues(conn, who),
-        today=place and scrims.games_today(conn, place.season, place.team.id),
+        today=place and game_limits.games_today(conn, place.season, place.team.id),
         may="scrims:write" in who.scopes or who.is_admin,
     )

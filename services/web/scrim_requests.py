@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -18,7 +18,7 @@ from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
 from ladder.people import users
 from ladder.people.records import Team, Viewer
-from ladder.scrims import agent_policies, batches, requests, scrims
+from ladder.scrims import agent_policies, batches, game_limits, requests, scrims
 from ladder.scrims.agent_policies import Opponent
 from ladder.scrims.request_models import Decline, NewScrimRequestBody
 from services.http import auth, permissions, scrim_access
@@ -33,6 +33,8 @@ from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SHOWN: Final = 20
+SUBMISSIONS_SHOWN: Final = 20
+"""Newest submissions of each agent in a choice."""
 SCOPES: Final = ["scrims:write"]
 NEW: Final = {
     "agent": "",
@@ -233,7 +235,7 @@ def new_scrim_page(
         audiences=options(form_texts.AUDIENCES),
         log_audiences=options(form_texts.LOG_AUDIENCES),
         why=next((one for one in refused if one.agent_id == chosen), None),
-        today=place and scrims.games_today(conn, place.season, place.team.id),
+        today=place and game_limits.games_today(conn, place.season, place.team.id),
         may="scrims:write" in who.scopes or who.is_admin,
     )
 
@@ -253,6 +255,16 @@ def agent_options(rows: list[Opponent], *, says_how: bool = False) -> list[tuple
             word = f"{one.agent_name} ({one.team_name}): {how}"
         found.append((str(one.agent_id), word))
     return found
+
+
+def version_options(conn: Connection, who: Viewer, teams: Iterable[str]) -> list[tuple[str, str]]:
+    """Newest submissions of the agents of these teams as a choice."""
+    return [
+        (one.id, f"{agent.name}, submission {one.number}")
+        for team in teams
+        for agent in agents.list_agents(conn, viewer=who, team_id=TeamId(team))
+        for one in agents.list_submissions(conn, agent.id, limit=SUBMISSIONS_SHOWN)
+    ]
 
 
 def scrim_leagues(conn: Connection, who: Viewer) -> list[League]:

@@ -90,6 +90,21 @@ def test_matches_are_made_only_for_the_live_slots(contest: Contest) -> None:
     assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
 
 
+def test_the_first_match_of_an_entry_is_made_above_the_share(contest: Contest) -> None:
+    conn = contest.conn
+    silence_workers(conn)
+    workers.register_worker(conn, hello("w1", slots=2))
+    pairing_round.make_rated_matches(conn, Random(1))
+    newcomer = contest.active()
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 1}
+    assert pairing_round.make_rated_matches(conn, Random(1)) == {"paired": 0}
+    first = (
+        "select bool_and(m.goes_first) from seats t join matches m on m.id = t.match_id"
+        f" where t.entry_id = '{newcomer}' and m.kind = 'rated'"
+    )
+    assert one(conn, first)
+
+
 def test_single_seat_seasons_advance_round_by_round(contest: Contest) -> None:
     conn = contest.conn
     alone = raise_contest(conn, seats=1)
@@ -262,6 +277,7 @@ def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest)
     for _ in range(4):
         other.active()
     silence_workers(conn)
+    conn.execute("update entries set games = 1")  # none of its matches goes first
     workers.register_worker(conn, hello("w1", slots=2))
     pairing_round.make_rated_matches(conn, rng, fields)
     last = one(conn, "select id from matches where state = 'queued' order by turn desc limit 1")

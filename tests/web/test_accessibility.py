@@ -109,6 +109,7 @@ def paths(site: Site) -> list[str]:
         "/scrims",
         "/new-scrim",
         "/new-scrim-batch",
+        "/new-scrim-batch?kind=versions",
         f"/scrim-batches/{contest.batch}",
         f"/scrim-requests/{contest.request}",
         f"/agents/{contest.own[0].agent_id}/scrim-policy",

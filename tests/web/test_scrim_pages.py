@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ladder.database import db
+from ladder.entries import agents
 from ladder.people import tokens
 from tests.web.conftest import Site, Tab, press
 
@@ -23,17 +24,67 @@ def mine(site: Site, tab: Callable[..., Tab]) -> Tab:
 
 
 def tab_to(page: Page, name: str) -> None:
-    """Press Tab until the button or field with this name has the focus."""
-    for _ in range(60):
+    """Press Tab until the link, button or field with this name or type has the focus."""
+    for _ in range(120):
         page.keyboard.press("Tab")
         if page.evaluate(
             "(name) => { const e = document.activeElement;"
-            " return e.textContent.trim() === name"
+            " return e.textContent.trim() === name || e.type === name"
             " || [...(e.labels ?? [])].some((label) => label.textContent.trim() === name); }",
             name,
         ):
             return
     raise AssertionError(f"Tab does not reach {name}")
+
+
+def follow(page: Page, name: str) -> None:
+    """Tab to a link or button, press Enter and wait for the next page."""
+    tab_to(page, name)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def test_the_pages_of_scrims_need_only_the_keyboard(site: Site, mine: Tab) -> None:
+    with db.connect(site.database_url) as conn:
+        numbers = {
+            one.id: one.number
+            for one in agents.list_submissions(conn, site.contest.own[0].agent_id, limit=9)
+        }
+    page = mine.open("/scrims")
+    follow(page, "Play many at once")
+    follow(page, "own versions against each other")
+    follow(page, "Show what it uses before the start")
+    expect(page.get_by_text("Choose at least 2.")).to_be_visible()
+    mine.complaints.clear()  # the browser reports the status 422
+    for entry in site.contest.own[1::-1]:  # the newest first
+        tab_to(page, f"Gosling, submission {numbers[entry.submission_id]}")
+        page.keyboard.press("Space")
+    tab_to(page, "Games of each pairing")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2")
+    follow(page, "Show what it uses before the start")
+    follow(page, "Start 2 games")
+    expect(page.get_by_role("heading", name="Versions against each other")).to_be_visible()
+    follow(page, "–")
+    expect(page.get_by_text("Gosling").first).to_be_visible()
+    page.go_back()
+    follow(page, "Cancel unplayed games")
+    expect(page.get_by_text("ended", exact=False)).to_be_visible()
+
+    mine.open(f"/agents/{site.contest.own[-1].agent_id}/scrim-policy")
+    tab_to(page, "radio")
+    everybody = page.get_by_label("Everybody")
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+        if everybody.is_checked():
+            break
+    follow(page, "Save the policy")
+
+    mine.open("/leagues/hungry-geese/better")
+    follow(page, "Compare")
+    expect(page.get_by_text("No pair has ended yet")).to_be_visible()
+    follow(page, "Cancel this comparison")
+    expect(page.locator(".chip", has_text="cancelled").first).to_be_visible()
 
 
 def test_a_scrim_is_asked_for_by_keyboard(site: Site, mine: Tab) -> None:

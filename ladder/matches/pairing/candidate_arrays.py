@@ -93,6 +93,11 @@ class CandidateArrays:
         for place in lineup:
             self._meets[place] += [other for other in lineup if other != place]
 
+    def is_new(self) -> NDArray[np.bool_]:
+        """Returns which candidates have no game yet, nor one in flight."""
+        fresh: NDArray[np.bool_] = self._played == 0
+        return fresh
+
     def is_due(self, place: int) -> bool:
         """Whether the candidate has had fewer games than its pace allows."""
         return bool(self._played[place] < self._limit[place])

@@ -5,9 +5,10 @@ nearly the best value. Partners are drawn by value, by nearness of rating, and b
 met the lineup. The nearness is wide while a rating is uncertain, so a newcomer soon meets everybody
 and then its equals. One partner in twenty is drawn from the whole field.
 
-Sometimes entries lead in turn, so that no entry waits longer than ``LONGEST_WAIT`` rounds. An entry
-of the lead's own team only enters as a random partner, where the league permits it: no team gains
-by playing against itself. Chances change smoothly with ratings.
+An entry without a game leads first. Sometimes entries lead in turn, so that no entry waits longer
+than ``LONGEST_WAIT`` rounds. An entry of the lead's own team only enters as a random partner, where
+the league permits it: no team gains by playing against itself. Chances change smoothly with
+ratings.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ class _LineupMaker:
         return None
 
     def _lead_candidates(self, number: int) -> Iterator[int]:
-        """Yields possible leads of this lineup, best first."""
+        """Yields possible leads of this lineup: the best without a game, then the best of all."""
+        while (keen := self._keen * self._field.is_new()).max() > 0.0:
+            yield int(keen.argmax())
         every = max(1, LONGEST_WAIT // self._seats)
         turn = int(self._field.turn[number // every % len(self._field)])
         if number % every == 0 and self._keen[turn] > 0.0:

@@ -15,7 +15,9 @@ from ladder.errors import Conflict, NotFound
 from ladder.ids import ComparisonId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import matches
-from ladder.scrims import scrims
+from ladder.notices.events import EventSubject, record_event
+from ladder.notices.kinds import NoticeKind
+from ladder.scrims import game_limits, scrims
 from ladder.scrims.comparison import comparisons
 from ladder.scrims.comparison.comparisons import Comparison
 from ladder.scrims.comparison.stored_pairs import (
@@ -33,13 +35,21 @@ MOST_REPLAYS: Final = 3
 ASK_AGAIN: Final = timedelta(minutes=10)
 """How long a comparison waits after an opponent refused a game."""
 ENDED_BY_BOUNDS: Final = (Verdict.BETTER, Verdict.NOT_BETTER)
+OPPONENT_GONE: Final = (
+    "exists (select 1 from jsonb_array_elements_text(x.opponents) o(id)"
+    " join submissions b on b.id = o.id join agents a on a.id = b.agent_id"
+    " where a.team_id <> x.team_id and not exists (select 1 from entries e"
+    "   where e.submission_id = b.id and e.season_id = x.season_id"
+    "   and e.state in ('active', 'paused')))"
+)
+"""Whether an opponent of another team was retired, so that it plays no more games. SQL."""
 
 
 def comparisons_to_advance(conn: Connection) -> list[ComparisonId]:
-    """Returns running comparisons that can count a pair, issue pairs, or are past the deadline."""
+    """Returns running comparisons that can count a pair, issue pairs, or end without a verdict."""
     rows = conn.execute(
-        "select x.id from comparisons x where x.state = 'running' and ("
-        "  x.deadline_at <= now()"
+        "select x.id from comparisons x where x.state = 'running' and ("  # noqa: S608
+        f"  x.deadline_at <= now() or {OPPONENT_GONE}"
         "  or exists (select 1 from comparison_pairs p"
         "    join matches o on o.id = p.old_match_id join matches n on n.id = p.new_match_id"
         "    where p.comparison_id = x.id and p.difference is null"
@@ -61,13 +71,14 @@ def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
     The caller's transaction locks the comparison. Nothing happens to one that another has locked.
     """
     locked = conn.execute(
-        "select now() >= deadline_at, coalesce(waits_until, now()) <= now() from comparisons"
-        " where id = %s and state = 'running' for no key update skip locked",
+        "select now() >= deadline_at, coalesce(waits_until, now()) <= now(),"  # noqa: S608
+        f" {OPPONENT_GONE} from comparisons x where id = %s and state = 'running'"
+        " for no key update skip locked",
         (comparison_id,),
     ).fetchone()
     if locked is None:
         return None
-    is_late, may_issue = locked
+    is_late, may_issue, opponent_gone = locked
     comparison = comparisons.get_comparison(conn, comparison_id)
     verdict = _count_pairs(conn, comparison)
     if verdict is not None:
@@ -75,6 +86,8 @@ def advance(conn: Connection, comparison_id: ComparisonId) -> Verdict | None:
         return _finish(conn, comparison, verdict, ended_by)
     if is_late:
         return _finish(conn, comparison, Verdict.CANNOT_TELL, "deadline")
+    if opponent_gone:
+        return _finish(conn, comparison, Verdict.CANNOT_TELL, "opponent_gone")
     issued = issued_pairs(conn, comparison_id)
     void = [pair for pair in issued if pair.difference is None and pair.is_void]
     if any(pair.replays >= MOST_REPLAYS for pair in void):
@@ -117,6 +130,12 @@ def _finish(conn: Connection, comparison: Comparison, verdict: Verdict, ended_by
         (verdict.value, ended_by, comparison.id),
     )
     comparisons.void_unfinished(conn, comparison.id, comparisons.DECIDED)
+    about = EventSubject(
+        season_id=comparison.season_id,
+        team_id=comparison.team_id,
+        details={"comparison": comparison.id, "verdict": verdict.value},
+    )
+    record_event(conn, NoticeKind.COMPARISON_FINISHED, about)
     return verdict
 
 
@@ -164,7 +183,7 @@ def _try_to_queue(
     try:
         with conn.transaction():
             return _queue_pair(conn, comparison, number)
-    except scrims.ScrimLimitReached as limit:
+    except game_limits.ScrimLimitReached as limit:
         waits_until = limit.resets_at
     except (Conflict, NotFound):  # an opponent takes no scrims now
         pass

@@ -13,7 +13,9 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import SubmissionId, TeamId, UserId
 from ladder.matches import history, matches
 from ladder.matches.records import Match
+from ladder.notices import inbox
 from ladder.people.records import Viewer
+from ladder.reports import feed
 from ladder.scrims import scrims
 from ladder.scrims.comparison import comparisons, stored_pairs
 from ladder.scrims.comparison.comparisons import Comparison, Versions
@@ -172,6 +174,23 @@ def test_deadline_ends_a_comparison(lab: Lab) -> None:
     assert lab.step(comparison) is Verdict.CANNOT_TELL
     found = comparisons.get_comparison(lab.contest.conn, comparison.id)
     assert (found.ended_by, lab.games(found)) == ("deadline", [])
+
+
+def test_retired_opponent_ends_a_comparison_at_once_and_tells_the_team(lab: Lab) -> None:
+    conn = lab.contest.conn
+    comparison = lab.start()
+    lab.step(comparison)
+    assert comparisons_to_advance(conn) == []
+    entries.retire_entry(conn, lab.contest.entries[-1])
+    assert lab.step(comparison) is Verdict.CANNOT_TELL
+    found = comparisons.get_comparison(conn, comparison.id)
+    assert (found.ended_by, lab.games(found)) == ("opponent_gone", [])
+    notice = inbox.list_notices(conn, lab.user, None, 1)[0]
+    assert (notice.kind, notice.path) == ("comparison_finished", f"/comparisons/{comparison.id}")
+    item = feed.latest_items(conn, Viewer(team_ids=frozenset({lab.team})))[0]
+    assert (item.kind, item.comparison_id, item.verdict, item.reason) == (
+        *("comparison", comparison.id, "cannot_tell", None),
+    )
 
 
 def test_cancelled_comparison_plays_no_more(lab: Lab) -> None:

@@ -265,6 +265,20 @@ def test_wake_up_messages_go_to_the_oldest_matches(contest: Contest) -> None:
     ]
 
 
+def test_a_first_match_is_claimed_before_the_match_of_the_message(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    queued = [contest.rated(*entries, goes_first=place > 1) for place in range(4)]
+    wake_up_messages.mark_matches_woken(contest.conn, {"play.cpu": 4})
+    assert contest.claim(queued[0]).match_id == queued[2]
+    assert wake_up_messages.mark_matches_woken(contest.conn, {"play.cpu": 9}) == [
+        ("play.cpu", queued[0])
+    ]
+    assert contest.claim(queued[0]).match_id == queued[0]  # of the two slots one plays it
+    assert lease.claim_match(contest.conn, queued[2], "w1") is None
+    contest.finish(queued[2], 1, [1, 2, 3, 4])
+    assert contest.claim(queued[1]).match_id == queued[3]
+
+
 def test_a_finished_match_notifies_listeners(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:

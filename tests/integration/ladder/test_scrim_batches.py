@@ -13,7 +13,7 @@ from ladder.errors import Conflict, Invalid
 from ladder.ids import AgentId
 from ladder.matches import history
 from ladder.notices import inbox
-from ladder.scrims import batch_results, batches, scrims
+from ladder.scrims import batch_results, batches, game_limits
 from ladder.scrims.batches import BatchKind, NewBatch
 from services.http.batch_export import results_csv
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -55,7 +55,7 @@ def test_a_plan_says_what_a_batch_takes_and_who_refuses(contest: Contest) -> Non
 def test_a_batch_over_the_daily_limit_starts_nothing(contest: Contest) -> None:
     asked = gauntlet(contest, [open_agent(contest), open_agent(contest)])
     asked = replace(asked, season=replace(asked.season, scrim_games_daily=3))
-    with pytest.raises(scrims.ScrimLimitReached, match="of which this batch takes 4"):
+    with pytest.raises(game_limits.ScrimLimitReached, match="of which this batch takes 4"):
         batches.start_batch(contest.conn, asked)
     assert batches.list_batches(contest.conn, [asked.team_id]) == []
 
@@ -92,9 +92,9 @@ def test_a_cancelled_batch_gives_games_back_that_had_not_begun(contest: Contest)
     one, _ = batches.batch_scrims(conn, made.id)
     contest.play(history.list_matches(conn, scrim_id=one.id)[0].id, [1, 2])
     contest.claim(history.list_matches(conn, scrim_id=one.id)[1].id)
-    assert scrims.games_today(conn, contest.season, asked.team_id).used == 4
+    assert game_limits.games_today(conn, contest.season, asked.team_id).used == 4
     batches.cancel_batch(conn, made.id)
-    assert scrims.games_today(conn, contest.season, asked.team_id).used == 2
+    assert game_limits.games_today(conn, contest.season, asked.team_id).used == 2
     assert {one.state for one in batches.batch_scrims(conn, made.id)} == {"cancelled"}
     assert batches.cancel_batch(conn, made.id) == batches.get_batch(conn, made.id)
 

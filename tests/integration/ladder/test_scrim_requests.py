@@ -26,7 +26,7 @@ from ladder.notices import inbox
 from ladder.people import users
 from ladder.people.permissions import ScrimPrivacy
 from ladder.reports import feed
-from ladder.scrims import agent_policies, forks, requests, scrims
+from ladder.scrims import agent_policies, forks, game_limits, requests
 from ladder.scrims.policies import ScrimPolicy, Whom
 from ladder.scrims.request_records import NewScrimRequest, RequestState, ScrimRequest
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -159,7 +159,7 @@ def test_a_request_counts_against_the_limit_when_it_is_accepted(pair: Pair) -> N
     conn = pair.contest.conn
     asked = pair.ask(games=3)
     conn.execute("update seasons set scrim_games_daily = 2")
-    with pytest.raises(scrims.ScrimLimitReached):
+    with pytest.raises(game_limits.ScrimLimitReached):
         requests.accept_request(conn, asked.id, pair.asked[0])
     assert requests.get_request(conn, asked.id).state == "asked"
 
@@ -383,7 +383,7 @@ def test_a_team_asks_another_one_a_few_times_a_day(pair: Pair) -> None:
     conn = pair.contest.conn
     for _ in range(requests.MOST_ASKED_DAILY):
         requests.withdraw_request(conn, pair.ask().id, pair.asker[0])
-    with pytest.raises(scrims.ScrimLimitReached, match="requests a day to this team"):
+    with pytest.raises(game_limits.ScrimLimitReached, match="requests a day to this team"):
         pair.ask()
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
     assert pair.ask().state == "accepted"
@@ -395,7 +395,7 @@ def test_policies_count_again_when_nobody_has_to_answer(
     """As when another team used up the games of the day a moment ago."""
     monkeypatch.setattr(requests, "_teams_to_ask", lambda *_: set())
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, games_daily=1, accepts_automatically=True))
-    with pytest.raises(scrims.ScrimLimitReached, match="a day of"):
+    with pytest.raises(game_limits.ScrimLimitReached, match="a day of"):
         pair.ask()
 
 

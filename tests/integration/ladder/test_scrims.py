@@ -13,7 +13,7 @@ from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import EntryId, MatchId, SubmissionId, TeamId, UserId
 from ladder.matches import history, matches, wake_up_messages, workers
 from ladder.people.records import Viewer
-from ladder.scrims import forks, scrims
+from ladder.scrims import forks, game_limits, scrims
 from ladder.scrims.forks import Draws, ForkPoint
 from ladder.scrims.records import Scrim
 from tests.integration.ladder.contest import Contest, hello
@@ -111,7 +111,7 @@ def test_scrims_against_an_open_agent_have_a_daily_limit(
     other = opponent(contest, daily=3)
     lineup = [own[2], other, own[2], own[2]]
     _request(contest, own, lineup, games=2)
-    with pytest.raises(scrims.ScrimLimitReached, match="2 of 3 used, 1 left; resets at"):
+    with pytest.raises(game_limits.ScrimLimitReached, match="2 of 3 used, 1 left; resets at"):
         _request(contest, own, lineup, games=2)
     _request(contest, own, lineup, games=1)
     user, team = contest.team()
@@ -119,7 +119,7 @@ def test_scrims_against_an_open_agent_have_a_daily_limit(
     scrim = _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)
     contest.claim(history.list_matches(contest.conn, scrim_id=scrim.id)[0].id)
     scrims.cancel_scrim(contest.conn, scrim.id)
-    with pytest.raises(scrims.ScrimLimitReached, match="1 of 3 used"):  # that game had begun
+    with pytest.raises(game_limits.ScrimLimitReached, match="1 of 3 used"):  # that game had begun
         _request(contest, (user, team, mine), [mine, other, mine, mine], games=3)
 
 
@@ -128,15 +128,15 @@ def test_scrim_games_of_a_team_have_a_daily_limit(
 ) -> None:
     contest.season = replace(contest.season, scrim_games_daily=3)
     scrim = _request(contest, own, [own[2]] * 4, games=3)
-    with pytest.raises(scrims.ScrimLimitReached) as caught:
+    with pytest.raises(game_limits.ScrimLimitReached) as caught:
         _request(contest, own, [own[2]] * 4, games=1)
     assert (caught.value.used, caught.value.allowed, caught.value.left) == (3, 3, 0)
     scrims.cancel_scrim(contest.conn, scrim.id)  # gives its games back
     again = _request(contest, own, [own[2]] * 4, games=3)
     contest.claim(history.list_matches(contest.conn, scrim_id=again.id)[0].id)
     scrims.cancel_scrim(contest.conn, again.id)  # keeps the one that had begun
-    assert scrims.games_today(contest.conn, contest.season, own[1]).used == 1
-    with pytest.raises(scrims.ScrimLimitReached, match="1 of 3 used"):
+    assert game_limits.games_today(contest.conn, contest.season, own[1]).used == 1
+    with pytest.raises(game_limits.ScrimLimitReached, match="1 of 3 used"):
         _request(contest, own, [own[2]] * 4, games=3)
 
 
@@ -202,7 +202,7 @@ def test_a_fork_counts_as_a_scrim_and_keeps_its_seats(
     first, second, *_ = forks.seat_outcomes(contest.conn, made, row)
     assert (first.recorded_placement, first.games, first.wins, first.mean_placement) == (1, 1, 0, 2)
     assert (second.recorded_placement, second.wins) == (2, 1)
-    with pytest.raises(scrims.ScrimLimitReached):
+    with pytest.raises(game_limits.ScrimLimitReached):
         fork(1)
     for wrong in ({"step": 9_999}, {"position": 1}, {"moves": {4: ["EAST"]}}):
         with pytest.raises(LadderError):

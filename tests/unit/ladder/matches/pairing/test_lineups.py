@@ -189,6 +189,12 @@ def test_a_high_weight_entry_plays_in_proportion_to_weight() -> None:
     assert 1.5 < heavy / light < 2.5
 
 
+def test_an_entry_without_a_game_leads_whatever_its_game_is_worth() -> None:
+    field = [*ladder(30), candidate(99, games=0, sigma=0.1)]
+    for seed in range(5):
+        assert "ent_00099" in players(pair(field, seed=seed))[0]
+
+
 def test_a_newcomer_is_paired_first() -> None:
     field = [*ladder(20), candidate(99, games=0, sigma=200.0)]
     for seed in range(10):
@@ -197,7 +203,7 @@ def test_a_newcomer_is_paired_first() -> None:
 
 @pytest.mark.parametrize("loss", [None, 0.0001])
 def test_a_newcomer_without_a_known_loss_is_paired_first(loss: float | None) -> None:
-    field = [*ladder(20, loss=0.01), candidate(99, games=0, sigma=200.0, loss=loss)]
+    field = [*ladder(20, loss=0.01), candidate(99, games=1, sigma=200.0, loss=loss)]
     leads = sum("ent_00099" in players(pair(field, 1, seed))[0] for seed in range(20))
     assert (leads == 20) == (loss is None)
 
