@@ -23,6 +23,7 @@ import pytest
 from ladder.database import db
 from services import embedded_servers, system_packages
 from tests import processes, servers
+from tests.lent_databases import Lender
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -129,6 +130,14 @@ def migrated_template(postgres_url: str) -> str:
     name = servers.template(postgres_url)
     with servers.worker_role(postgres_url):
         return name
+
+
+@pytest.fixture(scope="session")
+def lender(postgres_url: str) -> Iterator[Lender]:
+    """Lends databases to tests that take no new copy each; see lent_databases.py."""
+    made = Lender(postgres_url)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """The API over a real database and a real socket, with a small world in it.
 
-The world is built once, and each test clones its database. Blobs never change, so tests share them.
+The world is built once. A copy of its database is put back after each test. Blobs never change, so
+tests share them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from services.api_client import tls_context
 from services.app import create_app
 from tests.integration.api.serving import serve
 from tests.integration.api.world import World, build
+from tests.lent_databases import Lender
 from tests.servers import cloned
 
 
@@ -55,10 +57,10 @@ def built(postgres_url: str, migrated_template: str, blobs_url: str) -> Iterator
 
 
 @pytest.fixture
-def app(postgres_url: str, built: World, blobs_url: str) -> Iterator[FastAPI]:
-    """The application on a fresh copy of the world, not started."""
+def app(lender: Lender, built: World, blobs_url: str) -> Iterator[FastAPI]:
+    """The application on a database that holds the world alone, not started."""
     template = urlsplit(built.database_url).path.removeprefix("/")
-    with cloned(postgres_url, template) as url:
+    with lender.lent(template) as url:
         made = application(url, blobs_url)
         made.state.database_url = url
         yield made

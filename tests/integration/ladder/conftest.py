@@ -10,11 +10,19 @@ from ladder.database import db
 from ladder.database.db import Connection
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.settled import settled, settled_template, settled_url
+from tests.lent_databases import Lender
 
 __all__ = ["settled", "settled_template", "settled_url"]
 
 # A failing assert in these modules shows both sides.
 pytest.register_assert_rewrite("tests.integration.ladder.lease_acts")
+
+
+@pytest.fixture
+def database_url(lender: Lender, migrated_template: str) -> Iterator[str]:
+    """The address of a migrated database without rows, which the next test gets again."""
+    with lender.lent(migrated_template) as url:
+        yield url
 
 
 @pytest.fixture
