@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import argparse
 import ast
-import io
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +37,12 @@ CODE_LINE: Final = re.compile(
     r"^\s*(select|insert|update|delete|create|grant|raise|with|import|def|from|return|and|where)\b"
     r"|[\w\])] (=|==|>=|<=|->|::) \S|\w\(\w*\)|[{}]"
 )
+STRING_OR_COMMENT: Final = re.compile(
+    r"""(?P<quote>"{3}|\'{3})(?:\\.|[^\\])*?(?P=quote)"""
+    r"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(?P<comment>#[^\n]*)""",
+    re.DOTALL,
+)
+"""A string, which may hold a ``#``, or a comment."""
 TEMPLATE: Final = re.compile(r"{%.*?%}|{#.*?#}|<(script|style)\b.*?</\1>|</?[a-z][^>]*>", re.DOTALL)
 
 
@@ -106,6 +110,7 @@ def literal(node: ast.expr) -> str:
 def python(file: Path) -> Iterator[Paragraph]:
     """The docstrings, comments and messages of a module."""
     source = file.read_text()
+    is_test = "tests" in file.parts
     documented: set[int] = set()
     inner: set[int] = set()
     for node in ast.walk(ast.parse(source)):
@@ -114,9 +119,11 @@ def python(file: Path) -> Iterator[Paragraph]:
             yield from split_paragraphs("docstrings", file, node.lineno, literal(node.value))
         elif isinstance(node, ast.JoinedStr):
             inner.update(id(part) for part in node.values)
-        elif "tests" in file.parts:
+        elif is_test:
             continue  # strings of tests are mostly data
-        if isinstance(node, ast.expr) and id(node) not in (documented | inner):
+        if isinstance(node, ast.JoinedStr | ast.Constant) and not (
+            id(node) in documented or id(node) in inner
+        ):
             text = literal(node)
             if words(text) > 4 and " " in text and not CODE_LINE.search(text):
                 yield from split_paragraphs("messages", file, node.lineno, text)
@@ -126,19 +133,18 @@ def python(file: Path) -> Iterator[Paragraph]:
 def comments(file: Path, source: str) -> Iterator[Paragraph]:
     """Each run of comment lines of a module."""
     run: list[str] = []
-    last = 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if (
-            token.type != tokenize.COMMENT
-            or "noqa" in token.string
-            or "type: ignore" in token.string
-        ):
+    last = line = at = 0
+    for found in STRING_OR_COMMENT.finditer(source):
+        text = found["comment"] or ""
+        if not text or "noqa" in text or "type: ignore" in text:
             continue
-        if token.start[0] != last + 1 and run:
+        line += source.count("\n", at, found.start())
+        at = found.start()
+        if line != last and run:
             yield from split_paragraphs("docstrings", file, last - len(run) + 1, "\n".join(run))
             run = []
-        run.append(token.string.lstrip("#!").strip())
-        last = token.start[0]
+        run.append(text.lstrip("#!").strip())
+        last = line + 1
     yield from split_paragraphs("docstrings", file, last - len(run) + 1, "\n".join(run))
 
 
@@ -147,9 +153,15 @@ READERS: Final = {".md": markdown, ".html": template, ".py": python}
 
 def find_replaced_words(file: Path, words_of: dict[str, str]) -> Iterator[str]:
     """A line for each use of a replaced word, with the word to use instead."""
-    longest_first = sorted(words_of, key=len, reverse=True)
+    text = file.read_text()
+    used = {part.lower() for part in PART.findall(text)}
+    longest_first = sorted(
+        (old for old in words_of if used.issuperset(old.split())), key=len, reverse=True
+    )
+    if not longest_first:
+        return
     replaced = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
-    for number, line in enumerate(file.read_text().splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         for old in replaced.findall(" ".join(PART.findall(line)).lower()):
             new = words_of[old]
             yield f"{file.relative_to(ROOT)}:{number}: {old!r} was replaced; use {new}"

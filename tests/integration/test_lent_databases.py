@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 from ladder.database import db
@@ -57,6 +58,6 @@ def test_sessions_end_before_the_next_test(lender: Lender, migrated_template: st
     with lender.lent(migrated_template) as again, db.connect(again) as conn:
         assert again == url
         assert conn.execute("select from migrations where name like '% '").fetchall() == []
-    with pytest.raises(db.psycopg.OperationalError):
+    with pytest.raises(psycopg.OperationalError):
         left.execute("select 1")
     left.close()
