@@ -126,14 +126,13 @@ def served(
 ) -> Iterator[Site]:
     """A real server, for browsers that use this name of the machine."""
     database_url, blobs_url, contest = database
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"http://{host}:{port}"
-    with log.open("wb") as output:
+    listener = socket.create_server(("127.0.0.1", 0))  # so that nobody else takes the port
+    address = f"http://{host}:{listener.getsockname()[1]}"
+    with log.open("wb") as output, listener:
         server = subprocess.Popen(
             [sys.executable, "-m", "uvicorn", "services.app:create_app", "--factory",
-             "--port", str(port), "--log-level", "warning", "--timeout-graceful-shutdown", "2"],
+             "--fd", str(listener.fileno()), "--log-level", "warning",
+             "--timeout-graceful-shutdown", "2"],
             env={
                 **os.environ,
                 "PECK_DATABASE_URL": database_url,
@@ -147,7 +146,9 @@ def served(
             },
             stdout=output,
             stderr=subprocess.STDOUT,
+            pass_fds=(listener.fileno(),),
         )  # fmt: skip
+        listener.close()
         try:
             wait_for(address, server, log)
             yield Site(address, database_url, open_blobs(blobs_url), contest)
