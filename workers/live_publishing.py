@@ -8,13 +8,13 @@ loses the stream, the thread sends the whole match again.
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
+import msgspec
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -139,7 +139,7 @@ class LivePublisher(threading.Thread):
 
     def _send(self, content: dict[str, Json], *, is_first: bool) -> bool:
         """Whether Redis had the stream, or this entry begins it."""
-        text = json.dumps(content, separators=(",", ":")).encode()
+        text = msgspec.json.encode(content)
         pipeline = self._client.pipeline(transaction=False)
         pipeline.xadd(self._key, {live_stream.FIELD: text}, nomkstream=not is_first)
         pipeline.expire(self._key, live_stream.KEPT_SECONDS)
