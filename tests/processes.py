@@ -17,17 +17,22 @@ from tests import servers
 
 LAUNCHER = re.compile(r"^(tests/integration/sandbox)/.*\[(docker|bubblewrap)\b")
 SITE = "tests/web/"
+INSTANCE = "tests/acceptance/"
+OTHER_INSTANCE = "tests/acceptance/test_compose.py"
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Keeps a file's tests in one process, and all sandbox tests of one launcher, and the site's.
+    """Keeps a file's tests in one process, and all sandbox tests of one launcher, the site's, and
+    those of a whole instance.
 
-    They share a node or a site with its matches, so that each process need not make its own.
+    They share a node, a site or an instance, so that each process need not make its own.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(SITE):
             return SITE
+        if nodeid.startswith(INSTANCE) and not nodeid.startswith(OTHER_INSTANCE):
+            return INSTANCE
         shared = LAUNCHER.match(nodeid)
         return " ".join(shared.groups()) if shared else nodeid.partition("::")[0]
 

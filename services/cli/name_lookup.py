@@ -40,18 +40,20 @@ def own_agent(ladder: Client, name: str) -> Json:
 def find_season_id(ladder: Client, given: str | None, how: str = "with --league") -> str:
     """The id of the given season, or of the current season of the given or only league.
 
-    Raises MissingInput, with ``how`` to name a season.
+    Closed leagues count only if there is no other. Raises MissingInput, with ``how`` to name a
+    season.
     """
     if given is not None:
         found: str = ladder.season(given)["id"]
         return found
     current = [row for row in ladder.leagues() if row["current_season"]]
-    if len(current) == 1:
-        only: str = current[0]["current_season"]
+    wanted = [row for row in current if row["state"] != "closed"] or current
+    if len(wanted) == 1:
+        only: str = wanted[0]["current_season"]
         return only
-    slugs = ", ".join(row["slug"] for row in current)
+    slugs = ", ".join(row["slug"] for row in wanted)
     raise MissingInput(
-        f"name a league {how}: {slugs}" if current else "there is no league with a season"
+        f"name a league {how}: {slugs}" if wanted else "there is no league with a season"
     )
 
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from services.api_client import Client
+from tests import typed
 from tests.acceptance.test_main_path import AGENTS, SCOPES, until
-from tests.stack import Stack, running
+from tests.stack import Stack
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATES = ("--closes", "2999-12-01T18:00+01:00", "--ends", "2999-12-08T18:00+01:00")
 ANCHORS = ("--anchor", "greedy", "--anchor", "survivor")
 
 
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with running() as found:
-        yield found
-
-
 def peck(host: Client, token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT), "HOME": "/nonexistent"}
-    return subprocess.run(
-        [sys.executable, "-m", "services.cli", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        env={**environment, "PECK_URL": host.address, "PECK_TOKEN": token},
-    )
+    environment = {"HOME": "/nonexistent", "PECK_URL": host.address, "PECK_TOKEN": token}
+    return typed.peck(CHECKOUT, environment, *arguments)
 
 
 @pytest.mark.timeout(300)
@@ -41,25 +27,25 @@ def test_readme_league_plays_with_one_copy_of_an_anchor(
     stack: Stack,
 ) -> None:
     admin = stack.client(stack.admin_token)
-    user = admin.create_user("ada")["id"]
-    admin.create_team("Team ada", "ada", owner=user)
+    user = admin.create_user("hal")["id"]
+    admin.create_team("Team hal", "hal", owner=user)
     token = admin.mint_token("test", SCOPES, user=user)["token"]
-    ada = stack.client(token)
+    hal = stack.client(token)
 
     made = peck(
-        ada, token, "league", "create", "autumn", *ANCHORS, *DATES, "--set", "episodeSteps=20"
+        hal, token, "league", "create", "autumn", *ANCHORS, *DATES, "--set", "episodeSteps=20"
     )
     assert made.returncode == 0, made.stderr
     assert "anchors: Greedy, Survivor, Random Legal, Numpy Heuristic" in made.stdout
     assert "cannot play yet: 4 of 4 seats can be filled, by anchors alone" in made.stdout
 
     greedy = str(AGENTS / "greedy")
-    sent = peck(ada, token, "submit", greedy, "--league", "autumn", "--agent", "mine", "--wait")
+    sent = peck(hal, token, "submit", greedy, "--league", "autumn", "--agent", "mine", "--wait")
     assert sent.returncode == 0, sent.stdout + sent.stderr
-    assert ada.season_health("autumn")["lacking"] is None
+    assert hal.season_health("autumn")["lacking"] is None
 
-    until(lambda: bool(next(ada.leaderboard("autumn"))["games"]), 150, "the first rated match")
-    rows = list(ada.leaderboard("autumn"))
+    until(lambda: bool(next(hal.leaderboard("autumn"))["games"]), 150, "the first rated match")
+    rows = list(hal.leaderboard("autumn"))
     assert [row["rank"] for row in rows if not row["is_anchor"]] == [1]
     assert {row["rank"] for row in rows if row["is_anchor"]} == {None}
-    assert "<dt>Teams</dt><dd>1</dd>" in ada.http.get("/leagues").text
+    assert "<dt>Teams</dt><dd>1</dd>" in hal.http.get("/leagues").text

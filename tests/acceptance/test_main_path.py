@@ -1,6 +1,6 @@
 """Walks the main path through the public API: real servers, workers, rater and boxes.
 
-A league of two seats has two teams and four agents. One upload is rejected with a reason. Forty
+A league of four seats has two teams and four agents. One upload is rejected with a reason. Twelve
 rated matches fill the leaderboard. kaggle_environments loads a replay, a stranger sees no logs, and
 a scrim is played.
 """
@@ -8,25 +8,19 @@ a scrim is played.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from services.api_client import ApiError, Client, Json
 from tests.drills import deadline
-from tests.stack import Stack, running
+from tests.stack import Stack
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
 CRASHES = b"def agent(observation):\n    print('about to fail')\n    return 1 // 0\n"
 SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]
-MATCHES = 40
-
-
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with running() as found:
-        yield found
+MATCHES = 12
 
 
 def until(ready: Callable[[], bool], seconds: float, what: str) -> None:

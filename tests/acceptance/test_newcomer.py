@@ -6,14 +6,14 @@ Once in a browser, once with the command line. Nobody helps, and no mail is sent
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.test_main_path import AGENTS
-from tests.stack import Stack, running
+from tests.stack import Stack
 from tests.typed import peck
 
 pytestmark = pytest.mark.browser
@@ -21,13 +21,12 @@ PASSWORD = "three geese on a torus"
 LONGEST_SECONDS = 180
 
 
-@pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with running() as found:
-        admin = found.client(found.admin_token)
-        league = admin.create_league("geese", "Geese", "hungry_geese")
-        admin.create_season(league["id"], seats=2, configuration={"episodeSteps": 20})
-        yield found
+@pytest.fixture(autouse=True)
+def league(stack: Stack) -> None:
+    """The only open league of the instance."""
+    admin = stack.client(stack.admin_token)
+    made = admin.create_league(f"pond-{token_hex(3)}", "Pond", "hungry_geese")
+    admin.create_season(made["id"], seats=2, configuration={"episodeSteps": 20})
 
 
 @pytest.mark.timeout(300)

@@ -18,7 +18,7 @@ from sandbox.match.loans import node_hello
 from services import embedded_servers
 from services.child_processes import Child, log_tail, spawn
 from tests import servers
-from tests.daemon import daemon_of
+from tests.daemon import LIBRARIES, daemon_of
 from workers.liveness import STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -47,6 +47,7 @@ class Fleet:
         module = {
             "node": [
                 *("sandbox.node", "--launcher", "bubblewrap", "--profile", "python"),
+                *("--state-dir", str(LIBRARIES)),
                 *("--socket", str(self.node_socket), "--run-dir", str(self.run_dir / "node")),
             ],
             "scheduler": ["services.scheduler"],

@@ -26,7 +26,7 @@ from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest, node_hello
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
-from tests.daemon import daemon_of
+from tests.daemon import LIBRARIES, daemon_of
 
 GEESE = GAMES["hungry_geese"]
 EAST = "def agent(observation, configuration):\n    return 'EAST'\n"
@@ -34,8 +34,6 @@ EAST = "def agent(observation, configuration):\n    return 'EAST'\n"
 SEED = bytes(range(16))
 MEMORY_MB = 1024
 """A season's and the command line's default, so that all find the same waiting boxes."""
-STATE = Path(__file__).parents[2] / ".state" / "test-node"
-"""Compiled programs and libraries, which all nodes of the tests share."""
 
 
 @dataclass
@@ -104,7 +102,7 @@ def running(launcher: str) -> Iterator[RealNode]:
             [
                 *(sys.executable, "-m", "sandbox.node", "--launcher", launcher),
                 *("--socket", str(folder / "sock"), "--run-dir", str(folder / "run")),
-                *("--state-dir", str(STATE), "--profile", "python"),
+                *("--state-dir", str(LIBRARIES), "--profile", "python"),
                 *("--memory-mb", str(MEMORY_MB), "--keep", "8"),
             ],
             stdin=subprocess.DEVNULL,
