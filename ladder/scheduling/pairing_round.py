@@ -1,7 +1,8 @@
 """Creates rated matches until each season uses its share of the free slots.
 
 League makers get equal shares of the slots' time; a maker's seasons share that equally. The first
-match of an entry is created at once, also above the share, and goes before other matches.
+match of an entry is created at once, also above the share, and goes before other matches. The
+season's ``max_in_flight`` holds for all.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 
@@ -28,6 +30,16 @@ from ladder.scheduling.season_cache import SeasonCache
 
 MATCHES_PER_SLOT = 3
 """Rated matches in flight per live slot, so no slot waits for the next round."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """How many matches a season may get now."""
+
+    missing: int
+    """Of its share."""
+    room: int
+    """With the first matches of entries."""
 
 
 def make_rated_matches(
@@ -74,13 +86,15 @@ def make_rated_matches(
             maker = makers[season.id]
             part = round(MATCHES_PER_SLOT * slots * parts[season.id] / whole, 6)
             wanted = math.ceil(part)
-            missing = min(wanted, season.max_in_flight) - under_way[season.id]
+            room = season.max_in_flight - under_way[season.id]
+            missing = min(wanted - under_way[season.id], room)
             turn = partial(turn_of, maker)
             made = 0
             if missing > 0 and season.measures:
                 made = _advance_solo_season(conn, season, missing, turn, workers)
-            elif not season.measures and under_way[season.id] < season.max_in_flight:
-                made = _pair_season(conn, season, max(0, missing), turn, workers, rng, fields)
+            elif not season.measures and room > 0:
+                places = _Places(max(0, missing), room)
+                made = _pair_season(conn, season, places, turn, workers, rng, fields)
             under_way[season.id] += made
             if under_way[season.id] >= wanted:
                 full.append(season)
@@ -93,26 +107,26 @@ def make_rated_matches(
 def _pair_season(
     conn: db.Connection,
     season: Season,
-    missing: int,
+    places: _Places,
     turn: Callable[[Sequence[LineupSeat]], int],
     workers: Sequence[matches_workers.Worker],
     rng: Random,
     fields: SeasonCache,
 ) -> int:
-    """Creates up to this many matches, each with its ``turn`` in the queue; returns how many.
+    """Creates the missing matches, each with its ``turn`` in the queue; returns how many.
 
-    The first matches of entries are created in any case. Matches that no live node can play are not
-    created: they would only use up the limit.
+    The first matches of entries are created while there is room. Matches that no live node can play
+    are not created: they would only use up the limit.
     """
     served = {profile for worker in workers for profile in worker.profiles}
     new = entries.entries_without_matches(conn, season.id, served)
-    if not missing and not new:
+    if not places.missing and not new:
         return 0
     league = leagues.get_league(conn, season.league_id)
     proposal = fields.propose_lineups(
         conn,
         season,
-        lineups=max(missing, len(new)),
+        lineups=max(places.missing, min(len(new), places.room)),
         rng=rng,
         same_team_lineups=league.same_team_lineups,
         admissible=served,
@@ -122,7 +136,7 @@ def _pair_season(
         if worker_availability.why_no_worker_fits_lineup(workers, lineup) is not None:
             continue
         first = new.intersection(seat.entry_id for seat in lineup)
-        if made >= missing and not first:
+        if made >= places.missing and not first:
             continue
         try:
             with conn.transaction():

@@ -195,12 +195,14 @@ def move_show(conn: Connection, secret: str, start: int, direction: Direction) -
     )
 
 
-def shown_game(conn: Connection, secret: str, match_id: str) -> tuple[MatchId, Viewer]:
-    """A match that the show has come to, and the viewer who may see it. Raises NotFound."""
+def shown_game(
+    conn: Connection, secret: str, match_id: str, position: int
+) -> tuple[MatchId, Viewer]:
+    """A match whose episode the show has come to, and who may see it. Raises NotFound."""
     show, maker = open_show(conn, secret)
     _, games, course = _read_course(conn, show)
     for scene in _scenes(conn, course, games)[: show.scene + 1]:
-        if scene.game is not None and scene.game.match_id == match_id:
+        if scene.game is not None and (scene.game.match_id, scene.position) == (match_id, position):
             return scene.game.match_id, maker
     raise NotFound.of("match")
 

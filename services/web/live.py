@@ -142,10 +142,10 @@ def show_tv(
     another match is being played.
     """
     past = seen.split(".")[-TV_SEEN:] if seen else []
+    if live and all(one.id in past for one in _running_on_tv(conn)):
+        return Response(status_code=204, headers=HEADERS)
     match = next_on_tv(conn, app_state, past)
     is_live = match is not None and match.state is MatchState.RUNNING
-    if live and (match is None or not is_live or match.id in past):
-        return Response(status_code=204, headers=HEADERS)
     values: dict[str, Any] = {"match": match, "past": ".".join(past)}
     if match is not None:
         values |= {
@@ -175,8 +175,12 @@ def next_on_tv(conn: Connection, app_state: State, past: Sequence[str]) -> Match
     return next((known[one] for one in past if one in known), None)
 
 
+def _running_on_tv(conn: Connection) -> list[Match]:
+    return live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+
+
 def _shown_on_tv(conn: Connection, app_state: State) -> Iterator[Match]:
-    yield from live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+    yield from _running_on_tv(conn)
     best = (one.match for one in highlights.list_highlights(conn, STRANGER))
     newest = next_match.newest_replays(conn, STRANGER)
     # Games of a single player are the dullest to watch: they come last.

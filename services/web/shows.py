@@ -74,8 +74,8 @@ def send_shown_episode(
     if_none_match: etags.IfNoneMatch = None,
     accept_encoding: Annotated[str, Header()] = "",
 ) -> Response:
-    """The frames of a game that the show has come to."""
-    found, maker = shows.shown_game(conn, secret, match)
+    """The frames of an episode that the show has come to."""
+    found, maker = shows.shown_game(conn, secret, match, position)
     return matches.send_episode(
         request, found, conn, app_state, maker, position, False, if_none_match, accept_encoding
     )

@@ -105,6 +105,17 @@ def test_the_first_match_of_an_entry_is_made_above_the_share(contest: Contest) -
     assert one(conn, first)
 
 
+def test_first_matches_keep_to_the_limit_of_a_season(conn: Connection) -> None:
+    small = raise_contest(conn, max_in_flight=2)
+    for _ in range(8):
+        small.active()
+    silence_workers(conn)
+    workers.register_worker(conn, hello("w1", slots=1))
+    pairing_round.make_rated_matches(conn, Random(1))
+    pairing_round.make_rated_matches(conn, Random(2))
+    assert matches.matches_in_flight(conn, small.season.id) == 2
+
+
 def test_single_seat_seasons_advance_round_by_round(contest: Contest) -> None:
     conn = contest.conn
     alone = raise_contest(conn, seats=1)

@@ -80,10 +80,12 @@ def test_a_replay_is_sent_only_once_the_show_has_come_to_it(
         games = courses.read_games(conn, cup)
         last = max(games, key=lambda one: one.pairing)
         with pytest.raises(NotFound):
-            shows.shown_game(conn, secret, last.match_id)
+            shows.shown_game(conn, secret, last.match_id, 0)
         for start in (0, 5):
             shows.move_show(conn, secret, start, Direction.ROUND)
-        assert shows.shown_game(conn, secret, last.match_id)[0] == last.match_id
+        assert shows.shown_game(conn, secret, last.match_id, 0)[0] == last.match_id
+        with pytest.raises(NotFound):  # no episode of the match goes before its scene
+            shows.shown_game(conn, secret, last.match_id, 1)
         assert shows.read_screen(conn, secret).scene.kind is SceneKind.RESULT
     with browse(world, "stranger") as browser:
         assert browser.get(f"/matches/{last.match_id}").status_code == 404
