@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from ladder.database import db
 from ladder.entries import agents
+from ladder.matches import matches
 from ladder.people import tokens
 from tests.web.conftest import Site, Tab, press
 
@@ -44,6 +45,19 @@ def follow(page: Page, name: str) -> None:
         page.keyboard.press("Enter")
 
 
+def keep_focus_while_the_matrix_changes(site: Site, page: Page) -> None:
+    """Both halves of the matrix link to one scrim: the focus stays in its half."""
+    last = page.get_by_role("link", name="–").last
+    last.focus()
+    scrim_id = str(last.get_attribute("href")).rpartition("/")[2]
+    with db.connect(site.database_url) as conn:
+        row = conn.execute("select min(id) from matches where scrim_id = %s", (scrim_id,))
+        matches.void_matches(conn, [row.fetchall()[0][0]], "for the test")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator(".facts div", has_text="Void").locator("dd")).to_have_text("1")
+    expect(last).to_be_focused()
+
+
 def test_the_pages_of_scrims_need_only_the_keyboard(site: Site, mine: Tab) -> None:
     with db.connect(site.database_url) as conn:
         numbers = {
@@ -65,6 +79,7 @@ def test_the_pages_of_scrims_need_only_the_keyboard(site: Site, mine: Tab) -> No
     follow(page, "Show what it uses before the start")
     follow(page, "Start 2 games")
     expect(page.get_by_role("heading", name="Versions against each other")).to_be_visible()
+    keep_focus_while_the_matrix_changes(site, page)
     follow(page, "–")
     expect(page.get_by_text("Gosling").first).to_be_visible()
     page.go_back()

@@ -10,6 +10,13 @@ function signature(row) {
   return row.dataset.sign ?? row.textContent;
 }
 
+// Several links of a part may lead to one page, as in the two halves of a matrix.
+function linksTo(part, address) {
+  return [...part.querySelectorAll("a[href]")].filter(
+    (link) => link.getAttribute("href") === address,
+  );
+}
+
 function swap(part, html) {
   const before = new Map(
     [...part.querySelectorAll("[data-key]")].map((row) => [row.dataset.key, signature(row)]),
@@ -17,19 +24,20 @@ function swap(part, html) {
   const focused = part.contains(document.activeElement)
     ? document.activeElement.getAttribute("href")
     : null;
+  const place = focused ? linksTo(part, focused).indexOf(document.activeElement) : -1;
+  const scrolled = [...part.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
   const fresh = new DOMParser().parseFromString(html, "text/html");
   part.replaceChildren(...fresh.body.childNodes);
+  part.querySelectorAll(".scroll").forEach((one, number) => {
+    one.scrollLeft = scrolled[number] ?? 0;
+  });
   for (const row of part.querySelectorAll("[data-key]")) {
     const was = before.get(row.dataset.key);
     if (was !== signature(row)) row.classList.add("changed");
   }
   if (focused) {
-    for (const link of part.querySelectorAll("a[href]")) {
-      if (link.getAttribute("href") === focused) {
-        link.focus({ preventScroll: true });
-        break;
-      }
-    }
+    const links = linksTo(part, focused);
+    (links[place] ?? links[0])?.focus({ preventScroll: true });
   }
   refreshTimes(part);
 }
