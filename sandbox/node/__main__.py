@@ -106,6 +106,9 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--profile", action="append", choices=sorted(profiles.PROFILES))
     parser.add_argument("--warm", type=int, default=2, help="generic boxes ready per profile")
+    parser.add_argument(
+        "--no-refill", action="store_true", help="start no generic box for one that was lent"
+    )
     parser.add_argument("--memory-mb", type=int, default=1024, help="memory of those boxes")
     parser.add_argument("--keep", type=int, default=24, help="idle boxes kept for submissions")
     parser.add_argument("--keep-mb", type=int, help="their bundles; default: 1/4 of all memory")
@@ -173,6 +176,7 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
         keep_bytes=_quarter_of_memory() if options.keep_mb is None else options.keep_mb << 20,
         most=options.most,
         say=_print_line,
+        refills=not options.no_refill,
     )
     hello = {
         "node": name,

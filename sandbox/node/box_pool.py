@@ -60,7 +60,10 @@ class PooledBox:
 
 
 class BoxPool:
-    """Lends boxes. ``warm`` says how many generic boxes of a profile to keep ready."""
+    """Lends boxes. ``warm`` says how many generic boxes of a profile to keep ready.
+
+    Without ``refills`` they are started once: for a few matches whose boxes are known.
+    """
 
     def __init__(
         self,
@@ -74,10 +77,11 @@ class BoxPool:
         keep_bytes: int,
         most: int,
         say: Callable[[str], None],
+        refills: bool = True,
     ) -> None:
         self._launcher = launcher
         self._node = node
-        self._warm = warm
+        self._warm: Mapping[str, int] = warm
         self._devices = devices
         self._keep, self._keep_bytes = keep, keep_bytes
         self._most = most
@@ -100,6 +104,8 @@ class BoxPool:
         with self._changed:
             for name in warm:
                 self._refill((name, memory_mb))
+        if not refills:
+            self._warm = {}
         threading.Thread(target=self._maintain_boxes, name="tend", daemon=True).start()
 
     def add_profile(self, profile: str, warm: int) -> None:

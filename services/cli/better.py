@@ -2,45 +2,66 @@
 
 Exit status 0: better. 1: not better. 3: cannot tell. 2: no answer, because the input is wrong or
 the machine failed.
+
+The node of a comparison on this machine starts first. What else is needed is imported meanwhile.
 """
 
 from __future__ import annotations
 
-import filecmp
-import json
 import tempfile
 import traceback
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 
-from ladder.errors import Invalid
-from ladder.scrims.comparison.verdicts import EXIT_STATUS, MARGIN, Rule, Verdict, default_pairs
-from sandbox.errors import SandboxError
-from sandbox.match import local_match
-from services.api_client import ApiError, Unreachable
-from services.cli import local_comparison, server_comparison
-from services.cli.comparison_display import RunningPicture, print_report
-from services.cli.local_comparison import NEW, OLD, LocalComparison, PlayedComparison
-from services.cli.local_node import LauncherName, node_socket
-from services.cli.local_plan import (
-    GameOptions,
-    RunError,
-    default_folder,
-    find_game,
-    make_plan,
-    parse_seed,
-)
-from services.cli.saved_login import MissingInput
-from services.cli.server_comparison import ServerComparison
+from games import GAMES
+from games.protocol import Game
+from services.cli.local_node import LauncherName, WantedBoxes, starting_node
 
 NO_ANSWER: Final = 2
 USUAL_SEATS: Final = 4
-ERRORS: Final = (RunError, SandboxError, Invalid, ApiError, Unreachable, MissingInput, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedComparison:
+    """What a person typed."""
+
+    old: str
+    new: str
+    game: str | None
+    league: str | None
+    opponents: tuple[str, ...]
+    seats: int | None
+    margin: float | None
+    pairs: int | None
+    variants: int
+    seed: str | None
+    config: tuple[str, ...]
+    act_seconds: float | None
+    bank_seconds: float | None
+    profile: str
+    memory_mb: int
+    launcher: LauncherName
+    node: Path | None
+    out: Path | None
+    as_json: bool
+    began: float
+    """When the command began, by the monotonic clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComingNode:
+    """A node that is starting."""
+
+    wait: Callable[[], Path]
+    """Returns its socket. Raises RunError and HostFault."""
+    scratch: Path
+    """A folder for the time of the comparison."""
 
 
 def register(app: typer.Typer) -> None:
@@ -70,8 +91,9 @@ def better(
         int | None, typer.Option(min=2, help="Seats of the game; default: opponents + 1, or 4.")
     ] = None,
     margin: Annotated[
-        float, typer.Option(help="Difference that matters, as a share of opponents beaten.")
-    ] = MARGIN,
+        float | None,
+        typer.Option(help="Difference that matters, as a share of opponents beaten; default: 0.1."),
+    ] = None,
     pairs: Annotated[
         int | None, typer.Option(help="Most pairs of games; default: 15 / margin squared.")
     ] = None,
@@ -107,86 +129,61 @@ def better(
 
     Both versions play the same seeds, seats and opponents, until the answer is clear.
     """
-    began = monotonic()
+    asked = AskedComparison(
+        old=old,
+        new=new,
+        game=game,
+        league=league,
+        opponents=tuple(opponents or ()),
+        seats=seats,
+        margin=margin,
+        pairs=pairs,
+        variants=variants,
+        seed=seed,
+        config=tuple(config or ()),
+        act_seconds=act_seconds,
+        bank_seconds=bank_seconds,
+        profile=profile,
+        memory_mb=memory_mb,
+        launcher=launcher,
+        node=node,
+        out=out,
+        as_json=as_json,
+        began=monotonic(),
+    )
     try:
-        rule = Rule(margin, default_pairs(margin) if pairs is None else pairs, variants)
-        if (game is None) == (league is None):
-            raise RunError(
-                "say where to play: --game GAME on this machine, or --league LEAGUE on the service"
-            )
-        if league is not None:
-            wanted = ServerComparison(league, old, new, tuple(opponents or ()), rule)
-            _finish(server_comparison.compare(wanted, as_json), as_json)
-        assert game is not None
-        paths = [Path(name) for name in (old, new, *(opponents or ()))]
-        options = GameOptions(
-            game=game,
-            seats=_seats(game, seats, len(opponents or ())),
-            config=config or [],
-            act_seconds=act_seconds,
-            bank_seconds=bank_seconds,
-            profile=profile,
-            memory_mb=memory_mb,
-        )
-        plan = make_plan(options, paths, games=2 * rule.most_pairs, seed=parse_seed(seed))
-        comparison = LocalComparison(plan, rule, options.seats, out or default_folder())
-        played = _play(comparison, launcher, node, as_json)
-    except ERRORS as error:
-        typer.echo(f"peck better: {error}", err=True)
-        raise typer.Exit(NO_ANSWER) from None
+        with _coming_node(asked) as coming:
+            from services.cli import comparison_runs  # a second, in which the node starts too
+
+            status = comparison_runs.run(asked, coming)
     except KeyboardInterrupt:
         typer.echo("\npeck better: stopped", err=True)
-        raise typer.Exit(130) from None
-    except typer.Exit:
-        raise
+        status = 130
     except Exception:
         traceback.print_exc()  # its usual status, 1, would say that the version is not better
-        raise typer.Exit(NO_ANSWER) from None
-    report = report_json(played)
-    report["seconds"] = round(monotonic() - began, 3)
-    report["playing_seconds"] = round(played.playing_seconds, 3)
-    typer.echo(f"replays are in {comparison.out}", err=True)
-    _finish(report, as_json)
+        status = NO_ANSWER
+    raise typer.Exit(status)
 
 
-def report_json(played: PlayedComparison) -> dict[str, Any]:
-    """The report as ``--json`` prints it."""
-    return {
-        **asdict(played.report),
-        "first_differences": [asdict(one) for one in played.telling],
-    }
+def seats_of(rules: Game[Any], asked: AskedComparison) -> int:
+    """The number of seats, also if the person named none."""
+    usual = len(asked.opponents) + 1 if asked.opponents else USUAL_SEATS
+    return asked.seats or max(2, rules.seats.start, min(usual, rules.seats.stop - 1))
 
 
-def _finish(report: Mapping[str, Any], as_json: bool) -> NoReturn:
-    """Prints the report and exits with the status of its verdict."""
-    if as_json:
-        typer.echo(json.dumps(report))
-    else:
-        print_report(report)
-    verdict = report["verdict"]
-    raise typer.Exit(NO_ANSWER if verdict is None else EXIT_STATUS[Verdict(verdict)])
-
-
-def _seats(game: str, asked: int | None, opponents: int) -> int:
-    rules = find_game(game)
-    if rules.seats.stop - 1 < 2:
-        raise RunError(f"{rules.title} has one seat, so there is no opponent to beat")
-    if asked is not None:
-        return asked
-    usual = opponents + 1 if opponents else USUAL_SEATS
-    return max(2, rules.seats.start, min(usual, rules.seats.stop - 1))
-
-
-def _play(
-    comparison: LocalComparison, launcher: LauncherName, node: Path | None, as_json: bool
-) -> PlayedComparison:
-    picture = RunningPicture(comparison.rule, quiet=as_json)
-    with tempfile.TemporaryDirectory(prefix="peck-better-") as scratch:
-        bundles = local_match.prepare_bundles(comparison.plan, Path(scratch))
-        if filecmp.cmp(bundles[OLD], bundles[NEW], shallow=False):
-            raise RunError("name two different versions: these are the same files")
-        with node_socket(comparison.plan, launcher, Path(scratch), node) as socket:
-            try:
-                return local_comparison.compare(comparison, bundles, socket, picture.show)
-            finally:
-                picture.clear()
+@contextmanager
+def _coming_node(asked: AskedComparison) -> Iterator[ComingNode | None]:
+    """Starts a node, if the comparison is of this machine and its files are there."""
+    files = (asked.old, asked.new, *asked.opponents)
+    is_here = asked.league is None and asked.game is not None
+    if not is_here or not all(Path(name).exists() for name in files):
+        yield None
+        return
+    rules = GAMES.get(asked.game or "")
+    seats = seats_of(rules, asked) if rules else 2
+    wanted = WantedBoxes(asked.profile, asked.memory_mb, seats + 1)  # the versions take turns
+    with (
+        tempfile.TemporaryDirectory(prefix="peck-better-") as scratch,
+        starting_node(wanted, asked.launcher, Path(scratch), asked.node) as wait,
+    ):
+        yield ComingNode(wait, Path(scratch))

@@ -7,17 +7,19 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sandbox.errors import HostFault
-from sandbox.match import local_match
-from sandbox.match.loans import node_hello
 from sandbox.profiles import cache_dir
 from services import child_processes
-from services.cli.local_plan import RunError
 from services.cli.saved_login import state_dir
+
+if TYPE_CHECKING:
+    from sandbox.match import local_match
 
 NODE_SECONDS = 180.0
 """Longest start of the node in seconds. The first start with an engine builds images."""
@@ -33,22 +35,46 @@ class LauncherName(StrEnum):
     BUBBLEWRAP = "bubblewrap"
 
 
+@dataclass(frozen=True, slots=True)
+class WantedBoxes:
+    """The boxes that a few matches will use."""
+
+    profile: str
+    memory_mb: int
+    count: int
+    """How many to start before a match asks. The node starts further ones when it must."""
+
+
 @contextlib.contextmanager
 def node_socket(
     plan: local_match.LocalPlan, launcher: LauncherName, scratch: Path, given: Path | None
 ) -> Iterator[Path]:
     """The socket of the given node, or of a new node that ends with this process."""
+    wanted = WantedBoxes(plan.profile, plan.memory_mb, len(plan.agents))
+    with starting_node(wanted, launcher, scratch, given) as wait:
+        yield wait()
+
+
+@contextlib.contextmanager
+def starting_node(
+    wanted: WantedBoxes, launcher: LauncherName, scratch: Path, given: Path | None
+) -> Iterator[Callable[[], Path]]:
+    """As ``node_socket``, but yields at once: a function that waits for the node's socket.
+
+    So the caller can read its input, and import what it needs, while the node starts.
+    """
     if given is not None:
-        node_hello(given)
-        yield given
+        yield lambda: _greeted(given)
         return
     # A socket's path has at most 107 characters; a temporary folder stays well below.
     socket, log = scratch / "node.sock", scratch / "node.log"
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sandbox.node", "--socket", str(socket)]
     command += ["--run-dir", str(scratch / "node"), "--launcher", str(launcher)]
-    command += ["--state-dir", str(_libraries_folder()), "--profile", plan.profile]
-    command += ["--warm", str(len(plan.agents)), "--memory-mb", str(plan.memory_mb)]
+    command += ["--state-dir", str(_libraries_folder()), "--profile", wanted.profile]
+    command += ["--warm", str(wanted.count), "--memory-mb", str(wanted.memory_mb)]
+    if os.geteuid() == 0:  # a box of an ordinary user may take one match only
+        command += ["--no-refill"]
     child = child_processes.spawn(
         "node",
         command,
@@ -57,10 +83,17 @@ def node_socket(
         environment={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     try:
-        _wait_for_node(child, socket, log)
-        yield socket
+        yield lambda: _wait_for_node(child, socket, log)
     finally:
         child.stop()
+
+
+def _greeted(socket: Path) -> Path:
+    """The socket of a node that answers. Raises HostFault."""
+    from sandbox.match.loans import node_hello  # with the referee; the node starts meanwhile
+
+    node_hello(socket)
+    return socket
 
 
 def _libraries_folder() -> Path:
@@ -72,12 +105,15 @@ def _libraries_folder() -> Path:
     return cache_dir()
 
 
-def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> None:
+def _wait_for_node(child: child_processes.Child, socket: Path, log: Path) -> Path:
+    from sandbox.match.loans import node_hello  # as above
+    from services.cli.local_plan import RunError
+
     give_up_at = time.monotonic() + NODE_SECONDS
     while True:
         try:
             node_hello(socket, started=child.process.pid)
-            return
+            return socket
         except HostFault as fault:
             told = child_processes.log_tail(log, 3) or str(fault)
             if not child.alive():
