@@ -30,8 +30,12 @@ from tests.sizes import sized
 pytestmark = [pytest.mark.bubblewrap]
 
 ENTRANTS = sized(4, 64)
+MORE_PAIRS = sized(1, 2)
+"""Further pairs of games of a pairing whose pairs are level."""
 STEPS = sized(20, 60)
 KILL_EVERY_SECONDS = sized(1, 3)
+ACCIDENTS = sized(6, 128)
+"""Among the first six are all kinds: scheduler, Redis, Postgres, and three at playing parts."""
 LONGEST_SECONDS = sized(180, 3000)
 AGENT = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese" / "random_legal"
 FINISHED = "select count(*)::integer from tournaments where state = 'finished'"
@@ -81,7 +85,8 @@ def make_season(fleet: Fleet) -> tuple[SeasonId, list[AgentId]]:
 
 def start_tournament(fleet: Fleet, season_id: SeasonId, made: list[AgentId]) -> TournamentId:
     """A single elimination of all agents, which begins now."""
-    wanted = NewTournament(title="Cup", plan={"stages": [{"format": "single_elimination"}]})
+    stage = {"format": "single_elimination", "series": {"more_pairs": MORE_PAIRS}}
+    wanted = NewTournament(title="Cup", plan={"stages": [stage]})
     with db.connect(fleet.database_url) as conn:
         season, league = seasons.get_season_and_league(conn, season_id)
         cup = tournaments.create_tournament(conn, league, season, wanted, None).id
@@ -120,7 +125,7 @@ def test_a_tournament_finishes_despite_killed_processes() -> None:
         while count(fleet, FINISHED) == 0:
             assert time.monotonic() - began < LONGEST_SECONDS, problems(fleet)
             time.sleep(KILL_EVERY_SECONDS)
-            if done < 2 * ENTRANTS:
+            if done < ACCIDENTS:
                 next(accidents)()
                 done += 1
             fleet.start_stalled_again()
