@@ -7,15 +7,24 @@
 -- 1. An event happens
 -- -------------------------------------------------------------------------------------------------
 
--- Internal. A new id, as ladder/ids.py makes them: a prefix, the time, and 80 random bits.
+-- Internal. A new id, as ladder/ids.py makes them: a prefix, the time and random bits. Of the 80
+-- random bits, ten hold the microseconds. Ids of one connection ascend, as a list of notices needs
+-- them, even if the clock stands still or goes back.
 create or replace function notices_new_id(p_prefix text) returns text
-language sql volatile set search_path = public, pg_temp as $$
-    select p_prefix || '_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', 1 + case
-               when i < 10 then ((v.ms >> (45 - 5 * i)) & 31)::integer
-               else get_byte(v.chance, i) & 31 end, 1), '' order by i)
-      from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms,
-                   sha256(uuid_send(gen_random_uuid())) as chance) v, generate_series(0, 25) i
-$$;
+language plpgsql volatile set search_path = public, pg_temp as $$
+declare
+    v_us bigint := greatest(floor(extract(epoch from clock_timestamp()) * 1000000)::bigint,
+        nullif(current_setting('notices.last_us', true), '')::bigint + 1);
+    v_time bigint := ((v_us / 1000) << 10) | (v_us % 1000);
+    v_chance bytea := sha256(uuid_send(gen_random_uuid()));
+begin
+    perform set_config('notices.last_us', v_us::text, false);
+    return p_prefix || '_' || (
+        select string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', 1 + case
+                   when i < 12 then ((v_time >> (55 - 5 * i)) & 31)::integer
+                   else get_byte(v_chance, i) & 31 end, 1), '' order by i)
+          from generate_series(0, 25) i);
+end $$;
 
 -- Whether a person still belongs to those whom an event of this kind tells, and no administrator
 -- blocked the account. Asked again whenever a notice is shown or sent.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import LeagueRole, Visibility
-from ladder.ids import EntryId, NoticeId, UserId
+from ladder.ids import EntryId, NoticeId, UserId, is_id
 from ladder.leagues import (
     invitations,
     leagues,
@@ -52,6 +52,20 @@ def test_every_kind_has_words_and_a_row(conn: Connection) -> None:
     assert {row[0] for row in rows if row[1]} == GATHERED
     assert set(WORDS) == set(NoticeKind) - GATHERED
     assert {form for row in rows for form in row[2]} <= {form.value for form in Form}
+
+
+def test_ids_ascend_within_a_statement_and_when_the_clock_goes_back(conn: Connection) -> None:
+    make = "select notices_new_id('not') from generate_series(1, 2000)"
+    made = [row[0] for row in conn.execute(make)]
+    hour_us = 3_600_000_000
+    conn.execute(
+        "select set_config('notices.last_us',"
+        " (current_setting('notices.last_us')::bigint + %s)::text, false)",
+        (hour_us,),
+    )
+    made += [row[0] for row in conn.execute(make)]
+    assert made == sorted(set(made))
+    assert all(is_id(one, "not") for one in made)
 
 
 def test_a_team_is_told_how_its_validation_ended(contest: Contest) -> None:
