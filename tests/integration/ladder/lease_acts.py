@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import replace
 
 import psycopg
@@ -274,7 +273,7 @@ class LeaseActs:
     def attempted(self) -> Iterator[World]:
         """The model to change; changes are undone if the slow connection holds the rows."""
         before = self.world
-        self.world = deepcopy(before)
+        self.world = before.copy()
         try:
             yield self.world
         except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):

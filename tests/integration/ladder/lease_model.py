@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -44,6 +45,11 @@ class World:
     strikes: Counter[EntryId] = field(default_factory=Counter)
     answered: Counter[EntryId] = field(default_factory=Counter)
     paused: set[EntryId] = field(default_factory=set)
+
+    def copy(self) -> World:
+        """A deep copy; pickle makes it several times faster than copy.deepcopy."""
+        made: World = pickle.loads(pickle.dumps(self, pickle.HIGHEST_PROTOCOL))
+        return made
 
     def fits(self, worker: str, match_id: MatchId) -> bool:
         return worker in ("w1", "w2")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from copy import deepcopy
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -26,6 +25,20 @@ from tests.sizes import sized
 STRANGER = "w9"
 SEEN: Counter[object] = Counter()  # the number of examples in which each event happened
 NTH = st.integers(0, 50)
+MATCHES = """
+    select id, state, attempt, accepted_no, case when state = 'running' then worker end,
+           state = 'queued' and woken_at is not null and woken_at > now() - interval '10 minutes'
+      from matches where season_id = %s and kind <> 'validation' order by id"""
+ACCEPTANCES = "select no, match_id, act from acceptances where season_id = %s order by no"
+ATTEMPTS = """
+    select t.match_id, t.attempt, t.worker, t.ended from attempts t
+      join matches m on m.id = t.match_id where m.season_id = %s and m.kind <> 'validation'
+     order by 1, 2"""
+ENTRIES = """
+    select id, in_flight, faults, host_faults, strikes, state = 'paused' from entries
+     where season_id = %s order by id"""
+SCRIMS = """
+    select id, finished_games, void_games, state from scrims where season_id = %s order by id"""
 
 
 def often(**weights: int) -> st.SearchStrategy[str]:
@@ -158,7 +171,7 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
         match_id = self.pick(nth, "queued" if act == "claim" else "running", kind)
         if match_id is None:
             return
-        world = deepcopy(self.world)
+        world = self.world.copy()
         if act == "claim":
             self.check_claim(self.slow, world, match_id, worker)
         elif act == "finish":
@@ -169,21 +182,24 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             self.check_fail(self.slow, world, match_id, 0, None)
         self.opened, self.touched = world, {match_id}
 
-    # -- invariants
-
     @invariant()
     def rows_are_as_the_model_says(self) -> None:
         if not hasattr(self, "world"):
             return
-        found = self.quick.execute(
-            "select id, state, attempt, accepted_no,"
-            " case when state = 'running' then worker end,"
-            " state = 'queued' and woken_at is not null"
-            " and woken_at > now() - interval '10 minutes' from matches where season_id = %s"
-            " and kind <> 'validation' order by id",
-            (self.season.id,),
-        ).fetchall()
+        queries = (MATCHES, ACCEPTANCES, ATTEMPTS, ENTRIES, SCRIMS)
+        with self.quick.pipeline():  # one answer instead of five
+            asked = [self.quick.execute(query, (self.season.id,)) for query in queries]
+        found = [cursor.fetchall() for cursor in asked]
         assert found == [
+            self.expected_matches(),
+            self.world.log,
+            [(m, *each) for m, row in sorted(self.world.rows.items()) for each in row.attempts],
+            self.expected_entries(),
+            self.expected_scrims(),
+        ]
+
+    def expected_matches(self) -> list[tuple[object, ...]]:
+        return [
             (
                 match_id,
                 row.state,
@@ -195,36 +211,9 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             for match_id, row in sorted(self.world.rows.items())
         ]
 
-    @invariant()
-    def history_is_as_the_model_says(self) -> None:
-        if not hasattr(self, "world"):
-            return
-        season = self.season.id
-        log = self.quick.execute(
-            "select no, match_id, act from acceptances where season_id = %s order by no", (season,)
-        ).fetchall()
-        assert log == self.world.log
-        tries = self.quick.execute(
-            "select t.match_id, t.attempt, t.worker, t.ended from attempts t"
-            " join matches m on m.id = t.match_id where m.season_id = %s and m.kind <> 'validation'"
-            " order by 1, 2",
-            (season,),
-        ).fetchall()
-        assert tries == [
-            (m, *each) for m, row in sorted(self.world.rows.items()) for each in row.attempts
-        ]
-
-    @invariant()
-    def counters_are_as_the_model_says(self) -> None:
-        if not hasattr(self, "world"):
-            return
+    def expected_entries(self) -> list[tuple[object, ...]]:
         rows = self.world.rows.values()
-        found = self.quick.execute(
-            "select id, in_flight, faults, host_faults, strikes, state = 'paused' from entries"
-            " where season_id = %s order by id",
-            (self.season.id,),
-        ).fetchall()
-        assert found == [
+        return [
             (
                 entry,
                 sum(
@@ -245,13 +234,11 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
             )
             for entry in sorted(self.entries)
         ]
-        scrims = self.quick.execute(
-            "select id, finished_games, void_games, state from scrims where season_id = %s"
-            " order by id",
-            (self.season.id,),
-        ).fetchall()
+
+    def expected_scrims(self) -> list[tuple[object, ...]]:
+        rows = self.world.rows.values()
         states = {row.scrim: row.state for row in rows if row.scrim is not None}
-        assert scrims == [
+        return [
             (
                 scrim,
                 int(state == "finished"),
