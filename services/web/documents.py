@@ -188,6 +188,12 @@ def game_paths() -> tuple[str, ...]:
     return tuple(path for path in paths if path in known())
 
 
+def rules_address(game: str) -> str | None:
+    """The address of the rules of a game. None if this site has no page of it."""
+    path = f"{GAMES_FOLDER}{game}.md"
+    return address_of(path) if path in game_paths() else None
+
+
 def name_of(path: str) -> str:
     """The game of a page."""
     return path.removeprefix(GAMES_FOLDER).removesuffix(".md")

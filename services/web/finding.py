@@ -14,7 +14,7 @@ from ladder.entries import agent_lookup
 from ladder.enums import MatchKind
 from ladder.errors import LadderError, NotFound
 from ladder.field_types import KEY
-from ladder.ids import MatchId
+from ladder.ids import MatchId, is_id
 from ladder.leagues import leagues
 from ladder.matches import head_to_head, match_search
 from ladder.matches.match_search import MatchPage, Outcome, SeatVerdict
@@ -130,6 +130,9 @@ def show_comparison(
                 form.wrong[field] = form_texts.NOTHING_NAMED
             except LadderError as error:
                 form.add_errors(error)
+            else:
+                if is_id(form.values[field], "age"):  # a link gave it; people read names
+                    form.values[field] = f"{values[name].team_name}/{values[name].slug}"
     if values["one"] and values["other"]:
         found = head_to_head.read_head_to_head(conn, who, values["one"].id, values["other"].id)
         wanted = match_search.MatchFilter(

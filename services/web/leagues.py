@@ -23,7 +23,7 @@ from ladder.reports import season_health
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
-from services.web import leaderboard_page
+from services.web import documents, leaderboard_page
 from services.web.live import playing_now
 from services.web.page_rendering import PageRoute, not_modified, render
 from services.web.session import Visitor
@@ -127,6 +127,7 @@ def league_page(
         seasons=every,
         upcoming=every[0] if every and chosen is None else None,
         season_query=query,
+        rules=documents.rules_address(found.game),
         runs=may_manage(who, records.league_resource(found)),
         board_address=f"/leagues/{found.slug}/board?page={page}{query}",
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
@@ -197,14 +198,15 @@ def require_season(season: Season | None) -> Season:
 
 
 def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match]:
-    """The newest finished rated matches of a season."""
-    return history.list_matches(
+    """The newest finished rated matches of a season, the last to finish first."""
+    found = history.list_matches(
         conn,
         season_id=season.id,
         kind=MatchKind.RATED,
         state=MatchState.FINISHED,
         limit=limit,
     )
+    return sorted(found, key=lambda match: match.finished_at or match.created_at, reverse=True)
 
 
 def board_etag(season: Season, who: Viewer, page: int) -> str:

@@ -88,6 +88,11 @@ def test_two_agents_are_compared(site: Site) -> None:
     assert "By starting seat of Gosling" in page
     assert site.get("/compare?agent=gosling&opponent=nobody").status_code == 422
     assert "Name two agents" in site.get("/compare").text
+    found = re.search(r"/agents/(age_\w+)", site.get("/search?q=gosling").text)
+    assert found is not None
+    page = site.get(f"/compare?agent={found[1]}").text
+    assert "Name the opponent of Gosling" in page
+    assert re.search(r'name="agent"[^>]* value="[^"]+/gosling"', page)
 
 
 def test_teams_are_listed_with_their_agents(site: Site) -> None:

@@ -168,6 +168,7 @@ def test_tv_goes_on_to_the_next_match(live_site: Site, redis_url: str, browser: 
     expect(page.locator("#tv")).to_have_attribute("data-page", f"/matches/{left}")
     expect(page.locator("[data-player]")).to_have_attribute("data-step", "2")
     expect(page.locator("h1 .spoiler")).to_be_hidden()
+    expect(page).to_have_url(f"{live_site.address}/tv")  # a step would stop the next match there
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(wide) == 0
     page.context.close()

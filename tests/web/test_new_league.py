@@ -74,7 +74,8 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     assert page.get_by_role("heading", name="Hosting this league").count() == 1
     told = page.get_by_role("main").inner_text()
     assert "league import night-geese" in told
-    assert "This league cannot play yet: 4 of 4 seats can be filled, by anchors alone" in told
+    assert "This league cannot play yet: only reference agents are in it" in told
+    assert "Uploads lock\n1 Jun 2999, 16:00 UTC" in told
     with connect(site.database_url) as conn:
         row = conn.execute(
             "select s.closes_at at time zone 'UTC', s.active_limit, s.medals ->> 'kind',"

@@ -75,3 +75,10 @@ def test_a_signed_out_visitor_reads_sign_in_and_no_page_of_their_own(
     assert "Sign in" in top
     assert "My page" not in top
     assert page.get_by_role("banner").get_by_role("link").count() >= 6
+
+
+def test_who_follows_an_invitation_reads_so_at_the_sign_in(site: Site) -> None:
+    invited = "next=%2Fjoin%3Fcode%3Djoin_x"
+    assert "You have an invitation to a league" in site.get(f"/sign-in?{invited}").text
+    assert "join the league that invited you" in site.get(f"/sign-up?{invited}").text
+    assert "invitation to a league" not in site.get("/sign-in").text

@@ -34,6 +34,8 @@ async function goOn() {
     const old = tv.querySelector("[data-player]");
     old?.endLive?.();
     old?.player?.stop();
+    // The step of the old match would stop the new one there.
+    history.replaceState(null, "", location.pathname + location.search);
     hideResults();
     const focused = document.activeElement?.dataset?.tv;
     tv.replaceChildren(...found.childNodes);
