@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 
-from ladder.reports.feed import SETTLE_SECONDS
+from ladder.reports import feed as reports
 from services.api import feed
 from services.api_client import ApiError
 from services.http import stream_limits
@@ -25,6 +25,17 @@ from tests.chaos.fleet import wait_until
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World, play_rated
+
+SETTLE_SECONDS = 0.3
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items settle sooner, and streams look more often."""
+    monkeypatch.setattr(reports, "SETTLE_SECONDS", SETTLE_SECONDS)
+    monkeypatch.setattr(feed, "NEWS_SECONDS", SETTLE_SECONDS + 0.4)
+    monkeypatch.setattr(feed, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(feed, "QUIET_LOOK_SECONDS", 0.5)
 
 
 def events(answer: httpx.Response) -> Iterator[tuple[str, str, dict[str, object]]]:
