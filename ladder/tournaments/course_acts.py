@@ -7,7 +7,7 @@ from ladder.errors import Conflict
 from ladder.ids import MatchId, TournamentId, UserId
 from ladder.matches import matches
 from ladder.people import audit_log
-from ladder.tournaments import tournaments
+from ladder.tournaments import courses, tournaments
 from ladder.tournaments.formats import Course
 from ladder.tournaments.records import Tournament, TournamentState
 
@@ -70,8 +70,9 @@ def finish(conn: Connection, found: Tournament, course: Course) -> None:
         (found.id,),
     )
     conn.execute(
-        "update tournaments set champion = %s, problem = null, is_due = false where id = %s",
-        (course.champion, found.id),
+        "update tournaments set champion = %s, position = %s, problem = null, is_due = false"
+        " where id = %s",
+        (course.champion, courses.position_text(course.position), found.id),
     )
     tournaments.record_act(conn, found.id, "finish", details={"ranking": list(course.ranking)})
 

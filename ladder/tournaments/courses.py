@@ -8,7 +8,7 @@ depend on a hidden result.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 
 from ladder.database.db import Connection
 from ladder.enums import Embargo, MatchKind
-from ladder.ids import MatchId, TournamentId
+from ladder.ids import MatchId, TeamId, TournamentId
 from ladder.leagues import leagues
 from ladder.leagues.records import league_resource
 from ladder.people.permissions import MatchResource, may_see
@@ -46,14 +46,30 @@ class Field:
     """Entrants with a number, in order of it."""
     event: Event
     withdrawn: dict[int, Position]
-    published: dict[Position, PairedRound]
+    published: Mapping[Position, PairedRound]
 
 
 def read_field(conn: Connection, found: Tournament) -> Field:
     """Reads the entrants of a locked tournament and the rounds that were paired."""
-    numbered = tuple(one for one in entrants_of(conn, found.id) if one.number is not None)
-    row = conn.execute("select published from tournaments where id = %s", (found.id,)).fetchone()
+    return make_field(found, entrants_of(conn, found.id), read_published(conn, found.id))
+
+
+def read_published(conn: Connection, tournament_id: TournamentId) -> dict[Position, PairedRound]:
+    """Reads the rounds of a tournament as they were paired."""
+    row = conn.execute(
+        "select published from tournaments where id = %s", (tournament_id,)
+    ).fetchone()
     assert row is not None
+    return {
+        parse_position(key): msgspec.convert(value, PairedRound) for key, value in row[0].items()
+    }
+
+
+def make_field(
+    found: Tournament, entrants: Iterable[Entrant], published: Mapping[Position, PairedRound]
+) -> Field:
+    """The field of a locked tournament, from all its entrants and the rounds that were paired."""
+    numbered = tuple(one for one in entrants if one.number is not None)
     teams = defaultdict(list)
     for one in numbered:
         teams[one.team_id_at_lock].append(one.number or 0)
@@ -67,7 +83,7 @@ def read_field(conn: Connection, found: Tournament) -> Field:
             for one in numbered
             if one.last_position is not None
         },
-        {parse_position(key): msgspec.convert(value, PairedRound) for key, value in row[0].items()},
+        published,
     )
 
 
@@ -129,33 +145,30 @@ def as_result(one: TournamentGame) -> Game:
 
 
 def seen_games(
-    conn: Connection, viewer: Viewer, field: Field, games: Iterable[TournamentGame]
-) -> list[TournamentGame]:
-    """The games whose embargo is over for this viewer."""
-    sees = game_filter(conn, viewer, field.tournament)
-    return [one for one in games if sees(one)]
-
-
-def game_filter(
-    conn: Connection, viewer: Viewer, found: Tournament
-) -> Callable[[TournamentGame], bool]:
-    """Returns a function that says which games of a tournament the viewer may see."""
-    league = league_resource(leagues.get_league(conn, found.league_id))
-    everybody = frozenset(
-        one.team_id for one in entrants_of(conn, found.id) if one.number is not None
-    )
+    conn: Connection, viewer: Viewer, field: Field, games: Sequence[TournamentGame]
+) -> Sequence[TournamentGame]:
+    """The games whose embargo is over for this viewer; ``games`` itself if that is each."""
+    league = league_resource(leagues.get_league(conn, field.tournament.league_id))
+    everybody = frozenset(one.team_id for one in field.entrants)
+    known: dict[tuple[Embargo, frozenset[TeamId]], bool] = {}
 
     def sees(one: TournamentGame) -> bool:
-        resource = MatchResource(
-            MatchKind.TOURNAMENT,
-            league,
-            one.team_ids,
-            embargo=one.embargo,
-            entrant_team_ids=everybody,
-        )
-        return may_see(viewer, resource)
+        key = one.embargo, one.team_ids
+        if key not in known:
+            known[key] = may_see(
+                viewer,
+                MatchResource(
+                    MatchKind.TOURNAMENT,
+                    league,
+                    one.team_ids,
+                    embargo=one.embargo,
+                    entrant_team_ids=everybody,
+                ),
+            )
+        return known[key]
 
-    return sees
+    seen = [one for one in games if sees(one)]
+    return games if len(seen) == len(games) else seen
 
 
 def parse_position(text: str) -> Position:

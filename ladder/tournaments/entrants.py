@@ -34,7 +34,8 @@ ENTRANT: Final = (
     " from tournament_entrants x join agents a on a.id = x.agent_id"
     " join teams g on g.id = a.team_id join tournaments t on t.id = x.tournament_id"
     " left join lateral (select e.profile from entries e"
-    "   where e.season_id = t.season_id and e.agent_id = x.agent_id and e.state = 'active'"
+    "   where x.profile is null and e.season_id = t.season_id and e.agent_id = x.agent_id"
+    "   and e.state = 'active'"
     "   order by e.id desc limit 1) n on true"
 )
 

@@ -89,13 +89,13 @@ def rejudge_pairing(
 
 def list_repairs(conn: Connection, found: Tournament) -> list[Repair]:
     """The pairings that are judged again and wait for a decision, with what would change."""
+    if not _has_waiting(conn, found.id):
+        return []
     games = courses.read_games(conn, found.id)
     waiting: dict[str, list[TournamentGame]] = defaultdict(list)
     for one in games:
         if _is_waiting(one):
             waiting[one.pairing].append(one)
-    if not waiting:
-        return []
     field = courses.read_field(conn, found)
     before = courses.compute(field, games)
     return [_repair(field, games, before, news) for _, news in sorted(waiting.items())]
@@ -151,6 +151,16 @@ def _lock_repair(
 
 def _is_waiting(one: TournamentGame) -> bool:
     return one.is_rejudgement and one.outcome in (None, GameOutcome.PROPOSED)
+
+
+def _has_waiting(conn: Connection, tournament_id: TournamentId) -> bool:
+    """Whether a game is judged again and waits: most tournaments have none."""
+    row = conn.execute(
+        "select exists (select 1 from tournament_games where tournament_id = %s"
+        " and is_rejudgement and (outcome is null or outcome = 'proposed'))",
+        (tournament_id,),
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _play_again(

@@ -26,7 +26,10 @@ from ladder.leagues.records import league_resource
 from ladder.people import users
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
-from ladder.tournaments import courses, tournaments, views
+from ladder.tournaments import course_cache, courses, tournaments, views
+from ladder.tournaments.course_cache import TournamentLog
+from ladder.tournaments.courses import Field
+from ladder.tournaments.entrants import entrants_of
 from ladder.tournaments.formats import By, Course, Key, Pairing, State
 from ladder.tournaments.records import GameOutcome, TournamentGame
 from ladder.tournaments.request_models import NewShow
@@ -117,7 +120,6 @@ def create_show(
     tournaments.lock_tournament_row(conn, tournament_id)
     if len(list_shows(conn, tournament_id)) >= MOST_SHOWS:
         raise Conflict(f"revoke a show first: a tournament has at most {MOST_SHOWS} at a time")
-    conn.execute("delete from tournament_shows where expires_at < now()")
     secret = secrets.token_urlsafe(RANDOM_BYTES)
     show_id = TournamentShowId(ids.new_id("tsh"))
     conn.execute(
@@ -154,6 +156,11 @@ def revoke_show(
     tournaments.record_act(conn, tournament_id, "revoke show", by=by, details={"show": show_id})
 
 
+def delete_expired_shows(conn: Connection) -> int:
+    """Deletes shows past their end; returns how many."""
+    return conn.execute("delete from tournament_shows where expires_at < now()").rowcount
+
+
 def open_show(conn: Connection, secret: str) -> tuple[Show, Viewer]:
     """The show with this secret, and the person who made it.
 
@@ -184,8 +191,7 @@ def move_show(conn: Connection, secret: str, start: int, direction: Direction) -
     So two screens with the same show, and a key pressed twice, go on by one scene. Raises NotFound.
     """
     show, _ = open_show(conn, secret)
-    _, games, course = _read_course(conn, show)
-    scenes = _scenes(conn, course, games)
+    scenes = _scenes(conn, _read_course(conn, show))
     here = min(show.scene, len(scenes) - 1)
     if start != here:
         return
@@ -200,53 +206,58 @@ def shown_game(
 ) -> tuple[MatchId, Viewer]:
     """A match whose episode the show has come to, and who may see it. Raises NotFound."""
     show, maker = open_show(conn, secret)
-    _, games, course = _read_course(conn, show)
-    for scene in _scenes(conn, course, games)[: show.scene + 1]:
+    for scene in _scenes(conn, _read_course(conn, show))[: show.scene + 1]:
         if scene.game is not None and (scene.game.match_id, scene.position) == (match_id, position):
             return scene.game.match_id, maker
     raise NotFound.of("match")
 
 
-def _read_course(
-    conn: Connection, show: Show
-) -> tuple[courses.Field | None, Sequence[TournamentGame], Course | None]:
-    """Field, games that count, and the course by them; None and nothing before the lock."""
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a tournament whose entrants are fixed."""
+
+    field: Field
+    log: TournamentLog
+    games: Sequence[TournamentGame]
+    """Those that count."""
+    course: Course
+
+
+def _read_course(conn: Connection, show: Show) -> _Known | None:
+    """The course by all games that count; None before the lock."""
     found = tournaments.get_tournament(conn, show.tournament_id)
-    if not views.has_course(conn, found):
-        return None, (), None
-    field = courses.read_field(conn, found)
-    games = [
-        one for one in courses.read_games(conn, found.id) if one.outcome is GameOutcome.COUNTED
-    ]
-    return field, games, courses.compute(field, games)
+    entered = entrants_of(conn, found.id)
+    if not views.has_course(found, entered):
+        return None
+    log = course_cache.read_log(conn, found.id)
+    field = courses.make_field(found, entered, log.published)
+    games = [one for one in log.games if one.outcome is GameOutcome.COUNTED]
+    return _Known(field, log, games, course_cache.course_of_log(field, log).course)
 
 
 def _screen(conn: Connection, show: Show, maker: Viewer) -> Screen:
-    found = tournaments.get_tournament(conn, show.tournament_id)
-    field, games, course = _read_course(conn, show)
-    if field is None or course is None:
-        scenes = [Scene(SceneKind.OPENING)]
+    known = _read_course(conn, show)
+    scenes = _scenes(conn, known)
+    if known is None:
+        found = tournaments.get_tournament(conn, show.tournament_id)
         view = views.view_tournament(conn, maker, found)
         return Screen(show, scenes[0], 0, True, view, None, maker)
-    scenes = _scenes(conn, course, games)
     number = min(show.scene, len(scenes) - 1)
     scene = scenes[number]
-    told = {each.key for each in scenes[: number + 1] if each.kind is SceneKind.RESULT}
-    view = views.view_of_games(
-        conn, found, field, [one for one in games if Key.parse(one.pairing) in told]
-    )
+    told = {str(each.key) for each in scenes[: number + 1] if each.kind is SceneKind.RESULT}
+    games = [one for one in known.games if one.pairing in told]
+    view = views.view_of_games(conn, known.field, known.log, games)
     assert view.course is not None
     pairing = view.course.get(scene.key) if scene.key else None
     return Screen(show, scene, number, number == len(scenes) - 1, view, pairing, maker)
 
 
-def _scenes(
-    conn: Connection, course: Course | None, games: Sequence[TournamentGame]
-) -> list[Scene]:
+def _scenes(conn: Connection, known: _Known | None) -> list[Scene]:
     """All scenes so far. A pairing is shown once those before it have results."""
     scenes = [Scene(SceneKind.OPENING)]
-    if course is None:
+    if known is None:
         return scenes
+    games, course = known.games, known.course
     of_pairing: dict[str, list[TournamentGame]] = {}
     for one in sorted(games, key=lambda one: one.game):
         of_pairing.setdefault(one.pairing, []).append(one)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -17,10 +16,11 @@ from ladder.matches.durations import UsualSeconds
 from ladder.matches.workers import live_workers
 from ladder.people.permissions import may_manage
 from ladder.people.records import Viewer
-from ladder.tournaments import courses
+from ladder.tournaments import course_cache, courses
+from ladder.tournaments.course_cache import SeenCourse, TournamentLog
 from ladder.tournaments.courses import Field, position_text
 from ladder.tournaments.entrants import entrants_of
-from ladder.tournaments.formats import Course, Progress, Standing, State, play, standings
+from ladder.tournaments.formats import Course, Progress, Standing, State
 from ladder.tournaments.records import Entrant, Tournament, TournamentGame, TournamentState
 
 usual: Final = UsualSeconds()
@@ -46,10 +46,8 @@ class TournamentView:
     entrants: tuple[Entrant, ...]
     field: Field | None
     """None before the lock."""
-    progress: Progress | None
-    course: Course | None
-    games: dict[str, list[TournamentGame]]
-    """Visible games by pairing."""
+    seen: SeenCourse | None
+    """The course by the games that the viewer may see; None before the lock."""
     sees_all: bool
     """Whether no match of it is hidden from the viewer."""
     is_host: bool
@@ -68,10 +66,21 @@ class TournamentView:
 
     def standings(self, stage: int) -> list[Standing]:
         """The table of a stage that has begun."""
-        assert self.field is not None
-        assert self.course is not None
-        assert self.progress is not None
-        return standings(self.field.event, self.progress, self.course, stage)
+        assert self.seen is not None
+        return self.seen.standings(stage)
+
+    @property
+    def course(self) -> Course | None:
+        return self.seen.course if self.seen else None
+
+    @property
+    def progress(self) -> Progress | None:
+        return self.seen.progress if self.seen else None
+
+    @property
+    def games(self) -> Mapping[str, Sequence[TournamentGame]]:
+        """Visible games by pairing."""
+        return self.seen.games if self.seen else {}
 
     @property
     def champion(self) -> Entrant | None:
@@ -99,20 +108,22 @@ def view_tournament(conn: Connection, viewer: Viewer, found: Tournament) -> Tour
     """Everything of a tournament that this viewer may see. The tournament itself is visible."""
     league = leagues.get_league(conn, found.league_id)
     is_host = may_manage(viewer, league_resource(league))
-    if not has_course(conn, found):
-        entered = tuple(entrants_of(conn, found.id))
+    entered = tuple(entrants_of(conn, found.id))
+    if not has_course(found, entered):
         return TournamentView(
-            *(found, league, found.state, entered, None, None, None, {}, True, is_host, {}, None)
+            *(found, league, found.state, entered, None, None, True, is_host, {}, None)
         )
-    field = courses.read_field(conn, found)
-    every = courses.read_games(conn, found.id)
-    seen = courses.seen_games(conn, viewer, field, every)
-    sees_all = len(seen) == len(every) and (found.embargo is Embargo.PUBLIC or is_host)
-    sees_all = sees_all or (found.state.is_over and len(seen) == len(every))
-    if len(seen) == len(every):
-        view = _view(conn, league, field, seen, courses.progress_of(field, seen))
+    log = course_cache.read_log(conn, found.id)
+    field = courses.make_field(found, entered, log.published)
+    games = courses.seen_games(conn, viewer, field, log.games)
+    if games is log.games:
+        seen = course_cache.course_of_log(field, log)
     else:
-        view = view_of_games(conn, found, field, seen)
+        seen = course_cache.course_of_games(field, log, games)
+    view = _view(league, entered, field, seen)
+    sees_all = games is log.games and (
+        found.embargo is Embargo.PUBLIC or is_host or found.state.is_over
+    )
     if not sees_all:
         return replace(view, is_host=is_host)
     assert view.course is not None
@@ -126,33 +137,24 @@ def view_tournament(conn: Connection, viewer: Viewer, found: Tournament) -> Tour
 
 
 def view_of_games(
-    conn: Connection, found: Tournament, field: Field, seen: Sequence[TournamentGame]
+    conn: Connection, field: Field, log: TournamentLog, games: Sequence[TournamentGame]
 ) -> TournamentView:
     """A tournament as far as these games tell it. It names no times and no host's notes."""
-    league = leagues.get_league(conn, found.league_id)
-    return _view(conn, league, field, seen, courses.progress_seen(field, seen))
+    league = leagues.get_league(conn, field.tournament.league_id)
+    entered = tuple(entrants_of(conn, field.tournament.id))
+    return _view(league, entered, field, course_cache.course_of_games(field, log, games))
 
 
 def _view(
-    conn: Connection,
-    league: League,
-    field: Field,
-    seen: Sequence[TournamentGame],
-    progress: Progress,
+    league: League, entered: tuple[Entrant, ...], field: Field, seen: SeenCourse
 ) -> TournamentView:
-    course = play(field.event, progress)
-    by_pairing: dict[str, list[TournamentGame]] = defaultdict(list)
-    for one in seen:
-        by_pairing[one.pairing].append(one)
     return TournamentView(
         tournament=field.tournament,
         league=league,
-        state=_shown_state(field.tournament, course),
-        entrants=tuple(entrants_of(conn, field.tournament.id)),
+        state=_shown_state(field.tournament, seen.course),
+        entrants=entered,
         field=field,
-        progress=progress,
-        course=course,
-        games=by_pairing,
+        seen=seen,
         sees_all=False,
         is_host=False,
         rounds={},
@@ -160,15 +162,9 @@ def _view(
     )
 
 
-def has_course(conn: Connection, found: Tournament) -> bool:
+def has_course(found: Tournament, entered: Iterable[Entrant]) -> bool:
     """Whether its entrants are fixed, so that it has a course."""
-    if found.state.is_before_lock:
-        return False
-    row = conn.execute(
-        "select 1 from tournament_entrants where tournament_id = %s and number is not null limit 1",
-        (found.id,),
-    ).fetchone()
-    return row is not None
+    return not found.state.is_before_lock and any(one.number is not None for one in entered)
 
 
 def _shown_state(found: Tournament, course: Course) -> TournamentState:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.ids import TournamentId, TournamentShowId, UserId
 from ladder.people.records import Viewer
@@ -23,8 +24,8 @@ from ladder.tournaments import (
     shows,
     tournaments,
 )
-from ladder.tournaments.formats import describe_plan, encode_plan
-from ladder.tournaments.records import EntrantState, EntryRule, Tournament, TournamentState
+from ladder.tournaments.formats import Pairing, Standing, describe_plan, encode_plan
+from ladder.tournaments.records import Entrant, EntrantState, EntryRule, Tournament, TournamentState
 from ladder.tournaments.request_models import (
     EntrantAct,
     EntrantDisqualification,
@@ -36,6 +37,7 @@ from ladder.tournaments.request_models import (
     Reveal,
     TournamentAct,
 )
+from ladder.tournaments.summaries import TournamentSummary, summarize, summary_of
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.http import permissions
 from services.http.app_state import AppState, Db
@@ -159,33 +161,30 @@ class TableRowOut(BaseModel):
     explanation: str
 
 
-def tournament_out(view: TournamentView) -> TournamentOut:
-    found = view.tournament
-    champion = view.champion
+def tournament_out(one: TournamentSummary) -> TournamentOut:
+    found = one.tournament
     names = [name for name in TournamentOut.model_fields if hasattr(found, name)]
     return TournamentOut(
         **{
             **{name: getattr(found, name) for name in names},
             "plan": json.loads(encode_plan(found.plan)),
             "plan_text": describe_plan(found.plan),
-            "state": view.state,
-            "entered": sum(one.state is EntrantState.ENTERED for one in view.entrants),
-            "draw_seed": view.seed_hex,
-            "position": view.position,
-            "champion": champion.agent_id if champion else None,
-            "champion_name": champion.agent_name if champion else None,
-            "problem": view.problem,
+            "state": one.state,
+            "entered": one.entered,
+            "draw_seed": one.seed_hex,
+            "position": one.position,
+            "champion": one.champion_id,
+            "champion_name": one.champion_name,
+            "problem": one.problem,
         }
     )
 
 
-def pairing_out(view: TournamentView, key: str) -> PairingOut:
-    assert view.course is not None
-    one = next(each for each in view.course.pairings if str(each.key) == key)
+def pairing_out(view: TournamentView, one: Pairing) -> PairingOut:
     agents = [None if number is None else view.entrant(number).agent_id for number in one.entrants]
     outcome = one.outcome
     return PairingOut(
-        key=key,
+        key=str(one.key),
         section=one.section,
         title=one.title,
         agents=list(agents),
@@ -204,8 +203,36 @@ def pairing_out(view: TournamentView, key: str) -> PairingOut:
                 state=game.state,
                 outcome=game.outcome,
             )
-            for game in view.games.get(key, [])
+            for game in view.games.get(str(one.key), [])
         ],
+    )
+
+
+def table_row_out(view: TournamentView, row: Standing) -> TableRowOut:
+    return TableRowOut(
+        rank=row.rank,
+        agent_id=view.entrant(row.entrant).agent_id,
+        agent_name=view.name(row.entrant),
+        group=row.group,
+        score=row.score,
+        played=row.played,
+        wins=row.wins,
+        tie_breaks=dict(row.tie_breaks),
+        explanation=row.explanation,
+    )
+
+
+def entrant_out(one: Entrant) -> EntrantOut:
+    return EntrantOut(
+        agent_id=one.agent_id,
+        agent_name=one.agent_name,
+        team_id=one.team_id,
+        team_name=one.team_name,
+        state=one.state,
+        number=one.number,
+        is_remote=one.is_remote,
+        checked_in=one.checked_in_at is not None,
+        reason=one.reason,
     )
 
 
@@ -225,7 +252,7 @@ def create_tournament(
 
     def create() -> TournamentOut:
         made = tournaments.create_tournament(conn, its_league, season, body, who.user_id)
-        return tournament_out(view_tournament(conn, who, made))
+        return tournament_out(summary_of(view_tournament(conn, who, made)))
 
     return once.run(create)
 
@@ -243,9 +270,7 @@ def list_tournaments(
         after=TournamentId(span.after) if span.after else None,
         limit=span.limit,
     )
-    return span.page(
-        rows, lambda row: row.id, lambda row: tournament_out(view_tournament(conn, who, row))
-    )
+    return span.page(summarize(conn, who, rows), lambda one: one.tournament.id, tournament_out)
 
 
 @router.get(
@@ -253,7 +278,7 @@ def list_tournaments(
 )
 def read_tournament(tournament: TournamentKey, conn: Db, who: Anyone) -> TournamentOut:
     """The tournament. Results under embargo do not change this answer."""
-    return tournament_out(_view(conn, who, tournament))
+    return tournament_out(summary_of(_view(conn, who, tournament)))
 
 
 @router.post(
@@ -275,7 +300,7 @@ def act_on_tournament(
         "cancel": lambda: course_acts.cancel_tournament(conn, found.id, who.user_id, body.reason),
     }
     acts[body.act]()
-    return tournament_out(_view(conn, who, tournament))
+    return tournament_out(summary_of(_view(conn, who, tournament)))
 
 
 @router.post(
@@ -287,7 +312,7 @@ def reveal_matches(tournament: TournamentKey, body: Reveal, conn: Db, who: Host)
     """For hosts. Shows finished matches to their teams or to everybody; for good."""
     found = permissions.hosted_tournament(conn, who, tournament)
     embargo.reveal(conn, found.id, body.embargo, who.user_id, body.pairing)
-    return tournament_out(_view(conn, who, tournament))
+    return tournament_out(summary_of(_view(conn, who, tournament)))
 
 
 @router.post(
@@ -377,7 +402,7 @@ def decide_tournament_rejudgement(
     found = permissions.hosted_tournament(conn, who, tournament)
     act = repairs.apply_repair if body.act == "apply" else repairs.drop_repair
     act(conn, found.id, body.pairing, who.user_id)
-    return tournament_out(_view(conn, who, tournament))
+    return tournament_out(summary_of(_view(conn, who, tournament)))
 
 
 @router.get(
@@ -385,9 +410,11 @@ def decide_tournament_rejudgement(
     summary="List the entrants",
     responses=problem_responses(404),
 )
-def list_entrants(tournament: TournamentKey, conn: Db, who: Anyone) -> Page[EntrantOut]:
-    """All entrants in seed order. Before the lock in order of entry."""
-    return Page(items=_entrants_out(_view(conn, who, tournament)))
+def list_entrants(
+    tournament: TournamentKey, conn: Db, who: Anyone, span: Paging
+) -> Page[EntrantOut]:
+    """Lists the entrants in seed order. Before the lock in order of entry."""
+    return span.part(_view(conn, who, tournament).entrants, entrant_out)
 
 
 @router.post(
@@ -406,8 +433,7 @@ def enter_agent(tournament: TournamentKey, body: NewEntrant, conn: Db, who: Writ
     else:
         permissions.hosted_tournament(conn, who, tournament)
         entrants.add_by_host(conn, found.id, agent, who.user_id)
-    view = _view(conn, who, tournament)
-    return next(one for one in _entrants_out(view) if one.agent_id == agent.id)
+    return _entrant_out(conn, found, agent)
 
 
 @router.post(
@@ -418,12 +444,13 @@ def enter_agent(tournament: TournamentKey, body: NewEntrant, conn: Db, who: Writ
 def act_on_entrant(
     tournament: TournamentKey, agent: AgentKey, body: EntrantAct, conn: Db, who: Writer
 ) -> Page[EntrantOut]:
-    """For the team of the agent. After the lock, its open pairings become walk-overs."""
+    """For the team of the agent. After the lock, its open pairings become walk-overs. The answer
+    holds this entrant alone."""
     found = permissions.visible_tournament(conn, who, tournament)
     own = permissions.own_agent(conn, who, agent)
     act = entrants.check_in if body.act == "check-in" else entrants.withdraw
     act(conn, found.id, own.id, who.user_id)
-    return Page(items=_entrants_out(_view(conn, who, tournament)))
+    return Page(items=[_entrant_out(conn, found, own)])
 
 
 @router.post(
@@ -434,11 +461,12 @@ def act_on_entrant(
 def disqualify_entrant(
     tournament: TournamentKey, agent: AgentKey, body: EntrantDisqualification, conn: Db, who: Host
 ) -> Page[EntrantOut]:
-    """For hosts. Played games keep their results; open ones become walk-overs."""
+    """For hosts. Played games keep their results; open ones become walk-overs. The answer holds
+    this entrant alone."""
     found = permissions.hosted_tournament(conn, who, tournament)
     its_agent = permissions.visible_agent(conn, who, agent)
     entrants.disqualify(conn, found.id, its_agent.id, who.user_id, body.reason)
-    return Page(items=_entrants_out(_view(conn, who, tournament)))
+    return Page(items=[_entrant_out(conn, found, its_agent)])
 
 
 @router.get(
@@ -447,19 +475,18 @@ def disqualify_entrant(
     responses=problem_responses(404),
 )
 def list_pairings(
-    tournament: TournamentKey, conn: Db, who: Anyone, stage: Stage = 1, round: Round = None
+    tournament: TournamentKey,
+    conn: Db,
+    who: Anyone,
+    span: Paging,
+    stage: Stage = 1,
+    round: Round = None,
 ) -> Page[PairingOut]:
     """Pairings of a stage with their games, as far as you may see them. Empty before the lock."""
     view = _view(conn, who, tournament)
-    if view.course is None:
-        return Page(items=[])
-    return Page(
-        items=[
-            pairing_out(view, str(one.key))
-            for one in view.course.pairings
-            if one.key.stage == stage and round in (None, one.key.round)
-        ]
-    )
+    found = view.course.pairings if view.course else ()
+    wanted = [one for one in found if one.key.stage == stage and round in (None, one.key.round)]
+    return span.part(wanted, lambda one: pairing_out(view, one))
 
 
 @router.get(
@@ -468,28 +495,13 @@ def list_pairings(
     responses=problem_responses(404),
 )
 def read_standings(
-    tournament: TournamentKey, conn: Db, who: Anyone, stage: Stage = 1
+    tournament: TournamentKey, conn: Db, who: Anyone, span: Paging, stage: Stage = 1
 ) -> Page[TableRowOut]:
     """The table by the results that you may see, with the reason for each place."""
     view = _view(conn, who, tournament)
-    if view.course is None or stage > len(view.course.fields):
-        return Page(items=[])
-    return Page(
-        items=[
-            TableRowOut(
-                rank=row.rank,
-                agent_id=view.entrant(row.entrant).agent_id,
-                agent_name=view.name(row.entrant),
-                group=row.group,
-                score=row.score,
-                played=row.played,
-                wins=row.wins,
-                tie_breaks=dict(row.tie_breaks),
-                explanation=row.explanation,
-            )
-            for row in view.standings(stage)
-        ]
-    )
+    has_begun = view.course is not None and stage <= len(view.course.fields)
+    rows = view.standings(stage) if has_begun else []
+    return span.part(rows, lambda row: table_row_out(view, row))
 
 
 @router.get(
@@ -535,18 +547,6 @@ def _repairs_page(conn: Db, found: Tournament) -> Page[RepairOut]:
     )
 
 
-def _entrants_out(view: TournamentView) -> list[EntrantOut]:
-    return [
-        EntrantOut(
-            agent_id=one.agent_id,
-            agent_name=one.agent_name,
-            team_id=one.team_id,
-            team_name=one.team_name,
-            state=one.state,
-            number=one.number,
-            is_remote=one.is_remote,
-            checked_in=one.checked_in_at is not None,
-            reason=one.reason,
-        )
-        for one in view.entrants
-    ]
+def _entrant_out(conn: Db, found: Tournament, agent: Agent) -> EntrantOut:
+    every = entrants.entrants_of(conn, found.id)
+    return entrant_out(next(one for one in every if one.agent_id == agent.id))

@@ -111,7 +111,8 @@ def show_tournament(tournament: Tournament, stage: Stage = 1, as_json: AsJson = 
     """Show a tournament with its table."""
     with connect(needs_token=False) as ladder:
         found = ladder.get(f"/v1/tournaments/{tournament}")
-        rows = ladder.get(f"/v1/tournaments/{tournament}/standings", stage=stage)["items"]
+        path = f"/v1/tournaments/{tournament}/standings"
+        rows = list(ladder.list_items(path, stage=stage, limit=200))
     if as_json:
         print_json({**found, "standings": rows})
         return
@@ -130,7 +131,8 @@ def show_tournament(tournament: Tournament, stage: Stage = 1, as_json: AsJson = 
 def show_bracket(tournament: Tournament, stage: Stage = 1, as_json: AsJson = False) -> None:
     """Show the pairings of a stage, round by round."""
     with connect(needs_token=False) as ladder:
-        rows = ladder.get(f"/v1/tournaments/{tournament}/pairings", stage=stage)["items"]
+        path = f"/v1/tournaments/{tournament}/pairings"
+        rows = list(ladder.list_items(path, stage=stage, limit=200))
     if as_json:
         print_json(rows)
         return

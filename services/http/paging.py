@@ -17,6 +17,7 @@ from services.http.problems import ProblemError
 T = TypeVar("T")
 R = TypeVar("R")
 KEY: Final = re.compile(r"[a-z0-9_.:-]{1,80}")
+WRONG_CURSOR: Final = "take it from the `next` link of the previous page."
 
 
 class Page(BaseModel, Generic[T]):
@@ -38,6 +39,18 @@ class PageRequest:
         """The page of ``rows``, which were read with ``self.limit``. ``rows`` must hold only what
         the reader may see, because the cursor contains the last key."""
         return self.page_before(rows, key(rows[-1]) if len(rows) >= self.limit else None, show)
+
+    def part(self, rows: Sequence[R], show: Callable[[R], T]) -> Page[T]:
+        """The page of ``rows``, which are the whole list. The cursor is a number of rows.
+
+        Raises ProblemError if the cursor is not one of this list.
+        """
+        first = self.after or "0"
+        if not (first.isascii() and first.isdigit() and len(first) < 10):
+            raise ProblemError("invalid", WRONG_CURSOR, where="cursor")
+        end = int(first) + self.limit
+        following = str(end) if end < len(rows) else None
+        return self.page_before(rows[int(first) : end], following, show)
 
     def page_before(
         self, rows: Sequence[R], following: str | None, show: Callable[[R], T]
@@ -64,9 +77,7 @@ def decode_cursor(cursor: str) -> str:
     except (binascii.Error, ValueError):
         key = ""
     if not KEY.fullmatch(key):
-        raise ProblemError(
-            "invalid", "take it from the `next` link of the previous page.", where="cursor"
-        )
+        raise ProblemError("invalid", WRONG_CURSOR, where="cursor")
     return key
 
 

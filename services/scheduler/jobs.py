@@ -30,7 +30,7 @@ from ladder.scrims import requests as scrim_requests
 from ladder.scrims.comparison import progress
 from ladder.standings import medal_notices
 from ladder.telemetry import log_event
-from ladder.tournaments import advance
+from ladder.tournaments import advance, shows
 from services.scheduler.leader import Job
 from workers.broker import WakeError
 
@@ -265,7 +265,7 @@ def expire_deliveries(conn: db.Connection) -> dict[str, int]:
 
 def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     """Deletes old idempotency answers, workers gone for long, and most rows of old official
-    standings, old notices, and sign-ins that nobody can finish."""
+    standings, old notices, sign-ins that nobody can finish, and shows that have ended."""
     with conn.transaction():
         answers = idempotency.delete_old_answers(conn)
     with conn.transaction():
@@ -277,9 +277,12 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         steps = sign_in_steps.delete_expired_steps(conn)
         links = one_time_links.delete_old_links(conn)
+    with conn.transaction():
+        ended_shows = shows.delete_expired_shows(conn)
     return {
         "sign_in_steps_forgotten": steps,
         "links_forgotten": links,
+        "shows_forgotten": ended_shows,
         "answers_forgotten": answers,
         "workers_forgotten": silent,
         "standings_dropped": standings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from markupsafe import Markup
@@ -19,8 +20,10 @@ HEAD: Final = 46
 MOST_LETTERS: Final = 19
 
 
-def draw_bracket(view: TournamentView, stage: int, *, has_links: bool = True) -> Markup:
-    """The bracket as one ``<svg>``, with a link for each pairing to its place in the page."""
+def draw_bracket(
+    view: TournamentView, stage: int, address_of: Callable[[Key], str] | None
+) -> Markup:
+    """The bracket as one ``<svg>``. With ``address_of`` each pairing is a link."""
     assert view.field is not None
     assert view.course is not None
     drawn = bracket(view.field.event, view.course, stage)
@@ -37,7 +40,7 @@ def draw_bracket(view: TournamentView, stage: int, *, has_links: bool = True) ->
     for box in drawn.boxes:
         one = pairings[box.key]
         made = _box(view, one, *places[box.key])
-        parts.append(_linked(view, one, made) if has_links else made)
+        parts.append(_linked(view, one, made, address_of(one.key)) if address_of else made)
     return Markup(
         '<svg class="bracket" role="group" aria-label="Bracket" width="{w}" height="{h}"'
         ' viewBox="0 0 {w} {h}">{parts}</svg>'
@@ -116,8 +119,8 @@ def _box(view: TournamentView, one: Pairing, x: float, y: float) -> Markup:
     )
 
 
-def _linked(view: TournamentView, one: Pairing, box: Markup) -> Markup:
+def _linked(view: TournamentView, one: Pairing, box: Markup, address: str) -> Markup:
     names = " against ".join(view.name(number) for number in one.entrants)
-    return Markup('<a href="#{}" aria-label="{}">{}</a>').format(
-        anchor(one.key), f"{one.title}: {names}", box
+    return Markup('<a href="{}" aria-label="{}">{}</a>').format(
+        address, f"{one.title}: {names}", box
     )

@@ -133,7 +133,7 @@ def _values(conn: Connection, screen: Screen, secret: str) -> dict[str, Any]:
         is_bracket = isinstance(stage, SingleElimination | DoubleElimination)
         values |= {
             "stage": scene.key.stage,
-            "bracket": draw_bracket(view, scene.key.stage, has_links=False) if is_bracket else None,
+            "bracket": draw_bracket(view, scene.key.stage, None) if is_bracket else None,
             "table": [] if is_bracket else view.standings(scene.key.stage),
         }
     return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -51,6 +52,7 @@ from ladder.tournaments.request_models import (
     Reveal,
     TournamentAct,
 )
+from ladder.tournaments.summaries import summarize
 from ladder.tournaments.views import TournamentView, view_tournament
 from services.http import auth, permissions
 from services.http.app_state import Db
@@ -62,6 +64,7 @@ from services.web.bracket_svg import anchor, draw_bracket
 from services.web.forms import Form
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
+from services.web.tournament_parts import PageChoice, PageNumber, Part, choice_of, part_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SHOWN: Final = 30
@@ -74,13 +77,15 @@ REFUSED: Final = (ValidationError, ProblemError, LadderError)
 
 @dataclass(frozen=True)
 class RoundPart:
-    """A round on the page."""
+    """A round of a stage. The page shows one round and links to the others."""
 
     position: str
     title: str
-    pairings: list[Pairing]
-    is_open: bool
-    """Whether the page shows it unfolded."""
+    count: int
+    """Number of its pairings."""
+    is_shown: bool
+    pairings: Part[Pairing]
+    """Those on the page; empty unless it is shown."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,12 @@ class StagePart:
     number: int
     text: str
     bracket: Markup | None
+    places: Part[Standing]
+    """Lines of its table; groups follow one another."""
     tables: list[list[Standing]]
+    """The same lines, by group."""
+    own: list[Standing]
+    """Lines of the visitor's agents that are on another page of the table."""
     cross_tables: list[CrossTable]
     rounds: list[RoundPart]
     has_trf: bool
@@ -114,7 +124,7 @@ def show_tournaments(
         request,
         "tournaments.html",
         league=found,
-        views=[view_tournament(conn, who, row) for row in rows],
+        summaries=summarize(conn, who, rows),
         older=rows[-1].id if len(rows) == SHOWN else None,
         runs=may_manage(who, records.league_resource(found)),
     )
@@ -122,11 +132,20 @@ def show_tournaments(
 
 @router.get("/tournaments/{tournament}")
 def show_tournament(
-    request: Request, tournament: TournamentKey, conn: Db, who: Visitor
+    request: Request,
+    tournament: TournamentKey,
+    conn: Db,
+    who: Visitor,
+    round: Annotated[str | None, Query(pattern=r"^[1-9]\d?\.[1-9]\d{0,3}$")] = None,
+    pairings: PageNumber = 1,
+    places: PageNumber = 1,
+    entrants: PageNumber = 1,
 ) -> Response:
-    """The course as far as the visitor may know it."""
+    """The course as far as the visitor may know it: one round, by default the newest, and a page
+    of its pairings, of the table and of the entrants."""
     found = permissions.visible_tournament(conn, who, tournament)
-    return render_tournament(request, conn, who, found, Form({**ACTS, **SHOW_FIELDS}))
+    given = PageChoice(found.id, round, pairings, places, entrants)
+    return render_tournament(request, conn, who, found, Form({**ACTS, **SHOW_FIELDS}), choice=given)
 
 
 @router.post("/tournaments/{tournament}/{act}")
@@ -208,11 +227,14 @@ def render_tournament(
     found: Tournament,
     form: Form,
     show_address: str = "",
+    choice: PageChoice | None = None,
 ) -> Response:
     """The page; 422 with the errors of a form. Names the address of a new show, once."""
     view = view_tournament(conn, who, found)
     season = seasons.get_season(conn, found.season_id)
     mine = [one for one in view.entrants if one.team_id in who.team_ids]
+    own_numbers = {one.number for one in mine if one.number}
+    choice = choice_of(view, choice or PageChoice(found.id))
     return render(
         request,
         "tournament.html",
@@ -222,15 +244,17 @@ def render_tournament(
         league=view.league,
         season=season,
         plan=describe_plan(found.plan),
-        stages=_stages(view),
+        stages=_stages(view, choice, own_numbers),
+        choice=choice,
         form=form,
         mine=mine,
-        own_numbers={one.number for one in mine if one.number},
+        own_pairings=_own_pairings(view, own_numbers),
+        entrants=part_of(view.entrants, choice.entrants),
         can_enter=_agents_to_enter(conn, who, view),
         anchors=_anchors_to_add(conn, view),
         repairs=repairs.list_repairs(conn, found) if view.is_host and view.course else [],
         certainty=_certainty(view, season),
-        entered=[one for one in view.entrants if one.state is EntrantState.ENTERED],
+        entered=sum(one.state is EntrantState.ENTERED for one in view.entrants),
         shows=shows.list_shows(conn, found.id) if view.is_host else [],
         show_address=show_address,
         anchor=anchor,
@@ -238,7 +262,7 @@ def render_tournament(
     )
 
 
-def _stages(view: TournamentView) -> list[StagePart]:
+def _stages(view: TournamentView, choice: PageChoice, own: set[int]) -> list[StagePart]:
     if view.course is None or view.field is None:
         return []
     parts = []
@@ -247,43 +271,54 @@ def _stages(view: TournamentView) -> list[StagePart]:
         if number > len(view.course.fields):
             break
         is_bracket = isinstance(stage, SingleElimination | DoubleElimination)
-        rows = list(view.standings(number))
-        groups = sorted({row.group for row in rows})
-        tables = [[row for row in rows if row.group == group] for group in groups]
+        every = view.standings(number)
+        places = part_of(every, choice.places)
+        groups = sorted({row.group for row in places.rows})
         crosses = []
         if isinstance(stage, RoundRobin | Groups):
+            sizes = Counter(row.group for row in every)
             crosses = [
                 cross_table(view.field.event, view.course, number, group)
-                for group, table in zip(groups, tables, strict=True)
-                if len(table) <= WIDEST_TABLE
+                for group in groups
+                if sizes[group] <= WIDEST_TABLE
             ]
         parts.append(
             StagePart(
                 number,
                 texts[number - 1] if number <= len(texts) else "",
-                draw_bracket(view, number) if is_bracket else None,
-                tables,
+                draw_bracket(view, number, choice.address_of_pairing) if is_bracket else None,
+                places,
+                [[row for row in places.rows if row.group == group] for group in groups],
+                [row for row in every if row.entrant in own and row not in places.rows],
                 crosses,
-                _rounds(view, number),
+                _rounds(view, number, choice),
                 isinstance(stage, Swiss),
             )
         )
     return parts
 
 
-def _rounds(view: TournamentView, stage: int) -> list[RoundPart]:
+def _rounds(view: TournamentView, stage: int, choice: PageChoice) -> list[RoundPart]:
     assert view.course is not None
     rounds: dict[int, list[Pairing]] = {}
-    for one in view.course.pairings:
-        if one.key.stage == stage:
-            rounds.setdefault(one.key.round, []).append(one)
+    for one in view.course.stage(stage):
+        rounds.setdefault(one.key.round, []).append(one)
     parts = []
     for number, pairings in sorted(rounds.items()):
         titles = list(dict.fromkeys(one.title for one in pairings if one.title))
         title = " / ".join(titles) if 1 <= len(titles) <= 2 else f"Round {number}"
-        is_now = view.course.position == (stage, number)
-        parts.append(RoundPart(f"{stage}.{number}", title, pairings, is_now))
+        position = f"{stage}.{number}"
+        is_shown = choice.round == position
+        part = part_of(pairings if is_shown else [], choice.pairings)
+        parts.append(RoundPart(position, title, len(pairings), is_shown, part))
     return parts
+
+
+def _own_pairings(view: TournamentView, own: set[int]) -> list[Pairing]:
+    """The pairings of the visitor's agents."""
+    if view.course is None or not own:
+        return []
+    return [one for one in view.course.pairings if own.intersection(one.entrants)]
 
 
 def _agents_to_enter(conn: Connection, who: Viewer, view: TournamentView) -> list[Agent]:

@@ -177,7 +177,7 @@ def read_outcome(host: Client, event: Event, found: Json, seconds: float) -> Out
     pairings = [
         one
         for stage in range(1, len(event.plan["stages"]) + 1)
-        for one in host.get(f"/v1/tournaments/{found['id']}/pairings", stage=stage)["items"]
+        for one in host.list_items(f"/v1/tournaments/{found['id']}/pairings", stage=stage)
     ]
     games = [(one["key"], game) for one in pairings for game in one["games"]]
     counted = Counter((key, game["game"]) for key, game in games if game["outcome"] == "counted")

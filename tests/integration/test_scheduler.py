@@ -576,6 +576,7 @@ def test_old_idempotency_answers_are_dropped(conn: Connection) -> None:
     assert jobs.delete_old_rows(conn) == {
         "sign_in_steps_forgotten": 1,
         "links_forgotten": 1,
+        "shows_forgotten": 0,
         "answers_forgotten": 1,
         "workers_forgotten": 1,
         "standings_dropped": 0,

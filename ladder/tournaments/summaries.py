@@ -1,0 +1,114 @@
+"""Lists of tournaments: what a viewer may know of each, mostly from the rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from psycopg.rows import class_row
+
+from ladder.database.db import Connection
+from ladder.ids import AgentId, LeagueId, TournamentId
+from ladder.leagues import leagues
+from ladder.leagues.records import league_resource
+from ladder.people.permissions import may_manage
+from ladder.people.records import Viewer
+from ladder.tournaments.records import EntrantState, Tournament, TournamentState
+from ladder.tournaments.views import TournamentView, view_tournament
+
+ROWS: Final = (
+    "select t.id, count(*) filter (where x.state = 'entered') as entered,"
+    " coalesce(bool_or(x.number is not null), false) as has_course,"
+    " case when t.embargo = 'public' then false else exists (select 1 from tournament_games g"
+    "   where g.tournament_id = t.id and g.embargo <> 'public') end as hides,"
+    " min(a.id) as champion_id, min(a.name) as champion_name"
+    " from tournaments t left join tournament_entrants x on x.tournament_id = t.id"
+    " left join agents a on a.id = x.agent_id and x.number = t.champion"
+    " where t.id = any (%s) group by t.id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentSummary:
+    """A tournament in a list, as one viewer sees it."""
+
+    tournament: Tournament
+    state: TournamentState
+    """As shown: a finished tournament runs on while its end is hidden."""
+    entered: int
+    """Number of entrants."""
+    position: str
+    champion_id: AgentId | None
+    champion_name: str | None
+    seed_hex: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: TournamentId
+    entered: int
+    has_course: bool
+    hides: bool
+    """Whether a game of it is not public."""
+    champion_id: AgentId | None
+    champion_name: str | None
+
+
+def summary_of(view: TournamentView) -> TournamentSummary:
+    """The summary of a view."""
+    champion = view.champion
+    return TournamentSummary(
+        view.tournament,
+        view.state,
+        sum(one.state is EntrantState.ENTERED for one in view.entrants),
+        view.position,
+        champion.agent_id if champion else None,
+        champion.agent_name if champion else None,
+        view.seed_hex,
+        view.problem,
+    )
+
+
+def summarize(
+    conn: Connection, viewer: Viewer, found: Sequence[Tournament]
+) -> list[TournamentSummary]:
+    """Summaries of tournaments that the viewer may see, in this order.
+
+    If a game is hidden from the viewer, the summary follows from the course by the others.
+    """
+    rows = _read_rows(conn, [one.id for one in found])
+    hosts: dict[LeagueId, bool] = {}
+    for one in found:
+        if one.league_id not in hosts:
+            league = league_resource(leagues.get_league(conn, one.league_id))
+            hosts[one.league_id] = may_manage(viewer, league)
+    made = []
+    for one in found:
+        row, is_host = rows[one.id], hosts[one.league_id]
+        if row.hides and not is_host and row.has_course:
+            made.append(summary_of(view_tournament(conn, viewer, one)))
+        else:
+            made.append(_from_row(one, row, is_host))
+    return made
+
+
+def _from_row(found: Tournament, row: _Row, is_host: bool) -> TournamentSummary:
+    return TournamentSummary(
+        found,
+        found.state,
+        row.entered,
+        found.position,
+        row.champion_id,
+        row.champion_name,
+        found.draw_seed.hex() if found.state.is_over else None,
+        found.problem if is_host else None,
+    )
+
+
+def _read_rows(
+    conn: Connection, tournament_ids: Sequence[TournamentId]
+) -> Mapping[TournamentId, _Row]:
+    with conn.cursor(row_factory=class_row(_Row)) as cur:
+        return {row.id: row for row in cur.execute(ROWS, (list(tournament_ids),))}
