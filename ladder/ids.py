@@ -43,6 +43,8 @@ TournamentId = NewType("TournamentId", str)
 TournamentShowId = NewType("TournamentShowId", str)
 ScrimRequestId = NewType("ScrimRequestId", str)
 ScrimBatchId = NewType("ScrimBatchId", str)
+MachineId = NewType("MachineId", str)
+MachineInvitationId = NewType("MachineInvitationId", str)
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIXES: Final = (
@@ -79,6 +81,8 @@ PREFIXES: Final = (
     "tsh",
     "srq",
     "sbt",
+    "mch",
+    "min",
 )
 _lock = threading.Lock()
 _last = (0, 0)

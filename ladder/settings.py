@@ -25,7 +25,19 @@ class Settings(BaseSettings):
         default="",
         description="Redis for wake-up messages and running matches; may be lost at any time",
     )
-    blobs_url: str = Field(default="", description="file:///folder or s3://bucket/prefix")
+    blobs_url: str = Field(
+        default="",
+        description="file:///folder or s3://bucket/prefix; for a machine that joined, the site",
+    )
+    machine_database_url: str = Field(
+        default="", description="Postgres as machines that join reach it, without a login"
+    )
+    machine_redis_url: str = Field(
+        default="", description="Redis as machines that join reach it, without a login"
+    )
+    machine_secret: str = Field(
+        default="", description="secret of this machine, if it joined; its token at the site"
+    )
     run_dir: Path = Field(default=Path(".state/run"), description="sockets and locks of this host")
     node_socket: Path = Field(
         default=Path(".state/run/node.sock"), description="where the node listens"

@@ -7,6 +7,7 @@ the match it plays, and the scheduler sends a lost message again.
 
 from __future__ import annotations
 
+import ssl
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,6 +17,7 @@ from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
 from ladder.settings import Settings
+from workers import redis_users
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate", "notices", "draw")
 KINDS: Final = ("play", "rate", "notify", "draw")
@@ -33,7 +35,26 @@ def broker_url(redis_url: str) -> str:
     if parts.scheme != "unix":
         return redis_url
     database = parse_qs(parts.query).get("db", ["0"])[0]
-    return f"redis+socket://{parts.path}?virtual_host={database}"
+    login = f"{parts.netloc.rpartition('@')[0]}@" if parts.username else ""
+    return f"redis+socket://{login}{parts.path}?virtual_host={database}"
+
+
+def machine_login(redis_url: str) -> str | None:
+    """The login of a machine that joined; None: a process of the site."""
+    login = urlsplit(redis_url).username or ""
+    return login if login.startswith(redis_users.PREFIX) else None
+
+
+def _unacked_keys(redis_url: str) -> dict[str, str]:
+    """Where Celery marks taken messages: under the login's name for a machine that joined."""
+    login = machine_login(redis_url)
+    return redis_users.unacked_keys(login) if login is not None else {}
+
+
+def _tls(redis_url: str) -> dict[str, object] | None:
+    """Celery's options for ``rediss:``. redis-py also checks the name in the certificate."""
+    is_tls = urlsplit(redis_url).scheme == "rediss"
+    return {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True} if is_tls else None
 
 
 def make_celery_app(redis_url: str) -> Celery:
@@ -41,6 +62,7 @@ def make_celery_app(redis_url: str) -> Celery:
     app = Celery("peck", set_as_current=True)
     app.conf.update(
         broker_url=broker_url(redis_url),
+        broker_use_ssl=_tls(redis_url),
         include=["workers.tasks"],
         task_serializer="json",
         accept_content=["json"],
@@ -74,6 +96,7 @@ def make_celery_app(redis_url: str) -> Celery:
             "interval_start": 0,
             "interval_step": 0,
             "interval_max": 0,
+            **_unacked_keys(redis_url),
         },
     )
     return app

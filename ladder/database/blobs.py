@@ -88,18 +88,8 @@ class IncomingBlob:
             obstore.rename(self._store, self._key, _blob_key(self.stored.digest))
 
 
-class Blobs(Protocol):
-    """A store of bytes by digest. Every method may raise BlobsUnavailable."""
-
-    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> StoredBlob:
-        """Stores the bytes while they arrive. Raises BlobTooLarge; an error leaves no blob."""
-        ...
-
-    def receive(
-        self, chunks: Iterable[bytes], *, limit_bytes: int
-    ) -> AbstractContextManager[IncomingBlob]:
-        """Receives bytes in two steps; without ``keep`` the end of the context deletes them."""
-        ...
+class MatchBlobs(Protocol):
+    """The part of a blob store that matches need. Every method may raise BlobsUnavailable."""
 
     def put_bytes(self, content: bytes) -> StoredBlob:
         """Stores bytes that are already in memory."""
@@ -115,6 +105,20 @@ class Blobs(Protocol):
 
     def exists(self, digest: str) -> bool:
         """Whether the blob exists."""
+        ...
+
+
+class Blobs(MatchBlobs, Protocol):
+    """A store of bytes by digest. Every method may raise BlobsUnavailable."""
+
+    def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> StoredBlob:
+        """Stores the bytes while they arrive. Raises BlobTooLarge; an error leaves no blob."""
+        ...
+
+    def receive(
+        self, chunks: Iterable[bytes], *, limit_bytes: int
+    ) -> AbstractContextManager[IncomingBlob]:
+        """Receives bytes in two steps; without ``keep`` the end of the context deletes them."""
         ...
 
     def delete(self, digest: str) -> None:

@@ -63,6 +63,12 @@ class MigrationResult:
     """Names of the migrations that must run after the roll-out."""
 
 
+def _revoke_temporary_tables(conn: psycopg.Connection) -> None:
+    """Leaves temporary tables to the owner. By default every login may fill the disk with them."""
+    database = sql.Identifier(conn.info.dbname)
+    conn.execute(sql.SQL("revoke temporary on database {} from public").format(database))
+
+
 def migration_files() -> list[File]:
     """Returns every migration by number; ``before`` precedes ``after`` of the same number."""
     return sorted(_sql_files(resources.files("ladder.database") / "migrations"), key=_file_order)
@@ -115,6 +121,7 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
         if after:
             applied += _run_migrations(conn, later)
         ensure_partitions(conn, MONTHS_AHEAD)
+        _revoke_temporary_tables(conn)
     return MigrationResult(applied, [] if after else [name for name, _ in later])
 
 

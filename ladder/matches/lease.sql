@@ -14,6 +14,8 @@
 --   scheduler  lease_expire    queued for too long: queued -> void
 --   site       lease_void      ends matches: queued or running -> void; the scheduler calls it too
 --
+-- A worker of a machine that joined may act for this machine alone: its login says which one it is.
+--
 -- A worker calls each function in a transaction of its own. All functions that wait for locks take
 -- them in one order: matches (ascending), the season, entries (ascending), scrims (ascending), a batch.
 -- lease_wake skips locked rows. So they cannot deadlock. Error code PK001 means that the caller
@@ -25,14 +27,78 @@
 -- 1. A worker registers and stays alive
 -- -------------------------------------------------------------------------------------------------
 
+-- Internal. The machine whose login this session has. Null: a login of the site itself. Only a
+-- machine's role has such a name.
+create or replace function lease_machine() returns text
+language plpgsql stable security definer set search_path = public, pg_temp as $$
+declare
+    v_machine text;
+begin
+    if session_user not like 'peck\_machine\_%' then
+        return null;
+    end if;
+    select id into v_machine from machines where login = session_user and revoked_at is null;
+    if not found then
+        raise exception 'this machine was revoked: it must join again' using errcode = 'PK001';
+    end if;
+    return v_machine;
+end $$;
+
+-- Internal. Refuses a worker that another machine registered.
+create or replace function lease_check_worker(p_worker text) returns void
+language plpgsql stable security definer set search_path = public, pg_temp as $$
+begin
+    if exists (select 1 from workers
+                where id = p_worker and machine_id is distinct from lease_machine()) then
+        raise exception 'worker % belongs to another machine', p_worker using errcode = 'PK001';
+    end if;
+end $$;
+
+-- Internal. Refuses a result of a machine that names a blob which this machine did not store.
+-- Otherwise it could name bytes of others, and their owner's rights would not count.
+create or replace function lease_check_blobs(p_digests text[]) returns void
+language plpgsql stable security definer set search_path = public, pg_temp as $$
+declare
+    v_machine text := lease_machine();
+    v_digest text;
+begin
+    if v_machine is null then
+        return;
+    end if;
+    select d into v_digest from unnest(p_digests) as d
+     where d is not null
+       and not exists (select 1 from machine_uploads where machine_id = v_machine and digest = d)
+     limit 1;
+    if found then
+        raise exception 'this machine did not store %', v_digest using errcode = 'PK001';
+    end if;
+end $$;
+
 -- Registers a worker. A second call replaces the first.
 create or replace function lease_register(p_worker jsonb) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    v_machine text := lease_machine();
 begin
+    -- What a machine says of itself stands on pages and in terminals.
+    if v_machine is not null and (length(p_worker::text) > 20000
+       or replace(p_worker::text, '\"', '') ~ '[\\\u007f-\u009f]') then
+        raise exception 'this worker describes itself with control characters or at too great length'
+            using errcode = 'PK001';
+    end if;
+    if v_machine is not null and (
+        (select count(*) from workers where machine_id = v_machine) >= 5000
+        or (p_worker ->> 'slots')::integer + (
+            select coalesce(sum(slots), 0) from workers
+             where machine_id = v_machine and id <> p_worker ->> 'id'
+               and seen_at > clock_timestamp() - interval '15 seconds') > 256) then
+        raise exception 'this machine offers more than 256 slots, or registered 5000 workers in a day'
+            using errcode = 'PK001';
+    end if;
     insert into workers (id, host, node, queues, slots, profiles, gpu, speed_class, lacks,
-                         image_digests)
+                         image_digests, machine_id)
     select h.id, h.host, h.node, h.queues, h.slots, h.profiles, h.gpu, h.speed_class, h.lacks,
-           coalesce(h.image_digests, '{}')
+           coalesce(h.image_digests, '{}'), v_machine
       from jsonb_to_record(p_worker) as h(id text, host text, node text, queues text[],
            slots integer, profiles text[], gpu integer, speed_class text, lacks text[],
            image_digests jsonb)
@@ -40,13 +106,19 @@ begin
        set host = excluded.host, node = excluded.node, queues = excluded.queues,
            slots = excluded.slots, profiles = excluded.profiles, gpu = excluded.gpu,
            speed_class = excluded.speed_class, lacks = excluded.lacks,
-           image_digests = excluded.image_digests, seen_at = clock_timestamp();
+           image_digests = excluded.image_digests, seen_at = clock_timestamp()
+     where workers.machine_id is not distinct from v_machine;
+    if not found then
+        raise exception 'worker % belongs to another machine', p_worker ->> 'id'
+            using errcode = 'PK001';
+    end if;
 end $$;
 
 -- Notes that a worker is alive. False: the worker is unknown and must register again.
 create or replace function lease_heartbeat(p_worker text) returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
+    perform lease_check_worker(p_worker);
     update workers set seen_at = clock_timestamp() where id = p_worker;
     return found;
 end $$;
@@ -81,7 +153,9 @@ begin
          where m.queue = p_queue and m.state = 'queued' and m.deadline_at > v_now
            and (m.woken_at is null or m.woken_at <= v_old)
            and exists (select 1 from workers w
-                        where w.seen_at > v_now - interval '15 seconds' and lease_fits(w, m))
+                        where w.seen_at > v_now - interval '15 seconds' and lease_fits(w, m)
+                          and not exists (select 1 from machines
+                                           where id = w.machine_id and drained_at is not null))
          order by m.turn, m.id limit greatest(p_limit - v_out, 0)
            for update skip locked
     ), woken as (
@@ -111,6 +185,7 @@ declare
     v_now timestamptz;
     v_order jsonb;
 begin
+    perform lease_check_worker(p_worker);
     select * into w from workers where id = p_worker;
     if not found then
         raise exception 'worker % is unknown: register it first', p_worker
@@ -122,6 +197,10 @@ begin
         return null;
     end if;
     if not lease_fits(w, m)
+       or exists (select 1 from machines where id = w.machine_id and drained_at is not null)
+       or w.machine_id is not null and (  -- a machine may not take the whole queue
+        select count(*) from matches r join workers o on o.id = r.worker
+         where r.state = 'running' and o.machine_id = w.machine_id) >= 128
        or m.refused_worker = p_worker and m.refused_until > v_now and exists (
         select 1 from workers o
          where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
@@ -183,13 +262,16 @@ create or replace function lease_renew(p_matches text[], p_attempts integer[])
 returns table (match_id text, attempt integer)
 language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
+declare
+    v_machine text := lease_machine();
 begin
     return query
     with held as (
         select m.id from matches m
           join unnest(p_matches, p_attempts) as h(id, attempt)
             on h.id = m.id and h.attempt = m.attempt
-         where m.state = 'running'
+          left join workers w on w.id = m.worker
+         where m.state = 'running' and w.machine_id is not distinct from v_machine
          order by m.id
            for update of m
     )
@@ -216,6 +298,7 @@ declare
     v_written integer;
     v_no bigint;
 begin
+    perform lease_check_worker(p_worker);
     select * into m from matches where id = p_match for update;
     v_now := clock_timestamp();
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
@@ -225,10 +308,15 @@ begin
           from jsonb_to_recordset(p_seats) as r(seat integer, log_digest text)
           join seats t on t.match_id = p_match and t.seat = r.seat
           join teams g on g.id = t.team_id and g.erased_at is not null
-         where r.log_digest is not null
+         where r.log_digest is not null and (lease_machine() is null or exists (
+               select 1 from machine_uploads
+                where machine_id = lease_machine() and digest = r.log_digest))
             on conflict (digest) do nothing;
         return 'late';
     end if;
+    perform lease_check_blobs(array(
+        select r.log_digest from jsonb_to_recordset(p_seats) as r(log_digest text)
+        union select e.replay_digest from jsonb_to_recordset(p_episodes) as e(replay_digest text)));
 
     select count(*) into v_seats from seats where match_id = p_match;
     update seats t
@@ -464,6 +552,7 @@ create or replace function lease_fail(
 ) returns boolean
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
+    perform lease_check_worker(p_worker);
     perform 1 from matches
       where id = p_match and state = 'running' and attempt = p_attempt and worker = p_worker
         for update;
@@ -485,6 +574,7 @@ declare
     v_seats text;
     r record;
 begin
+    perform lease_check_worker(p_worker);
     select * into m from matches where id = p_match for update;
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
         return false;
@@ -644,6 +734,9 @@ end $$;
 -- Postgres lets everybody execute a new function, so that right is revoked first.
 
 revoke execute on function
+    lease_machine(),
+    lease_check_worker(text),
+    lease_check_blobs(text[]),
     lease_register(jsonb),
     lease_heartbeat(text),
     lease_fits(workers, matches),

@@ -72,11 +72,13 @@ def delete_old_workers(conn: Connection) -> int:
 
 
 def live_workers(conn: Connection) -> list[Worker]:
-    """Returns workers seen within LIVE_SECONDS."""
+    """Returns workers seen within LIVE_SECONDS, without those of drained machines."""
     with conn.cursor(row_factory=class_row(Worker)) as cur:
         return cur.execute(
             "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks,"
             " image_digests, started_at, seen_at from workers"
-            " where seen_at > now() - make_interval(secs => %s) order by id",
+            " where seen_at > now() - make_interval(secs => %s) and not exists"
+            " (select 1 from machines where id = workers.machine_id and drained_at is not null)"
+            " order by id",
             (LIVE_SECONDS,),
         ).fetchall()

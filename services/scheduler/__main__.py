@@ -34,7 +34,7 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    jobs = all_jobs(send_wake_up, open_blobs(settings.blobs_url))
+    jobs = all_jobs(send_wake_up, open_blobs(settings.blobs_url), redis_url=settings.redis_url)
     leader.lead(settings.database_url, jobs, stopping)
     log_event("scheduler_stopped")
 

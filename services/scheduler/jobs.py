@@ -11,12 +11,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from random import Random, SystemRandom
 
+from redis import Redis
+from redis.exceptions import RedisError
+
 from ladder.database import db, idempotency, migrate
 from ladder.database.blobs import Blobs
 from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
+from ladder.machines import lease_blobs, machines
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
@@ -32,6 +36,7 @@ from ladder.standings import medal_notices
 from ladder.telemetry import log_event
 from ladder.tournaments import advance, shows
 from services.scheduler.leader import Job
+from workers import redis_users
 from workers.broker import WakeError
 
 Wake = Callable[[str, str, str], None]
@@ -52,9 +57,12 @@ JUDGE_AGAIN_SECONDS = 60.0
 MONTHS_AHEAD = 2
 
 
-def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
+REDIS_SECONDS = 2.0
+
+
+def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None, redis_url: str = "") -> list[Job]:
     """All jobs in the order of a round: jobs that free matches come before jobs that send them
-    out."""
+    out. Without ``redis_url`` no job keeps users of Redis."""
     wakes = WakeMessages(wake)
     chance = rng or SystemRandom()
     fields = SeasonCache()
@@ -77,6 +85,7 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None) -> list[Job]:
         Job("partitions", 3600.0, create_partitions),
         Job("forget", 3600.0, delete_old_rows),
         Job("unfinished", 3600.0, lambda conn: delete_unfinished_uploads(blobs)),
+        *([Job("machines", 5.0, RedisUsers(redis_url).renew)] if redis_url else []),
     ]
 
 
@@ -270,6 +279,7 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
         answers = idempotency.delete_old_answers(conn)
     with conn.transaction():
         silent = workers.delete_old_workers(conn)
+        stored = lease_blobs.delete_old_uploads(conn)
     with conn.transaction():
         standings = standing_versions.drop_old_rows(conn)
     with conn.transaction():
@@ -285,6 +295,7 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
         "shows_forgotten": ended_shows,
         "answers_forgotten": answers,
         "workers_forgotten": silent,
+        "machine_uploads_forgotten": stored,
         "standings_dropped": standings,
         "notices_forgotten": old_notices,
     }
@@ -294,6 +305,34 @@ def delete_unfinished_uploads(blobs: Blobs) -> dict[str, int]:
     """Deletes bytes of uploads that broke with their process a day ago."""
     before = datetime.now(UTC) - timedelta(days=1)
     return {"unfinished_uploads": blobs.delete_unfinished(before)}
+
+
+class RedisUsers:
+    """Keeps the users of Redis equal to the machines that joined: Redis may lose its users."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._client = Redis.from_url(
+            redis_url, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
+        )
+        self._trouble = ""
+
+    def renew(self, conn: db.Connection) -> dict[str, int]:
+        """Makes lost users again and deletes those of revoked machines. Logs each new failure."""
+
+        def read_wanted() -> dict[str, str]:
+            with conn.transaction():
+                return machines.secret_hashes(conn)
+
+        try:
+            changed = redis_users.renew_users(self._client, read_wanted)
+        except (RedisError, OSError) as error:
+            trouble = f"{type(error).__name__}: {error}"
+            if trouble != self._trouble:
+                log_event("redis_users_failed", level="warning", error=trouble)
+            self._trouble = trouble
+            return {}
+        self._trouble = ""
+        return changed
 
 
 def create_partitions(conn: db.Connection) -> dict[str, int]:

@@ -238,6 +238,15 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
     assert ask(database_url, unset + " and proacl is null") == [], "everybody may execute these"
 
 
+def test_only_the_owner_may_make_temporary_tables(database_url: str) -> None:
+    migrate.migrate(database_url)
+    with db.connect(database_url) as conn:
+        row = conn.execute(
+            "select has_database_privilege('peck_worker', current_database(), 'temporary')"
+        ).fetchone()
+    assert row == (False,)
+
+
 def test_new_rows_go_to_the_partition_of_the_month(database_url: str) -> None:
     with db.connect(database_url, autocommit=True) as conn:
         contest = raise_contest(conn)

@@ -1,0 +1,1 @@
+"""Machines that join with a code: invitations, credentials, drain and revocation."""

@@ -1,0 +1,193 @@
+"""Machines that joined: their credentials, what they do, drain and revocation.
+
+A machine has one secret. It is the password of its role in Postgres and of its user in Redis, and
+its token at the site. The role may execute the lease functions, which know the machine by its
+login and let it act for its own workers alone. Callers let only administrators list, drain and
+revoke.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row
+
+from ladder import ids
+from ladder.database import db
+from ladder.database.db import Connection, atomic_function
+from ladder.errors import Conflict, NotFound
+from ladder.ids import MachineId, MatchId
+from ladder.machines.invitations import hash_secret, record_act, use_code
+from ladder.people.records import Viewer
+
+MOST_CONNECTIONS: Final = 40
+"""Database connections of one machine: two for each slot, and some for the worker itself."""
+REVOKED: Final = "the machine was revoked"
+NO_ROLES: Final = (
+    "no machine can join: the site's role in Postgres may not create roles; its operator must run"
+    " ALTER ROLE ... CREATEROLE"
+)
+SELECT: Final = """
+select m.id, m.name, m.login, m.joined_at, m.drained_at, m.revoked_at,
+       max(w.seen_at) as seen_at, coalesce(sum(w.slots) filter (where live), 0)::int as slots,
+       coalesce(sum(running), 0)::int as running,
+       coalesce(array_agg(distinct w.speed_class) filter (where live), '{}') as speed_classes,
+       coalesce(array_agg(distinct lacking) filter (where live and lacking <> ''), '{}') as lacks
+  from machines m
+  left join lateral (
+       select w.*, w.seen_at > now() - interval '15 seconds' as live,
+              array_to_string(w.lacks, '; ') as lacking,
+              (select count(*) from matches r where r.state = 'running' and r.worker = w.id)
+                  as running
+         from workers w where w.machine_id = m.id) w on true
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine and what its workers reported last."""
+
+    id: MachineId
+    name: str
+    login: str
+    """Its role in Postgres and its user in Redis."""
+    joined_at: datetime
+    drained_at: datetime | None
+    """Since when it claims no matches; None: it claims."""
+    revoked_at: datetime | None
+    seen_at: datetime | None
+    """When a worker of it was last seen; None: not within a day."""
+    slots: int
+    """Matches that its live workers play at a time."""
+    running: int
+    """Matches that it plays now."""
+    speed_classes: list[str]
+    lacks: list[str]
+    """What its nodes cannot provide, in words."""
+
+
+@atomic_function
+def join(conn: Connection, code: str, name: str) -> tuple[Machine, str]:
+    """Uses the code up and creates the machine with its database role. Returns it and its secret,
+    which is stored nowhere. Raises NotFound for a wrong code, Conflict if the name is taken."""
+    invitation = use_code(conn, code)
+    secret = secrets.token_urlsafe(32)
+    machine_id = ids.new_id("mch")
+    login = f"peck_machine_{machine_id.partition('_')[2]}"
+    try:
+        with conn.transaction():
+            conn.execute(
+                "insert into machines (id, name, login, secret_hash, invitation_id)"
+                " values (%s, %s, %s, %s, %s)",
+                (machine_id, name, login, hash_secret(secret), invitation),
+            )
+    except psycopg.errors.UniqueViolation:
+        raise Conflict("a machine has this name; choose another one", field="name") from None
+    try:
+        conn.execute(
+            sql.SQL("create role {} in role {} connection limit {}").format(
+                *(sql.Identifier(login), sql.Identifier(db.WORKER_ROLE)),
+                sql.Literal(MOST_CONNECTIONS),
+            )
+        )
+    except psycopg.errors.InsufficientPrivilege:
+        raise Conflict(NO_ROLES) from None
+    db.set_login(conn, login, secret)
+    return _require_machine(conn, MachineId(machine_id)), secret
+
+
+def list_machines(conn: Connection) -> list[Machine]:
+    """All machines that were not revoked, in order of their names."""
+    return _select_machines(conn, "where m.revoked_at is null", ())
+
+
+def get_machine(conn: Connection, key: str) -> Machine:
+    """The machine with this id or name. A revoked one is found by its id. Raises NotFound."""
+    found = _select_machines(
+        conn, "where m.id = %s or lower(m.name) = lower(%s) and m.revoked_at is null", (key, key)
+    )
+    if not found:
+        raise NotFound.of("machine")
+    return found[0]
+
+
+@atomic_function
+def drain(conn: Connection, by: Viewer, key: str, *, is_drained: bool) -> Machine:
+    """Lets the machine claim no more matches, or claim again. Running matches end as usual. Raises
+    NotFound, Conflict for a revoked one."""
+    machine = _require_valid(conn, key)
+    conn.execute(
+        "update machines set drained_at = case when %s then coalesce(drained_at, now()) end"
+        " where id = %s",
+        (is_drained, machine.id),
+    )
+    record_act(conn, by, "drain-machine" if is_drained else "resume-machine", machine.id)
+    return _require_machine(conn, machine.id)
+
+
+@atomic_function
+def revoke(conn: Connection, by: Viewer, key: str) -> tuple[Machine, list[MatchId]]:
+    """Ends the machine's credentials, connections and leases at once. Returns it and its matches,
+    which are queued again. The caller deletes its user in Redis. Raises NotFound, Conflict for a
+    revoked one."""
+    machine = _require_valid(conn, key)
+    conn.execute("update machines set revoked_at = now() where id = %s", (machine.id,))
+    conn.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity where usename = %s",
+        (machine.login,),
+    )
+    conn.execute(sql.SQL("drop role if exists {}").format(sql.Identifier(machine.login)))
+    held = [
+        MatchId(row[0])
+        for row in conn.execute(
+            "select m.id from matches m join workers w on w.id = m.worker"
+            " where m.state = 'running' and w.machine_id = %s order by m.id for update of m",
+            (machine.id,),
+        )
+    ]
+    conn.execute("select lease_requeue_or_void(%s, 'fault', 'host', %s, false)", (held, REVOKED))
+    conn.execute(
+        "update workers set seen_at = to_timestamp(0) where machine_id = %s", (machine.id,)
+    )
+    record_act(conn, by, "revoke-machine", machine.id)
+    return _require_machine(conn, machine.id), held
+
+
+def machine_of_secret(conn: Connection, secret: str) -> Machine | None:
+    """The machine with this secret; None if it is wrong or revoked."""
+    found = _select_machines(
+        conn, "where m.secret_hash = %s and m.revoked_at is null", (hash_secret(secret),)
+    )
+    return found[0] if found else None
+
+
+def secret_hashes(conn: Connection) -> dict[str, str]:
+    """Login and SHA-256 of the secret of each valid machine: Redis may lose its users."""
+    rows = conn.execute("select login, secret_hash from machines where revoked_at is null")
+    return {str(login): str(digest) for login, digest in rows}
+
+
+def _require_valid(conn: Connection, key: str) -> Machine:
+    machine = get_machine(conn, key)
+    conn.execute("select 1 from machines where id = %s for update", (machine.id,))
+    machine = _require_machine(conn, machine.id)
+    if machine.revoked_at is not None:
+        raise Conflict("this machine was revoked already")
+    return machine
+
+
+def _require_machine(conn: Connection, machine: MachineId) -> Machine:
+    return _select_machines(conn, "where m.id = %s", (machine,))[0]
+
+
+def _select_machines(conn: Connection, where: str, values: tuple[object, ...]) -> list[Machine]:
+    with conn.cursor(row_factory=class_row(Machine)) as cur:
+        return cur.execute(
+            f"{SELECT} {where} group by m.id order by lower(m.name), m.id",
+            values,
+        ).fetchall()

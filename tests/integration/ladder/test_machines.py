@@ -1,0 +1,178 @@
+"""Machines that join: credentials, what they may do with them, drain and revocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from ladder.database import db
+from ladder.database.db import Connection
+from ladder.errors import Conflict, NotFound
+from ladder.ids import MatchId
+from ladder.machines import invitations, lease_blobs, machines
+from ladder.machines.machines import Machine
+from ladder.matches import history, lease, workers
+from ladder.matches.records import FinishResult
+from ladder.people import users
+from ladder.people.records import Viewer
+from tests.conftest import with_login
+from tests.integration.ladder.contest import Contest, digest, hello
+
+pytestmark = pytest.mark.usefixtures("worker_role")
+
+
+@pytest.fixture
+def admin(conn: Connection) -> Viewer:
+    found = users.viewer_of_user(conn, users.create_user(conn, "root", is_admin=True).id)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def joined(conn: Connection, admin: Viewer) -> Iterator[tuple[Machine, str]]:
+    _, code = invitations.invite_machine(conn, admin)
+    made = machines.join(conn, code, "pond")
+    yield made
+    drop_role(conn, made[0])
+
+
+def drop_role(conn: Connection, machine: Machine) -> None:
+    """Roles belong to the server, which tests share."""
+    conn.execute(f"drop role if exists {machine.login}".encode())
+
+
+@contextmanager
+def login(database_url: str, joined: tuple[Machine, str]) -> Iterator[Connection]:
+    """A connection with the machine's credentials."""
+    machine, secret = joined
+    with psycopg.connect(with_login(database_url, machine.login, secret), autocommit=True) as conn:
+        yield conn
+
+
+def queued(conn: Connection, contest: Contest) -> MatchId:
+    return contest.rated(*(contest.active() for _ in range(4)))
+
+
+def test_a_code_acts_once(conn: Connection, admin: Viewer) -> None:
+    invitation, code = invitations.invite_machine(conn, admin)
+    assert invitation.expires_at - invitation.created_at == timedelta(hours=24)
+    assert [each.id for each in invitations.list_invitations(conn)] == [invitation.id]
+    machine, _ = machines.join(conn, code, "pond")
+    assert invitations.list_invitations(conn) == []
+    for wrong in (code, "", code[:-1]):
+        with pytest.raises(NotFound):
+            machines.join(conn, wrong, "lake")
+    _, second = invitations.invite_machine(conn, admin)
+    with pytest.raises(Conflict, match="name"):
+        machines.join(conn, second, "POND")
+    assert [each.id for each in machines.list_machines(conn)] == [machine.id]
+    drop_role(conn, machine)
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+def test_a_code_that_ended_joins_nothing(conn: Connection, admin: Viewer, end: str) -> None:
+    invitation, code = invitations.invite_machine(conn, admin)
+    if end == "revoked":
+        invitations.revoke_invitation(conn, admin, invitation.id)
+        with pytest.raises(NotFound):
+            invitations.revoke_invitation(conn, admin, invitation.id)
+    else:
+        conn.execute("update machine_invitations set expires_at = now() - interval '1 s'")
+    with pytest.raises(NotFound):
+        machines.join(conn, code, "pond")
+
+
+def test_a_machine_plays_with_its_own_login(
+    conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    match_id = queued(conn, contest)
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("pond-1"))
+        assert workers.record_heartbeat(own, "pond-1")
+        order = lease.claim_match(own, match_id, "pond-1")
+        assert order is not None
+        assert lease.renew_leases(own, [(match_id, order.attempt)]) == [(match_id, order.attempt)]
+        (machine,) = machines.list_machines(conn)
+        assert (machine.slots, machine.running) == (hello("pond-1").slots, 1)
+        with pytest.raises(lease.ProtocolError, match="did not store"):
+            contest.finish(match_id, order.attempt, [1, 2, 3, 4], worker="pond-1", conn=own)
+        for text in ("replay", *(f"log {seat}" for seat in range(4))):
+            lease_blobs.record_upload(conn, machine.id, digest(text), 1)
+        ended = contest.finish(match_id, order.attempt, [1, 2, 3, 4], worker="pond-1", conn=own)
+        assert ended is FinishResult.ACCEPTED
+
+
+def test_a_machine_acts_for_no_other_worker(
+    conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    match_id = queued(conn, contest)
+    order = contest.claim(match_id)
+    worker = "w1"
+    with login(database_url, joined) as own:
+        assert lease.renew_leases(own, [(match_id, order.attempt)]) == []
+        for attempt in (
+            lambda: workers.register_worker(own, hello(worker)),
+            lambda: workers.record_heartbeat(own, worker),
+            lambda: lease.claim_match(own, match_id, worker),
+            lambda: lease.fail_attempt(own, match_id, order.attempt, worker, "host", "a lie"),
+        ):
+            with pytest.raises((psycopg.Error, lease.ProtocolError), match="another machine"):
+                attempt()
+        for query in (
+            "select * from users", "select * from matches", "select * from machines",
+            "select digest from submissions", "select * from workers",
+            f"update machines set drained_at = null where id = '{joined[0].id}'",
+            "create table mine ()",
+            "select lease_machine()", f"select lease_void(array['{match_id}'], 'a lie')",
+            f"set session authorization {db.WORKER_ROLE}", "create role other",
+        ):  # fmt: skip
+            with pytest.raises(psycopg.Error, match=r"permission denied|must be|has no privilege"):
+                own.execute(query.encode())
+    row = conn.execute("select worker from matches where id = %s", (match_id,)).fetchone()
+    assert row == (worker,)
+
+
+def test_a_drained_machine_claims_nothing(
+    conn: Connection,
+    contest: Contest,
+    database_url: str,
+    joined: tuple[Machine, str],
+    admin: Viewer,
+) -> None:
+    match_id = queued(conn, contest)
+    machines.drain(conn, admin, "pond", is_drained=True)
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("pond-1"))
+        assert lease.claim_match(own, match_id, "pond-1") is None
+        assert "pond-1" not in {one.id for one in workers.live_workers(conn)}
+        machines.drain(conn, admin, "pond", is_drained=False)
+        assert lease.claim_match(own, match_id, "pond-1") is not None
+
+
+def test_a_revoked_machine_loses_leases_and_connections_at_once(
+    conn: Connection,
+    contest: Contest,
+    database_url: str,
+    joined: tuple[Machine, str],
+    admin: Viewer,
+) -> None:
+    match_id = queued(conn, contest)
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("pond-1"))
+        assert lease.claim_match(own, match_id, "pond-1") is not None
+        assert machines.revoke(conn, admin, "pond")[1] == [match_id]
+        with pytest.raises(psycopg.OperationalError):
+            own.execute("select 1")
+    assert history.get_match(conn, match_id).state == "queued"
+    with pytest.raises(psycopg.OperationalError), login(database_url, joined):
+        pass
+    assert machines.machine_of_secret(conn, joined[1]) is None
+    assert machines.list_machines(conn) == []
+    with pytest.raises(NotFound):
+        machines.revoke(conn, admin, "pond")
+    with pytest.raises(Conflict, match="already"):
+        machines.revoke(conn, admin, joined[0].id)

@@ -1,0 +1,90 @@
+"""Users of Redis for machines that joined.
+
+A user may take messages from the queues of matches, and put messages into the queue of ratings. It
+can read no other key. Celery's marks of messages that were taken lie under the user's own name, so
+that one machine cannot take back the messages of another.
+
+Redis may lose its users at any time. The scheduler makes them again from the rows of machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from redis import Redis
+
+SEPARATOR: Final = "\x06\x16"
+"""Celery's, between the name of a queue and a priority."""
+PREFIX: Final = "peck_machine_"
+QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
+"""Queues that a machine may take messages from."""
+WRITTEN: Final = ("rate",)
+"""Queues that it may only put messages into."""
+COMMANDS: Final = (
+    *("ping", "select", "client|setname", "multi", "exec", "discard", "watch", "unwatch"),
+    *("llen", "brpop", "lpush", "rpush", "sadd", "smembers"),
+    *("zadd", "zrem", "zrange", "zrevrangebyscore", "hset", "hget", "hdel"),
+    *("set", "get", "del", "evalsha", "script|load"),
+)
+
+
+def unacked_keys(login: str) -> dict[str, str]:
+    """Options of Celery's transport: where it marks the messages that this user took."""
+    return {
+        "unacked_key": f"unacked.{login}",
+        "unacked_index_key": f"unacked_index.{login}",
+        "unacked_mutex_key": f"unacked_mutex.{login}",
+    }
+
+
+def set_user(client: Redis, login: str, secret_hash: str) -> None:
+    """Creates the user with this SHA-256 of its password, or replaces it."""
+    # Not acl_setuser: it knows no selectors.
+    client.execute_command("ACL", "SETUSER", *_rule(login, secret_hash))  # type: ignore[no-untyped-call]
+
+
+def delete_user(client: Redis, login: str) -> None:
+    """Deletes the user and ends its connections; a missing one is no error."""
+    client.acl_deluser(login)
+    client.delete(*unacked_keys(login).values())
+
+
+def renew_users(client: Redis, read_wanted: Callable[[], Mapping[str, str]]) -> dict[str, int]:
+    """Makes the users of machines those that ``read_wanted`` returns, login to SHA-256. Returns the
+    numbers of changes. It reads them after Redis, so that a machine that joins meanwhile keeps its
+    user."""
+    found = {name.decode() if isinstance(name, bytes) else str(name) for name in client.acl_users()}
+    wanted = read_wanted()
+    missing = wanted.keys() - found
+    extra = {name for name in found if name.startswith(PREFIX)} - wanted.keys()
+    for login in sorted(missing):
+        set_user(client, login, wanted[login])
+    for login in sorted(extra):
+        delete_user(client, login)
+    return {"redis_users_made": len(missing), "redis_users_deleted": len(extra)}
+
+
+def _rule(login: str, secret_hash: str) -> list[str]:
+    bound = [f"_kombu.binding{kind}.{queue}" for queue in QUEUES for kind in ("", "_permanent")]
+    own = [
+        *QUEUES,
+        *(f"{queue}{SEPARATOR}*" for queue in QUEUES),
+        *bound,
+        *unacked_keys(login).values(),
+    ]
+    written = [
+        name
+        for queue in WRITTEN
+        for name in (
+            *(queue, f"{queue}{SEPARATOR}*"),
+            *(f"_kombu.binding{kind}.{queue}" for kind in ("", "_permanent")),
+        )
+    ]
+    return [
+        *(login, "reset", "on", f"#{secret_hash}", "resetchannels", "-@all"),
+        *(f"~{key}" for key in own),
+        *(f"%W~{key}" for key in written),
+        *(f"+{command}" for command in COMMANDS),
+        f"({' '.join(['+llen', '+smembers', *(f'~{key}' for key in written)])})",
+    ]
