@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute
 from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
+from ladder.machines import addresses
 from ladder.mail import MailServer
 from ladder.matches.live_matches import live_states
 from ladder.people.identity_providers import read_providers
@@ -46,6 +47,8 @@ from services.api import (
     leaderboard,
     leagues,
     live,
+    machine_blobs,
+    machines,
     matches,
     metrics,
     moderation,
@@ -74,6 +77,7 @@ from services.api import (
     users,
 )
 from services.http import auth, problems
+from services.http import machines as machine_callers
 from services.http.app_state import (
     AT_A_TIME,
     NEWS_AT_A_TIME,
@@ -148,6 +152,8 @@ ROUTERS: Final = (
     search.router,
     moderation.router,
     suspects.router,
+    machines.router,
+    machine_blobs.router,
     health.router,
     metrics.router,
 )
@@ -164,6 +170,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     mail_server = MailServer.of(chosen)
     providers = {one.key: ProviderClient(one) for one in read_providers(chosen.identity_providers)}
     external.register_games(chosen.games)
+    addresses.check_addresses(chosen)
     measures = ApiMetrics()
 
     @asynccontextmanager
@@ -284,7 +291,12 @@ def openapi_document() -> dict[str, Any]:
 
 def needs_token(dependant: Dependant) -> bool:
     """Whether the route refuses anonymous callers."""
-    checks = (auth.require_scopes, submissions.plan_upload, notice_channels.plan_channel)
+    checks = (
+        auth.require_scopes,
+        submissions.plan_upload,
+        notice_channels.plan_channel,
+        machine_callers.machine_of_request,
+    )
     return any(one.call in checks or needs_token(one) for one in dependant.dependencies)
 
 

@@ -53,6 +53,8 @@ SETTINGS_OF_PROCESS: Final = {
         "password_hashes",
         "live_streams",
         "live_streams_per_address",
+        "machine_database_url",
+        "machine_redis_url",
         *EGRESS_SETTINGS,
         *SMTP_SETTINGS,
     ),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import httpx
 import hypothesis
@@ -175,6 +175,13 @@ def notifier_database_url(postgres_url: str, database_url: str) -> Iterator[str]
     """The address of the same database with the notifier's role, which may only send notices."""
     with servers.worker_login(postgres_url):
         yield with_login(database_url, db.NOTIFIER_ROLE, servers.NOTIFIER_PASSWORD)
+
+
+def without_login(database_url: str) -> str:
+    """The address of the same database, for logins that are added later."""
+    parts = urlsplit(database_url)
+    kept = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name == "host"])
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{kept}"
 
 
 def with_login(database_url: str, role: str, password: str) -> str:

@@ -33,6 +33,8 @@ class HeldLease:
     lease_seconds: float
     pid: int = 0
     """The playing process, set by ``held_leases``."""
+    worker: str = ""
+    """The worker that claimed the match."""
 
 
 @contextlib.contextmanager
@@ -47,7 +49,7 @@ def hold_lease(run_dir: Path, lease: HeldLease) -> Iterator[None]:
     descriptor = os.open(early, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.write(descriptor, f"{lease.lease_seconds} {os.getpid()}".encode())
+        os.write(descriptor, f"{lease.lease_seconds} {os.getpid()} {lease.worker}".encode())
         early.rename(path)
         yield
     finally:
@@ -67,7 +69,7 @@ def held_leases(run_dir: Path) -> list[HeldLease]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lease = _parse_lease_file(path.name, os.read(descriptor, 64))
+            lease = _parse_lease_file(path.name, os.read(descriptor, 512))
             if lease is not None:
                 found.append(lease)
         else:
@@ -80,8 +82,9 @@ def held_leases(run_dir: Path) -> list[HeldLease]:
 def _parse_lease_file(name: str, content: bytes) -> HeldLease | None:
     match_id, _, attempt = name.partition(".")
     with contextlib.suppress(ValueError):
-        seconds, pid = content.split()
-        return HeldLease(MatchId(match_id), int(attempt), float(seconds), int(pid))
+        seconds, pid, *rest = content.decode().split()
+        worker = rest[0] if rest else ""
+        return HeldLease(MatchId(match_id), int(attempt), float(seconds), int(pid), worker)
     return None
 
 

@@ -27,6 +27,7 @@ from ladder.matches.records import MatchOrder
 from ladder.runtime_profiles import REMOTE
 from ladder.telemetry import log_event
 from sandbox.match.match_record import EpisodeRecord
+from workers.broker import machine_login
 
 TICK_SECONDS: Final = 0.2
 MOST_STEPS: Final = 200
@@ -44,10 +45,11 @@ def publishing(
 
     A match with remote agents is published one step late and without times, so that no owner learns
     anything before the own agent does. If the game hides something it is not published at all: then
-    the function is None.
+    the function is None. So it is for a machine that joined, whose login may not write streams.
     """
     is_remote = REMOTE in order.profiles
-    if not redis_url or (is_remote and hides_something(game)):
+    is_allowed = redis_url and machine_login(redis_url) is None
+    if not is_allowed or (is_remote and hides_something(game)):
         yield None
         return
     key = live_stream.stream_key(order.match_id, order.attempt)

@@ -35,6 +35,7 @@ from workers import match_attempt, tasks
 from workers.broker import QUEUES, app
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import StallMonitor, playing_children
+from workers.site_blobs import open_match_blobs
 
 DRAW_NICENESS = 10
 """Pictures take only time that nobody else wants."""
@@ -123,7 +124,8 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
     """Sets up the state that the pool's children inherit. Returns the renewal thread, not
     started."""
     url = _require_setting(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
-    blobs = open_blobs(_require_setting(settings.blobs_url, "PECK_BLOBS_URL"))
+    _require_setting(settings.blobs_url, "PECK_BLOBS_URL")
+    blobs = open_match_blobs(settings)
     host = socket.gethostname()
     worker = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
     tasks.worker_context = match_attempt.WorkerContext(

@@ -24,7 +24,7 @@ from games.episode import from_bytes, to_bytes
 from games.forks import Fork
 from games.protocol import GameError
 from ladder.database import db
-from ladder.database.blobs import Blobs
+from ladder.database.blobs import MatchBlobs
 from ladder.entries import remote_agents
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
@@ -61,7 +61,7 @@ class WorkerContext:
     """What a worker passes to its playing processes."""
 
     settings: Settings
-    blobs: Blobs
+    blobs: MatchBlobs
     worker: str
     max_parallel_seats: int
     """Seats of a match that may compute at the same time on this host."""
@@ -92,7 +92,12 @@ def _play_claimed(worker_context: WorkerContext, order: MatchOrder) -> str:
     started = time.monotonic()
     with hold_lease(
         worker_context.settings.run_dir,
-        HeldLease(order.match_id, order.attempt, order.lease_seconds),
+        HeldLease(
+            order.match_id,
+            order.attempt,
+            order.lease_seconds,
+            worker=worker_context.worker,
+        ),
     ):
         try:
             outcome = _play_attempt(worker_context, order)

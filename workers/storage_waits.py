@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from ladder.database.blobs import Blobs, BlobsUnavailable
+from ladder.database.blobs import BlobsUnavailable, MatchBlobs
 from ladder.telemetry import log_event
 from workers.liveness import record_answer
 
@@ -46,7 +46,7 @@ class StorageWaits:
                 self._failed = False
                 return answer
 
-    def answers(self, blobs: Blobs) -> bool:
+    def answers(self, blobs: MatchBlobs) -> bool:
         """Whether the store answers. Asks it only if it failed before."""
         if self._failed:
             try:

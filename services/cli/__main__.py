@@ -46,6 +46,8 @@ MODULES: Final = {
     "luck": ("luck",),
     "run": ("run",),
     "view": ("view",),
+    "machines": ("machine",),
+    "machine_join": ("machine",),
     "up": ("up",),
     "migrate": ("migrate",),
     "blobs": ("blobs",),
@@ -81,7 +83,7 @@ GROUPS: Final = {
         *("suspects", "share-place", "separate"),
     ),
     "Account": ("sign-up", "login", "logout", "whoami", "token", "account", "completion"),
-    "Run the service": ("admin", "up", "migrate", "blobs", "doctor", "game"),
+    "Run the service": ("admin", "machine", "up", "migrate", "blobs", "doctor", "game"),
 }
 """The groups of `peck --help`. A command without a group stands before them."""
 

@@ -56,7 +56,7 @@ def up(
 ) -> None:
     """Start site, scheduler, workers and their servers on this machine. Ctrl-C stops all."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        signal.signal(number, interrupt)
     instance = LocalInstance(
         UpOptions(state, port, install, with_demo, launcher.value, slots, reload), print_line
     )
@@ -108,7 +108,7 @@ def print_line(text: str) -> None:
     print(f"peck: {text}", file=sys.stderr, flush=True)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 

@@ -49,6 +49,7 @@ class Limits(Enum):
     RECOVERY = Limit("attempts to recover an account", parse("60/hour"))
     CHANNEL = Limit("new channels and tests of channels of one person", parse("30/hour"))
     DEVICE = Limit("logins of devices from one address", parse("600/hour"))
+    MACHINE = Limit("attempts to join as a machine", parse("60/hour"))
     DEVICE_CODE = Limit("codes of devices", parse("10/minute"))
 
 

@@ -22,7 +22,9 @@ from services.http.security_headers import ACCOUNT_PATHS
 JSON_LIMIT_BYTES: Final = 256 * 1024
 JSON_SECONDS: Final = 30.0
 ACCOUNT_LIMIT_BYTES: Final = 32 * 1024
-UPLOADS: Final = re.compile(r"^(?:/v1/agents/[^/]+/submissions|/upload)$")
+UPLOADS: Final = re.compile(
+    r"^(?:POST /v1/agents/[^/]+/submissions|POST /upload|PUT /v1/machine/blobs/[^/]+)$"
+)
 
 
 class BodyLimit:
@@ -42,7 +44,7 @@ class BodyLimit:
 
         scope.setdefault("state", {})["began"] = earliest_arrival(scope)
 
-        if scope["method"] == "POST" and UPLOADS.match(scope["path"]) is not None:
+        if UPLOADS.match(f"{scope['method']} {scope['path']}") is not None:
             await self.app(scope, receive, send)
         else:
             await self.enforce_limits(scope, receive, send)

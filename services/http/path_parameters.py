@@ -43,3 +43,9 @@ PasskeyKey = Annotated[str, path_key("passkey id")]
 IdentityKey = Annotated[str, path_key("identity id")]
 ProviderKey = Annotated[str, path_key("key of an identity provider")]
 ExpectedPersonKey = Annotated[str, path_key("id of an expected person")]
+MachineKey = Annotated[
+    str,
+    Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$", description="id or name of a machine"),
+]
+MachineInvitationKey = Annotated[str, path_key("id of an invitation of a machine")]
+Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the bytes")]

@@ -14,7 +14,7 @@ import pytest
 from egress.address import parse
 from games import GAMES
 from ladder.database import db
-from ladder.database.blobs import Blobs, open_blobs
+from ladder.database.blobs import MatchBlobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
@@ -122,7 +122,7 @@ def worker_context(
     return WorkerContext(settings, blobs, "w1", max_parallel_seats=2)
 
 
-def enter(contest: Contest, blobs: Blobs, url: str) -> tuple[EntryId, MatchId]:
+def enter(contest: Contest, blobs: MatchBlobs, url: str) -> tuple[EntryId, MatchId]:
     """A pending entry of this address, and its validation match."""
     stored = blobs.put_bytes(write_manifest(parse(url), "1"))
     submission, _ = agents.add_submission(

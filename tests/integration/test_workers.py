@@ -26,7 +26,7 @@ from games.episode import Episode, from_bytes
 from games.frames import frames_json
 from games.live_frames import LiveFrames
 from ladder.database import db
-from ladder.database.blobs import Blobs, open_blobs
+from ladder.database.blobs import Blobs, MatchBlobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
@@ -90,7 +90,7 @@ def station_at(socket: Path, run_dir: Path, worker_url: str, blobs: Blobs) -> Wo
     return WorkerContext(settings, blobs, "w1", max_parallel_seats=4)
 
 
-def enter(contest: Contest, blobs: Blobs, bundle: bytes) -> tuple[EntryId, MatchId]:
+def enter(contest: Contest, blobs: MatchBlobs, bundle: bytes) -> tuple[EntryId, MatchId]:
     """A pending entry of this upload, and its validation match."""
     stored = blobs.put_bytes(bundle)
     submission, _ = agents.add_submission(

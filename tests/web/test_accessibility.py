@@ -151,7 +151,10 @@ def pages_of_others(site: Site) -> list[tuple[str, list[str]]]:
     people = f"/admin/users/{contest.owner.id}"
     return [
         (contest.host_token, pages),
-        (contest.admin_token, ["/admin", "/admin/settings", "/admin/audits", people]),
+        (
+            contest.admin_token,
+            ["/admin", "/admin/settings", "/admin/machines", "/admin/audits", people],
+        ),
     ]
 
 

@@ -50,7 +50,7 @@ from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.test_cli import Peck
 from tests.integration.api.test_cli import fresh_peck as fresh_peck
-from tests.integration.api.world import GOOD, WORKER, World, finish
+from tests.integration.api.world import GOOD, WORKER, World, finish, insert_machine
 
 WORD = "zqxwords"
 NAME = "Zqxwords Ada"
@@ -144,6 +144,7 @@ def type_everywhere(world: World) -> Person:
     be_host(me)
     ask_and_be_blocked(world, me, user)
     own_teams(world, me, made["team"]["id"])
+    let_a_machine_join(world, user)
     return Person(me, user, entry, world.seasons["public"], match)
 
 
@@ -183,6 +184,12 @@ def sign_in_elsewhere(world: World, user: UserId) -> None:
             " values (%s, %s, %s, '', 0, %s)",
             (new_id("psk"), user, WORD.encode(), f"phone of {WORD}"),
         )
+
+
+def let_a_machine_join(world: World, user: UserId) -> None:
+    """As a former administrator did."""
+    with world.connect() as conn:
+        insert_machine(conn, user, f"laptop-of-{WORD}")
 
 
 def play(world: World, me: Client) -> tuple[EntryId, str]:
@@ -360,7 +367,7 @@ def test_no_word_of_a_deleted_person_stays(
         *("attempts.detail", "roster.name", "roster.external_id", "roster.team"),
         *("invitations.label", "audits.reason", "leagues.slug", "leagues.title"),
         *("leagues.description", "notice_channels.address"),
-        *("teams.look_alike", "team_audits.details"),
+        *("teams.look_alike", "team_audits.details", "machines.name"),
     } <= before
     assert sum(place.startswith("blob") for place in before) >= 6
     tag = board(world).headers["ETag"]

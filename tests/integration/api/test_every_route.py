@@ -18,6 +18,7 @@ from ladder.entries import agents, team_merges
 from ladder.enums import LogAudience, ScrimAudience
 from ladder.ids import AgentId, LeagueId, SeasonId, TeamId, UserId, new_id
 from ladder.leagues import invitations, seasons
+from ladder.machines import invitations as machine_invitations
 from ladder.notices import channels, feeds, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
@@ -36,9 +37,11 @@ from tests.integration.api.world import (
     comparison_of_member,
     finish,
     fork_rated,
+    insert_machine,
     older_submission,
     play_rated,
 )
+from workers.storage_waits import NO_BLOB
 
 FIVE = ("stranger", "rival", "member", "host", "admin")
 PEOPLE = (*FIVE, "cohost", "grader", "commentator", "revoked", "blocked")
@@ -46,6 +49,7 @@ WITHOUT_TOKEN = (
     "/v1/sign-up",
     "/v1/device-logins",
     "/v1/device-logins/token",
+    "/v1/machines/join",
     "/v1/games",
     "/v1/profiles",
     "/health/live",
@@ -139,6 +143,30 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
     ("GET", "/v1/admin/settings", None, "401 403 403 403 200", ""),
     ("PATCH", "/v1/admin/settings", {"quotas": {"requests": 30}}, "401 403 403 403 200", ""),
     ("GET", "/v1/admin/audits", None, "401 403 403 403 200", ""),
+    ("POST", "/v1/machines/invitations", None, "401 403 403 403 201", ""),
+    ("GET", "/v1/machines/invitations", None, "401 403 403 403 200", ""),
+    (
+        "DELETE",
+        "/v1/machines/invitations/{machine_invitation}",
+        None,
+        "401 403 403 403 204",
+        "",
+    ),
+    (  # this site has no addresses for machines
+        "POST",
+        "/v1/machines/join",
+        {"code": "x", "name": "pond"},
+        "409 409 409 409 409",
+        "",
+    ),
+    ("GET", "/v1/machines", None, "401 403 403 403 200", ""),
+    ("GET", "/v1/machines/{machine}", None, "401 403 403 403 200", ""),
+    ("PUT", "/v1/machines/{machine}/drain", None, "401 403 403 403 200", ""),
+    ("DELETE", "/v1/machines/{machine}/drain", None, "401 403 403 403 200", ""),
+    ("DELETE", "/v1/machines/{machine}", None, "401 403 403 403 200", ""),
+    # Machines alone use these two; test_machines.py does.
+    ("GET", f"/v1/machine/blobs/{NO_BLOB}", None, "401 401 401 401 401", ""),
+    ("PUT", f"/v1/machine/blobs/{NO_BLOB}", {"bytes": "{n}"}, "401 401 401 401 401", ""),
     (
         "POST",
         "/v1/sign-up",
@@ -848,6 +876,8 @@ WALK: list[tuple[str, str, JSON | None, str, str]] = [
 # Statuses that do not follow from the row: method and path, then by person the status in the public
 # and in the private league.
 EXCEPTIONS: dict[tuple[str, str], dict[str, tuple[int, int]]] = {
+    ("GET", f"/v1/machine/blobs/{NO_BLOB}"): {"blocked": (401, 401)},
+    ("PUT", f"/v1/machine/blobs/{NO_BLOB}"): {"blocked": (401, 401)},
     ("PUT", "/v1/leagues/{league}/consent"): dict.fromkeys(
         ("cohost", "grader", "commentator"), (200, 200)
     ),
@@ -951,6 +981,10 @@ def words(world: World, league: str) -> dict[str, str]:
         address = parse(f"http://1.1.1.1/{league}")
         channel, _ = channels.create_channel(conn, member, Form.WEBHOOK, address)
         feed, _ = feeds.create_feed(conn, member)
+        machine = insert_machine(conn, world.users["admin"], f"pond-{league}")
+        root = users.viewer_of_user(conn, UserId(world.users["admin"]))
+        assert root is not None
+        to_machine, _ = machine_invitations.invite_machine(conn, root)
     fork, fork_game = fork_rated(world, rated["id"])
     expected = world.client("admin").post(
         "/v1/expected-people", {"csv": f"name,address\nexpected in {league},\n"}
@@ -960,6 +994,8 @@ def words(world: World, league: str) -> dict[str, str]:
         "show": world.client("admin").post(f"/v1/tournaments/{cup}/shows", {})["id"],
         "spare_user": world.client("admin").create_user(f"spare of {league}")["id"],
         **team_words(world, world.teams[insider]),
+        "machine": machine,
+        "machine_invitation": to_machine.id,
         "session": session.id,
         "notice": notice.id,
         "channel": channel.id,

@@ -34,8 +34,9 @@ from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.enums import MatchKind
-from ladder.ids import AgentId, MatchId, SeasonId
+from ladder.ids import AgentId, MatchId, SeasonId, UserId, new_id
 from ladder.leagues import seasons
+from ladder.machines import invitations
 from ladder.matches import history, lease, matches, workers
 from ladder.matches.records import EpisodeResult, LineupSeat, MatchOrder, SeatResult
 from ladder.people import tokens, users
@@ -241,6 +242,21 @@ def comparison_of_member(world: World, league: str) -> str:
         made = world.client("member").start_comparison(league, old=old, new=new, margin=0.5)
         world.comparisons[league] = made["id"]
     return world.comparisons[league]
+
+
+def insert_machine(conn: Connection, admin: str, name: str) -> str:
+    """A machine without a role in Postgres: roles belong to the server, which tests share."""
+    by = users.viewer_of_user(conn, UserId(admin))
+    assert by is not None
+    invitation, code = invitations.invite_machine(conn, by)
+    invitations.use_code(conn, code)
+    machine = new_id("mch")
+    conn.execute(
+        "insert into machines (id, name, login, secret_hash, invitation_id)"
+        " values (%s, %s, %s, %s, %s)",
+        (machine, name, machine.replace("mch", "peck_machine"), machine, invitation.id),
+    )
+    return machine
 
 
 def finish(

@@ -1,0 +1,75 @@
+"""Blobs of the matches that a machine plays: a machine needs no key of the blob store."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from ladder.ids import UserId
+from ladder.machines import lease_blobs
+from services.http import uploads
+from services.http.app_state import AppState, app_state_of, transaction
+from services.http.machines import KnownMachine
+from services.http.path_parameters import Digest
+from services.http.problems import ProblemError, problem_responses
+
+router = APIRouter(prefix="/v1/machine/blobs", tags=["machines"])
+BYTES = {"application/octet-stream": {"schema": {"type": "string"}}}
+
+
+@router.get(
+    "/{digest}",
+    summary="Read a blob of a match",
+    response_class=Response,
+    responses={
+        200: {"description": "The bytes", "content": BYTES},
+        **problem_responses(404),
+    },
+)
+def read_machine_blob(
+    digest: Digest, machine: KnownMachine, app_state: AppState
+) -> StreamingResponse:
+    """Machines only, with their secret as token: a bundle of a match of which a worker of the
+    machine holds the lease now, or the replay that this match continues."""
+    with transaction(app_state) as conn:
+        lease_blobs.require_readable(conn, machine.id, digest)
+    return StreamingResponse(app_state.blobs.open(digest), media_type="application/octet-stream")
+
+
+@router.put(
+    "/{digest}",
+    status_code=204,
+    summary="Store a blob of a match",
+    responses=problem_responses(404, 409, 429),
+    openapi_extra={"requestBody": {"required": True, "content": BYTES}},
+)
+async def store_machine_blob(request: Request, digest: Digest, machine: KnownMachine) -> Response:
+    """Machines only, with their secret as token, while a worker of the machine holds a lease. Each
+    lease has a limit of bytes. Repeating it changes nothing."""
+    app_state = app_state_of(request)
+
+    def look() -> None:
+        with transaction(app_state) as conn:
+            lease_blobs.require_lease(conn, machine.id)
+
+    def record(body: uploads.ReceivedBody) -> None:
+        limit_bytes = lease_blobs.MOST_BYTES
+        with (
+            body.file,
+            app_state.blobs.receive(body.chunks(), limit_bytes=limit_bytes) as incoming,
+            transaction(app_state) as conn,
+        ):
+            lease_blobs.record_upload(conn, machine.id, digest, body.size_bytes)
+            incoming.keep()
+
+    async with app_state.intake.hold_upload_slot(UserId(machine.id), request):
+        async with app_state.intake.turn:
+            await run_in_threadpool(look)
+        body = await uploads.receive_bundle(request, lease_blobs.MOST_BYTES, None)
+        if body.digest != digest:
+            body.file.close()
+            raise ProblemError("digest-mismatch")
+        async with app_state.intake.turn:
+            await run_in_threadpool(record, body)
+    return Response(status_code=204)

@@ -1,0 +1,178 @@
+"""Machines that join with a code and play matches."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from ladder.ids import MachineInvitationId
+from ladder.machines import addresses, invitations, machines
+from services.http.app_state import AppState, Db, transaction
+from services.http.attempt_limits import Limits
+from services.http.auth import Admin, FullAdmin
+from services.http.machines import (
+    delete_redis_user,
+    require_redis_password,
+    set_redis_user,
+)
+from services.http.paging import Page
+from services.http.path_parameters import MachineInvitationKey, MachineKey
+from services.http.problems import problem_responses
+from workers import redis_users
+
+router = APIRouter(prefix="/v1/machines", tags=["machines"])
+Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+MachineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,59}$")]
+
+
+class MachineInvitationOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["min_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    created_at: datetime
+    expires_at: datetime
+
+
+class NewMachineInvitationOut(MachineInvitationOut):
+    code: str = Field(description="shown only now; it lets one machine join")
+
+
+class MachineOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["mch_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    name: str
+    joined_at: datetime
+    seen_at: datetime | None = Field(description="null: no worker of it was seen in the last day")
+    drained_at: datetime | None = Field(description="null: it claims matches")
+    revoked_at: datetime | None
+    slots: int = Field(description="matches that its live workers play at a time")
+    running: int = Field(description="matches that it plays now")
+    speed_classes: list[str]
+    lacks: list[str] = Field(description="what its node cannot provide")
+
+
+class MachineRevokedOut(BaseModel):
+    """The revoked machine, and its matches that are queued again."""
+
+    machine: MachineOut
+    matches: list[str]
+
+
+class MachineJoin(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"code": "x", "name": "pond"}]}
+    )
+    code: Code
+    name: MachineName = Field(description="letters, digits, dots and hyphens")
+
+
+class MachineJoinedOut(BaseModel):
+    """The credentials of the machine, shown only now."""
+
+    machine: MachineOut
+    database_url: str
+    redis_url: str
+    secret: str = Field(description="its token for the blobs of its matches")
+    queues: list[str] = Field(description="queues that it may serve")
+
+
+@router.post(
+    "/invitations", status_code=201, summary="Invite a machine", responses=problem_responses(403)
+)
+def invite_machine(conn: Db, who: FullAdmin) -> NewMachineInvitationOut:
+    """Administrators only, with a token that never expires. The code acts once, in the next 24
+    hours."""
+    made, code = invitations.invite_machine(conn, who)
+    return NewMachineInvitationOut(
+        id=made.id, created_at=made.created_at, expires_at=made.expires_at, code=code
+    )
+
+
+@router.get(
+    "/invitations", summary="List invitations of machines", responses=problem_responses(403)
+)
+def list_machine_invitations(conn: Db, who: Admin) -> Page[MachineInvitationOut]:
+    """Administrators only. Those that may still be used, newest first."""
+    rows = invitations.list_invitations(conn)
+    return Page(items=[MachineInvitationOut.model_validate(row) for row in rows])
+
+
+@router.delete(
+    "/invitations/{machine_invitation}",
+    status_code=204,
+    summary="Revoke an invitation of a machine",
+    responses=problem_responses(403, 404),
+)
+def revoke_machine_invitation(
+    machine_invitation: MachineInvitationKey, conn: Db, who: FullAdmin
+) -> Response:
+    """Administrators only, with a token that never expires."""
+    invitations.revoke_invitation(conn, who, MachineInvitationId(machine_invitation))
+    return Response(status_code=204)
+
+
+@router.post(
+    "/join",
+    status_code=201,
+    summary="Join as a machine",
+    responses=problem_responses(404, 409, 429),
+)
+def join_machine(body: MachineJoin, request: Request, app_state: AppState) -> MachineJoinedOut:
+    """Uses the code of an administrator up. `peck machine join` calls it on the new machine. The
+    credentials allow the machine to claim matches and to report their results, and nothing else."""
+    app_state.attempts.count(request, Limits.MACHINE)
+    found = addresses.machine_addresses(app_state.settings)
+    if not addresses.is_local_redis(found.redis_url):
+        require_redis_password(app_state.settings.redis_url)
+    with transaction(app_state) as conn:
+        machine, secret = machines.join(conn, body.code, body.name)
+    set_redis_user(app_state.settings.redis_url, machine.login, secret)
+    return MachineJoinedOut(
+        machine=MachineOut.model_validate(machine),
+        database_url=addresses.with_login(found.database_url, machine.login, secret),
+        redis_url=addresses.with_login(found.redis_url, machine.login, secret),
+        secret=secret,
+        queues=list(redis_users.QUEUES),
+    )
+
+
+@router.get("", summary="List machines", responses=problem_responses(403))
+def list_machines(conn: Db, who: Admin) -> Page[MachineOut]:
+    """Administrators only. All that joined and were not revoked, by name."""
+    return Page(items=[MachineOut.model_validate(row) for row in machines.list_machines(conn)])
+
+
+@router.get("/{machine}", summary="Read a machine", responses=problem_responses(403, 404))
+def read_machine(machine: MachineKey, conn: Db, who: Admin) -> MachineOut:
+    """Administrators only. A revoked machine is found by its id."""
+    return MachineOut.model_validate(machines.get_machine(conn, machine))
+
+
+@router.delete("/{machine}", summary="Revoke a machine", responses=problem_responses(403, 404, 409))
+def revoke_machine(
+    machine: MachineKey, conn: Db, who: FullAdmin, app_state: AppState
+) -> MachineRevokedOut:
+    """Administrators only, with a token that never expires. Its credentials and connections end at
+    once. Its matches are queued again."""
+    revoked, held = machines.revoke(conn, who, machine)
+    delete_redis_user(app_state.settings.redis_url, revoked.login)
+    return MachineRevokedOut(machine=MachineOut.model_validate(revoked), matches=list(held))
+
+
+@router.put(
+    "/{machine}/drain", summary="Drain a machine", responses=problem_responses(403, 404, 409)
+)
+def drain_machine(machine: MachineKey, conn: Db, who: Admin) -> MachineOut:
+    """Administrators only. The machine claims no more matches; `running` says how many it still
+    plays. Repeating it changes nothing."""
+    return MachineOut.model_validate(machines.drain(conn, who, machine, is_drained=True))
+
+
+@router.delete(
+    "/{machine}/drain", summary="Resume a machine", responses=problem_responses(403, 404, 409)
+)
+def resume_machine(machine: MachineKey, conn: Db, who: Admin) -> MachineOut:
+    """Administrators only. The machine claims matches again."""
+    return MachineOut.model_validate(machines.drain(conn, who, machine, is_drained=False))

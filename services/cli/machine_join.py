@@ -1,0 +1,134 @@
+"""``peck machine join``: lets this machine play matches of a site."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from ladder.errors import LadderError
+from ladder.machines import addresses
+from sandbox.doctor.report import examine_machine
+from services.api_client import Client
+from services.cli.machines import machine
+from services.cli.saved_login import MissingInput
+from services.cli.up import LauncherName, interrupt, print_line
+from services.host_checks import StartError
+from services.joined_machine import (
+    CREDENTIALS,
+    Credentials,
+    JoinedMachine,
+    machine_folder,
+    read_credentials,
+    write_credentials,
+)
+from services.local_instance import UpOptions
+
+NAME_CHARS: Final = 60
+UNSAFE: Final = "the site gave an unsafe address"
+
+
+@machine.command("join")
+def join_machine(
+    address: Annotated[str | None, typer.Argument(help="Address of the site.")] = None,
+    code: Annotated[str | None, typer.Argument(help="Code from `peck machine invite`.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of this machine at the site; default: its host name.")
+    ] = None,
+    slots: Annotated[
+        int | None,
+        typer.Option(min=1, help="Matches at a time; default: cores minus one, at least 2."),
+    ] = None,
+    launcher: Annotated[LauncherName, typer.Option(help="Program that creates sandboxes.")] = (
+        LauncherName.AUTO
+    ),
+    state: Annotated[
+        Path | None, typer.Option(help="Folder for all data; default: ./.state.")
+    ] = None,
+    install: Annotated[
+        bool, typer.Option(help="Install bubblewrap if there is no sandbox.")
+    ] = True,
+) -> None:
+    """Play matches of a site on this machine until Ctrl-C. Without a code, continue as before."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+    try:
+        credentials = find_credentials(machine_folder(state), address, code, name)
+        options = UpOptions(state=state, install=install, launcher=launcher.value, slots=slots)
+        joined = JoinedMachine(options, print_line, credentials=credentials)
+        try:
+            joined.start()
+            print_line(f"{credentials.name} plays matches of {credentials.address}; Ctrl-C stops")
+            joined.watch()
+        finally:
+            if joined.parts:
+                print_line("stopping; running matches get a moment to end")
+            joined.stop()
+    except StartError as error:
+        print(f"peck: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        print_line("stopped; run ./peck machine join to continue")
+
+
+def find_credentials(
+    folder: Path, address: str | None, code: str | None, name: str | None
+) -> Credentials:
+    """The stored credentials, or new ones for the code. Raises MissingInput, ApiError."""
+    kept = read_credentials(folder)
+    if kept is not None:
+        if code is not None:
+            raise MissingInput(
+                f"this machine joined {kept.address} already: run ./peck machine join without a"
+                f" code, or remove {folder / CREDENTIALS}"
+            )
+        return kept
+    if address is None or code is None:
+        raise MissingInput("give the address and the code that `peck machine invite` printed")
+    try:
+        site = addresses.check_site_address(address)
+    except LadderError as error:
+        raise MissingInput(str(error)) from None
+    report = examine_machine()
+    if report.launcher is None:
+        raise MissingInput(f"{report.verdict}; run ./peck doctor. The code was not used")
+    made = request_credentials(site, code, name or own_name())
+    write_credentials(folder, made)
+    return made
+
+
+def request_credentials(site: str, code: str, name: str) -> Credentials:
+    """Joins the site with the code. Raises ApiError, Unreachable, and MissingInput for addresses
+    without TLS."""
+    with Client(site) as ladder:
+        # Sent once: a code acts once, so a second request could only fail.
+        got = ladder.send("POST", "/v1/machines/join", json={"code": code, "name": name}).json()
+    try:
+        addresses.check_database_address("database_url", got["database_url"])
+        addresses.check_redis_address("redis_url", got["redis_url"])
+    except LadderError as error:
+        raise MissingInput(f"{UNSAFE}: {error}") from None
+    return Credentials(
+        address=site,
+        machine=got["machine"]["id"],
+        name=got["machine"]["name"],
+        database_url=got["database_url"],
+        redis_url=got["redis_url"],
+        secret=got["secret"],
+        queues=tuple(got["queues"]),
+    )
+
+
+def own_name() -> str:
+    """The host name, with other characters replaced."""
+    name = re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()).lstrip(".-")
+    return name[:NAME_CHARS] or "machine"
+
+
+def register(app: typer.Typer) -> None:
+    """Importing this module added the command to ``machine``."""

@@ -1,0 +1,147 @@
+"""Commands about machines that join and play matches."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from services.api_client import Json
+from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
+from services.cli.saved_login import connect
+
+machine = typer.Typer(help="Machines that join and play matches.", no_args_is_help=True)
+Machine = Annotated[str, typer.Argument(help="Name of a machine, or its id (mch_...).")]
+
+
+@machine.command("invite")
+def invite_machine(as_json: AsJson = False) -> None:
+    """Make a code with which one machine joins, in the next 24 hours."""
+    with connect() as ladder:
+        made = ladder.post("/v1/machines/invitations")
+        address = ladder.address
+    if as_json:
+        print_json(made)
+        return
+    stdout.print("run this on the other machine, in a checkout of the same version:")
+    stdout.print(f"./peck machine join {address} {made['code']}")
+
+
+@machine.command("invitations")
+def list_invitations(
+    revoke: Annotated[
+        str | None, typer.Option(help="Id (min_...) of an invitation to revoke.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the codes that may still be used, or revoke one."""
+    with connect() as ladder:
+        if revoke is not None:
+            ladder.send("DELETE", f"/v1/machines/invitations/{revoke}")
+        rows = list(ladder.list_items("/v1/machines/invitations"))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["id", "made", "until"],
+        [
+            (row["id"], timestamp_text(row["created_at"]), timestamp_text(row["expires_at"]))
+            for row in rows
+        ],
+    )
+
+
+@machine.command("list")
+def list_machines(as_json: AsJson = False) -> None:
+    """List the machines that joined: what they play, and what they lack."""
+    with connect() as ladder:
+        rows = list(ladder.list_items("/v1/machines"))
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["name", "state", "slots", "running", "speed", "seen", "lacks"],
+        [
+            (
+                row["name"],
+                state_text(row),
+                row["slots"],
+                row["running"],
+                ", ".join(row["speed_classes"]),
+                timestamp_text(row["seen_at"]),
+                "; ".join(row["lacks"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+@machine.command("show")
+def show_machine(name: Machine, as_json: AsJson = False) -> None:
+    """Show one machine; a revoked one by its id."""
+    with connect() as ladder:
+        found = ladder.get(f"/v1/machines/{name}")
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ["what", "value"],
+        [
+            ("id", found["id"]),
+            ("name", found["name"]),
+            ("state", state_text(found)),
+            ("joined", timestamp_text(found["joined_at"])),
+            ("seen", timestamp_text(found["seen_at"])),
+            ("slots", str(found["slots"])),
+            ("running", str(found["running"])),
+            ("speed", ", ".join(found["speed_classes"])),
+            ("lacks", "; ".join(found["lacks"])),
+        ],
+    )
+
+
+@machine.command("drain")
+def drain_machine(name: Machine, as_json: AsJson = False) -> None:
+    """Let a machine claim no more matches; running ones end."""
+    with connect() as ladder:
+        found = ladder.send("PUT", f"/v1/machines/{name}/drain").json()
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{found['name']} claims no more matches; it plays {found['running']} now")
+
+
+@machine.command("resume")
+def resume_machine(name: Machine, as_json: AsJson = False) -> None:
+    """Let a drained machine claim matches again."""
+    with connect() as ladder:
+        found = ladder.send("DELETE", f"/v1/machines/{name}/drain").json()
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{found['name']} claims matches")
+
+
+@machine.command("revoke")
+def revoke_machine(name: Machine, as_json: AsJson = False) -> None:
+    """End the credentials of a machine at once; its matches are queued again."""
+    with connect() as ladder:
+        found = ladder.send("DELETE", f"/v1/machines/{name}").json()
+    if as_json:
+        print_json(found)
+        return
+    count = len(found["matches"])
+    stdout.print(f"revoked {found['machine']['name']}; matches queued again: {count}")
+
+
+def state_text(row: Json) -> str:
+    """One word about a machine."""
+    if row["revoked_at"]:
+        return "revoked"
+    if row["drained_at"]:
+        return "draining" if row["running"] else "drained"
+    return "on" if row["slots"] else "off"
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(machine, name="machine")

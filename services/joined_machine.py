@@ -1,0 +1,148 @@
+"""Runs a machine that joined a site: a node and a worker, with the credentials of the machine.
+
+Both are child processes, as those of ``peck up``. The worker only opens connections: to Postgres,
+Redis and the site.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+from games import external
+from ladder.database import db
+from ladder.matches import lease
+from ladder.settings import Settings
+from services import embedded_servers
+from services.child_processes import Child
+from services.environment_variables import Environment
+from services.host_checks import StartError, ensure_launcher
+from services.local_instance import CHECKOUT, LocalInstance
+from services.private_files import write_private
+from services.supervised_process import SETTINGS_OF_PROCESS
+from workers.lease_renewal import HeldLease, held_leases
+
+END_SECONDS: Final = 18.0
+"""How long running matches may go on after a request to stop. Then they are handed back."""
+FOLDER: Final = "machine"
+"""Folder below the state folder, so that an instance of ``peck up`` may run beside."""
+CREDENTIALS: Final = "credentials.json"
+WORKER_SETTINGS: Final = (
+    *(name for name in SETTINGS_OF_PROCESS["worker"] if name != "remote_socket"),
+    "machine_secret",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a machine got when it joined."""
+
+    address: str
+    """Address of the site."""
+    machine: str
+    """Id of the machine."""
+    name: str
+    database_url: str
+    redis_url: str
+    secret: str
+    queues: tuple[str, ...]
+
+
+def machine_folder(chosen: Path | None) -> Path:
+    """The folder of a machine that joined, created if missing. Raises StartError."""
+    try:
+        folder = embedded_servers.state_folder(CHECKOUT, chosen) / FOLDER
+    except embedded_servers.EmbeddedError as error:
+        raise StartError(str(error)) from None
+    folder.mkdir(mode=0o711, exist_ok=True)
+    return folder
+
+
+def read_credentials(folder: Path) -> Credentials | None:
+    """The stored credentials; None: this machine did not join. Raises StartError."""
+    file = folder / CREDENTIALS
+    if not file.is_file():
+        return None
+    try:
+        kept = json.loads(file.read_text())
+        return Credentials(**{**kept, "queues": tuple(kept["queues"])})
+    except (ValueError, TypeError, KeyError):
+        raise StartError(f"remove {file} and join again: it cannot be read") from None
+
+
+def write_credentials(folder: Path, credentials: Credentials) -> None:
+    """Stores the credentials in a file that only its owner can read."""
+    write_private(folder / CREDENTIALS, json.dumps(asdict(credentials), indent=2) + "\n")
+
+
+@dataclass(kw_only=True)
+class JoinedMachine(LocalInstance):
+    """Node and worker of this machine. Call ``start``, then ``watch``, and ``stop`` at the end."""
+
+    credentials: Credentials
+
+    def start(self) -> None:
+        """Starts the node, then the worker. Raises StartError."""
+        given = Settings()
+        try:
+            external.register_games(Environment.read().games)
+        except external.ExternalGameError as error:
+            raise StartError(f"{external.VARIABLE}: {error}") from None
+        self.state = machine_folder(self.options.state)
+        self._take_lock()
+        ensure_launcher(self.options.launcher, self.options.install, self.say)
+        self._begin_node()
+        node = self._await_node()
+        queues = [name for name in self.credentials.queues if name != "play.gpu" or node.gpus]
+        self.settings = Settings(
+            worker_database_url=self.credentials.database_url,
+            redis_url=self.credentials.redis_url,
+            blobs_url=self.credentials.address,
+            machine_secret=self.credentials.secret,
+            run_dir=self._run_dir,
+            node_socket=self._node_socket,
+            games=external.absolute_paths(given.games),
+            queues=",".join(queues),
+            max_parallel_seats=given.max_parallel_seats,
+            speed_class=given.speed_class,
+        )
+        worker = ["workers.main", "--queues", ",".join(queues), "--slots", str(self._slots())]
+        self._start_python_module("worker", worker, only=WORKER_SETTINGS, grace_seconds=END_SECONDS)
+
+    def stop(self) -> None:
+        """Takes no new match. Lets running matches end for END_SECONDS, then hands them back."""
+        worker = next((part.child for part in self.parts if part.name == "worker"), None)
+        if worker is not None and worker.alive():
+            held = self._end_worker(worker)
+            with contextlib.suppress(psycopg.Error):  # then the leases run out
+                self._hand_back(held)
+        super().stop()
+
+    def _end_worker(self, worker: Child) -> list[HeldLease]:
+        """Ends the worker, and returns the leases of the matches that did not end in time."""
+        worker.ask_to_stop()
+        ends_at = time.monotonic() + END_SECONDS
+        held: list[HeldLease] = []
+        with contextlib.suppress(KeyboardInterrupt):  # a second Ctrl-C
+            while worker.alive() and time.monotonic() < ends_at:
+                time.sleep(0.1)
+        if worker.alive():
+            held = held_leases(self._run_dir)
+        worker.stop(0.0)
+        return held
+
+    def _hand_back(self, held: list[HeldLease]) -> None:
+        if not held:
+            return
+        with db.connect(self.credentials.database_url, autocommit=True) as conn:
+            for one in held:
+                lease.fail_attempt(
+                    conn, one.match_id, one.attempt, one.worker, "worker", "the machine stops"
+                )
+        self.say(f"handed {len(held)} running matches back")

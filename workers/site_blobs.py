@@ -1,0 +1,115 @@
+"""The blobs of a machine that joined: it reads and stores them through the site.
+
+The site gives a machine the blobs of the matches whose leases it holds, and no others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from ladder.database.blobs import BlobsUnavailable, MatchBlobs, StoredBlob, open_blobs
+from ladder.errors import LadderError, NotFound
+from ladder.machines.addresses import check_site_address
+from ladder.settings import Settings
+
+TIMEOUT: Final = httpx.Timeout(20.0, connect=5.0)
+MISSING: Final = 404
+BUSY: Final = 429
+FAILED: Final = 500
+
+
+class SiteBlobs:
+    """Blobs behind the site at this address, for the machine with this secret."""
+
+    def __init__(self, address: str, secret: str) -> None:
+        self._address, self._secret = address, secret
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        """Made at the first use, so that each playing process has its own."""
+        return httpx.Client(
+            base_url=f"{self._address}/v1/machine/blobs/",
+            headers={"Authorization": f"Bearer {self._secret}"},
+            timeout=TIMEOUT,
+        )
+
+    def close(self) -> None:
+        """Closes the connections to the site."""
+        self._client.close()
+
+    def put_bytes(self, content: bytes) -> StoredBlob:
+        """Stores the bytes. Raises LadderError if the site refuses them, BlobsUnavailable."""
+        digest = hashlib.sha256(content).hexdigest()
+        with _answering():
+            answer = self._client.put(
+                digest, content=content, headers={"Content-Type": "application/octet-stream"}
+            )
+        _check_answer(answer)
+        return StoredBlob(digest, len(content))
+
+    def open(self, digest: str) -> Iterator[bytes]:
+        """Returns the bytes in pieces. Raises NotFound immediately, and BlobsUnavailable."""
+        with _answering():
+            answer = self._client.send(self._client.build_request("GET", digest), stream=True)
+        if answer.is_error:
+            with suppress(httpx.HTTPError):
+                answer.read()
+            answer.close()
+        _check_answer(answer)
+        return _pieces(answer)
+
+    def path(self, digest: str) -> Path | None:
+        """None: no blob is a file of this machine."""
+        return None
+
+    def exists(self, digest: str) -> bool:
+        """Whether the blob exists and a lease of this machine needs it. Raises BlobsUnavailable."""
+        try:
+            for _ in self.open(digest):
+                return True
+        except NotFound:
+            return False
+        return True
+
+
+def open_match_blobs(settings: Settings) -> MatchBlobs:
+    """The blobs of a playing worker: the site's for a machine that joined, else those of
+    ``open_blobs``. Raises LadderError for a wrong address."""
+    if settings.blobs_url.startswith(("http://", "https://")):
+        return SiteBlobs(check_site_address(settings.blobs_url), settings.machine_secret)
+    return open_blobs(settings.blobs_url)
+
+
+def _pieces(answer: httpx.Response) -> Iterator[bytes]:
+    try:
+        with _answering():
+            yield from answer.iter_bytes()
+    finally:
+        answer.close()
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except httpx.HTTPError as error:
+        raise BlobsUnavailable(f"the site does not answer: {error}") from error
+
+
+def _check_answer(answer: httpx.Response) -> None:
+    if not answer.is_error:
+        return
+    if answer.status_code == BUSY or answer.status_code >= FAILED:
+        raise BlobsUnavailable(f"the site answered {answer.status_code}")
+    detail = ""
+    with suppress(ValueError, AttributeError, httpx.HTTPError):
+        detail = str(answer.json().get("detail", ""))[:300]
+    text = f"the site refused a blob with {answer.status_code}: {detail}"
+    raise NotFound(text) if answer.status_code == MISSING else LadderError(text)
