@@ -7,6 +7,7 @@ PECK_REQUIRE_DOCKER=1.
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
@@ -77,11 +78,19 @@ NEEDS: dict[str, tuple[Callable[[], str | None], str]] = {
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None):
         config.pluginmanager.register(processes.Director())
+    else:
+        gc.disable()  # until pytest has found the tests: searching for garbage took a quarter of it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests first that change network interfaces: a browser then stops what it loads."""
     items.sort(key=lambda item: item.get_closest_marker("network_interfaces") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end, so the garbage collector need not look at them."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
