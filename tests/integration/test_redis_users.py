@@ -54,7 +54,7 @@ def test_a_worker_takes_messages_and_reports_results(server: Redis, redis_url: s
     app.conf.include = []
     taken: list[str] = []
 
-    @app.task(name="peck.play")  # type: ignore[untyped-decorator]
+    @app.task(name="peck.test_play")  # type: ignore[untyped-decorator]
     def play(match_id: str) -> None:
         taken.append(match_id)
         app.send_task("peck.rate", args=(match_id,), queue="rate", retry=False)
@@ -67,7 +67,7 @@ def test_a_worker_takes_messages_and_reports_results(server: Redis, redis_url: s
     thread.start()
     try:
         for number in range(3):
-            site.send_task("peck.play", args=(f"mat_{number}",), queue="play.cpu", retry=False)
+            site.send_task("peck.test_play", args=(f"mat_{number}",), queue="play.cpu", retry=False)
         wait_for(lambda: len(taken) == 3 and server.llen("rate") == 3)
     finally:
         worker.stop()

@@ -221,6 +221,8 @@ def problems(page: Page) -> list[str]:
 
 def axe_problems(page: Page) -> list[str]:
     """What axe finds on an open page, with the first element of each finding."""
+    if not page.evaluate("'axe' in globalThis"):
+        page.evaluate(AXE_SCRIPT)
     found = page.evaluate(RUN_AXE, [list(REPEATED), AXE_OPTIONS])
     return [f"axe {rule}: {html[:120]}" for rule, html in found]
 

@@ -40,8 +40,8 @@ ANY = DONE | ERROR | TIMEOUT
 
 OUT_OF_MEMORY = r"used more than its 128 MB of memory in step 1 \(observation.step 0\)$"
 LATE = (
-    r"Step \d (took|had no answer after) \d\.\d+ s; "
-    r"[\d.]+ s a move are allowed and 0\.\d+ s were left in the bank.*\(\d\.\d+ s of wall time"
+    r"Step \d (took|had no answer after) \d+\.\d+ s; "
+    r"[\d.]+ s a move are allowed and 0\.\d+ s were left in the bank.*\(\d+\.\d+ s of wall time"
 )
 PONDERED = r"The agent computed for \d\.\d+ s off its turn, before step \d"
 BROKEN = r"Broken protocol (in step \d|while the agent was loading): .+must not touch"
