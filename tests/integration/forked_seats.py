@@ -133,16 +133,22 @@ def seated(
 
 @contextlib.contextmanager
 def hogs(count: int) -> Iterator[None]:
-    """Runs processes that use a core each without end."""
+    """Runs processes that use a core each without end. All of them run when the block begins."""
     pids = []
+    running, report = os.pipe()
     try:
         for _ in range(count):
             pid = os.fork()
             if pid == 0:
+                os.write(report, b".")
                 _spin()
             pids.append(pid)
+        for _ in range(count):
+            assert os.read(running, 1) == b"."
         yield
     finally:
+        os.close(running)
+        os.close(report)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)

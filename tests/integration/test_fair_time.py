@@ -100,13 +100,14 @@ def test_agent_that_waits_long_for_a_core_is_not_late(tmp_path: Path) -> None:
 
 
 def test_too_long_wait_for_a_core_is_host_too_slow(tmp_path: Path) -> None:
-    clock = Clock(act_seconds=0.4, bank_seconds=0.0)
+    """The agent gets a seventh of a core. With more than a third it would be late by itself."""
+    clock = Clock(act_seconds=1.0, bank_seconds=0.0)
     with (
         seated(tmp_path, [WORKER], clock, waiting_seconds=0.2) as table,
         hogs(MANY),
         pytest.raises(HostTooSlow, match="too slow for this season"),
     ):
-        table.move(cpu=0.3)
+        table.move(cpu=0.9)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from tests import suite
 from tests.suite import Totals
 
 REPORT = """<testsuites><testsuite name="pytest">
@@ -30,3 +33,35 @@ def test_totals_of_all_stages_form_one_pytest_style_line(tmp_path: Path) -> None
 def test_slowest_tests_come_first(tmp_path: Path) -> None:
     first, *_ = totals(tmp_path).slowest()
     assert first.split() == ["61.25s", "tests.unit.test_a::test_two"]
+
+
+@pytest.mark.parametrize("is_flaky", [True, False])
+def test_failed_tests_are_repeated_once_and_named_as_flaky(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_flaky: bool,
+) -> None:
+    """The test of the example fails until a file exists; a flaky one leaves that file behind."""
+    made = Path(*suite.FOLDERS[-1:], "test_example.py")
+    monkeypatch.chdir(tmp_path)
+    for folder in suite.FOLDERS:
+        Path(folder).mkdir(parents=True)
+    made.write_text(f"""
+from pathlib import Path
+def test_passes(): pass
+def test_fails_once():
+    found = Path("seen").exists()
+    if {is_flaky}:
+        Path("seen").touch()
+    assert found
+""")
+    totals, remember = Totals(), f"--override-ini=cache_dir={tmp_path / 'cache'}"
+    assert suite.tests(totals, "first", remember, str(made)) == 1
+    assert suite.pass_when_repeated(totals, remember) is is_flaky
+    line = totals.line(1).strip("= ")
+    if is_flaky:
+        assert line.startswith("1 passed, 1 flaky in")
+        assert "test_example::test_fails_once failed and passed" in capsys.readouterr().out
+    else:
+        assert line.startswith("1 failed, 1 passed in")
