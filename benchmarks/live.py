@@ -4,7 +4,8 @@
         [--seconds 12] [--pair-seconds 60]
 
 *Lateness*: real matches in real boxes on a small instance. Agents print when they answer, so the
-delay of a frame is measured from the last answer of its step, a little before the verdict.
+delay of a frame is measured from the last answer of its step, a little before the verdict. A match
+takes about 9 seconds, and two are played at a time: 50 matches take about 5 minutes, 4 take one.
 *Watchers*: one API process, and matches of five steps a second (`benchmarks.live_watchers`).
 *Cost*: the same match with and without streaming, in turn (`benchmarks.live_cost`).
 """
@@ -27,7 +28,7 @@ from tests.stack import Stack, running
 SLOW = b"""import time
 
 def agent(observation, configuration):
-    time.sleep(0.1)
+    time.sleep(0.05)
     print(repr(time.time()))
     return "EAST"
 """
@@ -35,6 +36,8 @@ SCOPES = ["read", "agents:write", "leagues:write"]
 PARTS = ("lateness", "watchers", "cost")
 SEATS = 4
 LONGEST_SECONDS = 600.0
+"""Longest wait for the validations, and for the next match that is watched to its end."""
+PROGRESS_SECONDS = 10.0
 HEAD = ("what", "matches", "frames", "median ms", "p95 ms", "worst ms", "within 1 s")
 
 
@@ -54,23 +57,41 @@ def main() -> None:
     if "lateness" in parts:
         print(f"\n{aligned([HEAD, all_lateness(asked.matches)])}", flush=True)
     if "watchers" in parts:
+        cases = len(live_watchers.CASES)
+        print(f"\nwatchers: {cases} cases of {asked.seconds:g} s", flush=True)
         rows = list(live_watchers.rows(asked.watchers, asked.seconds))
         print(f"\n{aligned([live_watchers.HEAD, *rows])}\n{live_watchers.AIMS}", flush=True)
     if "cost" in parts:
+        print(f"\ncost: {asked.pair_seconds:g} s of matches", flush=True)
         table = aligned([live_cost.HEAD, *live_cost.rows(asked.pair_seconds)])
         print(f"\n{table}", flush=True)
 
 
 def all_lateness(matches: int) -> tuple[str, ...]:
     """The row of the first table."""
+    say = Progress()
+    say("lateness: starts an instance")
     with running() as stack:
         admin = stack.client(stack.admin_token)
-        people = [entered(stack, admin, number) for number in range(SEATS)]
-        return lateness(stack, people, matches)
+        people = []
+        for number in range(SEATS):
+            people.append(entered(stack, admin, number))
+            say(f"{number + 1} of {SEATS} agents validated")
+        return lateness(stack, people, matches, say)
+
+
+class Progress:
+    """Prints what is done, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._began_at = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        print(f"{time.monotonic() - self._began_at:6.1f} s  {text}", flush=True)
 
 
 def entered(stack: Stack, admin: Client, number: int) -> Client:
-    """A person with an agent in the league; the first one makes the league."""
+    """A person with a validated agent in the league; the first one makes the league."""
     user = admin.create_user(f"user{number}")
     admin.create_team(f"Team {number}", f"team{number}", owner=user["id"])
     mine = stack.client(admin.mint_token("bench", SCOPES, user=user["id"])["token"])
@@ -87,15 +108,25 @@ def entered(stack: Stack, admin: Client, number: int) -> Client:
     return mine
 
 
-def lateness(stack: Stack, people: list[Client], wanted: int) -> tuple[str, ...]:
-    """Watch each rated match from when it is found until its end."""
+def lateness(stack: Stack, people: list[Client], wanted: int, say: Progress) -> tuple[str, ...]:
+    """Watch each rated match from when it is found until its end. Raises if no match ends."""
     watched: dict[str, Watched] = {}
-    until = time.monotonic() + LONGEST_SECONDS
-    while time.monotonic() < until and sum(one.is_over for one in watched.values()) < wanted:
+    over, changed_at, told_at = 0, time.monotonic(), 0.0
+    while over < wanted:
         for row in people[0].matches(season="live", kind="rated", most=10):
             if row["state"] == "running" and row["id"] not in watched and len(watched) < wanted:
                 watched[row["id"]] = Watched(stack.address, row["id"])
         time.sleep(0.1)
+        now, before = time.monotonic(), over
+        over = sum(not one.is_alive() for one in watched.values())
+        changed_at = now if over > before else changed_at
+        if now >= told_at + PROGRESS_SECONDS or over == wanted:
+            frames = sum(len(one.came) for one in watched.values())
+            say(f"{over} of {wanted} matches watched to the end, {frames} frames came")
+            told_at = now
+        assert now < changed_at + LONGEST_SECONDS, f"no match ended within {LONGEST_SECONDS:.0f} s"
+    if cut := [f"{match}: {one.failure}" for match, one in watched.items() if one.failure]:
+        say(f"{len(cut)} streams broke off and do not count: {'; '.join(cut)}")
     delays = [late for match, one in watched.items() for late in one.delays(people, match)]
     shown = [1000 * late for late in delays]
     within = sum(late <= 1000 for late in shown) / max(1, len(shown))
@@ -117,11 +148,19 @@ class Watched(threading.Thread):
         self.opened_at = 0.0
         self.came: dict[int, float] = {}
         self.is_over = False
+        self.failure = ""
         self.start()
 
     def run(self) -> None:
+        try:
+            self._read()
+        except httpx.HTTPError as error:
+            self.failure = repr(error)
+
+    def _read(self) -> None:
         headers = {"Accept": "text/event-stream"}
         with httpx.stream("GET", self._address, headers=headers, timeout=60) as answer:
+            answer.raise_for_status()
             self.opened_at = time.time()
             for line in answer.iter_lines():
                 if line.startswith("data: "):
