@@ -11,7 +11,7 @@ from typing import Final
 
 import typer
 
-from services.api_client import ApiError, Client
+from services.api_client import ApiError, Client, Connection
 from services.cli.display import stderr
 from services.environment_variables import Environment
 
@@ -105,9 +105,9 @@ def connect(*, needs_token: bool = True) -> Client:
     return client
 
 
-def _announce_login(login: Login, client: Client) -> None:
+def _announce_login(login: Login, client: Connection) -> None:
     try:
-        name = client.me()["user"]["name"]
+        name = client.get("/v1/me")["user"]["name"]
     except ApiError:
         name = "an unknown user"
     stderr.print(f"as {name} at {login.address} (peck login); {use_running_instance_hint(login)}")

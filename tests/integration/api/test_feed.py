@@ -120,7 +120,7 @@ def test_the_client_follows_beyond_the_end_of_a_stream(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_limits, "LONGEST_SECONDS", SETTLE_SECONDS)
-    monkeypatch.setattr("services.api_client.AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("services.api_client.people.AGAIN_SECONDS", 0.1)
     client = world.client("member")
     newest, before, *_ = client.feed()
     following = client.follow_feed(before["key"])

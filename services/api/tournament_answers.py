@@ -1,0 +1,199 @@
+"""The answers of the tournament API: what a caller may know of a tournament, as JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ladder.enums import Embargo
+from ladder.tournaments.formats import Pairing, Standing, describe_plan, encode_plan
+from ladder.tournaments.records import Entrant, EntrantState, EntryRule, TournamentState
+from ladder.tournaments.summaries import TournamentSummary
+from ladder.tournaments.views import TournamentView
+
+
+class TournamentOut(BaseModel):
+    """A tournament as far as the caller may know its course."""
+
+    id: str = Field(examples=["trn_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    league_id: str
+    season_id: str
+    title: str
+    description: str
+    plan: dict[str, Any]
+    plan_text: list[str] = Field(description="the plan, a sentence for each stage")
+    state: TournamentState
+    entry_rule: EntryRule
+    most_entrants: int
+    agents_per_team: int
+    remote_agents: bool
+    away_minutes: float
+    check_in_minutes: float
+    locks_at: datetime
+    starts_at: datetime
+    round_minutes: float
+    embargo: Embargo = Field(description="who may see new matches")
+    entered: int = Field(description="number of entrants")
+    draw_digest: str = Field(description="SHA-256 of the seed of all draws")
+    draw_seed: str | None = Field(description="the seed, once the tournament is over")
+    position: str = Field(description="stage and round that is played", examples=["1.2"])
+    champion: str | None = Field(description="agent id; null until the end is public")
+    champion_name: str | None
+    problem: str | None = Field(description="for hosts: why the round cannot go on")
+    end_reason: str | None
+    created_at: datetime
+
+
+class EntrantOut(BaseModel):
+    agent_id: str
+    agent_name: str
+    team_id: str
+    team_name: str
+    state: EntrantState
+    number: int | None = Field(description="place in the seed order; null before the lock")
+    is_remote: bool = Field(description="it runs at its owner's address and cannot be frozen")
+    checked_in: bool
+    reason: str | None
+
+
+class GameOut(BaseModel):
+    match_id: str
+    game: int
+    agents: list[str] = Field(description="agent ids by seat")
+    places: list[int] = Field(description="by seat; empty without a result")
+    state: str
+    outcome: str | None
+
+
+class PairingOut(BaseModel):
+    key: str = Field(examples=["1.2.3"])
+    section: str
+    title: str
+    agents: list[str | None] = Field(description="agent ids; null: not known yet")
+    names: list[str]
+    state: str
+    reason: str = Field(description="why these agents meet")
+    order: list[str] = Field(description="agent ids, best first; empty without an outcome")
+    scores: list[float] = Field(description="what each gains, in the same order")
+    outcome: str | None = Field(description="the outcome in words")
+    games: list[GameOut]
+
+
+class ShowOut(BaseModel):
+    """A show, without its secret address."""
+
+    model_config = ConfigDict(from_attributes=True)
+    id: str = Field(examples=["tsh_01j8x6m3c2k4v9q0w7r5t1y8z3"])
+    scene: int = Field(description="scene on the screen, from 0")
+    scene_seconds: float | None = Field(description="it goes on by itself after this time")
+    created_at: datetime
+    expires_at: datetime
+
+
+class CreatedShowOut(ShowOut):
+    address: str | None = Field(
+        description="secret address; shown only once, null if the request is repeated",
+        examples=["https://ladder.example.org/shows/8Zk3..."],
+    )
+
+
+class RepairOut(BaseModel):
+    """A pairing that is judged again and waits for a decision."""
+
+    pairing: str
+    old_matches: list[str]
+    new_matches: list[str]
+    hangs: list[str] = Field(description="pairings whose entrants can depend on it")
+    changes: list[str] | None = Field(
+        description="those that change if you apply it; null while a new match plays"
+    )
+
+
+class TableRowOut(BaseModel):
+    rank: int
+    agent_id: str
+    agent_name: str
+    group: int
+    score: float
+    played: int
+    wins: int
+    tie_breaks: dict[str, str]
+    explanation: str
+
+
+def tournament_out(one: TournamentSummary) -> TournamentOut:
+    found = one.tournament
+    names = [name for name in TournamentOut.model_fields if hasattr(found, name)]
+    return TournamentOut(
+        **{
+            **{name: getattr(found, name) for name in names},
+            "plan": json.loads(encode_plan(found.plan)),
+            "plan_text": describe_plan(found.plan),
+            "state": one.state,
+            "entered": one.entered,
+            "draw_seed": one.seed_hex,
+            "position": one.position,
+            "champion": one.champion_id,
+            "champion_name": one.champion_name,
+            "problem": one.problem,
+        }
+    )
+
+
+def pairing_out(view: TournamentView, one: Pairing) -> PairingOut:
+    agents = [None if number is None else view.entrant(number).agent_id for number in one.entrants]
+    outcome = one.outcome
+    return PairingOut(
+        key=str(one.key),
+        section=one.section,
+        title=one.title,
+        agents=list(agents),
+        names=[view.name(number) for number in one.entrants],
+        state=one.state,
+        reason=one.reason,
+        order=[view.entrant(number).agent_id for number in outcome.order] if outcome else [],
+        scores=list(outcome.scores) if outcome else [],
+        outcome=outcome.text if outcome else None,
+        games=[
+            GameOut(
+                match_id=game.match_id,
+                game=game.game,
+                agents=[view.entrant(number).agent_id for number in game.entrants],
+                places=list(game.places),
+                state=game.state,
+                outcome=game.outcome,
+            )
+            for game in view.games.get(str(one.key), [])
+        ],
+    )
+
+
+def table_row_out(view: TournamentView, row: Standing) -> TableRowOut:
+    return TableRowOut(
+        rank=row.rank,
+        agent_id=view.entrant(row.entrant).agent_id,
+        agent_name=view.name(row.entrant),
+        group=row.group,
+        score=row.score,
+        played=row.played,
+        wins=row.wins,
+        tie_breaks=dict(row.tie_breaks),
+        explanation=row.explanation,
+    )
+
+
+def entrant_out(one: Entrant) -> EntrantOut:
+    return EntrantOut(
+        agent_id=one.agent_id,
+        agent_name=one.agent_name,
+        team_id=one.team_id,
+        team_name=one.team_name,
+        state=one.state,
+        number=one.number,
+        is_remote=one.is_remote,
+        checked_in=one.checked_in_at is not None,
+        reason=one.reason,
+    )

@@ -1,0 +1,134 @@
+"""Requests to the API, with its errors and pages."""
+
+from __future__ import annotations
+
+import ssl
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+
+Json = dict[str, Any]
+TIMEOUT_SECONDS: Final = 60.0
+CHUNK_BYTES: Final = 1 << 16
+
+
+class ApiError(Exception):
+    """The service refused a request. The message is the service's sentence, ``problem`` the whole
+    answer."""
+
+    def __init__(self, problem: Mapping[str, Any], status: int) -> None:
+        super().__init__(str(problem.get("detail") or problem.get("title") or f"HTTP {status}"))
+        self.problem = dict(problem)
+        self.status = status
+
+    @property
+    def slug(self) -> str:
+        """The last part of the problem's type: ``not-found``."""
+        return str(self.problem.get("type", "")).rsplit("/", 1)[-1]
+
+
+class Unreachable(Exception):
+    """The address did not answer."""
+
+
+def tls_context(address: str) -> ssl.SSLContext:
+    """The certificates that a client of this address trusts.
+
+    None for ``http://``, because reading certificates takes 30 to 50 ms of processor time. Without
+    them a redirect to ``https://`` fails.
+    """
+    if address.lower().startswith("http://"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return httpx.create_ssl_context()
+
+
+class Connection:
+    """One connection to a ladder service. Close it, or use it in ``with``."""
+
+    def __init__(
+        self, address: str, token: str | None = None, *, http: httpx.Client | None = None
+    ) -> None:
+        self.address = address.rstrip("/")
+        self.http = http or httpx.Client(
+            base_url=self.address, timeout=TIMEOUT_SECONDS, verify=tls_context(self.address)
+        )
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.before_change: Callable[[Connection], None] | None = None
+        """Called once, before the first request other than GET."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.http.close()
+
+    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Sends one request. Raises ApiError for an error answer, Unreachable without an answer."""
+        if method != "GET" and self.before_change is not None:
+            before, self.before_change = self.before_change, None
+            before(self)
+        headers = {**self.headers, **options.pop("headers", {})}
+        params = {k: v for k, v in (options.pop("params", None) or {}).items() if v is not None}
+        try:
+            # An empty dictionary would delete the query of a `next` link.
+            response = self.http.request(
+                method, path, headers=headers, params=params or None, **options
+            )
+        except httpx.HTTPError as error:
+            raise Unreachable(f"no answer from {self.address}: {error}") from error
+        if response.is_error:
+            try:
+                problem = response.json()
+            except ValueError:
+                problem = {"detail": response.text[:200]}
+            raise ApiError(problem if isinstance(problem, dict) else {}, response.status_code)
+        return response
+
+    def get(self, path: str, **params: Any) -> Json:
+        """Sends a GET, and repeats it once if the connection broke after a quiet time."""
+        found: Json = self.retry_once(lambda: self.send("GET", path, params=params)).json()
+        return found
+
+    def post(self, path: str, body: Json | None = None) -> Json:
+        """Sends a POST with a new Idempotency-Key, and repeats it once if the connection broke."""
+        options: dict[str, Any] = {"headers": {"Idempotency-Key": str(uuid.uuid4())}}
+        if body is not None:
+            options["json"] = {key: value for key, value in body.items() if value is not None}
+        made: Json = self.retry_once(lambda: self.send("POST", path, **options)).json()
+        return made
+
+    def patch(self, path: str, body: Json) -> Json:
+        changed: Json = self.send("PATCH", path, json=body).json()
+        return changed
+
+    @staticmethod
+    def retry_once(ask: Callable[[], httpx.Response]) -> httpx.Response:
+        try:
+            return ask()
+        except Unreachable:
+            return ask()
+
+    def list_items(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
+        """The items of a list over all its pages, at most ``most``."""
+        page = self.get(path, **params)
+        count = 0
+        while True:
+            for item in page["items"]:
+                if most is not None and count >= most:
+                    return
+                count += 1
+                yield item
+            if page["next"] is None:
+                return
+            page = self.send("GET", page["next"]).json()
