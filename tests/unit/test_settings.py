@@ -34,8 +34,9 @@ READERS = {
 
 
 def reads_environment(source: str) -> bool:
-    return any(
-        isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv")
+    names = ("environ", "environb", "getenv")
+    return any(name in source for name in names) and any(
+        isinstance(node, ast.Attribute) and node.attr in names
         for node in ast.walk(ast.parse(source))
     )
 

@@ -20,7 +20,8 @@ from ladder.tournaments.formats import (
 from ladder.tournaments.formats.elimination import seed_order
 from tests.unit.ladder.tournaments.simulated import play_out
 
-SIZES = range(2, 65)
+SIZES = (*range(2, 21), 24, 31, 32, 33, 48, 63, 64)
+"""Every number of byes up to 16 entrants; around the next powers of two; between them."""
 SOME = (*range(2, 10), 16, 17, 33)
 
 

@@ -95,7 +95,7 @@ def same(one: Fit, two: Fit, tolerance: float = HALF) -> bool:
     )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32))
 def test_game_order_does_not_change_the_fit(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -316,7 +316,7 @@ def seasons(draw: st.DrawFn) -> tuple[GameTable, Prior]:
     return games, prior
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(seasons(), st.sampled_from([None, 0.0, 0.05, 0.9]))
 def test_every_season_gives_finite_numbers(
     season: tuple[GameTable, Prior], draw_probability: float | None

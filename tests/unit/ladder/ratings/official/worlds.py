@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 def lineups(rng: np.random.Generator, n: int, games: int, seats: int) -> NDArray[np.intp]:
     """Random contenders, each at most once in a game."""
-    return np.stack([rng.choice(n, seats, replace=False) for _ in range(games)])
+    return rng.random((games, n)).argpartition(seats - 1, axis=1)[:, :seats]
 
 
 def ranked(performances: Floats) -> NDArray[np.int16]:
