@@ -35,6 +35,10 @@ class Settings(BaseSettings):
     machine_redis_url: str = Field(
         default="", description="Redis as machines that join reach it, without a login"
     )
+    machine_certificates: str = Field(
+        default="",
+        description="file (PEM) with certificates that machines trust besides public authorities",
+    )
     machine_secret: str = Field(
         default="", description="secret of this machine, if it joined; its token at the site"
     )

@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute
 from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
-from ladder.machines import addresses
+from ladder.machines import addresses, certificates
 from ladder.mail import MailServer
 from ladder.matches.live_matches import live_states
 from ladder.people.identity_providers import read_providers
@@ -171,6 +171,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     providers = {one.key: ProviderClient(one) for one in read_providers(chosen.identity_providers)}
     external.register_games(chosen.games)
     addresses.check_addresses(chosen)
+    certificates.read_certificates(chosen.machine_certificates)
     measures = ApiMetrics()
 
     @asynccontextmanager

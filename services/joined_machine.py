@@ -1,7 +1,7 @@
 """Runs a machine that joined a site: a node and a worker, with the credentials of the machine.
 
 Both are child processes, as those of ``peck up``. The worker only opens connections: to Postgres,
-Redis and the site.
+Redis and the site. It checks their certificates.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+import httpx
 import psycopg
+from redis import Redis
+from redis.exceptions import RedisError
 
 from games import external
 from ladder.database import db
+from ladder.machines import certificates
 from ladder.matches import lease
 from ladder.settings import Settings
 from services import embedded_servers
@@ -33,9 +37,12 @@ END_SECONDS: Final = 18.0
 FOLDER: Final = "machine"
 """Folder below the state folder, so that an instance of ``peck up`` may run beside."""
 CREDENTIALS: Final = "credentials.json"
+AUTHORITIES: Final = "certificates.pem"
+"""File with the site's own certificates."""
+LOOK_SECONDS: Final = 10.0
 WORKER_SETTINGS: Final = (
     *(name for name in SETTINGS_OF_PROCESS["worker"] if name != "remote_socket"),
-    "machine_secret",
+    *("machine_secret", "machine_certificates"),
 )
 
 
@@ -52,6 +59,8 @@ class Credentials:
     redis_url: str
     secret: str
     queues: tuple[str, ...]
+    certificates: str = ""
+    """PEM, trusted besides public authorities."""
 
 
 def machine_folder(chosen: Path | None) -> Path:
@@ -81,6 +90,50 @@ def write_credentials(folder: Path, credentials: Credentials) -> None:
     write_private(folder / CREDENTIALS, json.dumps(asdict(credentials), indent=2) + "\n")
 
 
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How a machine reaches the three parts of its site, with the authorities it checks against."""
+
+    site: str
+    database_url: str
+    redis_url: str
+    authorities: Path | None
+    """File with the site's own certificates; None: the public authorities suffice."""
+
+
+def find_ways(folder: Path, credentials: Credentials) -> Ways:
+    """The ways of a machine. Writes the file of its authorities into the folder."""
+    file = None
+    if credentials.certificates:
+        file = folder / AUTHORITIES
+        file.write_text(credentials.certificates)
+        file.chmod(0o644)
+    database_url, redis_url = certificates.with_authorities(
+        credentials.database_url, credentials.redis_url, file
+    )
+    return Ways(credentials.address, database_url, redis_url, file)
+
+
+def check_ways(ways: Ways, trusted: str) -> None:
+    """Tries each way once. Raises StartError, which names the part and the reason."""
+    context = certificates.client_context(ways.site, trusted)
+    try:
+        httpx.get(f"{ways.site}/health/live", verify=context, timeout=LOOK_SECONDS)
+    except httpx.HTTPError as error:
+        raise StartError(f"the site at {ways.site} cannot be reached: {error}") from None
+    try:
+        db.connect(ways.database_url).close()
+    except psycopg.Error as error:
+        raise StartError(f"Postgres of the site cannot be reached: {error}") from None
+    try:
+        with contextlib.closing(
+            Redis.from_url(ways.redis_url, socket_connect_timeout=LOOK_SECONDS)
+        ) as redis:
+            redis.ping()
+    except (RedisError, OSError) as error:
+        raise StartError(f"Redis of the site cannot be reached: {error}") from None
+
+
 @dataclass(kw_only=True)
 class JoinedMachine(LocalInstance):
     """Node and worker of this machine. Call ``start``, then ``watch``, and ``stop`` at the end."""
@@ -96,14 +149,17 @@ class JoinedMachine(LocalInstance):
             raise StartError(f"{external.VARIABLE}: {error}") from None
         self.state = machine_folder(self.options.state)
         self._take_lock()
+        ways = find_ways(self.state, self.credentials)
+        check_ways(ways, self.credentials.certificates)
         ensure_launcher(self.options.launcher, self.options.install, self.say)
         self._begin_node()
         node = self._await_node()
         queues = [name for name in self.credentials.queues if name != "play.gpu" or node.gpus]
         self.settings = Settings(
-            worker_database_url=self.credentials.database_url,
-            redis_url=self.credentials.redis_url,
-            blobs_url=self.credentials.address,
+            worker_database_url=ways.database_url,
+            redis_url=ways.redis_url,
+            blobs_url=ways.site,
+            machine_certificates=str(ways.authorities or ""),
             machine_secret=self.credentials.secret,
             run_dir=self._run_dir,
             node_socket=self._node_socket,
@@ -140,7 +196,7 @@ class JoinedMachine(LocalInstance):
     def _hand_back(self, held: list[HeldLease]) -> None:
         if not held:
             return
-        with db.connect(self.credentials.database_url, autocommit=True) as conn:
+        with db.connect(self.settings.worker_database_url, autocommit=True) as conn:
             for one in held:
                 lease.fail_attempt(
                     conn, one.match_id, one.attempt, one.worker, "worker", "the machine stops"

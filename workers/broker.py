@@ -52,9 +52,17 @@ def _unacked_keys(redis_url: str) -> dict[str, str]:
 
 
 def _tls(redis_url: str) -> dict[str, object] | None:
-    """Celery's options for ``rediss:``. redis-py also checks the name in the certificate."""
-    is_tls = urlsplit(redis_url).scheme == "rediss"
-    return {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True} if is_tls else None
+    """Celery's options for ``rediss:``, with a file of authorities if the address names one.
+    redis-py also checks the name in the certificate."""
+    parts = urlsplit(redis_url)
+    if parts.scheme != "rediss":
+        return None
+    named = parse_qs(parts.query).get("ssl_ca_certs", [])
+    return {
+        "ssl_cert_reqs": ssl.CERT_REQUIRED,
+        "ssl_check_hostname": True,
+        **({"ssl_ca_certs": named[0]} if named else {}),
+    }
 
 
 def make_celery_app(redis_url: str) -> Celery:

@@ -16,6 +16,7 @@ import httpx
 
 from ladder.database.blobs import BlobsUnavailable, MatchBlobs, StoredBlob, open_blobs
 from ladder.errors import LadderError, NotFound
+from ladder.machines import certificates
 from ladder.machines.addresses import check_site_address
 from ladder.settings import Settings
 
@@ -28,8 +29,9 @@ FAILED: Final = 500
 class SiteBlobs:
     """Blobs behind the site at this address, for the machine with this secret."""
 
-    def __init__(self, address: str, secret: str) -> None:
-        self._address, self._secret = address, secret
+    def __init__(self, address: str, secret: str, trusted: str = "") -> None:
+        """``trusted`` are certificates (PEM) besides the public authorities."""
+        self._address, self._secret, self._trusted = address, secret, trusted
 
     @cached_property
     def _client(self) -> httpx.Client:
@@ -38,6 +40,7 @@ class SiteBlobs:
             base_url=f"{self._address}/v1/machine/blobs/",
             headers={"Authorization": f"Bearer {self._secret}"},
             timeout=TIMEOUT,
+            verify=certificates.client_context(self._address, self._trusted),
         )
 
     def close(self) -> None:
@@ -83,7 +86,9 @@ def open_match_blobs(settings: Settings) -> MatchBlobs:
     """The blobs of a playing worker: the site's for a machine that joined, else those of
     ``open_blobs``. Raises LadderError for a wrong address."""
     if settings.blobs_url.startswith(("http://", "https://")):
-        return SiteBlobs(check_site_address(settings.blobs_url), settings.machine_secret)
+        trusted = certificates.read_certificates(settings.machine_certificates)
+        address = check_site_address(settings.blobs_url)
+        return SiteBlobs(address, settings.machine_secret, trusted)
     return open_blobs(settings.blobs_url)
 
 

@@ -18,13 +18,20 @@ Connection = psycopg.Connection[Any]
 WORKER_ROLE: Final = "peck_worker"
 NOTIFIER_ROLE: Final = "peck_notifier"
 CONNECT_SECONDS: Final = 10
+DEAD_AFTER: Final[dict[str, Any]] = {
+    "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}  # fmt: skip
+"""After half a minute without a sign of the server a connection over a network counts as dead."""
 ERASED: Final = "PK003"
 """SQLSTATE of a row that a deleted account would write (privacy/erasing.sql)."""
 
 
 def connect(url: str, *, autocommit: bool = False) -> Connection:
     """Opens a connection; ``with`` commits or rolls back, then closes it."""
-    return psycopg.connect(url, autocommit=autocommit, connect_timeout=CONNECT_SECONDS)
+    return psycopg.connect(
+        url, autocommit=autocommit, connect_timeout=CONNECT_SECONDS, **DEAD_AFTER
+    )
 
 
 @contextmanager
@@ -65,7 +72,7 @@ def pool(url: str, max_size: int) -> ConnectionPool[Connection]:
         open=False,
         configure=use_one_process,
         check=ConnectionPool.check_connection,
-        kwargs={"connect_timeout": CONNECT_SECONDS},
+        kwargs={"connect_timeout": CONNECT_SECONDS, **DEAD_AFTER},
     )
 
 

@@ -17,6 +17,7 @@ from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import NotFound
 from ladder.ids import MachineInvitationId
+from ladder.machines.certificates import code_text, split_code
 from ladder.people import audit_log
 from ladder.people.records import Viewer
 
@@ -38,18 +39,21 @@ class MachineInvitation:
 
 
 @atomic_function
-def invite_machine(conn: Connection, by: Viewer) -> tuple[MachineInvitation, str]:
-    """Creates a code; returns its row and its text, which is stored nowhere."""
-    code = secrets.token_urlsafe(24)
+def invite_machine(
+    conn: Connection, by: Viewer, fingerprint: str = ""
+) -> tuple[MachineInvitation, str]:
+    """Creates a code that carries the fingerprint of the site's certificate; empty: a site without
+    TLS. Returns its row and its text, which is stored nowhere."""
+    secret = secrets.token_urlsafe(24)
     with conn.cursor(row_factory=class_row(MachineInvitation)) as cur:
         made = cur.execute(
             "insert into machine_invitations (id, code_hash, created_by, expires_at)"
             " values (%s, %s, %s, now() + %s) returning id, created_at, expires_at",
-            (ids.new_id("min"), hash_secret(code), by.user_id, LIFE),
+            (ids.new_id("min"), hash_secret(secret), by.user_id, LIFE),
         ).fetchone()
     assert made is not None
     record_act(conn, by, "invite-machine", made.id)
-    return made, code
+    return made, code_text(secret, fingerprint)
 
 
 def list_invitations(conn: Connection) -> list[MachineInvitation]:
@@ -75,8 +79,8 @@ def revoke_invitation(conn: Connection, by: Viewer, invitation: MachineInvitatio
 
 
 def use_code(conn: Connection, code: str) -> MachineInvitationId:
-    """Uses the code up. Raises NotFound, also for a second use."""
-    row = conn.execute(USE, (hash_secret(code),)).fetchone()
+    """Uses the code up, with or without its fingerprint. Raises NotFound, also for a second use."""
+    row = conn.execute(USE, (hash_secret(split_code(code)[0]),)).fetchone()
     if row is None:
         raise NotFound(WRONG_CODE)
     return MachineInvitationId(row[0])

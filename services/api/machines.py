@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from ladder.ids import MachineInvitationId
-from ladder.machines import addresses, invitations, machines
+from ladder.machines import addresses, certificates, invitations, machines
 from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
 from services.http.auth import Admin, FullAdmin
@@ -24,7 +24,7 @@ from services.http.problems import problem_responses
 from workers import redis_users
 
 router = APIRouter(prefix="/v1/machines", tags=["machines"])
-Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}(\.[A-Za-z0-9_-]{43})?$")]
 MachineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,59}$")]
 
 
@@ -36,7 +36,13 @@ class MachineInvitationOut(BaseModel):
 
 
 class NewMachineInvitationOut(MachineInvitationOut):
-    code: str = Field(description="shown only now; it lets one machine join")
+    code: str = Field(
+        description="shown only now; it lets one machine join. After its dot stands the SHA-256 of"
+        " the site's certificate"
+    )
+    address: str = Field(
+        description="of the site, for the machine", examples=["https://peck.example.org"]
+    )
 
 
 class MachineOut(BaseModel):
@@ -76,17 +82,30 @@ class MachineJoinedOut(BaseModel):
     redis_url: str
     secret: str = Field(description="its token for the blobs of its matches")
     queues: list[str] = Field(description="queues that it may serve")
+    certificates: str = Field(
+        description="PEM; trust them besides public authorities for site, Postgres and Redis"
+    )
 
 
 @router.post(
-    "/invitations", status_code=201, summary="Invite a machine", responses=problem_responses(403)
+    "/invitations",
+    status_code=201,
+    summary="Invite a machine",
+    responses=problem_responses(403, 409),
 )
-def invite_machine(conn: Db, who: FullAdmin) -> NewMachineInvitationOut:
+def invite_machine(conn: Db, who: FullAdmin, app_state: AppState) -> NewMachineInvitationOut:
     """Administrators only, with a token that never expires. The code acts once, in the next 24
     hours."""
-    made, code = invitations.invite_machine(conn, who)
+    settings = app_state.settings
+    trusted = certificates.read_certificates(settings.machine_certificates)
+    found = certificates.site_fingerprint(settings.base_url, trusted)
+    made, code = invitations.invite_machine(conn, who, found)
     return NewMachineInvitationOut(
-        id=made.id, created_at=made.created_at, expires_at=made.expires_at, code=code
+        id=made.id,
+        created_at=made.created_at,
+        expires_at=made.expires_at,
+        code=code,
+        address=settings.base_url,
     )
 
 
@@ -124,6 +143,7 @@ def join_machine(body: MachineJoin, request: Request, app_state: AppState) -> Ma
     credentials allow the machine to claim matches and to report their results, and nothing else."""
     app_state.attempts.count(request, Limits.MACHINE)
     found = addresses.machine_addresses(app_state.settings)
+    trusted = certificates.read_certificates(app_state.settings.machine_certificates)
     if not addresses.is_local_redis(found.redis_url):
         require_redis_password(app_state.settings.redis_url)
     with transaction(app_state) as conn:
@@ -135,6 +155,7 @@ def join_machine(body: MachineJoin, request: Request, app_state: AppState) -> Ma
         redis_url=addresses.with_login(found.redis_url, machine.login, secret),
         secret=secret,
         queues=list(redis_users.QUEUES),
+        certificates=trusted,
     )
 
 

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
+import httpx
 import typer
 
 from ladder.errors import LadderError
-from ladder.machines import addresses
+from ladder.machines import addresses, certificates
+from ladder.machines.certificates import WrongCertificate
 from sandbox.doctor.report import examine_machine
-from services.api_client import Client
+from services.api_client import TIMEOUT_SECONDS, Client, Unreachable
 from services.cli.machines import machine
 from services.cli.saved_login import MissingInput
 from services.cli.up import LauncherName, interrupt, print_line
@@ -31,6 +33,10 @@ from services.local_instance import UpOptions
 
 NAME_CHARS: Final = 60
 UNSAFE: Final = "the site gave an unsafe address"
+UNPINNED: Final = (
+    "this code names no certificate: the site's PECK_BASE_URL must be its https address; then ask"
+    " for a new code"
+)
 
 
 @machine.command("join")
@@ -104,10 +110,11 @@ def find_credentials(
 
 def request_credentials(site: str, code: str, name: str) -> Credentials:
     """Joins the site with the code. Raises ApiError, Unreachable, and MissingInput for addresses
-    without TLS."""
-    with Client(site) as ladder:
+    without TLS and for a site with another certificate than the code names."""
+    secret, wanted = certificates.split_code(code)
+    with Client(site, http=pinned_client(site, wanted)) as ladder:
         # Sent once: a code acts once, so a second request could only fail.
-        got = ladder.send("POST", "/v1/machines/join", json={"code": code, "name": name}).json()
+        got = ladder.send("POST", "/v1/machines/join", json={"code": secret, "name": name}).json()
     try:
         addresses.check_database_address("database_url", got["database_url"])
         addresses.check_redis_address("redis_url", got["redis_url"])
@@ -121,7 +128,24 @@ def request_credentials(site: str, code: str, name: str) -> Credentials:
         redis_url=got["redis_url"],
         secret=got["secret"],
         queues=tuple(got["queues"]),
+        certificates=got["certificates"],
     )
+
+
+def pinned_client(site: str, wanted: str) -> httpx.Client | None:
+    """A client that speaks to the certificate with this fingerprint alone. None for a site without
+    TLS on this machine. Raises MissingInput, Unreachable."""
+    if not site.startswith("https://"):
+        return None
+    if not wanted:
+        raise MissingInput(UNPINNED)
+    try:
+        context = certificates.pinned_context(site, wanted)
+    except WrongCertificate as error:
+        raise MissingInput(f"{error}. The code was not used") from None
+    except OSError as error:
+        raise Unreachable(f"no answer from {site}: {error}") from error
+    return httpx.Client(base_url=site, timeout=TIMEOUT_SECONDS, verify=context)
 
 
 def own_name() -> str:

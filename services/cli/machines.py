@@ -19,12 +19,11 @@ def invite_machine(as_json: AsJson = False) -> None:
     """Make a code with which one machine joins, in the next 24 hours."""
     with connect() as ladder:
         made = ladder.post("/v1/machines/invitations")
-        address = ladder.address
     if as_json:
         print_json(made)
         return
     stdout.print("run this on the other machine, in a checkout of the same version:")
-    stdout.print(f"./peck machine join {address} {made['code']}")
+    stdout.print(f"./peck machine join {made['address']} {made['code']}")
 
 
 @machine.command("invitations")

@@ -1,9 +1,11 @@
-"""A machine joins with a code, plays through the site, and hands its match back when it stops."""
+"""A machine joins with a code over TLS, plays, and hands its match back when it stops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from redis import Redis
@@ -13,22 +15,25 @@ from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.entries.records import EntryState
-from ladder.ids import MatchId
-from ladder.machines import invitations, machines
+from ladder.ids import MatchId, UserId
+from ladder.machines import certificates, invitations, machines
 from ladder.matches import history
-from ladder.people import users
+from ladder.people import tokens, users
 from ladder.settings import Settings
 from sandbox.match import loans
 from sandbox.match.loans import NodeHello
 from services import joined_machine
+from services.api_client import Client
 from services.app import create_app
 from services.cli.machine_join import find_credentials, request_credentials
 from services.cli.saved_login import MissingInput
+from services.host_checks import StartError
 from services.http.machines import delete_redis_user
-from services.joined_machine import Credentials, JoinedMachine
+from services.joined_machine import Credentials, JoinedMachine, check_ways, find_ways
 from services.local_instance import UpOptions
+from tests import tls_front
+from tests.certificates import Authority, serving
 from tests.chaos.fleet import wait_until
-from tests.conftest import without_login
 from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import Contest
 from tests.integration.real_node import RealNode
@@ -67,25 +72,53 @@ def blobs(tmp_path: Path) -> Blobs:
     return open_blobs((tmp_path / "blobs").as_uri())
 
 
+@dataclass(frozen=True)
+class Site:
+    """A running site, which machines reach over TLS with certificates of its own authority."""
+
+    address: str
+    plain: str
+    token: str
+    root: UserId
+    authority: Authority
+
+    def invite(self) -> str:
+        with Client(self.plain, self.token) as admin:
+            made = admin.post("/v1/machines/invitations")
+        assert made["address"] == self.address
+        return str(made["code"])
+
+
 @pytest.fixture
-def credentials(
+def site(
     conn: Connection, database_url: str, redis_url: str, tmp_path: Path, worker_role: None
-) -> Iterator[Credentials]:
-    """Those of a machine that joined a running site."""
-    settings = Settings(
-        database_url=database_url,
-        blobs_url=(tmp_path / "blobs").as_uri(),
-        redis_url=redis_url,
-        machine_database_url=without_login(database_url),
-        machine_redis_url=redis_url,
-        session_secret="x" * 32,
-    )
-    root = users.viewer_of_user(conn, users.create_user(conn, "root", is_admin=True).id)
+) -> Iterator[Site]:
+    (tmp_path / "authority").mkdir()
+    authority = Authority(tmp_path / "authority")
+    with tls_front.running("127.0.0.1", serving(authority.sign("IP:127.0.0.1"))) as front:
+        settings = Settings(
+            database_url=database_url,
+            blobs_url=(tmp_path / "blobs").as_uri(),
+            redis_url=redis_url,
+            machine_database_url=front.postgres(database_url),
+            machine_redis_url=front.redis(redis_url),
+            machine_certificates=str(authority.certificate),
+            session_secret="x" * 32,
+        )
+        root = users.create_user(conn, "root", is_admin=True).id
+        token = tokens.mint_token(conn, root, "root", tokens.SCOPES)[1]
+        with serve(create_app(settings)) as plain:
+            settings.base_url = front.site(plain)
+            yield Site(settings.base_url, plain, token, root, authority)
+
+
+@pytest.fixture
+def credentials(conn: Connection, redis_url: str, site: Site) -> Iterator[Credentials]:
+    """Those of a machine that joined the site."""
+    made = request_credentials(site.address, site.invite(), "pond")
+    yield made
+    root = users.viewer_of_user(conn, site.root)
     assert root is not None
-    _, code = invitations.invite_machine(conn, root)
-    with serve(create_app(settings)) as address:
-        made = request_credentials(address, code, "pond")
-        yield made
     revoked, _ = machines.revoke(conn, root, made.machine)
     delete_redis_user(redis_url, revoked.login)
 
@@ -139,9 +172,9 @@ def test_a_joined_machine_plays_a_match_and_hands_the_next_one_back(
         assert not worker.alive()
 
 
-def test_a_machine_that_joined_needs_no_second_code(
-    credentials: Credentials, tmp_path: Path
-) -> None:
+def test_a_machine_that_joined_needs_no_second_code(tmp_path: Path) -> None:
+    kept = ("https://a", "mch_1", "pond", "postgresql:", "rediss:", "x")
+    credentials = Credentials(*kept, queues=("scrim",))
     joined_machine.write_credentials(tmp_path, credentials)
     assert (tmp_path / joined_machine.CREDENTIALS).stat().st_mode & 0o077 == 0
     assert find_credentials(tmp_path, None, None, None) == credentials
@@ -149,3 +182,33 @@ def test_a_machine_that_joined_needs_no_second_code(
         find_credentials(tmp_path, credentials.address, "x", None)
     with pytest.raises(MissingInput, match="machine invite"):
         find_credentials(tmp_path / "elsewhere", None, None, None)
+
+
+def test_a_machine_joins_no_site_with_another_certificate(site: Site, conn: Connection) -> None:
+    code = site.invite()
+    impostor = serving(site.authority.sign("IP:127.0.0.1", itself=True))
+    with (
+        tls_front.running("127.0.0.1", impostor) as front,
+        pytest.raises(MissingInput, match=r"another certificate.*not used"),
+    ):
+        request_credentials(front.site(site.plain), code, "pond")
+    with pytest.raises(MissingInput, match="names no certificate"):
+        request_credentials(site.address, code.partition(".")[0], "pond")
+    assert len(invitations.list_invitations(conn)) == 1
+
+
+def test_a_machine_uses_no_way_with_an_unchecked_certificate(
+    credentials: Credentials, tmp_path: Path
+) -> None:
+    ways = find_ways(tmp_path, credentials)
+    check_ways(ways, credentials.certificates)
+    stranger = find_ways(tmp_path, replace(credentials, certificates=""))
+    assert quote(certificates.public_authorities(), safe="") in stranger.database_url
+    with pytest.raises(StartError, match=r"the site at .* certificate verify failed"):
+        check_ways(stranger, "")
+    for part, way in (
+        ("Postgres", replace(ways, database_url=stranger.database_url)),
+        ("Redis", replace(ways, redis_url=stranger.redis_url)),
+    ):
+        with pytest.raises(StartError, match=rf"(?s){part} .* certificate verify failed"):
+            check_ways(way, credentials.certificates)

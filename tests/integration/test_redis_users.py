@@ -25,6 +25,7 @@ DIGEST = hashlib.sha256(SECRET.encode()).hexdigest()
 def server(redis_url: str) -> Iterator[Redis]:
     with Redis.from_url(redis_url) as client:
         client.flushdb()
+        client.acl_log_reset()
         redis_users.set_user(client, LOGIN, DIGEST)
         yield client
         redis_users.delete_user(client, LOGIN)

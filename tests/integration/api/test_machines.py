@@ -359,7 +359,7 @@ def test_commands_about_machines(site: Site, tmp_path: Path) -> None:
         return done.stdout
 
     made = json.loads(peck("invite", "--json"))
-    assert f"machine join {site.address} " in peck("invite")
+    assert f"machine join {made['address']} " in peck("invite")
     listed = json.loads(peck("invitations", "--json"))
     assert made["id"] in {one["id"] for one in listed}
     left = json.loads(peck("invitations", "--revoke", made["id"], "--json"))

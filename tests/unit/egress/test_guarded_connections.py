@@ -17,7 +17,7 @@ import pytest
 from egress.address import Address, parse
 from egress.guarded_connections import Forbidden, Rules, connect
 from egress.tls import MOST_SILENT_BYTES, TlsSocket
-from tests.unit.egress.certificates import Authority, serving
+from tests.certificates import Authority, serving
 
 HOME = Rules(allow=(ip_network("127.0.0.1"),), ports=((1, 65535),))
 

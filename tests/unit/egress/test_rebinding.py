@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from egress.guarded_connections import REMEDY
+from tests.certificates import Authority
 from tests.unit.egress import apart
 from tests.unit.egress.apart import FAR
-from tests.unit.egress.certificates import Authority
 
 ROOT = Path(__file__).parents[3]
 
