@@ -16,7 +16,8 @@ from ladder.errors import LadderError
 from ladder.machines import addresses, certificates
 from ladder.machines.certificates import WrongCertificate
 from sandbox.doctor.report import examine_machine
-from services.api_client import TIMEOUT_SECONDS, Client, Unreachable
+from services.api_client import Client, Unreachable
+from services.api_client.connection import TIMEOUT_SECONDS
 from services.cli.machines import machine
 from services.cli.saved_login import MissingInput
 from services.cli.up import LauncherName, interrupt, print_line
