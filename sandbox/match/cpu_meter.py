@@ -104,6 +104,11 @@ class CpuMeter:
                 self.is_gone = True
         return self._cpu_seconds
 
+    @property
+    def last_cpu_seconds(self) -> float:
+        """The CPU time at the last reading."""
+        return self._cpu_seconds
+
     def pressure_seconds(self) -> float:
         """How long the group wanted to run and none of its threads had a core: the ``full`` line.
 

@@ -31,6 +31,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import msgspec
+
 from games.episode import Episode, Step
 from games.protocol import Json, Outcome, Verdict
 from sandbox.match.clock import Clock
@@ -160,8 +162,8 @@ class SeatRecord:
             {
                 "step": answer.step,
                 **_cost_json(answer.cost),
-                "off_turn_seconds": round(answer.off_turn_seconds, 6),
-                "bank_seconds": round(answer.bank_seconds, 6),
+                "off_turn_seconds": _rounded(answer.off_turn_seconds),
+                "bank_seconds": _rounded(answer.bank_seconds),
                 **printed.pop(answer.step, _NOTHING),
             }
             for answer in self.answers
@@ -188,8 +190,7 @@ class SeatRecord:
         }
         if self.comparison.compared:
             document["record"] = self.comparison.to_json()
-        text = json.dumps(document, separators=(",", ":"), allow_nan=False)
-        return gzip.compress(text.encode(), mtime=0)
+        return gzip.compress(_ENCODER.encode(document), _LEVEL, mtime=0)
 
 
 class EpisodeRecord:
@@ -272,15 +273,24 @@ def read_log(blob: bytes) -> dict[str, Any]:
 
 
 _NOTHING: Final = {"stdout": "", "stderr": ""}
+_ENCODER: Final = msgspec.json.Encoder()
+_LEVEL: Final = 6
 
 
 def _cost_json(cost: MoveCost) -> dict[str, float | None]:
+    wall = _rounded(cost.wall_seconds)
+    is_wall = cost.charged_seconds is cost.wall_seconds
     return {
-        "wall_seconds": round(cost.wall_seconds, 6),
-        "cpu_seconds": None if cost.cpu_seconds is None else round(cost.cpu_seconds, 6),
-        "pressure_seconds": round(cost.waited_seconds, 6),
-        "charged_seconds": round(cost.charged_seconds, 6),
+        "wall_seconds": wall,
+        "cpu_seconds": None if cost.cpu_seconds is None else _rounded(cost.cpu_seconds),
+        "pressure_seconds": _rounded(cost.waited_seconds),
+        "charged_seconds": wall if is_wall else _rounded(cost.charged_seconds),
     }
+
+
+def _rounded(seconds: float) -> float:
+    """Whole microseconds. Most durations in a log are zero, and rounding is slow."""
+    return round(seconds, 6) if seconds else 0.0
 
 
 def _move_json(move: Json | Verdict) -> Json:

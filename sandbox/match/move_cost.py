@@ -24,6 +24,11 @@ CPU time between a seat's moves is *off turn*. The kernel books CPU time at a co
 the end of a move's own CPU time often appears after the move. So up to ``TICK_SECONDS`` that the
 move's charge has paid for are not charged again.
 
+Reading all counters costs as much as a short move. So quick answers that cannot cost more than the
+free time are charged by the wall clock. After ``UNREAD_SECONDS`` of such answers the counters are
+read again. No CPU time is missed by that, because they are totals. If the next answer is slow, what
+its seat may have waited in the unread answers is not forgiven.
+
 ``docs/architecture/clock.md`` explains the rules.
 """
 
@@ -33,6 +38,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Final
 
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue, StolenTime
@@ -46,6 +52,8 @@ STOLEN_AGE_SECONDS: Final = 0.1
 _STOLEN: Final = StolenTime()
 QUICK_SECONDS: Final = 0.001
 """Shorter moves are forgiven nothing: reading the counters would cost as much as the move."""
+UNREAD_SECONDS: Final = 0.002
+"""Most wall time of quick answers, one after another, whose CPU time is not read."""
 SPARED_SECONDS: Final = 0.25
 """Most lost time subtracted in one episode.
 
@@ -116,9 +124,12 @@ class MoveCosts:
         "_seen_cpu",
         "_spare_limit_seconds",
         "_spared_seconds",
+        "_stale_seconds",
         "_stolen",
         "_unforgiven_of_bank_seconds",
+        "_unread_seconds",
         "_unsent_seconds",
+        "_uses_more_cores",
         "_waits_for_host",
         "_was_quick",
         "patience_seconds",
@@ -152,7 +163,8 @@ class MoveCosts:
         """Charge for such waiting in the open move, or in the last one."""
         self.ponders = False
         """Whether the seat computed off turn. If so, it is frozen between its moves."""
-        self._was_quick = False
+        self._was_quick = self._uses_more_cores = False
+        self._unread_seconds = self._stale_seconds = 0.0
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._contended = 0.0
         self._stolen = 0.0
@@ -173,16 +185,14 @@ class MoveCosts:
         meter, off_turn = self._meter, 0.0
         if meter.is_frozen:
             meter.thaw()
+        needs_reading = not (self._was_quick and self._has_short_gap(now))
         if meter.has_cpu:
-            gap_cpu = (now - self._closed_at) * _CORES
-            if self._was_quick and self._paid_cpu is not None and gap_cpu < OFF_TURN_SECONDS:
-                self._cpu = (
-                    self._paid_cpu
-                )  # Even all cores together can use only a tolerated time in the gap.
+            if not needs_reading and self._paid_cpu is not None:
+                self._cpu = self._paid_cpu
             else:
-                self._cpu = meter.cpu_seconds()
+                self._cpu = self._seen_cpu = meter.cpu_seconds()
                 if self._paid_cpu is not None and not owes:
-                    unpaid = self._cpu - self._paid_cpu - OFF_TURN_SECONDS
+                    unpaid = self._cpu - self._paid_cpu - self._unread_cpu - OFF_TURN_SECONDS
                     if unpaid > 0:
                         self.ponders = True
                         lost = most_lost_seconds(self._losses, meter.losses())
@@ -190,19 +200,41 @@ class MoveCosts:
                         self._spare_limit_seconds -= spared
                         off_turn = (unpaid - spared) / meter.cpus
                         self._paid_cpu = self._cpu
+                self._unread_seconds = 0.0
         self._doubted_at = 0.0
         self.unforgiven_before_seconds += self._unforgiven_of_bank_seconds
         self._unforgiven_of_bank_seconds = self.unforgiven_now_seconds = 0.0
         self._free_seconds = free_seconds
-        self._losses = meter.losses()
         self._unsent_seconds = 0.0
+        self._stale_seconds = self._unread_seconds
+        if needs_reading:
+            self._read_counters(now)
+            self._others_cpu = sum(map(CpuMeter.cpu_seconds, self._others))
+        return off_turn
+
+    def _read_counters(self, now: float) -> None:
+        """Read what a later slow answer is compared with."""
+        meter = self._meter
+        self._losses = meter.losses()
+        self._stale_seconds = 0.0
         if meter.can_forgive:
             self._stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
             self._pressure = meter.pressure_seconds()
             self._contended = meter.contended_seconds
             self._queue = meter.queue_seconds()
-            self._others_cpu = sum(map(CpuMeter.cpu_seconds, self._others))
-        return off_turn
+
+    def _has_short_gap(self, now: float) -> bool:
+        """Whether the seat had too little time for off-turn work since its last answer.
+
+        If it has used several cores, even all of them together must have had too little.
+        """
+        cores = _CORES if self._uses_more_cores else min(2, _CORES)
+        return (now - self._closed_at) * cores < OFF_TURN_SECONDS
+
+    @property
+    def _unread_cpu(self) -> float:
+        """CPU time above the charge that quick answers may have used since the last reading."""
+        return self._unread_seconds * self._meter.cpus
 
     def freeze_if_computing(self) -> None:
         """Freeze a seat that computes while others are asked. Its next question thaws it.
@@ -212,7 +244,9 @@ class MoveCosts:
         meter = self._meter
         if meter.is_frozen or not meter.has_cpu or self._paid_cpu is None:
             return
-        if meter.cpu_seconds() - self._paid_cpu > OFF_TURN_SECONDS:
+        if self._has_short_gap(monotonic()):
+            return
+        if meter.cpu_seconds() - self._paid_cpu - self._unread_cpu > OFF_TURN_SECONDS:
             self.ponders = True
             meter.freeze()
 
@@ -243,6 +277,7 @@ class MoveCosts:
         pressure = meter.pressure_seconds() - self._pressure
         contended = meter.contended_seconds - self._contended
         waited = max(pressure, meter.queue_seconds() - self._queue - contended)
+        waited -= self._stale_seconds
         if waited > 0:
             others_cpu = sum(map(CpuMeter.cpu_seconds, self._others)) - self._others_cpu
         # A wait that began before the question was out is in both.
@@ -311,9 +346,7 @@ class MoveCosts:
         self._end_doubt(now)
         self._was_quick = wall < QUICK_SECONDS
         if self._was_quick:
-            cpu = self._used_cpu() if meter.has_cpu else None
-            seen = 0.0 if cpu is None or meter.by_wall else cpu / meter.cpus
-            cost = MoveCost(wall, cpu, 0.0, max(wall, seen))
+            cost = self._quick_cost(wall, now)
         else:
             cost = self.cost_so_far(started_at, now)
             self._spare_limit_seconds -= self._spared_seconds
@@ -330,8 +363,29 @@ class MoveCosts:
             paid = self._cpu + max(cost.cpu_seconds, cost.charged_seconds * meter.cpus)
             # At most one tick ahead of the booked time, over any number of moves.
             self._paid_cpu = min(paid, self._seen_cpu + TICK_SECONDS)
+            self._unread_seconds = self._stale_seconds = 0.0
         self._closed_at = now
         return cost
+
+    def _quick_cost(self, wall: float, now: float) -> MoveCost:
+        meter = self._meter
+        if not meter.has_cpu:
+            return MoveCost(wall, None, 0.0, wall)
+        unread = self._unread_seconds + wall
+        is_free = wall * _CORES <= self._free_seconds
+        needs_reading = self.ponders or self._uses_more_cores or self._paid_cpu is None
+        if is_free and not needs_reading and unread < UNREAD_SECONDS:
+            self._unread_seconds = unread
+            # An answer uses at least no CPU time and pays for its wall time.
+            self._paid_cpu = min(self._cpu + wall * meter.cpus, self._seen_cpu + TICK_SECONDS)
+            return MoveCost(wall, None, 0.0, wall)
+        cpu = self._used_cpu()
+        self._read_counters(now)
+        # Each of the others has read its own lately.
+        self._others_cpu = sum(other.last_cpu_seconds for other in self._others)
+        self._uses_more_cores |= cpu > wall * meter.cpus + TICK_SECONDS
+        seen = 0.0 if meter.by_wall else cpu / meter.cpus
+        return MoveCost(wall, cpu, 0.0, max(wall, seen))
 
     def _used_cpu(self) -> float:
         self._seen_cpu = self._meter.cpu_seconds()

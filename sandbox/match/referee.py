@@ -27,6 +27,7 @@ from sandbox.match.match_record import EpisodeRecord, PlayedMatch, SeatReport
 from sandbox.match.questions import StopReached, ask_all
 from sandbox.match.seat import END_SECONDS, MatchTiming, Seat
 from sandbox.match.seat_faults import SeatFault, stopped_fault
+from sandbox.match.thread_priority import keep_time_first
 
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
@@ -154,6 +155,7 @@ class _Order:
 def _play(asked: _Order) -> PlayedMatch:
     stop_at = monotonic() + asked.stop_after_seconds
     with contextlib.ExitStack() as stack:
+        stack.enter_context(keep_time_first())
         own = stack.enter_context(contextlib.closing(OwnRunQueue()))
         timing = MatchTiming(
             asked.clock, own, asked.waiting_seconds, forgives_host=asked.forgive_lateness

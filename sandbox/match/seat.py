@@ -14,9 +14,10 @@ next question's clock. Off-turn time that the bank cannot pay shortens the next 
 
 from __future__ import annotations
 
-import secrets
+import os
+import struct
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
@@ -44,6 +45,10 @@ BUSY_SHARE: Final = 0.8
 LATE_NODE_SECONDS: Final = 0.01
 END_SECONDS: Final = 0.25
 """How long the end of a match waits for seats that get an end message."""
+
+
+_NONCE: Final = struct.Struct("Q")
+_NONCE_BYTES: Final = 64 * _NONCE.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ class Seat:
         self._observation: Mapping[str, Json] = {}
         """The observation of the last question."""
         self._nonce = -1
+        self._nonces: Iterator[int] = iter(())
         self._off_turn_seconds = self._debt_seconds = 0.0
         self._costs: deque[float] = deque(maxlen=4)
         if isinstance(loan, Loan):
@@ -157,7 +163,7 @@ class Seat:
                 if not 0 < self._debt_seconds < self._clock.act_seconds:
                     self._record(step, MoveCost(0.0, 0.0, 0.0, 0.0), is_put=False)
                     return self._pardon_or_fail(seat_faults.off_turn_fault(step, charge))
-        self._nonce = secrets.randbits(48)
+        self._nonce = self._next_nonce()
         seen = {**observation, "remainingOverageTime": self.bank.visible_seconds()}
         message = {"k": "act", "n": self._nonce, "observation": seen}
         limit_seconds = self.bank.deadline(0.0) - self._debt_seconds
@@ -279,6 +285,13 @@ class Seat:
         return Question(
             self._loan.socket, body, limit_seconds, self._move_costs, owed, self._notices
         )
+
+    def _next_nonce(self) -> int:
+        nonce = next(self._nonces, None)
+        if nonce is None:  # one system call for many
+            self._nonces = (number for (number,) in _NONCE.iter_unpack(os.urandom(_NONCE_BYTES)))
+            nonce = next(self._nonces)
+        return nonce >> 16
 
     def _is_owed(self, packet: bytes) -> bool:
         """Whether this is the owed answer, whatever its content."""

@@ -354,13 +354,64 @@ def test_a_quick_seat_turning_slow_is_forgiven_from_that_question(
     move_costs.open(0.0)
     move_costs.close(0.0, 0.0005)
     files.at(0.0005, pressure=5.0)  # waits in quick moves give no credit
-    move_costs.open(0.001)
+    move_costs.open(0.1)
     files.at(0.0005, pressure=5.020)  # no look comes before the wait: the referee waits too
-    assert move_costs.remaining_wait_seconds(0.001, 0.021, 0.015) > 0
+    assert move_costs.remaining_wait_seconds(0.1, 0.120, 0.015) > 0
     files.at(0.0105, pressure=5.030)
-    cost = move_costs.close(0.001, 0.046)
+    cost = move_costs.close(0.1, 0.145)
     assert cost.waited_seconds == pytest.approx(0.030)
     assert cost.charged_seconds == pytest.approx(0.015)
+
+
+def test_waits_in_unread_quick_answers_are_not_forgiven_later(
+    files: Files, own: OwnRunQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0, 1.0)
+    move_costs.close(0.0, 0.0005)
+    for start in (0.001, 0.002):
+        move_costs.open(start, 1.0)
+        cost = move_costs.close(start, start + 0.0005)
+        assert cost.cpu_seconds is None
+        assert cost.charged_seconds == pytest.approx(0.0005)
+    files.at(0.0, pressure=0.001, queue=0.001)
+    move_costs.open(0.003, 1.0)
+    files.at(0.010, pressure=0.031, queue=0.026)
+    cost = move_costs.close(0.003, 0.043)
+    assert cost.waited_seconds == pytest.approx(0.030)
+    assert cost.charged_seconds == pytest.approx(0.010)
+
+
+def test_the_cpu_time_of_quick_answers_is_read_where_it_can_cost_bank(
+    files: Files, own: OwnRunQueue
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    move_costs.close(0.0, 0.0005)
+    for number in range(1, 4):
+        move_costs.open(number / 1000, 0.0004)
+        files.at(0.0008 * number)
+        cost = move_costs.close(number / 1000, number / 1000 + 0.0005)
+        assert cost.charged_seconds >= 0.0005
+        assert cost.cpu_seconds is not None
+
+
+def test_work_after_quick_answers_is_read_after_two_milliseconds(
+    files: Files, own: OwnRunQueue
+) -> None:
+    """The agent computes on a core of its own, in gaps that are too short for a reading."""
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0, 1.0)
+    move_costs.close(0.0, 0.0005)
+    charged = 0.0
+    for number in range(1, 41):
+        files.at(number / 1000)
+        move_costs.open(number / 1000, 1.0)
+        charged += move_costs.close(number / 1000, number / 1000 + 0.0005).charged_seconds
+    assert charged == pytest.approx(0.040, abs=0.003)
+    files.at(0.090)
+    assert move_costs.open(1.0, 1.0) == pytest.approx(0.050 - OFF_TURN_SECONDS, abs=0.003)
+    assert move_costs.ponders
 
 
 def test_off_turn_work_above_the_tolerance_is_charged(files: Files, own: OwnRunQueue) -> None:

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -26,7 +27,9 @@ from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.loans import Ending, Loan
 from sandbox.match.match_record import PlayedMatch
+from sandbox.match.move_cost import OFF_TURN_SECONDS
 from sandbox.match.seat import Seat
+from sandbox.match.thread_priority import REFEREE_NICE
 from tests.integration.counting import Counting
 
 GEESE = GAMES["hungry_geese"]
@@ -55,6 +58,29 @@ def test_each_refused_bundle_ends_with_a_reason() -> None:
         assert report.reason is not None
         assert "../main.py" in report.reason
         assert (report.charged_seconds, report.max_move_seconds) == (0.0, 0.0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may raise a priority")
+def test_the_referee_goes_before_ordinary_processes_only_while_it_keeps_time() -> None:
+    during: list[int] = []
+
+    def play_and_look() -> int:
+        os.setpriority(os.PRIO_PROCESS, 0, 0)  # of this thread alone
+        referee.play_episode(
+            GEESE,
+            GEESE.configure({}),
+            Clock(),
+            bytes(16),
+            [REFUSED] * 4,
+            max_parallel_seats=1,
+            stop_after_seconds=60,
+            on_step=lambda _: during.append(os.getpriority(os.PRIO_PROCESS, 0)),
+        )
+        return os.getpriority(os.PRIO_PROCESS, 0)
+
+    with ThreadPoolExecutor(1) as other_thread:
+        assert other_thread.submit(play_and_look).result() == 0
+    assert set(during) == {REFEREE_NICE}
 
 
 class BrokenStep(HungryGeese):
@@ -228,8 +254,12 @@ class Pondering:
             [DeafAtTheEnd(), DeafAtTheEnd(self.meter)],
             max_parallel_seats=1,
             stop_after_seconds=60,
-            on_step=lambda _: self._compute(microseconds),
+            on_step=lambda _: self._rest_computing(microseconds),
         )
+
+    def _rest_computing(self, microseconds: int) -> None:
+        self._compute(microseconds)
+        time.sleep(OFF_TURN_SECONDS)  # a shorter pause has no room for off-turn work
 
 
 @pytest.fixture
