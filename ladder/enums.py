@@ -93,6 +93,17 @@ class LogAudience(StrEnum):
     """Everybody who sees the league."""
 
 
+class MachineTier(StrEnum):
+    """How far a machine that joined is trusted, the most trusted first."""
+
+    TRUSTED = "trusted"
+    """Plays everything, as the machines of the site itself."""
+    MEMBER = "member"
+    """A machine of a known person: plays agents whose owners agreed to such machines."""
+    VOLUNTEER = "volunteer"
+    """Anybody's machine: plays agents whose owners agreed to all machines."""
+
+
 class MatchState(StrEnum):
     QUEUED = "queued"
     """Waits for a worker; becomes void at its deadline."""

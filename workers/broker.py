@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from ladder.settings import Settings
 from workers import redis_users
 
-QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "rate", "notices", "draw")
+QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "open", "rate", "notices", "draw")
 KINDS: Final = ("play", "rate", "notify", "draw")
 BACKSTOP_SECONDS: Final = 7200  # the referee ends a match long before
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import socket
 import sys
 import warnings
@@ -32,9 +33,10 @@ from ladder.telemetry import log_event
 from sandbox.errors import HostFault
 from sandbox.match import loans
 from workers import match_attempt, tasks
-from workers.broker import QUEUES, app
+from workers.broker import QUEUES, app, machine_login
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import StallMonitor, playing_children
+from workers.redis_users import OPEN
 from workers.site_blobs import open_match_blobs
 
 DRAW_NICENESS = 10
@@ -59,6 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         external.register_games(settings.games)
     except external.ExternalGameError as error:
         sys.exit(f"PECK_GAMES: {error}")
+    is_machine = machine_login(settings.redis_url) is not None
+    if is_machine:
+        with db.connect(settings.worker_database_url) as conn:
+            queues = [*(workers.own_queues(conn) or queues)]
     renewal = None
     if queues in (["rate"], ["draw"]):
         tasks.database_url = _require_setting(settings.database_url, "PECK_DATABASE_URL")
@@ -66,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             os.nice(DRAW_NICENESS)
             tasks.blobs = open_blobs(_require_setting(settings.blobs_url, "PECK_BLOBS_URL"))
     else:
-        renewal = _make_worker_context(settings, queues, options.slots)
+        renewal = _make_worker_context(settings, queues, options.slots, is_machine=is_machine)
         renewal.start()
     _start_stall_monitor(
         _require_setting(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots
@@ -120,9 +126,12 @@ def _require_setting(value: str, name: str) -> str:
     return value
 
 
-def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> LeaseRenewal:
+def _make_worker_context(
+    settings: Settings, queues: list[str], slots: int, *, is_machine: bool
+) -> LeaseRenewal:
     """Sets up the state that the pool's children inherit. Returns the renewal thread, not
-    started."""
+    started. It ends the worker when the tier of its machine changed: the next start serves other
+    queues."""
     url = _require_setting(settings.worker_database_url, "PECK_WORKER_DATABASE_URL")
     _require_setting(settings.blobs_url, "PECK_BLOBS_URL")
     blobs = open_match_blobs(settings)
@@ -132,12 +141,14 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
         settings, blobs, worker, match_attempt.max_parallel_seats(settings, slots)
     )
     told: WorkerHello | None = None
+    ends = False
+    own = (OPEN,) if queues == [OPEN] else None
 
     def greet() -> None:
         """Records that this worker lives, and what the node and the remote daemon offer if that
         changed. Raises HostFault while the node does not answer, so the worker soon no longer
         counts as live."""
-        nonlocal told
+        nonlocal told, ends
         node = loans.node_hello(settings.node_socket)
         remote = _request_remote_hello(settings)
         said = WorkerHello(
@@ -153,6 +164,10 @@ def _make_worker_context(settings: Settings, queues: list[str], slots: int) -> L
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
         with db.connect(url) as conn:
+            if is_machine and not ends and workers.own_queues(conn) != own:
+                ends = True
+                log_event("worker_ends", reason="the tier of this machine changed")
+                os.kill(os.getpid(), signal.SIGTERM)
             if said == told and workers.record_heartbeat(conn, worker):
                 return
             workers.register_worker(conn, said)

@@ -1,8 +1,9 @@
 """Users of Redis for machines that joined.
 
-A user may take messages from the queues of matches, and put messages into the queue of ratings. It
-can read no other key. Celery's marks of messages that were taken lie under the user's own name, so
-that one machine cannot take back the messages of another.
+A user may take messages from the queues of matches, and put messages into the queue of ratings. A
+machine that is not trusted takes messages from the queue ``open`` alone. A user can read no other
+key. Celery's marks of messages that were taken lie under the user's own name, so that one machine
+cannot take back the messages of another.
 
 Redis may lose its users at any time. The scheduler makes them again from the rows of machines.
 """
@@ -18,7 +19,9 @@ SEPARATOR: Final = "\x06\x16"
 """Celery's, between the name of a queue and a priority."""
 PREFIX: Final = "peck_machine_"
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
-"""Queues that a machine may take messages from."""
+"""Queues that a trusted machine may take messages from."""
+OPEN: Final = "open"
+"""Queue of matches that other machines may play, of all kinds."""
 WRITTEN: Final = ("rate",)
 """Queues that it may only put messages into."""
 COMMANDS: Final = (
@@ -38,10 +41,16 @@ def unacked_keys(login: str) -> dict[str, str]:
     }
 
 
-def set_user(client: Redis, login: str, secret_hash: str) -> None:
+def queues_of(*, trusted: bool) -> tuple[str, ...]:
+    """Queues that a machine may take messages from."""
+    return QUEUES if trusted else (OPEN,)
+
+
+def set_user(client: Redis, login: str, secret_hash: str, *, trusted: bool) -> None:
     """Creates the user with this SHA-256 of its password, or replaces it."""
     # Not acl_setuser: it knows no selectors.
-    client.execute_command("ACL", "SETUSER", *_rule(login, secret_hash))  # type: ignore[no-untyped-call]
+    rule = _rule(login, secret_hash, queues_of(trusted=trusted))
+    client.execute_command("ACL", "SETUSER", *rule)  # type: ignore[no-untyped-call]
 
 
 def delete_user(client: Redis, login: str) -> None:
@@ -50,26 +59,35 @@ def delete_user(client: Redis, login: str) -> None:
     client.delete(*unacked_keys(login).values())
 
 
-def renew_users(client: Redis, read_wanted: Callable[[], Mapping[str, str]]) -> dict[str, int]:
-    """Makes the users of machines those that ``read_wanted`` returns, login to SHA-256. Returns the
-    numbers of changes. It reads them after Redis, so that a machine that joins meanwhile keeps its
-    user."""
-    found = {name.decode() if isinstance(name, bytes) else str(name) for name in client.acl_users()}
+def renew_users(
+    client: Redis, read_wanted: Callable[[], Mapping[str, tuple[str, bool]]]
+) -> dict[str, int]:
+    """Makes the users of machines those that ``read_wanted`` returns: SHA-256, and whether it is
+    trusted, by login. Returns the numbers of changes. It reads them after Redis, so that a machine
+    that joins meanwhile keeps its user."""
+    found = dict(map(_login_and_trust, client.acl_list()))
     wanted = read_wanted()
-    missing = wanted.keys() - found
+    missing = {login for login, (_, trusted) in wanted.items() if found.get(login) is not trusted}
     extra = {name for name in found if name.startswith(PREFIX)} - wanted.keys()
     for login in sorted(missing):
-        set_user(client, login, wanted[login])
+        secret_hash, trusted = wanted[login]
+        set_user(client, login, secret_hash, trusted=trusted)
     for login in sorted(extra):
         delete_user(client, login)
     return {"redis_users_made": len(missing), "redis_users_deleted": len(extra)}
 
 
-def _rule(login: str, secret_hash: str) -> list[str]:
-    bound = [f"_kombu.binding{kind}.{queue}" for queue in QUEUES for kind in ("", "_permanent")]
+def _login_and_trust(line: bytes | str) -> tuple[str, bool]:
+    """Name and trust of a user, from a line of ``ACL LIST``."""
+    words = (line.decode() if isinstance(line, bytes) else line).split()
+    return words[1], f"~{OPEN}" not in words
+
+
+def _rule(login: str, secret_hash: str, queues: tuple[str, ...]) -> list[str]:
+    bound = [f"_kombu.binding{kind}.{queue}" for queue in queues for kind in ("", "_permanent")]
     own = [
-        *QUEUES,
-        *(f"{queue}{SEPARATOR}*" for queue in QUEUES),
+        *queues,
+        *(f"{queue}{SEPARATOR}*" for queue in queues),
         *bound,
         *unacked_keys(login).values(),
     ]

@@ -12,6 +12,7 @@ from ladder import ids
 from ladder.database import erased_blobs
 from ladder.database.db import Connection, atomic, atomic_function
 from ladder.entries.records import Agent, Submission
+from ladder.enums import MachineTier
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
 from ladder.people import competitors, quotas, visibility
@@ -19,7 +20,8 @@ from ladder.people.records import Viewer
 
 AGENT: Final = (
     "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.open_for_scrims,"
-    " a.scrims_per_requester_daily, a.created_at from agents a join teams t on t.id = a.team_id"
+    " a.scrims_per_requester_daily, a.machine_tier, a.created_at"
+    " from agents a join teams t on t.id = a.team_id"
 )
 SUBMISSION: Final = (
     "select s.id, s.number, s.agent_id, a.team_id, s.digest, s.size_bytes, s.filename, s.message,"
@@ -107,6 +109,7 @@ def update_agent(
     name: str | None = None,
     open_for_scrims: bool | None = None,
     scrims_per_requester_daily: int | None = None,
+    machine_tier: MachineTier | None = None,
 ) -> Agent:
     """Changes the given values and returns the agent. Raises NotFound, Invalid."""
     if scrims_per_requester_daily is not None and scrims_per_requester_daily < 0:
@@ -114,8 +117,9 @@ def update_agent(
     conn.execute(
         "update agents set name = coalesce(%s, name),"
         " open_for_scrims = coalesce(%s, open_for_scrims),"
-        " scrims_per_requester_daily = coalesce(%s, scrims_per_requester_daily) where id = %s",
-        (name, open_for_scrims, scrims_per_requester_daily, agent_id),
+        " scrims_per_requester_daily = coalesce(%s, scrims_per_requester_daily),"
+        " machine_tier = coalesce(%s, machine_tier) where id = %s",
+        (name, open_for_scrims, scrims_per_requester_daily, machine_tier, agent_id),
     )
     return get_agent(conn, agent_id)
 

@@ -14,6 +14,7 @@ from ladder.database.blobs import Blobs
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, entries, reference_agents
 from ladder.entries.records import Entry, EntryState
+from ladder.enums import MachineTier
 from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import SubmissionId, TeamId
 from ladder.leagues.medals import MedalRuleKind
@@ -107,7 +108,9 @@ def enter_reference_agent(conn: Connection, blobs: Blobs, season: Season, name: 
     if agent is None:
         agent = agents.create_agent(conn, team, reference_agents.title_of(season.game, name), slug)
     if not agent.open_for_scrims:  # every team may play scrims against reference agents
-        agents.update_agent(conn, agent.id, open_for_scrims=True)
+        agents.update_agent(
+            conn, agent.id, open_for_scrims=True, machine_tier=MachineTier.VOLUNTEER
+        )
     filename, content = reference_agents.read_bundle(season.game, name)
     stored = blobs.put_bytes(content)
     submission, _ = agents.add_submission(

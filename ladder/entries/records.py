@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ladder.enums import MachineTier
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId
 from ladder.runtime_profiles import REMOTE
 
@@ -32,6 +33,8 @@ class Agent:
     name: str
     open_for_scrims: bool
     scrims_per_requester_daily: int
+    machine_tier: MachineTier
+    """The least trusted machines that may run it."""
     created_at: datetime
 
 

@@ -15,8 +15,9 @@ from psycopg.rows import class_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
+from ladder.enums import MachineTier
 from ladder.errors import NotFound
-from ladder.ids import MachineInvitationId
+from ladder.ids import MachineInvitationId, UserId
 from ladder.machines.certificates import code_text, split_code
 from ladder.people import audit_log
 from ladder.people.records import Viewer
@@ -29,6 +30,12 @@ USE: Final = (
 )
 
 
+SELECT: Final = (
+    "select i.id, i.created_at, i.expires_at, i.tier, i.owner_id, u.name as owner_name"
+    " from machine_invitations i left join users u on u.id = i.owner_id"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class MachineInvitation:
     """A code that was not used yet, without its text."""
@@ -36,21 +43,39 @@ class MachineInvitation:
     id: MachineInvitationId
     created_at: datetime
     expires_at: datetime
+    tier: MachineTier
+    """Tier of the machine that joins with it."""
+    owner_id: UserId | None
+    """Owner of that machine; None: the site."""
+    owner_name: str | None
 
 
 @atomic_function
 def invite_machine(
-    conn: Connection, by: Viewer, fingerprint: str = ""
+    conn: Connection,
+    by: Viewer,
+    fingerprint: str = "",
+    *,
+    tier: MachineTier = MachineTier.MEMBER,
+    owner: UserId | None = None,
 ) -> tuple[MachineInvitation, str]:
     """Creates a code that carries the fingerprint of the site's certificate; empty: a site without
-    TLS. Returns its row and its text, which is stored nowhere."""
+    TLS. Returns its row and its text, which is stored nowhere.
+
+    A trusted machine without an owner is the site's own. Other machines without one belong to the
+    person who invites.
+    """
     secret = secrets.token_urlsafe(24)
+    if owner is None and tier is not MachineTier.TRUSTED:
+        owner = by.user_id
+    invitation = ids.new_id("min")
+    conn.execute(
+        "insert into machine_invitations (id, code_hash, created_by, expires_at, tier, owner_id)"
+        " values (%s, %s, %s, now() + %s, %s, %s)",
+        (invitation, hash_secret(secret), by.user_id, LIFE, tier, owner),
+    )
     with conn.cursor(row_factory=class_row(MachineInvitation)) as cur:
-        made = cur.execute(
-            "insert into machine_invitations (id, code_hash, created_by, expires_at)"
-            " values (%s, %s, %s, now() + %s) returning id, created_at, expires_at",
-            (ids.new_id("min"), hash_secret(secret), by.user_id, LIFE),
-        ).fetchone()
+        made = cur.execute(f"{SELECT} where i.id = %s", (invitation,)).fetchone()
     assert made is not None
     record_act(conn, by, "invite-machine", made.id)
     return made, code_text(secret, fingerprint)
@@ -60,8 +85,8 @@ def list_invitations(conn: Connection) -> list[MachineInvitation]:
     """Codes that may still be used, newest first."""
     with conn.cursor(row_factory=class_row(MachineInvitation)) as cur:
         return cur.execute(
-            "select id, created_at, expires_at from machine_invitations where used_at is null"
-            " and revoked_at is null and expires_at > now() order by id desc"
+            f"{SELECT} where i.used_at is null and i.revoked_at is null and i.expires_at > now()"
+            " order by i.id desc"
         ).fetchall()
 
 

@@ -2,8 +2,8 @@
 
 A machine has one secret. It is the password of its role in Postgres and of its user in Redis, and
 its token at the site. The role may execute the lease functions, which know the machine by its
-login and let it act for its own workers alone. Callers let only administrators list, drain and
-revoke.
+login and let it act for its own workers alone. Callers let only administrators list, drain,
+trust and revoke.
 """
 
 from __future__ import annotations
@@ -20,25 +20,29 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.database import db
 from ladder.database.db import Connection, atomic_function
+from ladder.enums import MachineTier
 from ladder.errors import Conflict, NotFound
-from ladder.ids import MachineId, MatchId
+from ladder.ids import MachineId, MatchId, UserId
 from ladder.machines.invitations import hash_secret, record_act, use_code
 from ladder.people.records import Viewer
 
 MOST_CONNECTIONS: Final = 40
 """Database connections of one machine: two for each slot, and some for the worker itself."""
 REVOKED: Final = "the machine was revoked"
+LESS_TRUSTED: Final = "the machine is less trusted now"
+TIERS: Final = tuple(MachineTier)
 NO_ROLES: Final = (
     "no machine can join: the site's role in Postgres may not create roles; its operator must run"
     " ALTER ROLE ... CREATEROLE"
 )
 SELECT: Final = """
-select m.id, m.name, m.login, m.joined_at, m.drained_at, m.revoked_at,
+select m.id, m.name, m.login, m.tier, m.owner_id, u.name as owner_name,
+       m.joined_at, m.drained_at, m.revoked_at,
        max(w.seen_at) as seen_at, coalesce(sum(w.slots) filter (where live), 0)::int as slots,
        coalesce(sum(running), 0)::int as running,
        coalesce(array_agg(distinct w.speed_class) filter (where live), '{}') as speed_classes,
        coalesce(array_agg(distinct lacking) filter (where live and lacking <> ''), '{}') as lacks
-  from machines m
+  from machines m left join users u on u.id = m.owner_id
   left join lateral (
        select w.*, w.seen_at > now() - interval '15 seconds' as live,
               array_to_string(w.lacks, '; ') as lacking,
@@ -56,6 +60,11 @@ class Machine:
     name: str
     login: str
     """Its role in Postgres and its user in Redis."""
+    tier: MachineTier
+    owner_id: UserId | None
+    """Whose it is: it plays no bundle of a season in which this person competes. None: the
+    site's own."""
+    owner_name: str | None
     joined_at: datetime
     drained_at: datetime | None
     """Since when it claims no matches; None: it claims."""
@@ -82,8 +91,9 @@ def join(conn: Connection, code: str, name: str) -> tuple[Machine, str]:
     try:
         with conn.transaction():
             conn.execute(
-                "insert into machines (id, name, login, secret_hash, invitation_id)"
-                " values (%s, %s, %s, %s, %s)",
+                "insert into machines (id, name, login, secret_hash, invitation_id, tier,"
+                " owner_id) select %s, %s, %s, %s, id, tier, owner_id from machine_invitations"
+                " where id = %s",
                 (machine_id, name, login, hash_secret(secret), invitation),
             )
     except psycopg.errors.UniqueViolation:
@@ -142,20 +152,46 @@ def revoke(conn: Connection, by: Viewer, key: str) -> tuple[Machine, list[MatchI
         (machine.login,),
     )
     conn.execute(sql.SQL("drop role if exists {}").format(sql.Identifier(machine.login)))
-    held = [
-        MatchId(row[0])
-        for row in conn.execute(
-            "select m.id from matches m join workers w on w.id = m.worker"
-            " where m.state = 'running' and w.machine_id = %s order by m.id for update of m",
-            (machine.id,),
-        )
-    ]
-    conn.execute("select lease_requeue_or_void(%s, 'fault', 'host', %s, false)", (held, REVOKED))
+    held = end_leases(conn, machine.id, REVOKED)
     conn.execute(
         "update workers set seen_at = to_timestamp(0) where machine_id = %s", (machine.id,)
     )
     record_act(conn, by, "revoke-machine", machine.id)
     return _require_machine(conn, machine.id), held
+
+
+@atomic_function
+def trust(
+    conn: Connection, by: Viewer, key: str, tier: MachineTier, owner: UserId | None = None
+) -> Machine:
+    """Changes the tier and the owner. Without an owner a trusted machine is the site's own; another
+    one keeps its owner, or belongs to the person who acts. If the machine is less trusted now, its
+    matches are queued again. The caller changes its user in Redis. Raises NotFound, Conflict for a
+    revoked one."""
+    machine = _require_valid(conn, key)
+    conn.execute(
+        "update machines set tier = %(tier)s, owner_id = case when %(tier)s = 'trusted'"
+        " then %(owner)s::text else coalesce(%(owner)s, owner_id, %(by)s) end where id = %(id)s",
+        {"tier": tier, "owner": owner, "by": by.user_id, "id": machine.id},
+    )
+    if TIERS.index(tier) > TIERS.index(MachineTier(machine.tier)):
+        end_leases(conn, machine.id, LESS_TRUSTED)
+    record_act(conn, by, f"trust-machine-{tier}", machine.id)
+    return _require_machine(conn, machine.id)
+
+
+def end_leases(conn: Connection, machine: MachineId, reason: str) -> list[MatchId]:
+    """Queues the running matches of a machine again; returns them."""
+    held = [
+        MatchId(row[0])
+        for row in conn.execute(
+            "select m.id from matches m join workers w on w.id = m.worker"
+            " where m.state = 'running' and w.machine_id = %s order by m.id for update of m",
+            (machine,),
+        )
+    ]
+    conn.execute("select lease_requeue_or_void(%s, 'fault', 'host', %s, false)", (held, reason))
+    return held
 
 
 def machine_of_secret(conn: Connection, secret: str) -> Machine | None:
@@ -166,10 +202,12 @@ def machine_of_secret(conn: Connection, secret: str) -> Machine | None:
     return found[0] if found else None
 
 
-def secret_hashes(conn: Connection) -> dict[str, str]:
-    """Login and SHA-256 of the secret of each valid machine: Redis may lose its users."""
-    rows = conn.execute("select login, secret_hash from machines where revoked_at is null")
-    return {str(login): str(digest) for login, digest in rows}
+def redis_logins(conn: Connection) -> dict[str, tuple[str, bool]]:
+    """SHA-256 of the secret, and whether it is trusted, of each valid machine by login."""
+    rows = conn.execute(
+        "select login, secret_hash, tier = 'trusted' from machines where revoked_at is null"
+    )
+    return {str(login): (str(digest), bool(trusted)) for login, digest, trusted in rows}
 
 
 def _require_valid(conn: Connection, key: str) -> Machine:
@@ -188,6 +226,6 @@ def _require_machine(conn: Connection, machine: MachineId) -> Machine:
 def _select_machines(conn: Connection, where: str, values: tuple[object, ...]) -> list[Machine]:
     with conn.cursor(row_factory=class_row(Machine)) as cur:
         return cur.execute(
-            f"{SELECT} {where} group by m.id order by lower(m.name), m.id",
+            f"{SELECT} {where} group by m.id, u.id order by lower(m.name), m.id",
             values,
         ).fetchall()

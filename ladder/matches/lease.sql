@@ -127,10 +127,12 @@ end $$;
 -- 2. The scheduler wakes workers
 -- -------------------------------------------------------------------------------------------------
 
--- Whether a worker can play a match: compares queue, profiles, GPUs and speed class.
+-- Whether a worker can play a match: compares queue, profiles, GPUs and speed class. The queue 'open'
+-- has messages for matches of all queues (machines/trust.sql).
 create or replace function lease_fits(w workers, m matches) returns boolean
 language sql immutable as $$
-    select m.queue = any (w.queues) and m.profiles <@ w.profiles and m.gpu <= w.gpu
+    select (m.queue = any (w.queues) or 'open' = any (w.queues))
+       and m.profiles <@ w.profiles and m.gpu <= w.gpu
        and m.speed_class in ('any', w.speed_class)
 $$;
 
@@ -146,20 +148,21 @@ declare
     v_out integer;
 begin
     select count(*) into v_out from matches
-     where queue = p_queue and state = 'queued' and woken_at > v_old;
+     where queue = p_queue and state = 'queued' and woken_at > v_old
+       and woken_on is distinct from 'open';
     return query
     with due as (
         select m.id from matches m
          where m.queue = p_queue and m.state = 'queued' and m.deadline_at > v_now
            and (m.woken_at is null or m.woken_at <= v_old)
            and exists (select 1 from workers w
-                        where w.seen_at > v_now - interval '15 seconds' and lease_fits(w, m)
-                          and not exists (select 1 from machines
-                                           where id = w.machine_id and drained_at is not null))
+                        where w.seen_at > v_now - interval '15 seconds' and p_queue = any (w.queues)
+                          and lease_fits(w, m) and lease_allows(w.machine_id, m))
          order by m.turn, m.id limit greatest(p_limit - v_out, 0)
            for update skip locked
     ), woken as (
-        update matches m set woken_at = v_now from due where m.id = due.id returning m.id, m.turn
+        update matches m set woken_at = v_now, woken_on = null from due where m.id = due.id
+        returning m.id, m.turn
     )
     select id from woken order by turn, id;
 end $$;
@@ -169,7 +172,8 @@ end $$;
 -- -------------------------------------------------------------------------------------------------
 
 -- Starts an attempt and returns everything that the worker needs to play. Returns null if the match
--- is not queued, is past its deadline, or does not fit this worker (lease_fits). Returns null also
+-- is not queued, is past its deadline, or does not fit this worker (lease_fits). A machine that may not
+-- play the match (lease_allows) gets another one that waits, or null. Returns null also
 -- if its attempt at the match ended without a result in the last 10 seconds and another live worker
 -- can play the match. The last two cases make the match due for another message at once.
 --
@@ -204,10 +208,27 @@ begin
        or m.refused_worker = p_worker and m.refused_until > v_now and exists (
         select 1 from workers o
          where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
+           and lease_allows(o.machine_id, m)
     ) then
         update matches set woken_at = null where id = p_match;  -- due again at once, for another worker
         perform pg_notify('peck_work', '');
         return null;
+    end if;
+    if not lease_allows(w.machine_id, m) then
+        -- The message was for a worker that may play the match. This one may take another match.
+        update matches set woken_at = null where id = p_match;
+        perform pg_notify('peck_work', '');
+        select * into v_first from matches o
+         where o.id in (select id from matches where state = 'queued' and queue <> 'validate'
+                         order by turn, id limit 200)
+           and o.state = 'queued' and o.deadline_at > v_now and lease_fits(w, o)
+           and lease_allows(w.machine_id, o)
+           and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+         order by o.turn, o.id limit 1 for update skip locked;
+        if not found then
+            return null;
+        end if;
+        m := v_first;
     end if;
     if m.kind <> 'validation' and not m.goes_first
        and 2 * (1 + (select count(*) from matches where goes_first and state = 'running'))
@@ -216,10 +237,11 @@ begin
         -- Nothing waits for a lock here, so the order of locks does not matter.
         select * into v_first from matches o
          where o.goes_first and o.state = 'queued' and o.deadline_at > v_now and lease_fits(w, o)
+           and lease_allows(w.machine_id, o)
            and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
          order by o.turn, o.id limit 1 for update skip locked;
         if found then
-            update matches set woken_at = null where id = p_match;
+            update matches set woken_at = null where id = m.id;
             perform pg_notify('peck_work', '');
             m := v_first;
         end if;

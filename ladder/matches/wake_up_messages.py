@@ -18,6 +18,8 @@ from ladder.matches.workers import live_workers
 WAKE_SECONDS: Final = 5.0  # a wake-up message unanswered for this long counts as lost
 BUSY_WAKE_SECONDS: Final = 60.0
 """The same while no slot is free, when a missing answer does not mean a lost message."""
+OPEN: Final = "open"
+"""Queue of machines that are not trusted. It has messages for matches of several queues."""
 WAKES_PER_SLOT: Final = 2
 """Unanswered messages per live slot. Redis holds work for seconds, Postgres the rest."""
 
@@ -48,10 +50,14 @@ def mark_matches_woken(
     Each queue has at most ``per_queue`` unanswered messages, by turn, then oldest first. A message
     without an answer within ``wake_seconds`` is sent again. Matches that no live worker can play
     are skipped.
+    Machines that are not trusted get what the others leave.
     """
     due = []
-    for queue, most in sorted(per_queue.items()):
-        rows = conn.execute("select lease_wake(%s, %s, %s)", (queue, most, wake_seconds))
+    for queue, most in sorted(per_queue.items(), key=lambda one: (one[0] == OPEN, one[0])):
+        if queue == OPEN:
+            rows = conn.execute("select lease_wake_open(%s, %s)", (most, wake_seconds))
+        else:
+            rows = conn.execute("select lease_wake(%s, %s, %s)", (queue, most, wake_seconds))
         due += [(queue, MatchId(row[0])) for row in rows]
     return due
 

@@ -66,6 +66,12 @@ def record_heartbeat(conn: Connection, worker: str) -> bool:
     return bool(row[0])
 
 
+def own_queues(conn: Connection) -> tuple[str, ...] | None:
+    """The only queues that the machine of this login takes messages from; None: the usual ones."""
+    row = conn.execute("select lease_own_queue()").fetchone()
+    return (row[0],) if row is not None and row[0] is not None else None
+
+
 def delete_old_workers(conn: Connection) -> int:
     """Deletes workers not seen for a day; a worker that returns registers again."""
     return conn.execute("delete from workers where seen_at < now() - interval '1 day'").rowcount

@@ -14,7 +14,7 @@ from psycopg.rows import class_row
 from ladder import ids
 from ladder.database.db import Connection, atomic
 from ladder.enums import LeagueRole
-from ladder.errors import Conflict, Forbidden, NotFound
+from ladder.errors import Conflict, Forbidden, Invalid, NotFound
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people.records import Team, User, Viewer
 from ladder.people.roles import ROLE, STAFF
@@ -63,6 +63,15 @@ def find_user(conn: Connection, text: str) -> UserId | None:
         (text, text),
     ).fetchone()
     return None if row is None else UserId(row[0])
+
+
+def find_owner(conn: Connection, name: str | None) -> UserId | None:
+    """Returns the person with this name or id; None without a name. Raises Invalid for the field
+    ``owner`` if nobody has it."""
+    found = None if name is None else find_user(conn, name)
+    if name is not None and found is None:
+        raise Invalid("owner", "nobody has this name or id")
+    return found
 
 
 def list_users(conn: Connection, after: UserId | None = None, limit: int = 50) -> list[User]:

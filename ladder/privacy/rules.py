@@ -410,7 +410,7 @@ RULES: Final = (
         },
         named=("name", "slug"),
         named_where="x.team_id = any (%(left)s)",
-        impersonal="id team_id",
+        impersonal="id team_id machine_tier",
     ),
     Rule(
         "submissions",
@@ -637,7 +637,7 @@ RULES: Final = (
         exported="",
         erased={"void_reason": "split_part(x.void_reason, '; ', 1)"},
         impersonal="id kind season_id scrim_id rejudges state queue profiles speed_class"
-        " refused_worker worker node",
+        " refused_worker worker node woken_on",
         secret=("seed",),
         is_large=True,
     ),
@@ -691,20 +691,22 @@ RULES: Final = (
     Rule("machine_uploads", impersonal="machine_id match_id digest"),
     Rule(
         "machines",
-        "The machines that joined with your codes: their names and dates",
+        "The machines that are yours or joined with your codes: their names and dates",
         "as long as the service",
-        mine="x.invitation_id in (select id from machine_invitations where created_by = %(user)s)",
+        mine="x.owner_id = %(user)s or x.invitation_id in"
+        " (select id from machine_invitations where created_by = %(user)s)",
         erased={"name": "'machine-' || right(x.id, 10)"},
         secret=("secret_hash",),
-        impersonal="id login invitation_id",
+        impersonal="id login invitation_id tier owner_id",
     ),
     Rule(
         "machine_invitations",
-        "The codes that you made for machines. Their texts are never stored",
+        "The codes that you made for machines, or that others made for yours. Their texts are never"
+        " stored",
         "as long as the service",
-        mine="x.created_by = %(user)s",
+        mine="x.created_by = %(user)s or x.owner_id = %(user)s",
         secret=("code_hash",),
-        impersonal="id created_by",
+        impersonal="id created_by tier owner_id",
     ),
     Rule("migrations", impersonal="name checksum"),
     Rule("function_files", impersonal="name checksum defines"),

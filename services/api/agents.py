@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.entries import agents
 from ladder.entries.request_models import NewAgent
+from ladder.enums import MachineTier
 from ladder.field_types import Name
 from ladder.ids import AgentId
 from ladder.scrims import agent_policies
@@ -33,6 +34,9 @@ class AgentOut(BaseModel):
     name: str = Field(examples=["Flood"])
     open_for_scrims: bool
     scrims_per_requester_daily: int
+    machine_tier: MachineTier = Field(
+        description="the least trusted machines that may run it; shown to everybody"
+    )
     created_at: datetime
 
 
@@ -41,6 +45,7 @@ class AgentChange(BaseModel):
     name: Name | None = None
     open_for_scrims: bool | None = None
     scrims_per_requester_daily: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    machine_tier: MachineTier | None = None
 
 
 @router.post(
@@ -85,8 +90,8 @@ def read_agent(agent: AgentKey, conn: Db, who: Anyone) -> AgentOut:
     "/agents/{agent}", summary="Change an agent", responses=problem_responses(403, 404, 409)
 )
 def change_agent(agent: AgentKey, body: AgentChange, conn: Db, who: Writer) -> AgentOut:
-    """Changes its name, or whether others may scrim against it: everybody without asking, or
-    nobody. A scrim policy says more."""
+    """Changes its name, the machines that may run it, or whether others may scrim against it:
+    everybody without asking, or nobody. A scrim policy says more."""
     found = permissions.own_agent(conn, who, agent)
     change = body.model_dump(exclude_none=True, exclude={"open_for_scrims"})
     changed = agents.update_agent(conn, found.id, **change)

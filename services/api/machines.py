@@ -8,12 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ladder.enums import MachineTier
 from ladder.ids import MachineInvitationId
 from ladder.machines import addresses, certificates, invitations, machines
+from ladder.machines.invitations import hash_secret
+from ladder.people import users
 from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
 from services.http.auth import Admin, FullAdmin
 from services.http.machines import (
+    change_redis_user,
     delete_redis_user,
     require_redis_password,
     set_redis_user,
@@ -25,6 +29,7 @@ from workers import redis_users
 
 router = APIRouter(prefix="/v1/machines", tags=["machines"])
 Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}(\.[A-Za-z0-9_-]{43})?$")]
+Owner = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 MachineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,59}$")]
 
 
@@ -33,6 +38,9 @@ class MachineInvitationOut(BaseModel):
     id: str = Field(examples=["min_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     created_at: datetime
     expires_at: datetime
+    tier: MachineTier = Field(description="of the machine that joins with it")
+    owner_id: str | None
+    owner_name: str | None = Field(description="null: the machine is the site's own")
 
 
 class NewMachineInvitationOut(MachineInvitationOut):
@@ -49,6 +57,9 @@ class MachineOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["mch_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     name: str
+    tier: MachineTier
+    owner_id: str | None
+    owner_name: str | None = Field(description="null: the site's own")
     joined_at: datetime
     seen_at: datetime | None = Field(description="null: no worker of it was seen in the last day")
     drained_at: datetime | None = Field(description="null: it claims matches")
@@ -64,6 +75,18 @@ class MachineRevokedOut(BaseModel):
 
     machine: MachineOut
     matches: list[str]
+
+
+class MachineTrust(BaseModel):
+    """How far a machine is trusted, and whose it is."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"tier": "member"}]})
+    tier: MachineTier
+    owner: Owner | None = Field(
+        default=None,
+        description="name or id of a person; without one a trusted machine is the site's own, and"
+        " another one keeps its owner, or belongs to the caller",
+    )
 
 
 class MachineJoin(BaseModel):
@@ -93,20 +116,19 @@ class MachineJoinedOut(BaseModel):
     summary="Invite a machine",
     responses=problem_responses(403, 409),
 )
-def invite_machine(conn: Db, who: FullAdmin, app_state: AppState) -> NewMachineInvitationOut:
+def invite_machine(
+    conn: Db, who: FullAdmin, app_state: AppState, body: MachineTrust | None = None
+) -> NewMachineInvitationOut:
     """Administrators only, with a token that never expires. The code acts once, in the next 24
-    hours."""
+    hours. Without a body the machine joins as a member."""
+    asked = body or MachineTrust(tier=MachineTier.MEMBER)
     settings = app_state.settings
     trusted = certificates.read_certificates(settings.machine_certificates)
     found = certificates.site_fingerprint(settings.base_url, trusted)
-    made, code = invitations.invite_machine(conn, who, found)
-    return NewMachineInvitationOut(
-        id=made.id,
-        created_at=made.created_at,
-        expires_at=made.expires_at,
-        code=code,
-        address=settings.base_url,
-    )
+    owner = users.find_owner(conn, asked.owner)
+    made, code = invitations.invite_machine(conn, who, found, tier=asked.tier, owner=owner)
+    invitation = MachineInvitationOut.model_validate(made)
+    return NewMachineInvitationOut(**invitation.model_dump(), code=code, address=settings.base_url)
 
 
 @router.get(
@@ -148,13 +170,18 @@ def join_machine(body: MachineJoin, request: Request, app_state: AppState) -> Ma
         require_redis_password(app_state.settings.redis_url)
     with transaction(app_state) as conn:
         machine, secret = machines.join(conn, body.code, body.name)
-    set_redis_user(app_state.settings.redis_url, machine.login, secret)
+    set_redis_user(
+        app_state.settings.redis_url,
+        machine.login,
+        hash_secret(secret),
+        trusted=machine.tier == MachineTier.TRUSTED,
+    )
     return MachineJoinedOut(
         machine=MachineOut.model_validate(machine),
         database_url=addresses.with_login(found.database_url, machine.login, secret),
         redis_url=addresses.with_login(found.redis_url, machine.login, secret),
         secret=secret,
-        queues=list(redis_users.QUEUES),
+        queues=list(redis_users.queues_of(trusted=machine.tier == MachineTier.TRUSTED)),
         certificates=trusted,
     )
 
@@ -197,3 +224,16 @@ def drain_machine(machine: MachineKey, conn: Db, who: Admin) -> MachineOut:
 def resume_machine(machine: MachineKey, conn: Db, who: Admin) -> MachineOut:
     """Administrators only. The machine claims matches again."""
     return MachineOut.model_validate(machines.drain(conn, who, machine, is_drained=False))
+
+
+@router.put(
+    "/{machine}/trust", summary="Trust a machine", responses=problem_responses(403, 404, 409)
+)
+def trust_machine(
+    machine: MachineKey, body: MachineTrust, conn: Db, who: FullAdmin, app_state: AppState
+) -> MachineOut:
+    """Administrators only, with a token that never expires. Sets the tier and the owner. If the
+    machine is less trusted now, its matches are queued again."""
+    changed = machines.trust(conn, who, machine, body.tier, users.find_owner(conn, body.owner))
+    change_redis_user(conn, app_state.settings.redis_url, changed.login)
+    return MachineOut.model_validate(changed)

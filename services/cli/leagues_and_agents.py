@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from ladder.enums import MachineTier
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stderr, stdout, table
 from services.cli.leaderboards import MEDALS_HELP, medal_rules_text, parse_medal_rules
@@ -16,6 +17,11 @@ from services.cli.saved_login import MissingInput, connect
 
 POLL_SECONDS = 0.5
 leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
+MACHINES: Final = {
+    MachineTier.TRUSTED: "trusted machines alone",
+    MachineTier.MEMBER: "trusted machines and those of members",
+    MachineTier.VOLUNTEER: "all machines that joined",
+}
 agents = typer.Typer(help="List your agents and open them for scrims.", no_args_is_help=True)
 
 
@@ -274,13 +280,14 @@ def list_agents(as_json: AsJson = False) -> None:
         print_json(rows)
         return
     table(
-        ["slug", "name", "team", "scrims", "id"],
+        ["slug", "name", "team", "scrims", "machines", "id"],
         [
             (
                 row["slug"],
                 row["name"],
                 row["team_name"],
                 "everybody" if row["open_for_scrims"] else "by policy",
+                row["machine_tier"],
                 row["id"],
             )
             for row in rows
@@ -305,6 +312,24 @@ def open_agent(
         print_json(changed)
     else:
         stdout.print(f"{changed['name']} is {'closed' if close else 'open'} for scrims")
+
+
+@agents.command("machines")
+def choose_machines(
+    agent: Annotated[str, typer.Argument(help="Name, slug or id.")],
+    tier: Annotated[
+        MachineTier, typer.Argument(help="The least trusted machines that may run it.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Choose the machines that may run an agent, and so read its files: trusted ones alone, also
+    those of members, or also those of volunteers."""
+    with connect() as ladder:
+        changed = ladder.change_agent(own_agent(ladder, agent)["id"], machine_tier=tier.value)
+    if as_json:
+        print_json(changed)
+    else:
+        stdout.print(f"{changed['name']} runs on: {MACHINES[tier]}")
 
 
 def register(app: typer.Typer) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ladder.enums import MachineTier
 from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import connect
@@ -14,16 +15,36 @@ machine = typer.Typer(help="Machines that join and play matches.", no_args_is_he
 Machine = Annotated[str, typer.Argument(help="Name of a machine, or its id (mch_...).")]
 
 
+Owner = Annotated[
+    str | None,
+    typer.Option(
+        help="Person whose machine it is; it plays in no season in which this person competes."
+        " Default: a trusted machine is the site's own, another one is yours."
+    ),
+]
+
+
 @machine.command("invite")
-def invite_machine(as_json: AsJson = False) -> None:
+def invite_machine(
+    tier: Annotated[
+        MachineTier, typer.Option(help="How far the machine is trusted.")
+    ] = MachineTier.MEMBER,
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
     """Make a code with which one machine joins, in the next 24 hours."""
     with connect() as ladder:
-        made = ladder.post("/v1/machines/invitations")
+        made = ladder.post("/v1/machines/invitations", {"tier": tier.value, "owner": owner})
     if as_json:
         print_json(made)
         return
     stdout.print("run this on the other machine, in a checkout of the same version:")
     stdout.print(f"./peck machine join {made['address']} {made['code']}")
+    if tier is not MachineTier.TRUSTED:
+        stdout.print(
+            f"it joins as a {tier}, so it plays only agents whose owners agreed to that;"
+            " --tier trusted lets it play all"
+        )
 
 
 @machine.command("invitations")
@@ -59,10 +80,11 @@ def list_machines(as_json: AsJson = False) -> None:
         print_json(rows)
         return
     table(
-        ["name", "state", "slots", "running", "speed", "seen", "lacks"],
+        ["name", "tier", "state", "slots", "running", "speed", "seen", "lacks"],
         [
             (
                 row["name"],
+                row["tier"],
                 state_text(row),
                 row["slots"],
                 row["running"],
@@ -88,6 +110,8 @@ def show_machine(name: Machine, as_json: AsJson = False) -> None:
         [
             ("id", found["id"]),
             ("name", found["name"]),
+            ("tier", found["tier"]),
+            ("owner", found["owner_name"] or "the site"),
             ("state", state_text(found)),
             ("joined", timestamp_text(found["joined_at"])),
             ("seen", timestamp_text(found["seen_at"])),
@@ -119,6 +143,24 @@ def resume_machine(name: Machine, as_json: AsJson = False) -> None:
         print_json(found)
         return
     stdout.print(f"{found['name']} claims matches")
+
+
+@machine.command("trust")
+def trust_machine(
+    name: Machine,
+    tier: Annotated[MachineTier, typer.Argument(help="How far the machine is trusted.")],
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change how far a machine is trusted. If it is less trusted now, its matches are queued
+    again."""
+    with connect() as ladder:
+        body = {"tier": tier.value, "owner": owner}
+        found = ladder.send("PUT", f"/v1/machines/{name}/trust", json=body).json()
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{found['name']} is {found['tier']}; owner: {found['owner_name'] or 'the site'}")
 
 
 @machine.command("revoke")

@@ -14,7 +14,6 @@ from starlette.concurrency import run_in_threadpool
 from ladder.database.db import Connection
 from ladder.errors import Conflict
 from ladder.machines import machines
-from ladder.machines.invitations import hash_secret
 from ladder.machines.machines import Machine
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import ProblemError
@@ -71,12 +70,19 @@ def require_redis_password(redis_url: str) -> None:
         raise Conflict(OPEN_REDIS)
 
 
-def set_redis_user(redis_url: str, login: str, secret: str) -> None:
-    """Creates the machine's user. While Redis does not answer the scheduler does it later."""
+def set_redis_user(redis_url: str, login: str, secret_hash: str, *, trusted: bool) -> None:
+    """Creates or changes the machine's user. While Redis does not answer the scheduler does it
+    later."""
     if not redis_url:
         return
     with suppress(RedisError, OSError), closing(_client(redis_url)) as client:
-        redis_users.set_user(client, login, hash_secret(secret))
+        redis_users.set_user(client, login, secret_hash, trusted=trusted)
+
+
+def change_redis_user(conn: Connection, redis_url: str, login: str) -> None:
+    """Gives the machine's user the queues of its tier."""
+    secret_hash, trusted = machines.redis_logins(conn)[login]
+    set_redis_user(redis_url, login, secret_hash, trusted=trusted)
 
 
 def delete_redis_user(redis_url: str, login: str) -> None:

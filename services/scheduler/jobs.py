@@ -319,9 +319,9 @@ class RedisUsers:
     def renew(self, conn: db.Connection) -> dict[str, int]:
         """Makes lost users again and deletes those of revoked machines. Logs each new failure."""
 
-        def read_wanted() -> dict[str, str]:
+        def read_wanted() -> dict[str, tuple[str, bool]]:
             with conn.transaction():
-                return machines.secret_hashes(conn)
+                return machines.redis_logins(conn)
 
         try:
             changed = redis_users.renew_users(self._client, read_wanted)

@@ -1,4 +1,4 @@
-"""Pages of administrators: people, settings of the instance, machines, and the audit log."""
+"""Pages of administrators: people, settings of the instance, and the audit log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ladder.errors import LadderError, NotFound
 from ladder.field_types import KEY, Line
 from ladder.ids import SessionId, TokenId, UserId
 from ladder.leagues.sign_up import SignUpMode
-from ladder.machines import machines
 from ladder.people import (
     administration,
     confirmation,
@@ -225,20 +224,6 @@ def settings_page(
             for name, allowed in quotas.default_quotas().items()
         ],
         is_local=default == "local" and not settings_values(conn)[SIGN_UP],
-    )
-
-
-@router.get("/admin/machines")
-def show_machines(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Response:
-    """Shows the machines that joined."""
-    if (elsewhere := require_admin(request, who)) is not None:
-        return elsewhere
-    set_up = app_state.settings.machine_database_url and app_state.settings.machine_redis_url
-    return render(
-        request,
-        "admin_machines.html",
-        machines=machines.list_machines(conn),
-        is_set_up=bool(set_up),
     )
 
 

@@ -32,6 +32,16 @@ SIGN_UP_MODES: Final = {
     "invitation": "people with an invitation code of a league",
     "closed": "nobody; administrators make accounts",
 }
+MACHINE_TIERS: Final = {
+    "trusted": "trusted: plays everything",
+    "member": "member: a machine of a known person",
+    "volunteer": "volunteer: anybody's machine",
+}
+AGENT_MACHINES: Final = {
+    "trusted": "Trusted machines alone: those of the site, and those that its administrators trust",
+    "member": "Also machines of people whom the administrators know",
+    "volunteer": "All machines that joined, also those of volunteers",
+}
 QUOTAS: Final = {
     "tokens": "tokens of a person",
     "leagues": "leagues of a person",

@@ -21,6 +21,7 @@ from services.http.problems import PROBLEM_KINDS, ProblemError
 from services.web import (
     account,
     administration,
+    agent_machines,
     agents,
     api_reference,
     ask_to_join,
@@ -41,6 +42,7 @@ from services.web import (
     league_people,
     leagues,
     live,
+    machines,
     mail_address,
     matches,
     moderation,
@@ -122,7 +124,7 @@ PARTS = (
     *(api_reference, league_people),
     *(scrim_requests, scrim_policies, scrim_batches),
     *(finding, documents, notices, notice_settings, atom_feeds, ask_to_join, privacy),
-    administration,
+    *(administration, machines, agent_machines),
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
     *(new_tournament, shows, tournaments),

@@ -26,7 +26,7 @@ def server(redis_url: str) -> Iterator[Redis]:
     with Redis.from_url(redis_url) as client:
         client.flushdb()
         client.acl_log_reset()
-        redis_users.set_user(client, LOGIN, DIGEST)
+        redis_users.set_user(client, LOGIN, DIGEST, trusted=True)
         yield client
         redis_users.delete_user(client, LOGIN)
 
@@ -104,7 +104,7 @@ def test_everything_else_is_refused(machine: Redis, words: tuple[str, ...]) -> N
 def test_lost_users_are_made_again_and_revoked_ones_deleted(server: Redis, redis_url: str) -> None:
     with own(redis_url) as machine:
         assert machine.ping()
-        changed = redis_users.renew_users(server, lambda: {"peck_machine_lake": DIGEST})
+        changed = redis_users.renew_users(server, lambda: {"peck_machine_lake": (DIGEST, True)})
         assert changed == {"redis_users_made": 1, "redis_users_deleted": 1}
         with pytest.raises(RedisError):
             machine.ping()

@@ -225,7 +225,7 @@ def test_a_worker_serves_remote_agents_while_their_daemon_answers(
     apart = folder / "apart"
     apart.mkdir(mode=0o711)
     settings = worker_context.settings.model_copy(update={"remote_socket": apart / "remote.sock"})
-    greet = main._make_worker_context(settings, ["play.cpu"], 1)._greet
+    greet = main._make_worker_context(settings, ["play.cpu"], 1, is_machine=False)._greet
 
     def served() -> set[str]:
         greet()

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from games import GAMES
+from ladder import ids
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.entries.records import Entry
-from ladder.enums import MatchKind
+from ladder.enums import MachineTier, MatchKind
 from ladder.ids import (
     AgentId,
     EntryId,
@@ -25,6 +26,7 @@ from ladder.ids import (
 )
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League, Season
+from ladder.machines import invitations
 from ladder.matches import history, matches
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
@@ -88,6 +90,7 @@ class Contest:
 def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) -> Contest:
     """The contest after this many rated matches; commits as it goes."""
     host = users.create_user(conn, "Harriet Host")
+    add_machine(conn, host, "pond.example.org")
     _, host_token = tokens.mint_token(conn, host.id, "laptop", ["read", "leagues:write"])
     owner = users.create_user(conn, "Odo Owner")
     _, owner_token = tokens.mint_token(conn, owner.id, "laptop", ["read", "agents:write"])
@@ -151,6 +154,19 @@ def open_tournament(conn: Connection, contest: Contest) -> TournamentId:
     for entry in contest.active[:2]:
         entrants.enter_agent(conn, made, agents.get_agent(conn, entry.agent_id), None)
     return made
+
+
+def add_machine(conn: Connection, owner: User, name: str) -> None:
+    """A machine that joined, without a role in Postgres: roles belong to the server."""
+    by = users.viewer_of_user(conn, owner.id)
+    assert by is not None
+    invitation, _ = invitations.invite_machine(conn, by, tier=MachineTier.VOLUNTEER)
+    machine = ids.new_id("mch")
+    conn.execute(
+        "insert into machines (id, name, login, secret_hash, invitation_id, tier, owner_id)"
+        " select %s, %s, %s, %s, id, tier, owner_id from machine_invitations where id = %s",
+        (machine, name, machine.replace("mch", "peck_machine"), machine, invitation.id),
+    )
 
 
 def make_league(

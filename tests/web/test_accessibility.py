@@ -138,6 +138,7 @@ def paths(site: Site) -> list[str]:
         f"/scrim-batches/{contest.batch}",
         f"/scrim-requests/{contest.request}",
         f"/agents/{contest.own[0].agent_id}/scrim-policy",
+        f"/agents/{contest.own[0].agent_id}/machines",
         "/me",
         "/teams/odo",
         "/teams/new",

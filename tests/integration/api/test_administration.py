@@ -14,7 +14,7 @@ from services.api_client import ApiError
 from tests.integration.api.browsing import Browser, browse
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
-from tests.integration.api.world import World
+from tests.integration.api.world import World, insert_machine
 
 
 @pytest.fixture
@@ -173,6 +173,33 @@ def test_the_pages_of_administrators_act(world: World, admin: Browser) -> None:
     assert "block-account" in admin.get("/admin/audits").text
     with browse(world, "host") as host:
         assert host.get("/admin").status_code == 403
+
+
+def test_the_page_of_machines_acts(world: World, admin: Browser) -> None:
+    with world.connect() as conn:
+        machine = insert_machine(conn, world.users["admin"], "pond")
+    path = "/admin/machines"
+    wrong = admin.send(path, f"{path}/pond/trust", tier="member", owner="nobody <i>")
+    assert (wrong.status_code, "nobody &lt;i&gt;" in wrong.text) == (422, True)
+    trusted = admin.submit(path, f"{path}/{machine}/trust", tier="volunteer", owner="rival")
+    assert "of rival" in trusted.text
+    assert ">drained<" in admin.submit(path, f"{path}/{machine}/drain").text
+    assert ">drained<" not in admin.submit(path, f"{path}/{machine}/resume").text
+    assert "pond" not in admin.submit(path, f"{path}/{machine}/revoke").text
+    assert admin.send(path, f"{path}/{machine}/revoke").status_code == 422
+    with browse(world, "host") as host:
+        assert host.get(path).status_code == 403
+
+
+def test_a_team_chooses_the_machines_of_its_agent(world: World) -> None:
+    agent = world.agents["public.host"]
+    path = f"/agents/{agent}/machines"
+    with browse(world, "host") as host:
+        assert host.send(path, path, machine_tier="all").status_code == 422
+        host.submit(path, path, machine_tier="volunteer")
+    assert world.client("member").get(f"/v1/agents/{agent}")["machine_tier"] == "volunteer"
+    with browse(world, "member") as member:
+        assert member.get(path).status_code == 403
 
 
 def test_peck_admin_shows_and_acts(peck: Peck, world: World) -> None:

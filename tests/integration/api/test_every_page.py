@@ -35,6 +35,7 @@ PARAMETERS: dict[str, Callable[[World], str]] = {
 """What stands in the path of a page; other parameters get an id that does not exist."""
 ACTS = {
     "/admin/users/{user}/{act}": "block",
+    "/admin/machines/{machine}/{act}": "drain",
     "/leagues/{league}/moderation/{act}": "disqualify",
     "/leagues/{league}/suspects/{act}": "share",
     "/leagues/{league}/people/{act}": "block",

@@ -55,8 +55,8 @@ class Site:
     conn: Connection
     admin: Client
 
-    def join(self, name: str) -> dict[str, Any]:
-        code = self.admin.post("/v1/machines/invitations")["code"]
+    def join(self, name: str, tier: str = "trusted") -> dict[str, Any]:
+        code = self.admin.post("/v1/machines/invitations", {"tier": tier})["code"]
         body = {"code": code, "name": name}
         with Client(self.address) as anybody:
             made: dict[str, Any] = anybody.send("POST", "/v1/machines/join", json=body).json()
@@ -256,6 +256,45 @@ def test_credentials_of_a_machine_allow_nothing_beyond_its_lease(
     assert len(attacks) >= 25
 
 
+def test_a_machine_that_is_not_trusted_gets_no_bundle_without_consent(
+    site: Site, contest: Contest
+) -> None:
+    joined = site.join("lake", "volunteer")
+    assert joined["queues"] == ["open"]
+    match = rated(contest)
+    bundle = site.conn.execute("select min(digest) from submissions").fetchone()
+    assert bundle is not None
+    with (
+        psycopg.connect(joined["database_url"], autocommit=True) as own,
+        Redis.from_url(joined["redis_url"]) as redis,
+        httpx.Client(
+            base_url=site.address, headers={"Authorization": f"Bearer {joined['secret']}"}
+        ) as http,
+    ):
+        workers.register_worker(own, hello("lake-1", queues=("open", "play.cpu", "validate")))
+
+        def sql(query: str) -> Callable[[], Any]:
+            return lambda: own.execute(query.encode()).fetchall()
+
+        def take(queue: str) -> Callable[[], Any]:
+            return lambda: redis.brpop([queue], 1)
+
+        before = state_of(site)
+        attacks: dict[str, Callable[[], Any]] = {
+            "claims": lambda: lease.claim_match(own, match, "lake-1") or [],
+            "reads a bundle": lambda: http.get(f"/v1/machine/blobs/{bundle[0]}"),
+            "trusts itself": lambda: http.put("/v1/machines/lake/trust", json={"tier": "trusted"}),
+            "raises its tier": sql("update machines set tier = 'trusted'"),
+            "agrees for an agent": sql("update agents set machine_tier = 'volunteer'"),
+            "asks what it may play": sql("select lease_allows(null, m) from matches m"),
+            "wakes matches": sql("select lease_wake_open(100, 0)"),
+            **{f"takes from {queue}": take(queue) for queue in redis_users.QUEUES},
+        }
+        assert [name for name, act in attacks.items() if not refused(act)] == []
+        assert state_of(site)[:1] == before[:1]
+        assert redis.llen("open") == 0
+
+
 def test_a_machine_reads_and_stores_the_blobs_of_its_lease(
     site: Site, contest: Contest, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +403,8 @@ def test_commands_about_machines(site: Site, tmp_path: Path) -> None:
     assert made["id"] in {one["id"] for one in listed}
     left = json.loads(peck("invitations", "--revoke", made["id"], "--json"))
     assert len(left) == len(listed) - 1
+    assert "pond is volunteer; owner: root" in peck("trust", "pond", "volunteer")
+    assert "pond is trusted; owner: the site" in peck("trust", "pond", "trusted")
     assert "claims no more matches" in peck("drain", "pond")
     assert "drained" in peck("show", machine)
     assert json.loads(peck("resume", "pond", "--json"))["drained_at"] is None

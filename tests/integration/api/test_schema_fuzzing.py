@@ -261,7 +261,7 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"kind": "gauntlet", "agents": agents_here, "games": 1}
             case "set_scrim_policy":
                 return {"whom": "league", "teams": [], "blocked_teams": [], **NO_HOURS}
-            case "drain_machine" | "resume_machine" | "revoke_machine":
+            case "drain_machine" | "resume_machine" | "revoke_machine" | "trust_machine":
                 return {"machine": insert_machine(conn, world.users["admin"], name.split("_")[0])}
             case "change_season":
                 return {"state": "locked"}

@@ -11,6 +11,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
+from ladder.enums import MachineTier
 from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId
 from ladder.machines import invitations, lease_blobs, machines
@@ -34,7 +35,7 @@ def admin(conn: Connection) -> Viewer:
 
 @pytest.fixture
 def joined(conn: Connection, admin: Viewer) -> Iterator[tuple[Machine, str]]:
-    _, code = invitations.invite_machine(conn, admin)
+    _, code = invitations.invite_machine(conn, admin, tier=MachineTier.TRUSTED)
     made = machines.join(conn, code, "pond")
     yield made
     drop_role(conn, made[0])

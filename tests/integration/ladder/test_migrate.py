@@ -228,6 +228,7 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         "lease_fail",
         "lease_finish",
         "lease_heartbeat",
+        "lease_own_queue",
         "lease_register",
         "lease_renew",
         "notices_claim",
