@@ -29,11 +29,11 @@ class TlsFront:
     writers: set[asyncio.StreamWriter] = field(default_factory=set)
     """Those of open connections."""
 
-    def site(self, address: str) -> str:
-        """The https address before this http address."""
-        parts = urlsplit(address)
+    def site(self, find: Callable[[], str]) -> str:
+        """The https address before the http address, which it finds when a client comes."""
 
         async def opener() -> Streams:
+            parts = urlsplit(find())
             return await asyncio.open_connection(parts.hostname, parts.port)
 
         return f"https://{self.host}:{self._listen(opener)}"
@@ -50,6 +50,10 @@ class TlsFront:
         path = f"{parse_qs(parts.query)['host'][0]}/.s.PGSQL.{parts.port or 5432}"
         port = self._listen(lambda: asyncio.open_unix_connection(path), asks_first=True)
         return f"postgresql://{self.host}:{port}{parts.path}?sslmode=verify-full"
+
+    def ports(self) -> list[int]:
+        """The ports that machines may reach."""
+        return [int(server.sockets[0].getsockname()[1]) for server in self.servers]
 
     def _listen(self, opener: Opener, *, asks_first: bool = False) -> int:
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -35,7 +35,7 @@ def broker_url(redis_url: str) -> str:
     if parts.scheme != "unix":
         return redis_url
     database = parse_qs(parts.query).get("db", ["0"])[0]
-    login = f"{parts.netloc.rpartition('@')[0]}@" if parts.username else ""
+    login = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
     return f"redis+socket://{login}{parts.path}?virtual_host={database}"
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import os
 import random
 import signal
@@ -18,19 +16,17 @@ from typing import Any
 import psycopg
 import pytest
 
-from games import GAMES
 from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
-from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
-from ladder.enums import ReplayVisibility, Visibility
 from ladder.ids import LeagueId, MatchId
-from ladder.leagues import leagues, seasons
+from ladder.leagues import leagues
 from ladder.people import users
 from ladder.ratings import rating_updates
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
 from services import embedded_servers
 from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
+from tests.chaos.quick_leagues import QUICK, make_quick_league
 from tests.sizes import sized
 from workers.lease_renewal import HeldLease, held_leases
 
@@ -43,49 +39,15 @@ REST_SECONDS = 6.0
 """The pause between kills after enough have landed, so that slow machines finish matches too."""
 LONGEST_SECONDS = 400.0
 STRUCK = {"child", "worker", "node"}
-AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
 
 
 def make_league(fleet: Fleet) -> LeagueId:
     """Six quick agents of six teams; short games, short leases, many attempts."""
-    configuration = GAMES["hungry_geese"].configure({"episodeSteps": 60})
-    digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
-    blobs = open_blobs(fleet.blobs_url)
     with db.connect(fleet.database_url) as conn:
         owner = users.create_user(conn, "owner").id
-        league = leagues.create_league(
-            conn,
-            slug="chaos",
-            title="Chaos",
-            game="hungry_geese",
-            visibility=Visibility.PUBLIC,
-            replay_visibility=ReplayVisibility.PUBLIC,
-            created_by=owner,
-        )
-        season = seasons.create_season(
-            conn,
-            league.id,
-            seasons.SeasonColumns(
-                configuration=configuration,
-                configuration_digest=digest,
-                clock={"act_seconds": 1.0, "bank_seconds": 60.0},
-                seats=4,
-                lease_seconds=3.0,
-                max_attempts=60,
-            ),
-        )
-        for number, folder in enumerate(["random_legal", "greedy"] * 3):
-            team = users.create_team(conn, f"Team {number}", f"team-{number}", None)
-            agent = agents.create_agent(conn, team.id, f"Agent {number}", f"agent-{number}")
-            source = (AGENTS / folder / "main.py").read_bytes() + f"\n# {number}\n".encode()
-            stored = blobs.put_bytes(source)
-            submission, _ = agents.add_submission(
-                conn, agent.id, stored.digest, stored.size, "main.py", "", owner
-            )
-            entries.enter_season(
-                conn, season.id, submission.id, profile="python", count_limit=False
-            )
-    return league.id
+        geese = QUICK["hungry_geese"]
+        terms = {"lease_seconds": 3.0, "max_attempts": 60}
+        return make_quick_league(conn, open_blobs(fleet.blobs_url), owner, geese, terms)
 
 
 def ask(fleet: Fleet, query: str) -> list[tuple[object, ...]]:

@@ -108,7 +108,7 @@ def site(
         root = users.create_user(conn, "root", is_admin=True).id
         token = tokens.mint_token(conn, root, "root", tokens.SCOPES)[1]
         with serve(create_app(settings)) as plain:
-            settings.base_url = front.site(plain)
+            settings.base_url = front.site(lambda: plain)
             yield Site(settings.base_url, plain, token, root, authority)
 
 
@@ -191,7 +191,7 @@ def test_a_machine_joins_no_site_with_another_certificate(site: Site, conn: Conn
         tls_front.running("127.0.0.1", impostor) as front,
         pytest.raises(MissingInput, match=r"another certificate.*not used"),
     ):
-        request_credentials(front.site(site.plain), code, "pond")
+        request_credentials(front.site(lambda: site.plain), code, "pond")
     with pytest.raises(MissingInput, match="names no certificate"):
         request_credentials(site.address, code.partition(".")[0], "pond")
     assert len(invitations.list_invitations(conn)) == 1

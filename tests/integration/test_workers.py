@@ -362,6 +362,7 @@ def test_one_thread_renews_all_leases_of_a_host(
         ("redis://redis:6379/0", "redis://redis:6379/0"),
         ("unix:///run/redis.sock?db=2", "redis+socket:///run/redis.sock?virtual_host=2"),
         ("unix:///run/redis.sock", "redis+socket:///run/redis.sock?virtual_host=0"),
+        ("unix://:x@/run/redis.sock", "redis+socket://:x@/run/redis.sock?virtual_host=0"),
     ],
 )
 def test_redis_addresses_are_converted_for_celery(given: str, celery: str) -> None:
