@@ -67,7 +67,9 @@ class Prior:
     """Prior knowledge of each contender."""
 
     mean: Floats
-    """NaN: the centre of the league."""
+    """NaN: the centre of the league. If given means are tens of beta apart and contradict the games, a
+    fit may not converge; the service gives none.
+    """
     sd: Floats
     """NaN: the spread of the league."""
     parent: NDArray[np.int32]

@@ -308,10 +308,11 @@ def seasons(draw: st.DrawFn) -> tuple[GameTable, Prior]:
         rng.random(who.shape) < draw(st.sampled_from([0.0, 0.2, 1.0])),
     )
     age, someone = rng.permutation(n), rng.integers(0, n, n)
+    parent = np.where((rng.random(n) < 0.3) & (age[someone] < age), someone, -1).astype(np.int32)
     prior = Prior(
-        np.where(rng.random(n) < 0.3, rng.normal(0.0, 30.0, n), np.nan),
-        np.where(rng.random(n) < 0.3, rng.uniform(0.01, 3.0, n), np.nan),
-        np.where((rng.random(n) < 0.3) & (age[someone] < age), someone, -1).astype(np.int32),
+        np.where(rng.random(n) < 0.3, rng.normal(0.0, 3.0, n), np.nan),
+        np.where((rng.random(n) < 0.3) & (parent < 0), rng.uniform(0.01, 3.0, n), np.nan),
+        parent,
     )
     return games, prior
 
