@@ -67,8 +67,8 @@ class Prior:
     """Prior knowledge of each contender."""
 
     mean: Floats
-    """NaN: the centre of the league. If given means are tens of beta apart and contradict the games, a
-    fit may not converge; the service gives none.
+    """NaN: the centre of the league. The service gives no means. If they are tens of beta apart and
+    contradict the games, a fit may not converge.
     """
     sd: Floats
     """NaN: the spread of the league."""
