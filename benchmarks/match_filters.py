@@ -15,7 +15,7 @@ import argparse
 import contextlib
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -159,19 +159,19 @@ def make_partitions(conn: Connection) -> None:
         conn.execute(f"alter table {name} set unlogged")
 
 
-def drop_indexes(conn: Connection) -> list[str]:
-    """Drops keys and indexes of the two tables; returns the statements that make them again."""
+def drop_indexes(conn: Connection, tables: Sequence[str] = TABLES) -> list[str]:
+    """Drops keys and indexes of these tables; returns the statements that make them again."""
     found = []
     keys = conn.execute(
         "select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint"
         " where contype = 'p' and conrelid = any (%s::regclass[])",
-        (list(TABLES),),
+        (list(tables),),
     ).fetchall()
     for table, name, text in keys:
         conn.execute(f"alter table {table} drop constraint {name}")
         found.append(f"alter table {table} add constraint {name} {text}")
     indexes = conn.execute(
-        "select indexname, indexdef from pg_indexes where tablename = any (%s)", (list(TABLES),)
+        "select indexname, indexdef from pg_indexes where tablename = any (%s)", (list(tables),)
     ).fetchall()
     for name, text in indexes:
         conn.execute(f"drop index {name}")

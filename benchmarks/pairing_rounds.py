@@ -1,129 +1,231 @@
-"""Measures a round of pairing with its SQL: ``python -m benchmarks.pairing_rounds``.
+"""Measures rounds of pairing with all their SQL: ``python -m benchmarks.pairing_rounds``.
 
-A season in a real Postgres has many active entries of as many teams, and a log of results that the
-scheduler has read. Each round reads the candidates and chooses lineups, as the scheduler does. Its
-matches are written too, in one transaction that is rolled back, so each round starts alike.
+    python -m benchmarks.pairing_rounds [--agents N ...] [--matches N] [--rounds N]
+
+A season in a real Postgres has many active entries of as many teams, and a log of many matches.
+The scheduler has read it. Then rounds follow as in a season under way: a round reads what changed,
+chooses 50 lineups and writes their matches, as the scheduler does. Then 50 matches end: their
+results, ratings and games are written. Every tenth round finds a new official standing of all
+entries; on a busy site a fit of such a season takes longer than ten rounds.
+
+*amortised* is the mean over such ten rounds, with the one that reads the new standing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterator, Sequence
 from random import Random
 
 import numpy as np
 
+from benchmarks.match_filters import drop_indexes
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder.database.db import Connection, connect
-from ladder.entries import entries
 from ladder.enums import MatchKind
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.matches import matches
-from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.standing import OfficialPlace
+from ladder.matches import workers as matches_workers
 from ladder.scheduling.season_cache import SeasonCache
-from ladder.scheduling.season_field import PairingTerms, SeasonField
 from tests import servers
 from tests.integration.ladder.contest import raise_contest
 
 SEATS = 4
 LINEUPS = 50
 AGENTS = (1_000, 10_000)
-GAMES = 40
-"""Games of an entry in the log."""
-ROUNDS = 10
+MATCHES = 10_000_000
+ROUNDS_OF_A_STANDING = 10
+AT_ONCE = 500_000
+IN_MEMORY = 1_000_000
+"""Matches of which the database may lie in memory; more of them lie on the disk."""
+DISK = "/var/tmp"
+TABLES = ("matches_default", "seats_default", "acceptances")
+ENTRIES = (
+    "insert into teams (id, slug, name) select 'tea_' || lpad(n::text, 26, '0'), 'fill-' || n,"
+    " 'Fill ' || n from generate_series(1, %(agents)s) n",
+    "insert into agents (id, team_id, slug, name) select 'age_' || lpad(n::text, 26, '0'),"
+    " 'tea_' || lpad(n::text, 26, '0'), 'fill', 'Fill' from generate_series(1, %(agents)s) n",
+    "insert into submissions (id, agent_id, digest, size_bytes, filename)"
+    " select 'sub_' || lpad(n::text, 26, '0'), 'age_' || lpad(n::text, 26, '0'),"
+    " encode(sha256(n::text::bytea), 'hex'), 1, 'main.py' from generate_series(1, %(agents)s) n",
+    "insert into entries (id, season_id, agent_id, team_id, submission_id, state, mu, sigma,"
+    " games) select 'ent_' || lpad(n::text, 26, '0'), %(season)s,"
+    " 'age_' || lpad(n::text, 26, '0'), 'tea_' || lpad(n::text, 26, '0'),"
+    " 'sub_' || lpad(n::text, 26, '0'), 'active', 600 + 150 * sin(n), 40, 40"
+    " from generate_series(1, %(agents)s) n",
+)
+PLAYED = """
+with made as materialized (
+    select n, 'mat_' || lpad(n::text, 26, '0') as id
+      from generate_series(%(from)s::bigint, %(to)s::bigint) as numbers(n)
+), played as (
+    insert into matches (id, kind, season_id, state, queue, profiles, deadline_at, seed,
+                         max_attempts, lease_seconds, accepted_no, created_at, claimed_at,
+                         finished_at)
+    select id, 'rated', %(season)s, 'finished', 'play.cpu', '{numpy}', now(), '\\x00'::bytea, 3,
+           15, n, now(), now(), now()
+      from made
+), accepted as (
+    insert into acceptances (season_id, no, match_id) select %(season)s, n, id from made
+)
+insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, placement, reward,
+                   verdict)
+select made.id, s, 'ent_' || k, 'sub_' || k, 'age_' || k, 'tea_' || k, 1 + (s + n) %% 4, 0, 'DONE'
+  from made, generate_series(0, 3) as places(s),
+       lateral (select lpad((1 + (n * 7919 + s * (1 + n %% 97)) %% %(agents)s)::text, 26, '0')
+                    as k) p
+"""
+"""Opponents lie within 300 places, so that most pairs meet often."""
+ENDED = (
+    "update seats set placement = seat + 1, verdict = 'DONE' where match_id = any (%(ids)s)",
+    "insert into acceptances (season_id, no, match_id) select %(season)s,"
+    " %(no)s + n, id from unnest(%(ids)s::text[]) with ordinality as m(id, n)",
+    "update matches set state = 'finished', claimed_at = now(), finished_at = now()"
+    " where id = any (%(ids)s)",
+    "update entries e set in_flight = in_flight - t.n, games = games + t.n, mu = mu + 0.1"
+    " from (select entry_id, count(*) as n from seats where match_id = any (%(ids)s)"
+    " group by 1) t where e.id = t.entry_id",
+    "update seasons set accepted_no = accepted_no + %(count)s, rated_no = rated_no + %(count)s"
+    " where id = %(season)s",
+)
 
 
-def fill(conn: Connection, season_id: SeasonId, agents: int) -> None:
-    """Makes that many teams, each with one active entry."""
+def fill(conn: Connection, season_id: SeasonId, agents: int, played: int) -> None:
+    """Makes that many teams, each with one active entry, and their matches."""
     given = {"season": season_id, "agents": agents}
-    for statement in (
-        "insert into teams (id, slug, name) select 'tea_' || lpad(n::text, 26, '0'), 'fill-' || n,"
-        " 'Fill ' || n from generate_series(1, %(agents)s) n",
-        "insert into agents (id, team_id, slug, name) select 'age_' || lpad(n::text, 26, '0'),"
-        " 'tea_' || lpad(n::text, 26, '0'), 'fill', 'Fill' from generate_series(1, %(agents)s) n",
-        "insert into submissions (id, agent_id, digest, size_bytes, filename)"
-        " select 'sub_' || lpad(n::text, 26, '0'), 'age_' || lpad(n::text, 26, '0'),"
-        " encode(sha256(n::text::bytea), 'hex'), 1, 'main.py'"
-        " from generate_series(1, %(agents)s) n",
-        "insert into entries (id, season_id, agent_id, team_id, submission_id, state, mu, sigma,"
-        " games) select 'ent_' || lpad(n::text, 26, '0'), %(season)s,"
-        " 'age_' || lpad(n::text, 26, '0'), 'tea_' || lpad(n::text, 26, '0'),"
-        " 'sub_' || lpad(n::text, 26, '0'), 'active', 600 + 150 * sin(n), 40, 40"
-        " from generate_series(1, %(agents)s) n",
-    ):
+    for statement in ENTRIES:
         conn.execute(statement, given)
-    conn.execute("vacuum analyze entries")
-
-
-def known_field(conn: Connection, season_id: SeasonId, agents: int) -> SeasonField:
-    """What the scheduler has read of the season: a log and a standing."""
-    found = entries.pairing_candidates(conn, season_id)
-    rng, field = np.random.default_rng(1), SeasonField()
-    rows = np.tile(np.arange(agents, dtype=np.int32), (GAMES, 1))
-    lineups = rng.permuted(rows, axis=1).reshape(-1, SEATS)
-    games = GameTable(lineups, np.ones(lineups.shape, np.int16), np.zeros(lineups.shape, np.bool_))
-    field.count_games({each.entry_id: n for n, each in enumerate(found)}, games)
-    losses = rng.random(agents) / agents
-    field.set_places(
-        {
-            each.entry_id: OfficialPlace(each.mu, each.sigma, 1, 1, 1, (0.0, 0.0, 0.0), float(loss))
-            for each, loss in zip(found, losses, strict=True)
-        }
+    began = time.monotonic()
+    for name in TABLES:
+        conn.execute(f"alter table {name} set unlogged")
+    indexes = drop_indexes(conn)
+    for first in range(1, played + 1, AT_ONCE):
+        conn.execute(PLAYED, {**given, "from": first, "to": min(played, first + AT_ONCE - 1)})
+    conn.execute("set maintenance_work_mem = '512MB'")
+    for text in indexes:
+        conn.execute(text)
+    conn.execute(
+        "update seasons set accepted_no = %s, rated_no = %s where id = %s",
+        (played, played, season_id),
     )
-    return field
+    for name in ("entries", "submissions", *TABLES):
+        conn.execute(f"vacuum analyze {name}")
+    print(f"{played:,} matches made in {time.monotonic() - began:.0f} s", flush=True)
 
 
-def measure(conn: Connection, agents: int) -> Iterator[Target]:
+def write_standing(conn: Connection, season_id: SeasonId, version: int) -> None:
+    """Writes an official standing of all entries."""
+    rows = conn.execute(
+        "select id, mu from entries where season_id = %s order by id", (season_id,)
+    ).fetchall()
+    rng = np.random.default_rng(version)
+    losses = rng.random(len(rows)) / len(rows)
+    scores = np.array([mu for _, mu in rows]) + rng.standard_normal(len(rows))
+    content = [
+        [entry, score, 20.0, 1, 1, 9, [0.1, 0.2, 0.3], loss]
+        for (entry, _), score, loss in zip(rows, scores.tolist(), losses.tolist(), strict=True)
+    ]
+    conn.execute(
+        "insert into standings (season_id, version, log_no, seed, fitted_by, boundary_weight,"
+        " centre, spread, kappa, reference, wrong_medals, digest, content)"
+        " select id, %s, rated_no, 1, 1, 0.08, 0, 1, 0, 0, 0, '', %s from seasons where id = %s",
+        (version, json.dumps(content, separators=(",", ":")), season_id),
+    )
+    conn.execute(
+        "update seasons set official_version = %s, official_no = rated_no, official_at = now()"
+        " where id = %s",
+        (version, season_id),
+    )
+
+
+def end_matches(conn: Connection, season_id: SeasonId, ids: Sequence[str]) -> None:
+    """Writes the results, ratings and games of these matches."""
+    no = seasons.get_season(conn, season_id).accepted_no
+    given = {"season": season_id, "ids": list(ids), "no": no, "count": len(ids)}
+    with conn.transaction():
+        for statement in ENDED:
+            conn.execute(statement, given)
+
+
+def read_whole_log(conn: Connection, season_id: SeasonId, cache: SeasonCache) -> None:
+    """Lets the scheduler read the log to its end, as it does over many rounds."""
+    began, season = time.monotonic(), seasons.get_season(conn, season_id)
+    cache.read_entries(conn, season_id)
+    while cache.read_log(conn, season) < season.accepted_no:
+        pass
+    print(f"log read in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def measure(conn: Connection, agents: int, played: int, rounds: int) -> Iterator[Target]:
     """The parts of a round and the whole."""
-    season = raise_contest(conn, seats=SEATS).season
-    fill(conn, season.id, agents)
-    season = seasons.get_season(conn, season.id)
-    field = known_field(conn, season.id, agents)
-    terms = PairingTerms(season.seats, season.beta, season.score_offset)
+    season_id = raise_contest(conn, seats=SEATS).season.id
+    fill(conn, season_id, agents, played)
+    write_standing(conn, season_id, 1)
     cache = SeasonCache()
+    read_whole_log(conn, season_id, cache)
     reading, choosing, writing = list[float](), list[float](), list[float]()
-    for number in range(ROUNDS + 2):
+    for number in range(rounds + ROUNDS_OF_A_STANDING):
         began = time.perf_counter()
+        (season,) = seasons.playing_seasons(conn)
+        seasons.league_makers(conn, [season.id])
+        matches_workers.live_workers(conn)
         cache.turns.set_least_turn(matches.first_turn_of_queue(conn, "play.cpu"))
         matches.matches_in_flight(conn, season.id)
         cache.usual.of(conn, season.id)
-        found = entries.pairing_candidates(conn, season.id)
+        cache.read_entries(conn, season.id)
+        assert not cache.entries_without_matches(conn, season.id, {"numpy"})
+        cache.read_log(conn, season)
         read = time.perf_counter()
-        made = field.propose_lineups(found, terms, lineups=LINEUPS, rng=Random(number)).lineups
+        made = cache.propose_lineups(season, lineups=LINEUPS, rng=Random(number)).lineups
         chosen = time.perf_counter()
         assert len(made) == LINEUPS
-        with conn.transaction(force_rollback=True):
-            for lineup in made:
-                matches.create_match(
-                    conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=0
+        ids = []
+        for lineup in made:
+            with conn.transaction():
+                ids.append(
+                    matches.create_match(
+                        conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=0
+                    )
                 )
-        if number > 1:  # the first rounds fill caches
+        written = time.perf_counter()
+        end_matches(conn, season_id, ids)
+        if number % ROUNDS_OF_A_STANDING == 0:
+            write_standing(conn, season_id, number + 2)
+        if number >= ROUNDS_OF_A_STANDING:  # the first rounds fill caches
             reading.append(1e3 * (read - began))
             choosing.append(1e3 * (chosen - read))
-            writing.append(1e3 * (time.perf_counter() - chosen))
-    who = f"{agents:,} agents"
-    yield Target(f"reading the candidates, {who}", reading, "ms")
+            writing.append(1e3 * (written - chosen))
+    who = f"{agents:,} agents, {played:,} matches"
+    both = np.array(reading) + np.array(choosing)
+    amortised = both.reshape(-1, ROUNDS_OF_A_STANDING).mean(axis=1).tolist()
+    yield Target(f"reading what changed, {who}", reading, "ms")
     yield Target(f"choosing {LINEUPS} lineups, {who}", choosing, "ms")
+    yield Target(f"a decision of {LINEUPS} with its SQL, {who}", both.tolist(), "ms")
+    yield Target(f"the same amortised, {who}", amortised, "ms", 10)
     yield Target(f"writing {LINEUPS} matches, {who}", writing, "ms")
-    both = [a + b for a, b in zip(reading, choosing, strict=True)]
-    yield Target(f"a decision of {LINEUPS} with its reading, {who}", both, "ms", 10)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--agents", type=int, action="append")
+    options.add_argument("--matches", type=int, default=MATCHES, help="of the largest season")
+    options.add_argument("--rounds", type=int, default=100)
     chosen = options.parse_args()
+    rounds = -(-chosen.rounds // ROUNDS_OF_A_STANDING) * ROUNDS_OF_A_STANDING
     print(f"Rounds of pairing, {SEATS} seats: {describe_machine()}\n", flush=True)
     lines: list[Sequence[str]] = [HEAD]
-    for agents in chosen.agents or AGENTS:
-        with servers.postgres() as url:
+    sizes = chosen.agents or AGENTS
+    for agents in sizes:
+        played = chosen.matches * agents // max(sizes)
+        place = servers.fast_place() if played <= IN_MEMORY else DISK
+        with servers.postgres(place) as url:
             name = servers.template(url)
             with servers.cloned(url, name) as address, connect(address, autocommit=True) as conn:
-                lines += [row.cells() for row in measure(conn, agents)]
-    print(aligned(lines))
+                lines += [row.cells() for row in measure(conn, agents, played, rounds)]
+    print(f"\n{aligned(lines)}")
 
 
 if __name__ == "__main__":

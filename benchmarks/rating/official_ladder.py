@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rating.baselines import Known, Matchmaker, View
-from benchmarks.rating.worlds import Flags, Ints
+from benchmarks.rating.worlds import Flags, Floats, Ints
 from ladder.ids import AgentId, EntryId, SeasonId, SubmissionId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.leagues.seasons import SeasonColumns
@@ -23,7 +23,8 @@ from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
-from ladder.ratings.official.standing import OfficialPlace, build_standing
+from ladder.ratings.official.season_suspects import SeasonSuspects, find_suspects
+from ladder.ratings.official.standing import OfficialPlace, PairingPlaces, build_standing
 from ladder.scheduling.season_field import PairingTerms, SeasonField
 
 DEFAULTS: Final = SeasonColumns(configuration={}, configuration_digest="", clock={}, seats=4)
@@ -77,6 +78,8 @@ class Official:
         self._fitted_games = 0
         self._entrants: list[Entrant] = []
         self._places: dict[EntryId, OfficialPlace] = {}
+        self.suspects = SeasonSuspects()
+        """Those of the newest standing."""
 
     def enter(self, parents: Ints) -> None:
         """Adds newcomers, and new versions that start from the estimate of the old ones."""
@@ -107,12 +110,8 @@ class Official:
 
     def propose(self, active: Ints, count: int, rng: Random) -> Ints:
         """The lineups of one round of the scheduler."""
-        proposal = self._field.propose_lineups(
-            [self._candidate(entry) for entry in active.tolist()],
-            self._terms,
-            lineups=count,
-            rng=rng,
-        )
+        self._field.set_entries([self._candidate(entry) for entry in active.tolist()])
+        proposal = self._field.propose_lineups(self._terms, lineups=count, rng=rng)
         found = [[int(str(seat.entry_id)[4:]) for seat in one] for one in proposal.lineups]
         return np.array(found, dtype=np.int32).reshape(-1, self._terms.seats)
 
@@ -155,12 +154,6 @@ class Official:
         """The games that an entry has played and the newest standing includes."""
         return int(self._games[entry]) if entry_id(entry) in self._places else 0
 
-    def log_and_fit(self) -> tuple[GameTable, Fit, dict[int, int]]:
-        """The log of the newest fit, the fit, and the entry of each contender."""
-        assert self._fit is not None
-        entry_of = {int(number): entry for entry, number in enumerate(self._contender)}
-        return self._log.take(slice(0, self._fitted_games)), self._fit, entry_of
-
     def shuffled_spread(self, seed: int) -> float:
         """The score change in beta if the log is permuted and all contenders are renumbered."""
         rng = np.random.default_rng(seed)
@@ -201,7 +194,10 @@ class Official:
         )
         places = zip(self._entrants, standing.places, strict=True)
         self._places = {each.entry_id: place for each, place in places}
-        self._field.set_places(self._places)
+        self.suspects = find_suspects(self._fit, self._entrants)
+        rows = [(each.score, each.sigma, each.loss) for each in standing.places]
+        columns = np.array(rows).reshape(-1, 3).T
+        self._field.set_places(PairingPlaces(list(self._places), columns), self.suspects)
 
     def _number(self, entry: int) -> None:
         """Numbers a contender by its first game, as ``SeasonLog`` does."""
@@ -255,8 +251,8 @@ class Official:
 class _UnpacedField(SeasonField):
     """The field before entries had a pace."""
 
-    def pace(self, entry_id: EntryId) -> float:
-        return 1.0
+    def row_paces(self) -> Floats:
+        return np.ones(len(super().row_paces()))
 
 
 def entry_id(entry: int) -> EntryId:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from benchmarks.rating import crowds, worlds
 from benchmarks.rating.experiments import FIRST_PRINTED
-from benchmarks.rating.official_ladder import BETA, Official
+from benchmarks.rating.official_ladder import BETA, Official, entry_id
 from benchmarks.rating.seasons import Flight
 from benchmarks.rating.worlds import Flags, Ints, World
 from benchmarks.report_tables import aligned
 from ladder.moderation.suspects import LEAST_SHARE
 from ladder.ratings.official.equal_groups import find_equal_groups
-from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
 
 AGENTS, SEATS, THROWERS = 100, 4, 10
 GAMES = (100, 200, 300)
@@ -97,32 +96,24 @@ def play_season(world: World, seed: int) -> list[Look]:
 def look(ladder: Official, world: World, active: Ints) -> Look:
     """The page now."""
     view = ladder.view(active)
-    found = suspect_favourites(ladder)
+    found = ladder.suspects.favourites
     throwers = set(world.throwers) if isinstance(world, ThrowersWorld) else set()
     favourite = world.favourite if isinstance(world, ThrowersWorld) else -1
-    named = {pair.thrower for each in found if each.favourite == favourite for pair in each.pairs}
+    number = {entry_id(entry): entry for entry in active.tolist()}
+    named = {
+        number[each.entry_id]
+        for suspect in found
+        if number[suspect.entry_id] == favourite
+        for each in suspect.throwers
+    }
     gap = view.mu - world.skill
     others = np.setdiff1d(np.arange(AGENTS), [favourite, *throwers])
     return Look(
         len(named & throwers),
         len(named - throwers),
-        sum(1 for each in found if each.favourite != favourite),
+        sum(1 for each in found if number[each.entry_id] != favourite),
         float(BETA * (gap[favourite] - gap[others].mean())) if favourite >= 0 else 0.0,
     )
-
-
-def suspect_favourites(ladder: Official) -> list[SuspectFavourite]:
-    """The suspects, with the entries of the simulation in place of contenders."""
-    games, fit, entry_of = ladder.log_and_fit()
-    found = find_throwers(games, fit.mu, fit.shown_sigma, fit.kappa)
-    return [
-        replace(
-            each,
-            favourite=entry_of[each.favourite],
-            pairs=tuple(replace(pair, thrower=entry_of[pair.thrower]) for pair in each.pairs),
-        )
-        for each in found
-    ]
 
 
 def copies_named(seed: int) -> tuple[float, float]:

@@ -315,19 +315,19 @@ def pairing_candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]
     return candidates_by_season(conn, [season_id])[season_id]
 
 
-def entries_without_matches(
-    conn: Connection, season_id: SeasonId, profiles: Collection[str]
-) -> set[EntryId]:
-    """Active competitors with one of these profiles that have no rated match, played or waiting."""
+def entries_without_matches(conn: Connection, entry_ids: Collection[EntryId]) -> set[EntryId]:
+    """Those of these entries that have no rated match, played or waiting.
+
+    They have neither a game nor a match in flight. But a result counts in games only after it is
+    rated.
+    """
+    if not entry_ids:
+        return set()
     rows = conn.execute(
-        "select e.id from entries e where e.season_id = %s and e.state = 'active' and e.games = 0"
-        " and e.in_flight = 0 and not e.is_anchor and e.pairing_weight > 0"
-        " and e.profile = any (%s)"
-        " and (e.struck_at is null or e.struck_at <= now() - remote_rest_period())"
-        # A result counts in games only after it is rated.
-        " and not exists (select 1 from seats t join matches m on m.id = t.match_id"
-        "   where t.entry_id = e.id and m.kind = 'rated' and m.state = 'finished')",
-        (season_id, list(profiles)),
+        "select e.id from unnest(%s::text[]) e(id) where not exists (select 1 from seats t"
+        " join matches m on m.id = t.match_id"
+        " where t.entry_id = e.id and m.kind = 'rated' and m.state = 'finished')",
+        (sorted(entry_ids),),
     )
     return {EntryId(row[0]) for row in rows}
 

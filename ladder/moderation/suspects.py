@@ -6,21 +6,18 @@ follows from a name on this list: only a host's act changes a place (``shared_pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.leagues import seasons
 from ladder.ratings import standing_versions
-from ladder.ratings.official.equal_groups import find_equal_groups
+from ladder.ratings.official.season_suspects import FavouredEntry
 from ladder.ratings.official.standing import OfficialPlace
-from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
-from ladder.ratings.season_log import SeasonLog
 
 LEAST_SHARE: Final = 0.5
 """Probability of belonging to a group from which its members are shown."""
@@ -88,58 +85,44 @@ class Suspects:
 
 
 def list_suspects(conn: Connection, season_id: SeasonId) -> Suspects:
-    """Returns the suspects by the newest official standing and its part of the log.
+    """Returns the suspects of the newest official standing.
 
     A season of one seat has none. Raises NotFound.
     """
     season = seasons.get_season(conn, season_id)
-    found = standing_versions.latest_version(conn, season_id)
-    if found is None or season.measures:
+    latest = standing_versions.latest_version(conn, season_id)
+    if latest is None or season.measures:
         return Suspects(None, (), ())
-    version, places = found
-    log = SeasonLog(season_id)
-    while log.no < version.log_no:
-        log.read(conn, version.log_no)
-    entry_of: dict[int, EntryId] = {}
-    for entry in places:  # of equal bundles, the first entry
-        if entry in log.numbers:
-            entry_of.setdefault(log.numbers[entry], entry)
-    mu = np.full(len(log.parents), np.nan)
-    sigma = np.full(len(log.parents), np.nan)
-    for number, entry in entry_of.items():
-        mu[number] = places[entry].score / season.beta
-        sigma[number] = places[entry].sigma / season.beta
-    known = np.flatnonzero(~np.isnan(mu))
-    groups = [
-        ([int(known[member]) for member in group.members], group)
-        for group in find_equal_groups(mu[known], sigma[known])
-        if group.share >= LEAST_SHARE
-    ]
-    favourites = find_throwers(log.games, mu, sigma, version.kappa)
-    entries = _select_entries(conn, season_id, list(entry_of.values()), places)
-    who = {number: entries[entry] for number, entry in entry_of.items() if entry in entries}
+    version, places = latest
+    found = standing_versions.suspects_of_version(conn, season_id, version.version)
+    groups = [group for group in found.groups if group.share >= LEAST_SHARE]
+    named = {entry for group in groups for entry in group.members}
+    for favourite in found.favourites:
+        named.add(favourite.entry_id)
+        named.update(each.entry_id for each in favourite.throwers)
+    who = _select_entries(conn, season_id, sorted(named), places)
     return Suspects(
         version.version,
         tuple(
             NearEqualGroup(
-                group.middle * season.beta,
-                len(members) * (1.0 - group.share),
-                tuple(who[each] for each in members if each in who),
+                season.mu0 + (group.middle - version.reference) * season.beta,
+                len(group.members) * (1.0 - group.share),
+                tuple(who[each] for each in group.members if each in who),
             )
-            for members, group in groups
+            for group in groups
         ),
-        tuple(_name_favourite(each, who) for each in favourites if each.favourite in who),
+        tuple(_name_favourite(each, who) for each in found.favourites if each.entry_id in who),
     )
 
 
-def _name_favourite(found: SuspectFavourite, who: dict[int, SuspectEntry]) -> Favourite:
+def _name_favourite(found: FavouredEntry, who: Mapping[EntryId, SuspectEntry]) -> Favourite:
     return Favourite(
-        who[found.favourite],
+        who[found.entry_id],
         found.chance,
         tuple(
-            Thrower(who[pair.thrower], pair.meetings, pair.lost, pair.expected, pair.chance)
-            for pair in found.pairs
-            if pair.thrower in who
+            Thrower(who[each.entry_id], each.meetings, each.lost, each.expected, each.chance)
+            for each in found.throwers
+            if each.entry_id in who
         ),
     )
 

@@ -26,6 +26,7 @@ from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official.fit import Fit, Messages
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
+from ladder.ratings.official.season_suspects import find_suspects
 from ladder.ratings.official.standing import (
     OfficialPlace,
     OfficialStanding,
@@ -188,13 +189,13 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
         " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, expected_order,"
-        " digest, content)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        " digest, content, suspects)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             *(season_id, version, until, parent, seed, FITTED_BY, weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
             *(standing.reference, standing.wrong_medals, standing.teams, standing.expected_order),
-            *(_digest(content), content),
+            *(_digest(content), content, find_suspects(fitted, entrants).to_json()),
         ),
     )
     is_settled = is_over or (

@@ -8,7 +8,7 @@ entry are empty, as if it had never played.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ladder.database.db import Connection
 from ladder.enums import KAGGLE
 from ladder.ids import EntryId, MatchId, SeasonId
-from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.game_table import GameTable, GrowingGameTable
 
 AT_ONCE: Final = 20_000
 """Results in one database query."""
@@ -34,6 +34,10 @@ class SeasonLog:
         """Increases when earlier data is no longer valid and everything is read again."""
         self._knows_until = 0
         """Log number up to which withdrawals and disqualifications are applied."""
+        self._gone: set[MatchId] = set()
+        """Withdrawn results."""
+        self._out: set[EntryId] = set()
+        """Disqualified entries."""
         self._forget()
 
     @property
@@ -49,11 +53,12 @@ class SeasonLog:
     @property
     def games(self) -> GameTable:
         """All games read so far."""
-        return GameTable(self._contenders, self._ranks, self._faults)
+        return self._games.table
 
     def games_by_contender(self) -> NDArray[np.intp]:
         """Returns the number of games of each contender: [contenders]."""
-        there = self._contenders[self._contenders >= 0]
+        contenders = self.games.contenders
+        there = contenders[contenders >= 0]
         return np.bincount(there, minlength=len(self._parents))
 
     def read(self, conn: Connection, until: int, most: int = AT_ONCE) -> int:
@@ -62,11 +67,8 @@ class SeasonLog:
 
         Reads from the start if a result was withdrawn, or an entry was disqualified or reinstated.
         """
-        if self.no and self._is_overturned(conn, until):
-            self.no = self._knows_until = 0
-            self.readings += 1
-            self._forget()
-        self._knows_until = max(self._knows_until, until)
+        if until > self._knows_until:
+            self._read_acts(conn, until)
         end = min(until, self.no + most)
         if end <= self.no:
             return 0
@@ -74,95 +76,70 @@ class SeasonLog:
         self.no = end
         return read
 
-    def _is_overturned(self, conn: Connection, until: int) -> bool:
-        """Whether a result was withdrawn or the disqualified entries changed."""
-        row = conn.execute(
-            "select exists (select 1 from acceptances w join acceptances a"
-            "   on a.match_id = w.match_id and a.act = 'accept'"
-            " where w.season_id = %(season)s and w.no > %(known)s and w.no <= %(until)s"
-            " and w.act = 'withdraw' and a.season_id = w.season_id and a.no <= %(read)s)"
-            " or exists (select 1 from acceptances where season_id = %(season)s"
-            "   and no > %(known)s and no <= %(until)s and entry_id is not null)",
-            {
-                "season": self.season_id,
-                "known": self._knows_until,
-                "until": until,
-                "read": self.no,
-            },
-        ).fetchone()
-        return row is not None and bool(row[0])
+    def _read_acts(self, conn: Connection, until: int) -> None:
+        """Reads withdrawals, disqualifications and reinstatements up to this number.
+
+        Forgets all games if one of them changes a game that was read.
+        """
+        acts = conn.execute(
+            "select w.match_id, w.entry_id, w.act, a.no from acceptances w left join acceptances a"
+            " on a.match_id = w.match_id and a.act = 'accept' and a.season_id = w.season_id"
+            " where w.season_id = %s and w.no > %s and w.no <= %s"
+            " and (w.act = 'withdraw' or w.entry_id is not null) order by w.no",
+            (self.season_id, self._knows_until, until),
+        ).fetchall()
+        self._knows_until = until
+        for match_id, entry_id, act, _ in acts:
+            if match_id is not None:
+                self._gone.add(MatchId(match_id))
+            elif act == "disqualify":
+                self._out.add(EntryId(entry_id))
+            else:
+                self._out.discard(EntryId(entry_id))
+        if self.no and any(no is None or no <= self.no for *_, no in acts):
+            self.no = 0
+            self.readings += 1
+            self._forget()
 
     def _forget(self) -> None:
         self._numbers: dict[EntryId, int] = {}
         self._bundles: dict[tuple[str, str], int] = {}
         self._parents: list[int] = []
-        games = GameTable.empty()
-        self._contenders, self._ranks, self._faults = games.contenders, games.ranks, games.faults
-
-    def _disqualified(self, conn: Connection) -> set[EntryId]:
-        """Entries whose last act in the applied part of the log is a disqualification."""
-        rows = conn.execute(
-            "select distinct on (entry_id) entry_id, act from acceptances"
-            " where season_id = %s and no <= %s and entry_id is not null"
-            " order by entry_id, no desc",
-            (self.season_id, self._knows_until),
-        )
-        return {EntryId(entry) for entry, act in rows if act == "disqualify"}
+        self._games = GrowingGameTable()
 
     def _read(self, conn: Connection, end: int) -> int:
-        standing = self._valid_results(conn, end)
-        if not standing:
-            return 0
         # Ids sort by time: their range limits the seats that the database reads.
         found = conn.execute(
-            "select a.no, s.entry_id, s.placement, s.verdict <> 'DONE' from acceptances a"
-            " join seats s on s.match_id = a.match_id where a.season_id = %s and a.no > %s"
-            " and a.no <= %s and a.act = 'accept' and s.match_id between %s and %s"
-            " order by a.no, s.seat",
-            (self.season_id, self.no, end, min(standing.values()), max(standing.values())),
+            "with n as (select no, match_id from acceptances where season_id = %(season)s"
+            " and no > %(after)s and no <= %(end)s and act = 'accept')"
+            " select n.no, s.entry_id, s.placement,"
+            " s.verdict <> 'DONE' and o.fault_rule <> %(kaggle)s, n.match_id"
+            " from n join seats s on s.match_id = n.match_id join seasons o on o.id = %(season)s"
+            " where s.match_id >= (select min(match_id) from n)"
+            " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat",
+            {"season": self.season_id, "after": self.no, "end": end, "kaggle": KAGGLE},
         ).fetchall()
-        rows = found if len(standing) == end - self.no else [r for r in found if r[0] in standing]
-        nos, entries, placements, lost = zip(*rows, strict=True)
-        out = self._disqualified(conn)
+        gone = self._gone | self._void
+        rows = [row for row in found if row[4] not in gone] if gone else found
+        if not rows:
+            return 0
+        nos, entries, placements, lost, _ = zip(*rows, strict=True)
+        out = self._out
         self._number_entries(conn, (entry for entry in dict.fromkeys(entries) if entry not in out))
         first, game = np.unique(nos, return_index=True, return_inverse=True)[1:]
         seat = np.arange(len(rows)) - first[game]
-        shape = (len(first), max(self._contenders.shape[1], int(seat.max()) + 1))
+        shape = (len(first), max(self.games.seats, int(seat.max()) + 1))
         contenders = np.full(shape, -1, np.int32)
         ranks = np.zeros(shape, np.int16)
         faults = np.zeros(shape, np.bool_)
         number = self._numbers
         contenders[game, seat] = [-1 if e in out else number[e] for e in entries]
         ranks[game, seat] = placements
-        faults[game, seat] = lost if self._rates_faults_separately(conn) else False
+        faults[game, seat] = lost
         _keep_best_seat(contenders, ranks)
         ranks[contenders < 0], faults[contenders < 0] = 0, False
-        self._contenders = _concatenate(self._contenders, contenders, -1)
-        self._ranks = _concatenate(self._ranks, ranks, 0)
-        self._faults = _concatenate(self._faults, faults, False)
+        self._games.append(GameTable(contenders, ranks, faults))
         return len(first)
-
-    def _valid_results(self, conn: Connection, end: int) -> dict[int, MatchId]:
-        """Results from here to this number that were not withdrawn, by number."""
-        withdrawn = conn.execute(
-            "select match_id from acceptances where season_id = %s and no > %s and no <= %s"
-            " and act = 'withdraw'",
-            (self.season_id, self.no, self._knows_until),
-        ).fetchall()
-        gone = self._void.union(MatchId(row[0]) for row in withdrawn)
-        rows = conn.execute(
-            "select no, match_id from acceptances where season_id = %s and no > %s and no <= %s"
-            " and act = 'accept'",
-            (self.season_id, self.no, end),
-        ).fetchall()
-        return {no: MatchId(match_id) for no, match_id in rows if match_id not in gone}
-
-    def _rates_faults_separately(self, conn: Connection) -> bool:
-        """Whether a fault is more than a last place in this season."""
-        row = conn.execute(
-            "select fault_rule <> %s from seasons where id = %s", (KAGGLE, self.season_id)
-        ).fetchone()
-        return row is not None and bool(row[0])
 
     def _number_entries(self, conn: Connection, entries: Iterable[EntryId]) -> None:
         """Numbers new entries in order of first appearance."""
@@ -196,11 +173,3 @@ def _keep_best_seat(contenders: NDArray[np.int32], ranks: NDArray[np.int16]) -> 
             best.setdefault(int(contenders[game, seat]), seat)
         kept = np.isin(np.arange(contenders.shape[1]), list(best.values()))
         contenders[game, ~kept] = -1
-
-
-def _concatenate(old: NDArray[Any], new: NDArray[Any], empty: int | bool) -> NDArray[Any]:
-    """Concatenates both with the larger number of seats."""
-    missing = new.shape[1] - old.shape[1]
-    if missing:
-        old = np.pad(old, ((0, 0), (0, missing)), constant_values=empty)
-    return np.concatenate((old, new))

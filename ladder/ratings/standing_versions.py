@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+import msgspec
+import numpy as np
 from psycopg.rows import class_row
 
 from ladder.database.db import Connection
 from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, SeasonId
-from ladder.ratings.official.standing import OfficialPlace
+from ladder.ratings.official.season_suspects import SeasonSuspects
+from ladder.ratings.official.standing import OfficialPlace, PairingPlaces
 
 SEASONS_KEPT: Final = 16
 
@@ -20,6 +22,11 @@ SEASONS_KEPT: Final = 16
 VERSION: Final = (
     "select season_id, version, log_no, parent, seed, fitted_by, boundary_weight, centre, spread,"
     " kappa, reference, wrong_medals, teams, digest, made_at from standings"
+)
+
+
+_CONTENT: Final = msgspec.json.Decoder(
+    list[tuple[EntryId, float, float, int | None, int, int, tuple[float, float, float], float]]
 )
 
 
@@ -65,6 +72,31 @@ def latest_version(
     return get_version(conn, season_id, row[0]), places_of_content(row[1])
 
 
+def suspects_of_version(conn: Connection, season_id: SeasonId, version: int) -> SeasonSuspects:
+    """Returns the suspects of a version."""
+    row = conn.execute(
+        "select suspects from standings where season_id = %s and version = %s", (season_id, version)
+    ).fetchone()
+    return SeasonSuspects.from_json(row[0] if row else None)
+
+
+def latest_pairing_places(
+    conn: Connection, season_id: SeasonId
+) -> tuple[int, PairingPlaces, SeasonSuspects]:
+    """Returns what the pairing needs of the newest version; version 0: there is none yet."""
+    row = conn.execute(
+        "select version, content, suspects from standings where season_id = %s"
+        " order by version desc limit 1",
+        (season_id,),
+    ).fetchone()
+    if row is None:
+        return 0, PairingPlaces.none(), SeasonSuspects()
+    rows = _CONTENT.decode(row[1])
+    columns = (np.fromiter((each[n] for each in rows), np.float64, len(rows)) for n in (1, 2, 7))
+    places = PairingPlaces([each[0] for each in rows], np.stack(list(columns)))
+    return row[0], places, SeasonSuspects.from_json(row[2])
+
+
 def get_version(conn: Connection, season_id: SeasonId, version: int) -> StandingVersion:
     """Returns a version. Raises NotFound."""
     found = _select_versions(conn, "season_id = %s and version = %s", (season_id, version))
@@ -88,7 +120,7 @@ def places_of_content(content: str) -> dict[EntryId, OfficialPlace]:
     """Returns the rows of a version's content."""
     return {
         EntryId(entry): OfficialPlace(score, sigma, rank, low, high, (gold, silver, bronze), loss)
-        for entry, score, sigma, rank, low, high, (gold, silver, bronze), loss in json.loads(
+        for entry, score, sigma, rank, low, high, (gold, silver, bronze), loss in _CONTENT.decode(
             content
         )
     }

@@ -119,12 +119,13 @@ def _pair_season(
     are not created: they would only use up the limit.
     """
     served = {profile for worker in workers for profile in worker.profiles}
-    new = entries.entries_without_matches(conn, season.id, served)
+    fields.read_entries(conn, season.id)
+    new = fields.entries_without_matches(conn, season.id, served)
     if not places.missing and not new:
         return 0
     league = leagues.get_league(conn, season.league_id)
+    fields.read_log(conn, season)
     proposal = fields.propose_lineups(
-        conn,
         season,
         lineups=max(places.missing, min(len(new), places.room)),
         rng=rng,
@@ -178,7 +179,14 @@ def _advance_solo_season(
     with conn.transaction():
         solo_seasons.delete_old_round_matches(conn, season.id)
     able = {runner.candidate.entry_id: runner.candidate for runner in field}
-    new = entries.entries_without_matches(conn, season.id, served)
+    new = entries.entries_without_matches(
+        conn,
+        {
+            each.entry_id
+            for each in able.values()
+            if each.waits_for_first_match and each.profile in served
+        },
+    )
     for gap in solo_seasons.void_rounds(conn, season.id):
         runner = able.get(gap.entry_id)
         if made == missing:

@@ -12,7 +12,8 @@ from typing import Final
 
 from ladder.database import db
 from ladder.entries import entries
-from ladder.ids import SeasonId
+from ladder.entries.changed_candidates import CandidateReader
+from ladder.ids import EntryId, SeasonId
 from ladder.leagues.records import Season
 from ladder.matches.durations import UsualSeconds
 from ladder.matches.pairing import Proposal
@@ -28,6 +29,7 @@ READ_AT_ONCE: Final = 5_000
 @dataclass
 class _CachedSeason:
     log: SeasonLog
+    entries: CandidateReader
     known: SeasonField = field(default_factory=SeasonField)
     readings: int = 0
     version: int = 0
@@ -41,9 +43,40 @@ class SeasonCache:
         self.turns = FairTurns()
         self.usual = UsualSeconds()
 
+    def read_entries(self, conn: db.Connection, season_id: SeasonId) -> None:
+        """Reads the entries that changed since the reading before."""
+        seen = self._season(season_id)
+        changes = seen.entries.read(conn)
+        if changes.all_read:
+            seen.known.set_entries(changes.changed)
+        else:
+            seen.known.change_entries(changes.changed, changes.left)
+
+    def entries_without_matches(
+        self, conn: db.Connection, season_id: SeasonId, profiles: Collection[str]
+    ) -> set[EntryId]:
+        """Returns the competitors with one of these profiles that have no rated match, played or
+        waiting, among the entries that were read."""
+        idle = self._season(season_id).known.entries_without_games()
+        served = {each.entry_id for each in idle if each.profile in profiles}
+        return entries.entries_without_matches(conn, served)
+
+    def read_log(self, conn: db.Connection, season: Season) -> int:
+        """Reads more of the season's log, and its newest standing; returns the last number read."""
+        seen = self._season(season.id)
+        seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
+        if seen.readings != seen.log.readings:
+            seen.known, seen.version = seen.known.without_games(), 0
+            seen.readings = seen.log.readings
+        if seen.version != season.official_version:
+            found = standing_versions.latest_pairing_places(conn, season.id)
+            seen.version, places, suspects = found
+            seen.known.set_places(places, suspects)
+        seen.known.count_games(seen.log.numbers, seen.log.games)
+        return seen.log.no
+
     def propose_lineups(
         self,
-        conn: db.Connection,
         season: Season,
         *,
         lineups: int,
@@ -51,26 +84,15 @@ class SeasonCache:
         same_team_lineups: bool = False,
         admissible: Collection[str] | None = None,
     ) -> Proposal:
-        """Proposes lineups of the season's active entries, as far as the log has been read."""
-        seen = self._read_season(conn, season)
-        return seen.known.propose_lineups(
-            entries.pairing_candidates(conn, season.id),
+        """Proposes lineups of the entries that were read, by the log that was read."""
+        return self._season(season.id).known.propose_lineups(
             PairingTerms(season.seats, season.beta, season.score_offset, same_team_lineups),
             lineups=lineups,
             rng=rng,
             admissible=admissible,
         )
 
-    def _read_season(self, conn: db.Connection, season: Season) -> _CachedSeason:
-        """Returns the season after reading more of its log and its newest standing."""
-        seen = self._seen.setdefault(season.id, _CachedSeason(SeasonLog(season.id)))
-        seen.log.read(conn, season.accepted_no, READ_AT_ONCE)
-        if seen.readings != seen.log.readings:
-            self._seen[season.id] = seen = _CachedSeason(seen.log, readings=seen.log.readings)
-        if seen.version != season.official_version:
-            found = standing_versions.latest_version(conn, season.id)
-            if found is not None:
-                seen.version = found[0].version
-                seen.known.set_places(found[1])
-        seen.known.count_games(seen.log.numbers, seen.log.games)
-        return seen
+    def _season(self, season_id: SeasonId) -> _CachedSeason:
+        if season_id not in self._seen:
+            self._seen[season_id] = _CachedSeason(SeasonLog(season_id), CandidateReader(season_id))
+        return self._seen[season_id]

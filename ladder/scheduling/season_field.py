@@ -1,39 +1,39 @@
 """Holds what the pairing knows of a season beside its entries, and proposes lineups. Pure.
 
-The scheduler's cache and the simulated ladders of ``benchmarks.rating`` use the same class.
+The scheduler's cache and the simulated ladders of ``benchmarks.rating`` use the same class. All
+columns stay between rounds, so a round costs only what has changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ladder.ids import EntryId
-from ladder.matches.pairing import Candidate, EncounterCounts, Proposal, propose_lineups
-from ladder.ratings.official.equal_groups import find_equal_groups
+from ladder.matches.pairing import (
+    Candidate,
+    CandidateTable,
+    EncounterCounts,
+    LineupTerms,
+    Proposal,
+    propose_from_table,
+)
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.standing import OfficialPlace
-from ladder.ratings.official.throwers import find_throwers
+from ladder.ratings.official.season_suspects import FAILING, PRIOR_GAMES, SeasonSuspects
+from ladder.ratings.official.standing import PairingPlaces
 
-Contenders = NDArray[np.int32]
+Indices = NDArray[np.intp]
+Floats = NDArray[np.float64]
 
 LEAST_PACE: Final = 0.05
 """Pace of entries that always fail, and of groups that games cannot tell apart."""
-FAILING: Final = 0.5
-"""Share of failed games above which an entry plays less."""
-PRIOR_GAMES: Final = 2
-"""Games without a fault that each entry starts with, so that a first fault slows nobody."""
 KEPT_APART: Final = 200
 """Meetings that count in addition for a favourite and those who lose to it against expectation."""
-ALARM: Final = 0.05
-"""Expected number of favourites in a season without throwers, whose pairs meet less."""
-MOST_GAMES_CHECKED: Final = 200_000
-"""Longest log in which pairs are checked: a check takes about two seconds then."""
 EQUALS: Final = 1.6
 """Loss of pace of a member that surely belongs to a group of equals."""
 
@@ -49,153 +49,203 @@ class PairingTerms:
 
 
 class SeasonField:
-    """Official places, meetings and seat counts of a season."""
+    """Entries, official places, meetings and seat counts of a season."""
 
     def __init__(self) -> None:
+        self._entries: dict[EntryId, Candidate] = {}
+        self._table: CandidateTable | None = None
+        """The entries with their live ratings; None: an entry came or left."""
+        self._rows: dict[EntryId, int] = {}
+        """Row of each entry in the table."""
         self._numbers: Mapping[EntryId, int] = {}
+        self._numbered = 0
+        self._contenders: Indices | None = None
+        """Contender of each row, -1 before its first game; None: not made."""
         self._met = EncounterCounts()
+        self._met_and_apart: EncounterCounts | None = None
+        """Meetings, and those that count in addition; None: not made."""
         self._sat: NDArray[np.int32] = np.zeros((0, 0), np.int32)
-        self._faults: NDArray[np.intp] = np.zeros(0, np.intp)
-        self._by_number: list[tuple[tuple[int, ...], float]] = []
-        """Games by seat, and the pace of those who fail, of each contender."""
+        """Games by seat of each contender."""
+        self._faults: NDArray[np.int32] = np.zeros(0, np.int32)
         self._counted = 0
-        self._places: Mapping[EntryId, OfficialPlace] = {}
-        self._paces: Mapping[EntryId, float] | None = None
-        """Entries of groups of equals; None: not computed for these places."""
-        self._games = GameTable.empty()
-        self._unlikely: NDArray[np.int32] = np.zeros((0, 2), np.int32)
-        """Pairs of contenders with unlikely results: [pairs, 2]."""
+        self._places = PairingPlaces.none()
+        self._official: Floats | None = None
+        """[3, rows]: score, deviation and loss by place, NaN without one; None: not made."""
+        self._suspects = SeasonSuspects()
+        self._equals: Mapping[EntryId, float] = {}
+        """Paces of entries in groups of equals."""
+        self._equal_paces: Floats | None = None
+        """The same by row; None: not made."""
 
     def count_games(self, numbers: Mapping[EntryId, int], games: GameTable) -> None:
         """Counts the new ones of all games so far."""
-        self._numbers = numbers
+        if len(numbers) != self._numbered:
+            self._contenders = None
+        self._numbers, self._numbered = numbers, len(numbers)
         new = games.contenders[self._counted :]
         if not len(new):
             return
-        contenders = max(numbers.values(), default=-1) + 1
-        self._met = self._met.plus(dict(numbers), new)
-        self._sat = _add_seat_counts(self._sat, contenders, new)
-        failed = new[games.faults[self._counted :] & (new >= 0)]
-        faults = np.bincount(failed, minlength=contenders)
-        faults[: len(self._faults)] += self._faults
-        self._faults = faults
-        self._by_number += [((), 1.0)] * (contenders - len(self._by_number))
-        for number in np.unique(new[new >= 0]).tolist():
-            seats = tuple(self._sat[number].tolist())
-            self._by_number[number] = seats, _pace_of_failing(int(faults[number]), sum(seats))
+        there = new >= 0
+        count = max(int(new.max()) + 1, len(self._sat))
+        self._sat = _grown(self._sat, (count, new.shape[1]))
+        self._faults = _grown(self._faults, (count,))
+        for seat in range(new.shape[1]):
+            np.add.at(self._sat[:, seat], new[there[:, seat], seat], 1)
+        np.add.at(self._faults, new[games.faults[self._counted :] & there], 1)
+        self._met, self._met_and_apart = self._met.plus(numbers, new), None
         self._counted = len(games)
-        self._games = games
 
-    def set_places(self, places: Mapping[EntryId, OfficialPlace]) -> None:
-        """Sets the official places by the newest standing."""
-        self._places, self._paces = places, None
+    def set_places(self, places: PairingPlaces, suspects: SeasonSuspects | None = None) -> None:
+        """Sets the official places and the suspects of the newest standing."""
+        self._places, self._suspects = places, suspects or SeasonSuspects()
+        self._equals = {
+            entry: max(LEAST_PACE, 1.0 - EQUALS * group.share)
+            for group in self._suspects.groups
+            for entry in group.members
+        }
+        self._official = self._equal_paces = self._met_and_apart = None
+
+    def set_entries(self, entries: Iterable[Candidate]) -> None:
+        """Sets all entries, with their live ratings."""
+        new = {each.entry_id: each for each in entries}
+        changed = [each for entry, each in new.items() if self._entries.get(entry) != each]
+        self.change_entries(changed, self._entries.keys() - new.keys())
+
+    def change_entries(self, changed: Iterable[Candidate], left: Iterable[EntryId]) -> None:
+        """Adds or replaces the changed entries, and removes those that left."""
+        for each in changed:
+            before = self._entries.get(each.entry_id)
+            self._entries[each.entry_id] = each
+            if before is None or not _is_same(before, each):
+                self._table = None
+            elif self._table is not None:
+                self._table.set_numbers(self._rows[each.entry_id], each)
+        for entry in left:
+            if self._entries.pop(entry, None) is not None:
+                self._table = None
+
+    def without_games(self) -> SeasonField:
+        """Returns a field of the same entries that knows neither games nor places."""
+        other = SeasonField()
+        other.set_entries(self._entries.values())
+        return other
+
+    def entries_without_games(self) -> list[Candidate]:
+        """Returns the competitors that play and have no game, nor one in flight."""
+        table = self._live_table()
+        idle = (table.games + table.in_flight == 0) & (table.weight > 0)
+        rows = np.flatnonzero(idle & ~table.identities.is_anchor)
+        return [table.identities.who[row] for row in rows.tolist()]
 
     def propose_lineups(
         self,
-        entries: Sequence[Candidate],
         terms: PairingTerms,
         *,
         lineups: int,
         rng: Random,
         admissible: Collection[str] | None = None,
     ) -> Proposal:
-        """Proposes lineups of these entries, which have their live ratings."""
-        if self._paces is None:
-            self._paces = self._paces_of_equals(terms.beta)
-            self._unlikely = self._unlikely_pairs(terms.beta)
-        met = self._met
-        if len(self._unlikely):
-            met = met.plus(self._numbers, np.repeat(self._unlikely, KEPT_APART, axis=0))
-        return propose_lineups(
-            [self._with_official_rating(each, terms.score_offset) for each in entries],
-            seats=terms.seats,
+        """Proposes lineups of the entries."""
+        if self._met_and_apart is None:
+            apart = np.repeat(self._pairs_apart(), KEPT_APART, axis=0)
+            self._met_and_apart = self._met.plus(self._numbers, apart)
+        return propose_from_table(
+            self._official_table(terms),
+            LineupTerms(terms.seats, terms.beta, terms.same_team_lineups, admissible),
             lineups=lineups,
             rng=rng,
-            beta=terms.beta,
-            same_team_lineups=terms.same_team_lineups,
-            admissible=admissible,
-            met=met,
+            met=self._met_and_apart,
         )
 
     def pace(self, entry_id: EntryId) -> float:
         """Returns the pace of an entry (``Candidate.pace``)."""
-        failing = self._counts_of(entry_id)[1]
-        return min(failing, self._paces.get(entry_id, 1.0)) if self._paces else failing
-
-    def _with_official_rating(self, each: Candidate, score_offset: float) -> Candidate:
-        """Returns the candidate on the official scale; before its first fit, by its live rating."""
-        place = self._places.get(each.entry_id)
-        return Candidate(  # dataclasses.replace would take five times as long
-            each.entry_id,
-            each.submission_id,
-            each.agent_id,
-            each.team_id,
-            each.digest,
-            each.profile,
-            each.mu + score_offset if place is None else place.score,
-            each.sigma if place is None else place.sigma,
-            each.games,
-            each.in_flight,
-            each.weight,
-            each.is_anchor,
-            each.loss if place is None else place.loss,
-            self._counts_of(each.entry_id)[0],
-            self.pace(each.entry_id),
-        )
-
-    def _counts_of(self, entry_id: EntryId) -> tuple[tuple[int, ...], float]:
         number = self._numbers.get(entry_id, -1)
-        return self._by_number[number] if 0 <= number < len(self._by_number) else ((), 1.0)
+        failing = self._failing_paces()
+        own = float(failing[number]) if 0 <= number < len(failing) else 1.0
+        return min(own, self._equals.get(entry_id, 1.0))
 
-    def _paces_of_equals(self, beta: float) -> dict[EntryId, float]:
-        """Returns the pace of each entry in a group that games have not told apart.
+    def row_paces(self) -> Floats:
+        """Returns the pace of each entry, in order of entry ids."""
+        who = self._live_table().identities.who
+        if self._equal_paces is None:
+            get = self._equals.get
+            self._equal_paces = np.array([get(each.entry_id, 1.0) for each in who], np.float64)
+        failing = _by_contender(self._failing_paces(), self._row_contenders(), 1.0)
+        paces: Floats = np.minimum(failing, self._equal_paces)
+        return paces
 
-        Equal bundles count once. Entries that fail are no members.
-        """
-        by_number: dict[int, list[EntryId]] = {}
-        for entry in self._places:
-            number = self._numbers.get(entry, -1)
-            if number >= 0 and self._counts_of(entry)[1] == 1.0:
-                by_number.setdefault(number, []).append(entry)
-        copies = list(by_number.values())
-        places = [self._places[entries[0]] for entries in copies]
-        groups = find_equal_groups(
-            np.array([place.score for place in places]) / beta,
-            np.array([place.sigma for place in places]) / beta,
+    def _live_table(self) -> CandidateTable:
+        """Returns the entries with their live ratings."""
+        if self._table is None:
+            self._table = CandidateTable.from_candidates(list(self._entries.values()), 0, {})
+            who = self._table.identities.who
+            self._rows = {each.entry_id: row for row, each in enumerate(who)}
+            self._contenders = self._official = self._equal_paces = None
+        return self._table
+
+    def _official_table(self, terms: PairingTerms) -> CandidateTable:
+        """Returns the entries on the official scale; before its first fit, by its live rating."""
+        live = self._live_table()
+        if self._official is None:
+            self._official = self._places.of([each.entry_id for each in live.identities.who])
+        score, sigma, loss = self._official
+        unplaced = np.isnan(score)
+        contenders = self._row_contenders()
+        return CandidateTable(
+            live.identities,
+            np.where(unplaced, live.mu + terms.score_offset, score),
+            np.where(unplaced, live.sigma, sigma),
+            live.games,
+            live.in_flight,
+            live.weight,
+            np.where(unplaced, live.loss, loss),
+            self.row_paces(),
+            _by_contender(_grown(self._sat, (0, terms.seats)), contenders, 0),
+            contenders,
         )
-        return {
-            entry: max(LEAST_PACE, 1.0 - EQUALS * group.share)
-            for group in groups
-            for member in group.members.tolist()
-            for entry in copies[member]
-        }
 
-    def _unlikely_pairs(self, beta: float) -> NDArray[np.int32]:
-        """Returns the suspect favourites with those who lose to them; none in a very long log."""
-        if not 0 < len(self._games) <= MOST_GAMES_CHECKED:
-            return np.zeros((0, 2), np.int32)
-        mu, sigma = np.full((2, max(self._numbers.values()) + 1), np.nan)
-        for entry, place in self._places.items():
-            if entry in self._numbers:
-                mu[self._numbers[entry]] = place.score / beta
-                sigma[self._numbers[entry]] = place.sigma / beta
-        found = find_throwers(self._games, mu, sigma, 0.0, ALARM)
-        pairs = [(each.favourite, pair.thrower) for each in found for pair in each.pairs]
+    def _row_contenders(self) -> Indices:
+        """Returns the contender of each row; -1 before its first game."""
+        if self._contenders is None:
+            get = self._numbers.get
+            who = self._live_table().identities.who
+            self._contenders = np.array([get(each.entry_id, -1) for each in who], np.intp)
+        return self._contenders
+
+    def _failing_paces(self) -> Floats:
+        """Returns each contender's pace by the share of games that it failed."""
+        failed = self._faults / (self._sat.sum(axis=1) + PRIOR_GAMES)
+        paces = np.maximum(LEAST_PACE, (1.0 - failed) / FAILING)
+        return np.where(failed <= FAILING, 1.0, paces)
+
+    def _pairs_apart(self) -> NDArray[np.int32]:
+        """Returns the pairs of contenders that seldom meet: [pairs, 2]."""
+        get = self._numbers.get
+        pairs = [(get(one, -1), get(other, -1)) for one, other in self._suspects.apart]
         return np.array(pairs, np.int32).reshape(-1, 2)
 
 
-def _pace_of_failing(faults: int, games: int) -> float:
-    """Returns the pace by the share of games that a contender failed."""
-    failed = faults / (games + PRIOR_GAMES)
-    return 1.0 if failed <= FAILING else max(LEAST_PACE, (1.0 - failed) / FAILING)
+def _is_same(one: Candidate, other: Candidate) -> bool:
+    """Whether a lineup shows both alike, and its rules treat them alike, but for their numbers."""
+    return (
+        one.team_id == other.team_id
+        and one.submission_id == other.submission_id
+        and one.agent_id == other.agent_id
+        and one.digest == other.digest
+        and one.profile == other.profile
+        and one.is_anchor == other.is_anchor
+    )
 
 
-def _add_seat_counts(
-    before: NDArray[np.int32], contenders: int, games: Contenders
-) -> NDArray[np.int32]:
-    """Returns the counts plus these games: [contenders, seats]."""
-    counts = np.zeros((contenders, games.shape[1]), np.int32)
-    counts[: before.shape[0], : before.shape[1]] = before
-    for seat, sitting in enumerate(games.T):
-        counts[:, seat] += np.bincount(sitting[sitting >= 0], minlength=contenders).astype(np.int32)
-    return counts
+def _grown(counts: NDArray[np.int32], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """Returns the counts with zeros up to this shape."""
+    more = [(0, max(0, wanted - has)) for has, wanted in zip(counts.shape, shape, strict=True)]
+    return np.pad(counts, more) if np.any(more) else counts
+
+
+def _by_contender(values: NDArray[Any], contenders: Indices, unknown: float) -> NDArray[Any]:
+    """Returns the values of these contenders; those of unknown ones are ``unknown``."""
+    known = (contenders >= 0) & (contenders < len(values))
+    found = np.full((len(contenders), *values.shape[1:]), unknown, values.dtype)
+    found[known] = values[contenders[known]]
+    return found

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
-from functools import cached_property
-from operator import attrgetter
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ladder.matches.pairing import information_gain
-from ladder.matches.pairing.candidates import Candidate, free_anchors
+from ladder.matches.pairing.candidate_table import CandidateTable
+from ladder.matches.pairing.candidates import Candidate
 from ladder.matches.pairing.encounter_counts import EncounterCounts
 
 Floats = NDArray[np.float64]
@@ -37,50 +36,59 @@ class CandidateArrays:
     """
 
     def __init__(
-        self, candidates: Sequence[Candidate], seats: int, beta: float, met: EncounterCounts
+        self, candidates: CandidateTable, seats: int, beta: float, met: EncounterCounts
     ) -> None:
-        by_id = sorted(candidates, key=lambda c: c.entry_id)
-        mu = np.array([c.mu for c in by_id], np.float64)
-        order = np.argsort(mu, kind="stable")
-        sigma = np.array([c.sigma for c in by_id], np.float64)[order]
-        in_flight = np.array([c.in_flight for c in by_id], np.float64)[order]
-        games = np.array([c.games for c in by_id], np.float64)[order]
-        weight = np.array([c.weight for c in by_id], np.float64)[order]
-        loss = np.array([c.loss for c in by_id], np.float64)[order]  # None is NaN
-        self.who = [by_id[n] for n in order.tolist()]
+        order = np.argsort(candidates.mu, kind="stable")
+        self._identities, self._order = candidates.identities, order
+        sigma, in_flight = candidates.sigma[order], candidates.in_flight[order]
         self.turn: Indices = np.empty_like(order)
         self.turn[order] = np.arange(len(order))
         """Places in order of entry ids."""
-        self.is_anchor: NDArray[np.bool_] = np.fromiter(
-            map(attrgetter("is_anchor"), self.who), np.bool_, len(by_id)
-        )
-        self.free = free_anchors(candidates) if self.is_anchor.any() else frozenset()
-        self._mu = mu[order] / beta
+        self.is_anchor = self._identities.is_anchor[order]
+        self._seat_games = candidates.seat_games
+        self._mu = candidates.mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
         self._seats = seats
         self._told = information_gain.fisher_information(seats)
         self._variance = first / (1 + first * self._told * in_flight)
+        loss = candidates.loss[order]
         self._loss = _order_losses(self._mu, np.sqrt(first), loss) * self._variance / first
-        self._played = games + in_flight
-        self._weight = weight
-        self._limit = _game_limits(
-            np.array([c.pace for c in by_id], np.float64)[order], self._played
-        )
-        value = self._loss_reduction(np.arange(len(mu)))
+        self._played = candidates.games[order] + in_flight
+        self._weight = candidates.weight[order]
+        self._limit = _game_limits(candidates.pace[order], self._played)
+        value = self._loss_reduction(np.arange(len(order)))
         due = self._played < self._limit
         self._rest = float(value[due].mean()) * REST if due.any() else 1.0
         if not self._rest >= SMALLEST_REST:
             self._rest = 1.0
-        self.value: Floats = self._with_rest(value, np.arange(len(mu)))
+        self.value: Floats = self._with_rest(value, np.arange(len(order)))
         self._met = met
-        self._number = met.numbers([c.entry_id for c in by_id])[order] if met else None
+        self._teams, self._bundles = self._identities.teams, self._identities.bundles
+        self._asked: tuple[Indices, Indices] = self.turn, self.turn
+        """The places of the last question about meetings, and their numbers."""
+        self._number = candidates.numbers[order] if met else None
+        self._has_new = True
         self._meets: dict[int, list[int]] = defaultdict(list)
         self._looks = 0
         self._total = float(self.value.sum())
         self._sample: tuple[Indices, Floats] = np.zeros(0, np.intp), np.zeros(0)
 
     def __len__(self) -> int:
-        return len(self.who)
+        return len(self._order)
+
+    def candidate(self, place: int) -> Candidate:
+        """Returns the candidate with its identity; its rating and its games may be old."""
+        return self._identities.who[int(self._order[place])]
+
+    def candidates(self) -> list[Candidate]:
+        """Returns all candidates in order of rating."""
+        who = self._identities.who
+        return [who[row] for row in self._order.tolist()]
+
+    def games_by_seat(self, place: int) -> list[int]:
+        """Returns the candidate's games in each seat."""
+        counts: list[int] = self._seat_games[self._order[place]].tolist()
+        return counts
 
     def count_as_played(self, lineup: Sequence[int]) -> None:
         """Counts this lineup as played: its members are better known and have met."""
@@ -93,10 +101,13 @@ class CandidateArrays:
         for place in lineup:
             self._meets[place] += [other for other in lineup if other != place]
 
-    def is_new(self) -> NDArray[np.bool_]:
-        """Returns which candidates have no game yet, nor one in flight."""
-        fresh: NDArray[np.bool_] = self._played == 0
-        return fresh
+    def new_places(self) -> Indices:
+        """Returns the places of candidates that have no game yet, nor one in flight."""
+        if self._has_new:
+            new = np.flatnonzero(self._played == 0)
+            self._has_new = len(new) > 0
+            return new
+        return np.zeros(0, np.intp)
 
     def is_due(self, place: int) -> bool:
         """Whether the candidate has had fewer games than its pace allows."""
@@ -125,11 +136,12 @@ class CandidateArrays:
 
     def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
         """Returns the places of all candidates that may join this lineup."""
+        bundles, teams = self._bundles[self._order], self._teams[self._order]
         fits = np.ones(len(self), np.bool_)
         for member in lineup:
-            fits &= self._bundles != self._bundles[member]
+            fits &= bundles != bundles[member]
             if not same_team:
-                fits &= self._teams != self._teams[member]
+                fits &= teams != teams[member]
         fits[list(lineup)] = False
         return np.flatnonzero(fits)
 
@@ -138,23 +150,27 @@ class CandidateArrays:
         meets = self._meets.get(member)
         if self._number is None and meets is None:
             return 1.0
-        counts = np.zeros(len(places))
+        counts: NDArray[np.int32] | NDArray[np.intp] = np.zeros(len(places), np.int32)
         if self._number is not None:
-            counts += self._met.between(int(self._number[member]), self._number[places])
+            if places is not self._asked[0]:
+                self._asked = places, self._number[places]
+            counts = self._met.between(int(self._number[member]), self._asked[1])
         if meets is not None:
-            counts += np.bincount(meets, minlength=len(self))[places]
+            counts = counts + np.bincount(meets, minlength=len(self))[places]
         novelty: Floats = 1 / (1 + NOVELTY * counts)
         return novelty
 
-    @cached_property
-    def _teams(self) -> NDArray[np.intp]:
-        return _number_keys(
-            [each.entry_id if each.entry_id in self.free else each.team_id for each in self.who]
-        )
-
-    @cached_property
-    def _bundles(self) -> NDArray[np.intp]:
-        return _number_keys([(each.digest, each.profile) for each in self.who])
+    def may_join(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:
+        """Whether the candidate may join these (``candidates.may_share_lineup``)."""
+        row = self._order[place]
+        team, bundle = self._teams[row], self._bundles[row]
+        for member in lineup:
+            other = self._order[member]
+            if row == other or bundle == self._bundles[other]:
+                return False
+            if team == self._teams[other] and not same_team:
+                return False
+        return True
 
     def _loss_reduction(self, places: Indices) -> Floats:
         """Returns how much a game reduces each candidate's loss.
@@ -208,12 +224,6 @@ def _game_limits(pace: Floats, played: Floats) -> Floats:
     if slow.any() and not slow.all():
         limits[slow] = PLACING_GAMES + pace[slow] * played[~slow].mean()
     return limits
-
-
-def _number_keys(keys: Sequence[Hashable]) -> NDArray[np.intp]:
-    """Returns equal numbers for equal keys."""
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
 
 
 def _order_losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:

@@ -44,6 +44,11 @@ class Candidate:
             self.entry_id, self.submission_id, self.agent_id, self.team_id, self.profile
         )
 
+    @property
+    def waits_for_first_match(self) -> bool:
+        """Returns whether it competes and has no game, nor one in flight."""
+        return not (self.is_anchor or self.games or self.in_flight) and self.weight > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:

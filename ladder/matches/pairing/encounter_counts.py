@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from ladder.ids import EntryId
 Indices = NDArray[np.intp]
 Counts = NDArray[np.int32]
 
-STEP: Final = 4  # each layer has at least this many times the pairs of the next
+STEP: Final = 8  # each layer has at least this many times the pairs of the next
 
 
 class EncounterCounts:
@@ -26,8 +26,8 @@ class EncounterCounts:
 
     def __init__(self, numbers: Mapping[EntryId, int] | None = None, games: ArrayLike = ()) -> None:
         """Counts ``games``: numbers by game and seat, -1 for an empty seat."""
-        self._numbers = numbers or {}
-        self._size = max(self._numbers.values(), default=-1) + 1
+        self.numbers: Mapping[EntryId, int] = numbers or {}
+        """The number of each entry."""
         table = np.asarray(games, np.int64)
         self._layers: tuple[_SparseTable, ...] = (_count_games(table),) if table.size else ()
 
@@ -40,20 +40,18 @@ class EncounterCounts:
         more._layers = tuple(layers)
         return more
 
-    def numbers(self, entries: Sequence[EntryId]) -> Indices:
-        """Returns the entries' numbers; an unknown entry gets the last number plus one."""
-        get, unknown = self._numbers.get, self._size
-        return np.array([get(entry, unknown) for entry in entries], np.intp)
-
     def between(self, lead: int, others: Indices) -> Counts:
-        """Returns the games of number ``lead`` with each of these numbers."""
+        """Returns the games of number ``lead`` with each of these numbers; -1 is unknown."""
         found: Counts = np.zeros(len(others), np.int32)
         for layer in self._layers:
-            if lead + 1 < len(layer.starts):
-                held = slice(layer.starts[lead], layer.starts[lead + 1])
-                row = np.zeros(self._size + 1, np.int32)
-                row[layer.others[held]] = layer.counts[held]
-                found += row[others]
+            if not 0 <= lead < len(layer.starts) - 1:
+                continue
+            row = slice(layer.starts[lead], layer.starts[lead + 1])
+            held = layer.others[row]
+            if len(held):
+                at = held.searchsorted(others)
+                met = held.take(at, mode="clip") == others
+                found += met * layer.counts[row].take(at, mode="clip")
         return found
 
     def __bool__(self) -> bool:

@@ -14,6 +14,7 @@ ratings.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -21,14 +22,9 @@ import numpy as np
 
 from ladder.matches.pairing.bipartite_matching import BundleMatching
 from ladder.matches.pairing.candidate_arrays import CandidateArrays, Floats, Indices
-from ladder.matches.pairing.candidates import (
-    Candidate,
-    Proposal,
-    left_out_profiles,
-    may_share_lineup,
-)
+from ladder.matches.pairing.candidate_table import CandidateTable
+from ladder.matches.pairing.candidates import Candidate, Proposal
 from ladder.matches.pairing.encounter_counts import EncounterCounts
-from ladder.matches.pairing.lineup_shortage import shortage_message
 from ladder.matches.pairing.seat_assignment import assign_seats
 from ladder.matches.records import LineupSeat
 
@@ -38,6 +34,17 @@ KEEN: Final = 0.7  # the lead has at least this share of the best value
 ANYBODY: Final = 0.05
 NOBODY_LEADS: Final = "add an agent of another team or another anchor: no lineup is possible"
 TRIES: Final = 8  # partner draws before candidates that may not join are removed
+
+
+@dataclass(frozen=True, slots=True)
+class LineupTerms:
+    """The rules of a season's lineups."""
+
+    seats: int
+    beta: float
+    same_team_lineups: bool = False
+    admissible: Collection[str] | None = None
+    """The profiles that may play; None: all."""
 
 
 def propose_lineups(
@@ -61,16 +68,30 @@ def propose_lineups(
     Among equals, games are proportional to weight. ``met`` counts past meetings. Equal arguments
     and an equal ``rng`` give equal lineups.
     """
-    out = tuple(left_out_profiles(candidates, admissible))
-    playing = [
-        c for c in candidates if c.weight > 0 and (admissible is None or c.profile in admissible)
-    ]
-    reason = shortage_message(playing, seats, same_team_lineups)
+    met = met or EncounterCounts()
+    table = CandidateTable.from_candidates(candidates, seats, met.numbers)
+    terms = LineupTerms(seats, beta, same_team_lineups, admissible)
+    return propose_from_table(table, terms, lineups=lineups, rng=rng, met=met)
+
+
+def propose_from_table(
+    candidates: CandidateTable,
+    terms: LineupTerms,
+    *,
+    lineups: int,
+    rng: Random,
+    met: EncounterCounts,
+) -> Proposal:
+    """Proposes the lineups of ``propose_lineups``, for candidates in a table."""
+    playing, left_out = candidates.of_profiles(terms.admissible)
+    out = tuple(left_out)
+    reason = playing.identities.shortage_message(terms.seats, terms.same_team_lineups)
     if reason is not None:
         return Proposal((), "; ".join((reason, *out)), out)
-    clock = sum(c.games + c.in_flight for c in candidates) // seats
-    field = CandidateArrays(playing, seats, beta, met or EncounterCounts())
-    made = _LineupMaker(field, seats, same_team_lineups, rng).make_lineups(clock, lineups)
+    clock = int(candidates.games.sum() + candidates.in_flight.sum()) // terms.seats
+    field = CandidateArrays(playing, terms.seats, terms.beta, met)
+    maker = _LineupMaker(field, terms.seats, terms.same_team_lineups, rng)
+    made = maker.make_lineups(clock, lineups)
     return Proposal(tuple(made), None if made or not lineups else NOBODY_LEADS, out)
 
 
@@ -100,7 +121,8 @@ class _LineupMaker:
             self._field.count_as_played(lineup)
             keen = self._field.value[lineup] * self._random_factors(len(lineup))
             self._keen[lineup] = self._competes[lineup] * keen
-            made.append(tuple(self._field.who[place].seat for place in self._assign_seats(lineup)))
+            by_seat = map(self._field.candidate, self._assign_seats(lineup))
+            made.append(tuple(each.seat for each in by_seat))
         return made
 
     def _lineup(self, number: int) -> list[int] | None:
@@ -114,8 +136,11 @@ class _LineupMaker:
 
     def _lead_candidates(self, number: int) -> Iterator[int]:
         """Yields possible leads of this lineup: the best without a game, then the best of all."""
-        while (keen := self._keen * self._field.is_new()).max() > 0.0:
-            yield int(keen.argmax())
+        while len(new := self._field.new_places()):
+            best = int(new[self._keen[new].argmax()])
+            if not self._keen[best] > 0.0:
+                break
+            yield best
         every = max(1, LONGEST_WAIT // self._seats)
         turn = int(self._field.turn[number // every % len(self._field)])
         if number % every == 0 and self._keen[turn] > 0.0:
@@ -144,7 +169,7 @@ class _LineupMaker:
 
     def _bundle_matching(self) -> BundleMatching:
         if self._holdings is None:
-            self._holdings = BundleMatching(self._field.who, self._seats)
+            self._holdings = BundleMatching(self._field.candidates(), self._seats)
         return self._holdings
 
     def _draw_random_partner(self, lineup: Sequence[int]) -> int | None:
@@ -156,7 +181,7 @@ class _LineupMaker:
             return None
         for _ in range(TRIES):
             place = self._rng.randrange(len(self._field))
-            if self._field.is_due(place) and self._fits(place, lineup, self._same_team):
+            if self._field.is_due(place) and self._field.may_join(place, lineup, self._same_team):
                 return place
         return None
 
@@ -170,7 +195,7 @@ class _LineupMaker:
                 return None
             at = sums.searchsorted(self._noise.random() * sums[-1], side="right")
             place = int(places[min(int(at), len(places) - 1)])
-            if self._fits(place, lineup, False):
+            if self._field.may_join(place, lineup, False):
                 return place
             likely[places == place] = 0.0
         return None
@@ -189,19 +214,15 @@ class _LineupMaker:
             return int(fitting[min(int(at), len(fitting) - 1)])
         return None
 
-    def _fits(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:
-        who = self._field.who
-        others = [who[member] for member in lineup]
-        return may_share_lineup(who[place], others, same_team, self._field.free)
-
     def _assign_seats(self, lineup: list[int]) -> list[int]:
         """Returns the lineup by seat and counts the seats."""
-        had = [self._had.get(place) or self._seat_counts(place) for place in lineup]
+        had = [self._games_by_seat(place) for place in lineup]
         by_seat = [lineup[n] for n in assign_seats(had, self._rng)]
         for seat, place in enumerate(by_seat):
-            self._had.setdefault(place, self._seat_counts(place))[seat] += 1
+            self._had[place][seat] += 1
         return by_seat
 
-    def _seat_counts(self, place: int) -> list[int]:
-        counts = self._field.who[place].seat_games[: self._seats]
-        return [*counts, *[0] * (self._seats - len(counts))]
+    def _games_by_seat(self, place: int) -> list[int]:
+        if place not in self._had:
+            self._had[place] = self._field.games_by_seat(place)
+        return self._had[place]

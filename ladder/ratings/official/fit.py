@@ -126,6 +126,11 @@ class Fit:
     messages: Messages
     sweeps: int
     """Number of rounds."""
+    pairs: overdispersion.MetPairs
+    """All pairs that met, with the outcomes of those that met more than once."""
+    played: NDArray[np.intp]
+    failed: NDArray[np.intp]
+    """Games of each contender, and those that it failed."""
 
 
 def fit(
@@ -174,7 +179,20 @@ def fit(
     kappa = overdispersion.kappa(pairs, mu, sigma, eps)
     widened = np.sqrt(sigma**2 + kappa**2 * overdispersion.opponent_concentration(pairs))
     messages = _save_messages(layout, games, league)
-    return Fit(mu, sigma, widened, kappa, league.spread, league.centre, messages, done)
+    there = games.contenders >= 0
+    return Fit(
+        mu,
+        sigma,
+        widened,
+        kappa,
+        league.spread,
+        league.centre,
+        messages,
+        done,
+        pairs,
+        np.bincount(games.contenders[there], minlength=n),
+        np.bincount(games.contenders[there & games.faults], minlength=n),
+    )
 
 
 class _AndersonAcceleration:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,3 +71,37 @@ class GameTable:
             self.ranks,
             self.faults & ~gone,
         )
+
+
+class GrowingGameTable:
+    """A table to which games are appended without copying the earlier ones each time."""
+
+    def __init__(self) -> None:
+        self.table = GameTable.empty()
+        """All games so far. A table that was read before stays as it was."""
+        self._room = self.table
+
+    def append(self, more: GameTable) -> None:
+        """Appends games; the table gets the larger number of seats."""
+        first, last = len(self.table), len(self.table) + len(more)
+        seats = max(self.table.seats, more.seats)
+        if last > len(self._room) or seats > self.table.seats:
+            self._room = _with_room(self.table, max(last, 3 * first // 2), seats)
+        for column, new in zip(_columns(self._room), _columns(more), strict=True):
+            column[first:last, : more.seats] = new
+        self.table = self._room.take(slice(0, last))
+
+
+def _columns(games: GameTable) -> tuple[NDArray[Any], ...]:
+    return games.contenders, games.ranks, games.faults
+
+
+def _with_room(games: GameTable, rows: int, seats: int) -> GameTable:
+    """Returns the table with more rows and seats, which are empty."""
+    shape = (rows, seats)
+    bigger = GameTable(
+        np.full(shape, -1, np.int32), np.zeros(shape, np.int16), np.zeros(shape, np.bool_)
+    )
+    for column, old in zip(_columns(bigger), _columns(games), strict=True):
+        column[: len(games), : games.seats] = old
+    return bigger

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ladder.ids import EntryId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings.official import ranks, representatives
 from ladder.ratings.official.fit import Fit
@@ -47,6 +48,29 @@ class OfficialPlace:
     """Chances of gold, of silver or better, of any medal."""
     loss: float
     """Loss of the standing from uncertainty (``ranks.remaining_uncertainty``)."""
+
+
+@dataclass(frozen=True)
+class PairingPlaces:
+    """What the pairing reads of all places."""
+
+    entry_ids: Sequence[EntryId]
+    values: Floats
+    """[3, entries]: score, sigma and loss."""
+
+    @classmethod
+    def none(cls) -> PairingPlaces:
+        """Returns those of a season without a standing."""
+        return cls((), np.zeros((3, 0)))
+
+    def of(self, wanted: Sequence[EntryId]) -> Floats:
+        """Returns the values of these entries, NaN for those without a place: [3, wanted]."""
+        if self.entry_ids == wanted:
+            return self.values
+        at = {entry: n for n, entry in enumerate(self.entry_ids)}
+        rows = np.array([at.get(entry, -1) for entry in wanted], np.intp)
+        unplaced = np.full((3, 1), np.nan)
+        return np.concatenate([self.values, unplaced], axis=1)[:, rows]
 
 
 @dataclass(frozen=True)

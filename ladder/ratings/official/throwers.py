@@ -15,10 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official import overdispersion
-from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.message_passing import build_graph, sum_by_contender
-from ladder.ratings.official.overdispersion import HIGH, LOW
+from ladder.ratings.official.message_passing import sum_by_contender
+from ladder.ratings.official.overdispersion import HIGH, LOW, MetPairs
 from ladder.ratings.official.truncated_gaussian import normal_cdf, win_moments
 
 Floats = NDArray[np.float64]
@@ -61,16 +59,14 @@ class SuspectFavourite:
 
 
 def find_throwers(
-    games: GameTable, mu: Floats, sigma: Floats, kappa: float, alarm: float = ALARM
+    pairs: MetPairs, mu: Floats, sigma: Floats, kappa: float, alarm: float = ALARM
 ) -> list[SuspectFavourite]:
     """Returns the suspect favourites, the least likely first.
 
-    ``mu`` and ``sigma`` are the contenders' skills in beta; NaN: not considered. ``kappa`` is the
-    deviation of a pair's own advantage. ``alarm`` is the expected number of favourites in a season
-    without throwers.
+    ``pairs`` are all that met. ``mu`` and ``sigma`` are the contenders' skills in beta; NaN: not
+    considered. ``kappa`` is the deviation of a pair's own advantage. ``alarm`` is the expected
+    number of favourites in a season without throwers.
     """
-    meetings = overdispersion.sorted_meetings(build_graph(games))
-    pairs = overdispersion.count_pairs(meetings, len(mu))
     low, high = pairs.low[pairs.often], pairs.high[pairs.often]
     known = ~np.isnan(mu[low]) & ~np.isnan(mu[high])
     low, high, outcomes = low[known], high[known], pairs.outcomes[:, known]
@@ -128,10 +124,10 @@ def _loss_chances(
     chances = np.ones(len(loser))
     p = normal_cdf(gap / np.sqrt(2.0 + unsure**2))
     likely = lost - played * p
-    for n in np.flatnonzero(likely > np.sqrt(played * p * (1.0 - p))).tolist():
-        at = normal_cdf((gap[n] + unsure[n] * NODES) / ROOT2)
-        tails = [_binomial_tail(int(lost[n]), int(played[n]), one) for one in at.tolist()]
-        chances[n] = float(SHARES @ np.array(tails))
+    rows = np.flatnonzero(likely > np.sqrt(played * p * (1.0 - p)))
+    points = (gap[rows, None] + unsure[rows, None] * NODES) / ROOT2
+    at = np.asarray(normal_cdf(points), np.float64)
+    chances[rows] = _binomial_tails(lost[rows], played[rows], at) @ SHARES
     return chances
 
 
@@ -157,21 +153,22 @@ def _skills_without(
     return mu - pushed / left, left**-0.5
 
 
-def _binomial_tail(least: int, count: int, p: float) -> float:
-    """Returns the probability of at least ``least`` of ``count``."""
-    p = min(max(p, 1e-12), 1.0 - 1e-12)
-    log_p, log_q = math.log(p), math.log1p(-p)
-    whole = math.lgamma(count + 1)
-    return math.fsum(
-        math.exp(
-            whole
-            - math.lgamma(k + 1)
-            - math.lgamma(count - k + 1)
-            + k * log_p
-            + (count - k) * log_q
-        )
-        for k in range(least, count + 1)
-    )
+def _binomial_tails(least: Floats, count: Floats, p: Floats) -> Floats:
+    """Returns the probability of at least ``least`` of ``count`` at each chance: [n, chances]."""
+    p = np.clip(p, 1e-12, 1.0 - 1e-12)
+    log_p, log_q = np.log(p), np.log1p(-p)
+    most = int(count.max(initial=0.0))
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+    tails = np.zeros(p.shape)
+    left = np.arange(len(p))
+    have, of = least.astype(np.intp), count.astype(np.intp)
+    while len(left):
+        ways = log_factorial[of] - log_factorial[have] - log_factorial[of - have]
+        lost, won = have[:, None], (of - have)[:, None]
+        tails[left] += np.exp(ways[:, None] + lost * log_p[left] + won * log_q[left])
+        more = have < of
+        left, have, of = left[more], have[more] + 1, of[more]
+    return tails
 
 
 def _poisson_tail(least: int, mean: float) -> float:

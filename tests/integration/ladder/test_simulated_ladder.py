@@ -40,7 +40,9 @@ def play(contest: Contest, simulated: Official, lineups: list[list[int]], rng: R
 
 def service_lineups(contest: Contest, cache: SeasonCache, rng: Random) -> list[list[int]]:
     season = seasons.get_season(contest.conn, contest.season.id)
-    proposal = cache.propose_lineups(contest.conn, season, lineups=AT_ONCE, rng=rng)
+    cache.read_entries(contest.conn, season.id)
+    cache.read_log(contest.conn, season)
+    proposal = cache.propose_lineups(season, lineups=AT_ONCE, rng=rng)
     number = {entry: n for n, entry in enumerate(contest.entries)}
     return [[number[EntryId(str(seat.entry_id))] for seat in one] for one in proposal.lineups]
 

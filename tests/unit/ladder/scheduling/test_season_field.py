@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 
-from ladder.ids import EntryId
+from ladder.ids import EntryId, TeamId
+from ladder.matches.pairing import Candidate
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.standing import OfficialPlace
+from ladder.ratings.official.season_suspects import EqualEntries, SeasonSuspects
+from ladder.ratings.official.standing import PairingPlaces
 from ladder.scheduling.season_field import LEAST_PACE, PairingTerms, SeasonField
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate
 
@@ -25,10 +28,6 @@ def games_with_faults(faults: list[bool]) -> GameTable:
 
 def entry(number: int) -> EntryId:
     return EntryId(f"ent_{number}")
-
-
-def place(score: float, sigma: float = 20.0) -> OfficialPlace:
-    return OfficialPlace(score, sigma, 1, 1, 1, (0.0, 0.0, 0.0), 0.0)
 
 
 def test_an_entry_that_always_fails_gets_a_slow_pace() -> None:
@@ -51,40 +50,82 @@ def test_an_entry_that_works_again_plays_like_others() -> None:
     assert field.pace(entry(0)) == 1.0
 
 
-def test_a_group_of_equals_gets_a_slow_pace_unless_its_bundles_are_equal() -> None:
-    rng = np.random.default_rng(1)
-    honest = 600.0 + 150.0 * rng.standard_normal(100)
-    copies = 750.0 + 20.0 * rng.standard_normal(60)
-    places = {entry(n): place(score) for n, score in enumerate([*honest, *copies])}
-    count = len(places)
-    one_game = GameTable(
-        np.array([[0, 1]], np.int32), np.array([[1, 2]], np.int16), np.zeros((1, 2), np.bool_)
-    )
-    for equal, slow in ((False, True), (True, False)):
-        field = SeasonField()
-        field.count_games({e: min(n, 100) if equal else n for n, e in enumerate(places)}, one_game)
-        field.set_places(places)
-        field.propose_lineups([], TERMS, lineups=0, rng=Random(1))
-        paces = [field.pace(entry(n)) for n in range(100, count)]
-        assert (float(np.mean(paces)) < 0.4) == slow
-        assert max(paces) == 1.0 or slow
+def test_a_group_of_equals_gets_a_slow_pace() -> None:
+    field = SeasonField()
+    group = EqualEntries(1.0, 0.5, (entry(1), entry(2)))
+    field.set_places(PairingPlaces.none(), SeasonSuspects(groups=(group,)))
+    assert [round(field.pace(entry(n)), 2) for n in range(3)] == [1.0, 0.2, 0.2]
 
 
 def test_a_favourite_seldom_meets_those_who_lose_to_it_against_expectation() -> None:
-    rng, count, favourite = np.random.default_rng(3), 24, 12
+    count, favourite = 24, 12
     skill = np.linspace(1.5, -1.5, count)
-    lineups = np.array([rng.permutation(count)[:2] for _ in range(2000)], np.int32)
-    shown = skill[lineups] + rng.standard_normal(lineups.shape)
-    thrown = (lineups == favourite).any(axis=1)[:, None] & (lineups < 4)
-    shown[thrown] -= 20.0
-    ranks = (1 + (shown[:, ::-1] > shown)).astype(np.int16)
-    games = GameTable(lineups, ranks, np.zeros(lineups.shape, np.bool_))
-    field, numbers = SeasonField(), {entry(n): n for n in range(count)}
-    field.count_games(numbers, games)
-    field.set_places({entry(n): place(600.0 + 150.0 * skill[n], 15.0) for n in range(count)})
-    candidates = [candidate(n, entry_id=entry(n)) for n in range(count)]
-    made = field.propose_lineups(candidates, TERMS, lineups=600, rng=Random(1)).lineups
+    numbers = {entry(n): n for n in range(count)}
+    field = SeasonField()
+    field.count_games(numbers, games_with_faults([False]))
+    values = np.array([600.0 + 150.0 * skill, np.full(count, 15.0), np.full(count, 0.01)])
+    places = PairingPlaces([entry(n) for n in range(count)], values)
+    apart = tuple((entry(favourite), entry(n)) for n in range(4))
+    field.set_places(places, SeasonSuspects(apart=apart))
+    field.set_entries([candidate(n, entry_id=entry(n)) for n in range(count)])
+    made = field.propose_lineups(TERMS, lineups=600, rng=Random(1)).lineups
     met = [{seat.entry_id for seat in lineup} for lineup in made]
     own = [each for each in met if entry(favourite) in each]
     assert len(own) > 20
     assert sum(1 for each in own for n in range(4) if entry(n) in each) < len(own) / 15
+
+
+def changed(each: Candidate, rng: Random) -> Candidate:
+    """The candidate after a match, or with another weight, team or profile."""
+    return replace(
+        each,
+        mu=each.mu + rng.gauss(0, 30),
+        games=each.games + 1,
+        in_flight=rng.randrange(3),
+        weight=rng.choice([1.0, 1.0, 0.5, 0.0]),
+        team_id=TeamId(f"tea_{rng.randrange(40)}"),
+        profile=rng.choice(["numpy", "numpy", "torch"]),
+    )
+
+
+def test_a_field_that_learns_of_changes_chooses_like_a_new_one() -> None:
+    rng, terms = Random(4), PairingTerms(4, 150.0, score_offset=10.0)
+    entries = {entry(n): candidate(n, entry_id=entry(n), games=n % 3) for n in range(40)}
+    numbers, lineups = dict[EntryId, int](), list[list[int]]()
+    places = PairingPlaces.none()
+    kept = SeasonField()
+    kept.set_entries(entries.values())
+    for turn in range(12):
+        new = [entry(n) for n in rng.sample(range(60), 5)]
+        some = {each: changed(candidate(0, entry_id=each), rng) for each in new}
+        some |= {
+            each: replace(entries[each], games=entries[each].games + 1)
+            for each in rng.sample(sorted(entries), 8)
+        }
+        left = rng.sample(sorted(entries.keys() - some), 3)
+        entries = {each: one for each, one in (entries | some).items() if each not in left}
+        kept.change_entries(some.values(), left)
+        lineups += [rng.sample(range(50), 4) for _ in range(6)]
+        numbers |= {entry(n): n for lineup in lineups for n in lineup}
+        games = GameTable(
+            np.array(lineups, np.int32),
+            np.tile(np.arange(1, 5, dtype=np.int16), (len(lineups), 1)),
+            np.array(lineups) < 3,
+        )
+        kept.count_games(numbers, games)
+        if turn % 3 == 0:
+            group = EqualEntries(1.0, 0.4, tuple(entry(n) for n in rng.sample(range(50), 9)))
+            values = [(rng.gauss(600, 150), 30.0, rng.random() / 50) for _ in range(30)]
+            places = PairingPlaces([entry(n) for n in range(30)], np.array(values).T)
+            suspects = SeasonSuspects(groups=(group,), apart=((entry(5), entry(9)),))
+            kept.set_places(places, suspects)
+        fresh = SeasonField()
+        fresh.set_places(places, suspects)
+        fresh.count_games(numbers, games)
+        fresh.set_entries(rng.sample(sorted(entries.values(), key=str), len(entries)))
+        made = [
+            field.propose_lineups(terms, lineups=9, rng=Random(turn), admissible={"numpy"})
+            for field in (kept, fresh)
+        ]
+        assert made[0] == made[1]
+        assert len(made[0].lineups) == 9

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import TeamId
-from ladder.matches.pairing import Candidate
+from ladder.matches.pairing import Candidate, bipartite_matching, lineups
 from ladder.matches.pairing.bipartite_matching import BundleMatching
+from ladder.matches.pairing.candidate_arrays import CandidateArrays
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate, pair
 
 FIELDS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=10)
@@ -62,18 +63,18 @@ def test_a_large_team_adds_no_search_steps_per_lineup(
 ) -> None:
     looks: dict[str, int] = {}
 
-    def counted(module: str, name: str) -> None:
-        act = getattr(__import__(module, fromlist=[name]), name)
+    def counted(owner: object, name: str) -> None:
+        act = getattr(owner, name)
 
         def counting(*rest: Any) -> Any:
             looks[name] = looks.get(name, 0) + 1
             return act(*rest)
 
-        monkeypatch.setattr(f"{module}.{name}", counting)
+        monkeypatch.setattr(owner, name, counting)
 
-    counted("ladder.matches.pairing.lineups", "may_share_lineup")
-    counted("ladder.matches.pairing.lineups", "BundleMatching")
-    counted("ladder.matches.pairing.bipartite_matching", "_rotated")
+    counted(CandidateArrays, "may_join")
+    counted(lineups, "BundleMatching")
+    counted(bipartite_matching, "_rotated")
     field = [
         *(holding("crowd", f"own {n}", n) for n in range(crowd)),
         *(holding(n, bundle, 1000 + n) for n, bundle in enumerate(rivals)),

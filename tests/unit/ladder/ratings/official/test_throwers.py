@@ -23,7 +23,7 @@ def suspects(seed: int, throwers: int) -> list[SuspectFavourite]:
     ranks = (1 + (shown[:, None, :] > shown[:, :, None]).sum(axis=2)).astype(np.int16)
     games = GameTable(lineups, ranks, np.zeros(lineups.shape, np.bool_))
     fit = fit_season(games, np.full(AGENTS, -1, np.int32))
-    return find_throwers(games, fit.mu, fit.shown_sigma, fit.kappa)
+    return find_throwers(fit.pairs, fit.mu, fit.shown_sigma, fit.kappa)
 
 
 def test_throwers_are_named_with_their_favourite() -> None:
@@ -44,4 +44,5 @@ def test_a_log_without_repeated_pairs_names_nobody() -> None:
     games = GameTable(
         np.array([[0, 1]], np.int32), np.array([[1, 2]], np.int16), np.zeros((1, 2), np.bool_)
     )
-    assert find_throwers(games, np.zeros(2), np.ones(2), 0.0) == []
+    fit = fit_season(games, np.full(2, -1, np.int32))
+    assert find_throwers(fit.pairs, np.zeros(2), np.ones(2), 0.0) == []

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ladder.ids import EntryId, TeamId
+from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.representatives import Entrant
+from ladder.ratings.official.season_fit import fit_season
+from ladder.ratings.official.season_suspects import SeasonSuspects, find_suspects
+
+
+def entrant(number: int, contender: int) -> Entrant:
+    return Entrant(EntryId(f"ent_{number:03d}"), TeamId(f"tea_{number}"), contender, -1, False)
+
+
+def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
+    rng = np.random.default_rng(1)
+    skill = np.concatenate([rng.standard_normal(100), 1.0 + 0.13 * rng.standard_normal(60)])
+    empty = fit_season(GameTable.empty(), np.full(160, -1, np.int32))
+    fit = replace(empty, mu=skill, shown_sigma=np.full(160, 0.13), played=np.full(160, 30))
+    copies = {EntryId(f"ent_{n:03d}") for n in range(100, 160)}
+    found = find_suspects(fit, [entrant(n, n) for n in range(160)])
+    (group,) = found.groups
+    assert len(copies.intersection(group.members)) > 50
+    assert SeasonSuspects.from_json(found.to_json()) == found
+    equal = find_suspects(fit, [entrant(n, min(n, 100)) for n in range(160)])
+    failing = replace(fit, failed=np.where(np.arange(160) < 100, 0, 30))
+    assert equal.groups == find_suspects(failing, [entrant(n, n) for n in range(160)]).groups == ()
