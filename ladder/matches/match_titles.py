@@ -38,10 +38,10 @@ def match_title(match: Match) -> str:
 
 
 def lineup_title(match: Match) -> str:
-    """A title that does not tell the result, such as ``Lattice against Drifter``."""
+    """A title without the result, such as ``Lattice against Drifter`` or ``Lattice alone``."""
     if match.kind is MatchKind.VALIDATION:
         return f"Validation of {match.seats[0].agent_name}"
-    return lineup_text(match.seats)
+    return lineup_text(match.seats) + (" alone" if len(match.seats) == 1 else "")
 
 
 def lineup_text(seats: Sequence[Placed]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ladder.database.db import Connection
 from ladder.enums import MatchKind, MatchState
-from ladder.ids import MatchId, SeasonId
+from ladder.errors import NotFound
+from ladder.ids import LeagueId, MatchId, SeasonId
 from ladder.leagues import seasons
 from ladder.leagues.records import League
 from ladder.matches import history
@@ -37,6 +38,37 @@ def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) 
     before = None if is_best else match.id
     others = newest_replays(conn, viewer, season_id=match.season_id, before=before)
     return next((one for one in others if one.id not in known), None)
+
+
+def choose_next(
+    groups: Sequence[Iterable[Match]], past: Sequence[str], last_league: LeagueId | None
+) -> Match | None:
+    """The match to show after those of ``past``, which names the newest last.
+
+    It is of the first group with a match that is not in ``past``; there a match of another league
+    than the last one precedes. If all were shown, the one that was shown first comes again.
+    """
+    known: dict[str, Match] = {}
+    for group in groups:
+        fresh = None
+        for match in group:
+            if match.id in past:
+                known[match.id] = match
+            elif match.league_id != last_league:
+                return match
+            else:
+                fresh = fresh or match
+        if fresh is not None:
+            return fresh
+    return next((known[one] for one in past if one in known), None)
+
+
+def last_league(conn: Connection, past: Sequence[str]) -> LeagueId | None:
+    """The league of the newest match of ``past``; None if there is no such match."""
+    try:
+        return history.get_match(conn, MatchId(past[-1])).league_id if past else None
+    except NotFound:
+        return None
 
 
 def newest_replays(

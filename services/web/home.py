@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,18 +14,18 @@ from ladder.database.db import Connection
 from ladder.leagues import leagues, records, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history
-from ladder.matches.match_titles import lineup_title
+from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Match
 from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
-from ladder.reports import front_page, highlights
+from ladder.reports import front_page, highlights, next_match
+from ladder.reports.front_page import PlayedMatch
 from ladder.reports.highlights import Interest
 from ladder.standings.board_ranking import BoardRow
 from services.http import permissions
 from services.http.app_state import AppState, Db, State
-from services.web import leaderboard_page
+from services.web import leaderboard_page, live
 from services.web.documents import game_paths
-from services.web.live import playing_now
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
 
@@ -33,7 +34,7 @@ LEAGUES_SHOWN: Final = 12
 TOP_SHOWN: Final = 3
 UPSETS_SHOWN: Final = 4
 NEWCOMERS_SHOWN: Final = 5
-HIGHLIGHTS_READ: Final = 5
+HIGHLIGHTS_READ: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,18 @@ def show_home(request: Request, conn: Db, app_state: AppState, who: Visitor) -> 
         more=len(cards) == LEAGUES_SHOWN,
         upsets=front_page.upsets(recent, UPSETS_SHOWN),
         newcomers=front_page.newcomers(conn, who, NEWCOMERS_SHOWN),
-        playing=playing_now(conn, who),
-        **shown_match(conn, app_state, who, recent),
+        playing=live.playing_now(conn, who),
+        **shown_match(conn, app_state, who, lambda: recent),
     )
+
+
+@router.get("/shown")
+def show_next_match(
+    request: Request, conn: Db, app_state: AppState, who: Visitor, seen: live.Seen = ""
+) -> Response:
+    """The part of the home page with a match, after those of ``seen``."""
+    shown = shown_match(conn, app_state, who, lambda: _recent(conn, who), live.seen_before(seen))
+    return render(request, "parts/shown_match.html", **shown)
 
 
 def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[LeagueCard]:
@@ -87,29 +97,51 @@ def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[League
 
 
 def shown_match(
-    conn: Connection, app_state: State, who: Viewer, recent: list[front_page.PlayedMatch]
+    conn: Connection,
+    app_state: State,
+    who: Viewer,
+    recent: Callable[[], list[PlayedMatch]],
+    past: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The match to watch, as the player's template needs it.
+    """The match to watch after those of ``past``, as the player's template needs it.
 
-    It is the best highlight of the last 24 hours, else the newest good match whose replay the
-    visitor may see.
+    The highlights of the last 24 hours come first, then the good matches among ``recent``.
     """
-    for found in highlights.list_highlights(conn, who, limit=HIGHLIGHTS_READ):
-        if found.league.game in GAMES and is_kept(app_state, found.match):
-            return player_values(found.match, found.league, found.interest)
+    found = highlights.list_highlights(conn, who, limit=HIGHLIGHTS_READ)
+    best = (
+        one.match
+        for one in found
+        if one.league.game in GAMES and live.is_kept(app_state, one.match)
+    )
+    groups = (best, _good_matches(conn, app_state, who, recent))
+    match = next_match.choose_next(groups, past, next_match.last_league(conn, past))
+    if match is None:
+        return {"match": None}
+    interest = next((one.interest for one in found if one.match.id == match.id), None)
+    return {
+        **player_values(match, leagues.get_league(conn, match.league_id), interest),
+        "past": live.past_with(past, match.id),
+        "seen": bool(past),
+    }
+
+
+def _good_matches(
+    conn: Connection, app_state: State, who: Viewer, recent: Callable[[], list[PlayedMatch]]
+) -> Iterator[Match]:
+    """Recent matches whose replay the visitor may see, the best first."""
     sees = permissions.visible_replay_filter(conn, who)
-    waiting = [one for one in recent if is_shown_by_player(one, conn)]
+    waiting = [one for one in recent() if is_shown_by_player(one, conn)]
     while best := front_page.best_match(waiting, datetime.now(UTC)):
         match = history.get_match(conn, best.match_id)
-        if sees(match) and is_kept(app_state, match):
-            return player_values(match, leagues.get_league(conn, match.league_id), None)
+        if sees(match) and live.is_kept(app_state, match):
+            yield match
         waiting.remove(best)
-    return {"match": None}
 
 
-def is_kept(app_state: State, match: Match) -> bool:
-    """Whether the replay of the first episode is stored."""
-    return bool(match.episodes) and app_state.blobs.exists(match.episodes[0].replay_digest)
+def _recent(conn: Connection, who: Viewer) -> list[PlayedMatch]:
+    found = leagues.list_leagues(conn, who, None, LEAGUES_SHOWN)
+    playing = [seasons.current_season(conn, one.id) for one in found]
+    return front_page.recent_matches(conn, [one.id for one in playing if one])
 
 
 def player_values(match: Match, league: League, interest: Interest | None) -> dict[str, Any]:
@@ -120,6 +152,7 @@ def player_values(match: Match, league: League, interest: Interest | None) -> di
         "is_today": datetime.now(UTC) - at < timedelta(days=1),
         "reasons": interest.reasons if interest else (),
         "neutral": lineup_title(match),
+        "title": match_title(match),
         "league": league,
         "seated": sorted(match.seats, key=lambda seat: seat.seat),
         "episode_address": f"/matches/{match.id}/episode.json?position=0",
@@ -128,6 +161,6 @@ def player_values(match: Match, league: League, interest: Interest | None) -> di
     }
 
 
-def is_shown_by_player(one: front_page.PlayedMatch, conn: Connection) -> bool:
+def is_shown_by_player(one: PlayedMatch, conn: Connection) -> bool:
     """Whether the player draws the boards of the match's game."""
     return seasons.get_season(conn, one.season_id).game in GAMES

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 from games import GAMES
 from ladder.database.db import Connection
 from ladder.enums import MatchState
-from ladder.ids import AgentId, LeagueId
+from ladder.ids import AgentId, LeagueId, MatchId
 from ladder.leagues import league_update, leagues
 from ladder.leagues.request_models import LeagueChange
 from ladder.matches import live_matches
@@ -43,6 +42,8 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SHOWN: Final = 6
 TV_SEEN: Final = 12
 """Matches that TV does not show again at once."""
+Seen = Annotated[str, Query(max_length=41 * TV_SEEN, pattern=r"^[A-Za-z0-9_.]*$")]
+"""The matches that were shown, newest last, with dots between."""
 Position = Annotated[int, Query(ge=0, le=1000)]
 
 
@@ -133,15 +134,14 @@ def show_tv(
     conn: Db,
     app_state: AppState,
     who: Visitor,
-    seen: Annotated[str, Query(max_length=41 * TV_SEEN, pattern=r"^[A-Za-z0-9_.]*$")] = "",
+    seen: Seen = "",
     live: bool = False,
 ) -> Response:
     """One public match after another: running ones first, then replays.
 
-    ``seen`` names the last matches, with dots between. With ``live`` the answer is empty unless
-    another match is being played.
+    With ``live`` the answer is empty unless a match that is not in ``seen`` is being played.
     """
-    past = seen.split(".")[-TV_SEEN:] if seen else []
+    past = seen_before(seen)
     if live and all(one.id in past for one in _running_on_tv(conn)):
         return Response(status_code=204, headers=HEADERS)
     match = next_on_tv(conn, app_state, past)
@@ -157,36 +157,50 @@ def show_tv(
             "live_address": f"/matches/{match.id}/live?episode=0" if is_live else "",
             "position": 0,
             "logs": {},
-            "past": ".".join([*(one for one in past if one != match.id), match.id][-TV_SEEN:]),
+            "past": past_with(past, match.id),
         }
     return render(request, "tv.html", **values)
 
 
-def next_on_tv(conn: Connection, app_state: State, past: Sequence[str]) -> Match | None:
-    """The first public match that is not in ``past``; else the one that was shown first.
+def seen_before(seen: str) -> list[str]:
+    """The ids in ``Seen``."""
+    return seen.split(".")[-TV_SEEN:] if seen else []
 
-    Running matches come first, then games worth watching, then the newest replays.
+
+def past_with(past: Sequence[str], match: MatchId) -> str:
+    """``Seen`` after one more match."""
+    return ".".join([*(one for one in past if one != match), match][-TV_SEEN:])
+
+
+def next_on_tv(conn: Connection, app_state: State, past: Sequence[str]) -> Match | None:
+    """The public match that comes after those of ``past``.
+
+    Running matches come first, then games worth watching, then the newest replays. Games of a
+    single player are the dullest to watch: they come last.
     """
-    known: dict[str, Match] = {}
-    for match in _shown_on_tv(conn, app_state):
-        if match.id not in past:
-            return match
-        known[match.id] = match
-    return next((known[one] for one in past if one in known), None)
+    running = live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+    best = [one.match for one in highlights.list_highlights(conn, STRANGER)]
+    newest = list(next_match.newest_replays(conn, STRANGER))
+    groups = (
+        _of_several(running),
+        _kept(app_state, _of_several(best)),
+        _kept(app_state, _of_several(newest)),
+        [one for one in running if len(one.seats) == 1],
+        _kept(app_state, (one for one in (*best, *newest) if len(one.seats) == 1)),
+    )
+    return next_match.choose_next(groups, past, next_match.last_league(conn, past))
+
+
+def _of_several(found: Iterable[Match]) -> list[Match]:
+    return [one for one in found if len(one.seats) > 1]
 
 
 def _running_on_tv(conn: Connection) -> list[Match]:
-    return live_matches.list_running(conn, STRANGER, game_hides_something, limit=40)
+    return _of_several(live_matches.list_running(conn, STRANGER, game_hides_something, limit=40))
 
 
-def _shown_on_tv(conn: Connection, app_state: State) -> Iterator[Match]:
-    yield from _running_on_tv(conn)
-    best = (one.match for one in highlights.list_highlights(conn, STRANGER))
-    newest = next_match.newest_replays(conn, STRANGER)
-    # Games of a single player are the dullest to watch: they come last.
-    for match in chain(best, sorted(newest, key=lambda one: len(one.seats) == 1)):
-        if match.game in GAMES and is_kept(app_state, match):
-            yield match
+def _kept(app_state: State, found: Iterable[Match]) -> Iterator[Match]:
+    return (one for one in found if one.game in GAMES and is_kept(app_state, one))
 
 
 def is_kept(app_state: State, match: Match) -> bool:

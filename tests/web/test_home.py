@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from ladder.ids import AgentId, MatchId, SeasonId
 from ladder.reports.front_page import PlayedMatch, best_match, upsets
@@ -63,6 +63,22 @@ def test_home_plays_a_match_and_leads_on(site: Site, tab: Callable[..., Tab], sc
     assert page.locator(".top-three li").count() >= 3
     page.get_by_role("link", name="Send your agent").click()
     page.wait_for_url("**/sign-up?next=/upload")
+
+
+@pytest.mark.browser
+def test_home_goes_on_to_another_match_and_its_address_names_no_step(
+    site: Site, browser: Browser
+) -> None:
+    context = browser.new_context(reduced_motion="no-preference")
+    page = context.new_page()
+    page.clock.install()
+    page.goto(site.address)
+    page.wait_for_selector("#shown [data-ready]")
+    before = str(page.locator("#shown").get_attribute("data-past"))
+    page.clock.run_for(80_000)  # the longest game, and the rest after it
+    expect(page.locator("#shown")).not_to_have_attribute("data-past", before)
+    expect(page).to_have_url(f"{site.address}/")
+    context.close()
 
 
 def test_home_shows_private_leagues_to_their_members_alone(site: Site) -> None:

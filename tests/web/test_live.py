@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -102,7 +103,8 @@ def test_a_running_match_is_followed_and_becomes_its_replay(
     page.keyboard.press("l")
     expect(player).to_have_attribute("data-step", "5")
     page.evaluate("globalThis.isSamePage = true")
-    expect(page.locator("h1")).to_contain_text("being played")
+    expect(page.locator(".match-head .chip")).to_have_text("live")
+    expect(page).to_have_title(re.compile("^Live: "))
     episode = finish(live_site, playing)
     expect(player).to_have_attribute("data-over", "true")
     expect(player).to_have_attribute("data-step", str(len(episode.steps)))
@@ -162,7 +164,7 @@ def test_tv_goes_on_to_the_next_match(live_site: Site, redis_url: str, browser: 
     expect(page.locator("[data-player]")).to_have_attribute("data-over", "true")
     page.keyboard.press("End")
     expect(page.locator("h1 .spoiler")).to_contain_text(" in ")
-    expect(page.locator("#tv-says")).to_contain_text("The next match")
+    expect(page.locator("#shows-says")).to_contain_text("The next match")
     page.clock.run_for(8000)
     (left,) = running
     expect(page.locator("#tv")).to_have_attribute("data-page", f"/matches/{left}")

@@ -17,7 +17,8 @@ import { StepLog } from "./step_log.js";
 
 const STEPS_PER_SECOND = 5;
 const FOLLOW_MS = 1000;
-const BEHIND = 5; // ticks in which a player that follows catches up
+const LIVE_MS = 50; // between two looks of a player that follows
+const BEHIND = 100; // looks in which it catches up: agents of some milliseconds a move stay watchable
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Player {
@@ -40,6 +41,9 @@ export class Player {
     const position = Number(root.dataset.position ?? 0);
     this.logs = [...root.querySelectorAll("[data-log]")].map((one) => new StepLog(one, position));
     this.fork = root.querySelector("[data-fork]");
+    // Where one match follows another, the address names no step: it would be one of another match.
+    this.isLinked = !root.closest("[data-goes-on]");
+    this.upNext = null;
     this.take(replay, over);
     this.listen();
     if (!this.followLink()) {
@@ -104,7 +108,15 @@ export class Player {
 
   comeToEnd() {
     showResults();
-    document.querySelector("[data-next]")?.classList.remove("plain");
+    const next = document.querySelector("[data-next]");
+    next?.classList.remove("plain");
+    if (next && !this.upNext) {
+      this.upNext = document.createElement("a");
+      this.upNext.className = "button up-next";
+      this.upNext.href = next.href;
+      this.upNext.textContent = `Next: ${next.title}`;
+      find(this.root, ".stage").append(this.upNext);
+    }
     this.root.dispatchEvent(new Event("peck-end"));
   }
 
@@ -159,6 +171,7 @@ export class Player {
   }
 
   followLink() {
+    if (!this.isLinked) return false;
     const asked = /^#step=(\d{1,7})$/.exec(location.hash)?.[1]
       ?? (this.step < 0 ? /^\d{1,7}$/.exec(new URLSearchParams(location.search).get("step") ?? "")?.[0] : null);
     if (!asked) return false;
@@ -183,6 +196,7 @@ export class Player {
 
   note() {
     clearTimeout(this.noting);
+    if (!this.isLinked) return;
     this.noting = setTimeout(() => {
       const asked = new URLSearchParams(location.search);
       asked.delete("step");
@@ -205,13 +219,13 @@ export class Player {
 
   play() {
     clearInterval(this.timer);
-    const pause = 1000 / (STEPS_PER_SECOND * Number(this.speed.value));
+    const pause = this.follows ? LIVE_MS : 1000 / (STEPS_PER_SECOND * Number(this.speed.value));
     this.timer = setInterval(() => {
       const behind = this.follows ? Math.ceil((this.last - this.step) / BEHIND) : 1;
       this.show(this.step + Math.max(1, behind));
       if (this.step >= this.last && (this.over || !this.follows)) {
         this.pause();
-        this.note();
+        if (location.hash) this.note(); // a link to the last step would not play when it is loaded again
       }
     }, pause);
     this.reflect();
@@ -280,6 +294,10 @@ export class Player {
     const wanted = Math.min(this.last, Math.max(0, step));
     if (wanted === this.step) return;
     this.step = wanted;
+    if (this.upNext && wanted < this.last) {
+      this.upNext.remove();
+      this.upNext = null;
+    }
     const frame = this.replay.frames[wanted];
     this.board.draw(frame, this.replay.frames[wanted - 1]);
     this.root.dataset.step = String(wanted);
@@ -292,6 +310,7 @@ export class Player {
     } else {
       this.lengths.mark(wanted, this.shownTo());
     }
+    this.root.dispatchEvent(new Event("peck-step"));
     if (this.over && wanted === this.last) this.comeToEnd();
     const told = [];
     for (const row of this.rows) {
@@ -385,6 +404,7 @@ async function startLive(root) {
         else begin(replay, true);
         say("");
         root.dataset.over = "true";
+        root.dispatchEvent(new Event("peck-over"));
       } catch {
         root.dispatchEvent(new Event("peck-gone"));
       }
@@ -406,6 +426,7 @@ async function renewParts(root) {
   const answer = await fetch(page, { headers: { Accept: "text/html" }, cache: "no-cache" });
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (!root.closest("[data-goes-on]")) document.title = fresh.title;
   for (const part of parts) {
     const found = fresh.querySelector(`[data-part=${part.dataset.part}]`);
     if (!found) continue;
@@ -417,7 +438,7 @@ async function renewParts(root) {
 
 // A page of one match goes on by itself; TV chooses the next match instead.
 function goOn(root) {
-  if (root.closest("#tv")) return;
+  if (root.closest("[data-goes-on]")) return;
   root.addEventListener("peck-next", (event) => {
     const isChosen = new URLSearchParams(location.search).has("episode");
     if (!isChosen) location.replace(`?episode=${event.detail}`);
@@ -455,4 +476,6 @@ export async function start(root) {
   return undefined;
 }
 
-for (const root of document.querySelectorAll("[data-player]")) start(root);
+for (const root of document.querySelectorAll("[data-player]")) {
+  if (!root.closest("[data-goes-on]")) start(root);
+}

@@ -69,6 +69,7 @@ ANSWERS = (
 )
 PAGES = (
     "/",
+    "/shown",
     "/leagues",
     "/leagues/public",
     "/leagues/public/board",

@@ -1,0 +1,29 @@
+"""What comes next where one match follows another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ladder.ids import LeagueId, MatchId
+from ladder.matches.records import Match
+from ladder.reports.next_match import choose_next
+from tests.unit.ladder.matches.test_match_titles import match
+
+
+def of(name: str, league: str) -> Match:
+    return replace(match([1, 2]), id=MatchId(name), league_id=LeagueId(league))
+
+
+def test_another_league_precedes_within_a_group_and_nothing_comes_twice_before_all_came() -> None:
+    live = [of("live", "geese")]
+    best = [of("geese", "geese"), of("snake", "snake")]
+    past: list[str] = []
+    last = None
+    for _ in range(5):
+        chosen = choose_next((live, best), past, last)
+        assert chosen is not None
+        past = [*(one for one in past if one != chosen.id), chosen.id]
+        last = chosen.league_id
+    # After all three, those of the longest time ago come again.
+    assert past == ["geese", "live", "snake"]
+    assert choose_next((), past, last) is None
