@@ -8,6 +8,8 @@ the match it plays, and the scheduler sends a lost message again.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,6 +18,7 @@ from celery.exceptions import CeleryError
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
+from ladder.ids import MatchId
 from ladder.settings import Settings
 from workers import redis_users
 
@@ -110,7 +113,8 @@ def make_celery_app(redis_url: str) -> Celery:
     return app
 
 
-app: Final = make_celery_app(Settings().redis_url)
+_redis_url: Final = Settings().redis_url
+app: Final = make_celery_app(_redis_url)
 
 
 def send_wake_up(queue: str, kind: str, identifier: str) -> None:
@@ -118,9 +122,25 @@ def send_wake_up(queue: str, kind: str, identifier: str) -> None:
     answer."""
     if queue not in QUEUES or kind not in KINDS:
         raise ValueError(f"no queue {queue!r} or no kind {kind!r}")
-    try:
+    with _wake_errors():
         app.send_task(
             f"peck.{kind}", args=(identifier,), queue=queue, ignore_result=True, retry=False
         )
+
+
+def wake_rater(match_id: MatchId) -> None:
+    """Sends the raters a message about this accepted result, unless one waits in the queue: whoever
+    takes that one finds this result too. Raises WakeError like ``send_wake_up``."""
+    if machine_login(_redis_url) is None:  # a machine's login may not look
+        with _wake_errors(), app.producer_or_acquire() as producer:
+            if producer.channel.client.llen("rate"):
+                return
+    send_wake_up("rate", "rate", match_id)
+
+
+@contextmanager
+def _wake_errors() -> Iterator[None]:
+    try:
+        yield
     except (KombuError, CeleryError, RedisError, OSError) as error:
         raise WakeError(f"{type(error).__name__}: {error}") from error

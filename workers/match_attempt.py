@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
@@ -25,6 +25,7 @@ from games.forks import Fork
 from games.protocol import GameError
 from ladder.database import db
 from ladder.database.blobs import MatchBlobs
+from ladder.database.kept_connection import KeptConnection
 from ladder.entries import remote_agents
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
@@ -45,7 +46,7 @@ from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
 from sandbox.match.match_record import PlayedMatch
-from workers.broker import WakeError, send_wake_up
+from workers.broker import WakeError, wake_rater
 from workers.lease_renewal import HeldLease, hold_lease
 from workers.live_publishing import publishing
 from workers.liveness import record_answer
@@ -53,6 +54,8 @@ from workers.storage_waits import StorageWaits
 
 NODE_PAUSE_SECONDS = 10.0
 REPORT_SECONDS = 60.0
+PLAY_ON_SECONDS = 0.5
+"""How long a playing process answers one message. Then messages of other queues get their turn."""
 T = TypeVar("T")
 
 
@@ -67,8 +70,30 @@ class WorkerContext:
     """Seats of a match that may compute at the same time on this host."""
     storage: StorageWaits = field(default_factory=StorageWaits)
 
+    @cached_property
+    def database(self) -> KeptConnection:
+        """The connection of this process. Every call of the lease is one statement."""
+        return KeptConnection(self.settings.worker_database_url, autocommit=True)
 
-def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
+
+def play_matches(worker_context: WorkerContext, match_id: MatchId) -> list[str]:
+    """Plays the match of a message, then others of its queue for PLAY_ON_SECONDS.
+
+    So quick matches need no message each. Stops when no other match waits, and after a match
+    without an accepted result. Returns the outcomes. Raises the errors of ``play_match``.
+    """
+    until = time.monotonic() + PLAY_ON_SECONDS
+    outcomes = [play_match(worker_context, match_id)]
+    while outcomes[-1] == FinishResult.ACCEPTED and time.monotonic() < until:
+        outcomes.append(play_match(worker_context, match_id, claim=lease.claim_next_match))
+    return outcomes
+
+
+def play_match(
+    worker_context: WorkerContext,
+    match_id: MatchId,
+    claim: Callable[[db.Connection, MatchId, str], MatchOrder | None] = lease.claim_match,
+) -> str:
     """Plays the match if it can be claimed. Returns one word for the log about the outcome.
 
     A failure in the match raises nothing: the function reports it and logs the reason. The
@@ -79,12 +104,11 @@ def play_match(worker_context: WorkerContext, match_id: MatchId) -> str:
         return "no_node"  # not claimed: costs no attempt, and the message comes again
     if not worker_context.storage.answers(worker_context.blobs):
         return "no_storage"
-    url = worker_context.settings.worker_database_url
-    with db.connect(url) as conn:
-        order = lease.claim_match(conn, match_id, worker_context.worker)
+    with worker_context.database.use() as conn:
+        order = claim(conn, match_id, worker_context.worker)
     if order is None:
         return "not_ours"
-    with bind_fields(match=order.match_id):  # a match that goes first may be another one
+    with bind_fields(match=order.match_id):  # the claim may be of another match
         return _play_claimed(worker_context, order)
 
 
@@ -238,7 +262,7 @@ def _report_result(
     outcome = _retry_report(worker_context, finish)
     if outcome is FinishResult.ACCEPTED and order.kind is MatchKind.RATED:
         with contextlib.suppress(WakeError):  # the scheduler also sends it
-            send_wake_up("rate", "rate", order.match_id)
+            wake_rater(order.match_id)
     return str(outcome)
 
 
@@ -298,7 +322,7 @@ def _retry_report(worker_context: WorkerContext, report: Callable[[db.Connection
     deadline = time.monotonic() + REPORT_SECONDS
     while True:
         try:
-            with db.connect(worker_context.settings.worker_database_url) as conn:
+            with worker_context.database.use() as conn:
                 return report(conn)
         except psycopg.OperationalError:
             if time.monotonic() > deadline:

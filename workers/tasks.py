@@ -9,6 +9,7 @@ import ctypes
 import os
 import signal
 import time
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -16,6 +17,7 @@ from celery.signals import worker_process_init
 
 from ladder.database import db
 from ladder.database.blobs import Blobs
+from ladder.database.kept_connection import KeptConnection
 from ladder.ids import MatchId
 from ladder.ratings import fitting, rating_rounds
 from ladder.telemetry import bind_fields, log_event, traceback_text
@@ -26,6 +28,9 @@ from workers.pictures.drawing import draw_wanted
 from workers.pictures.judging import judge_matches
 
 PR_SET_PDEATHSIG = 1
+RATING_PAUSE_SECONDS = 0.25
+"""Least seconds between the starts of two messages' ratings, so that a busy rater adds several
+results in one transaction."""
 ROUNDS_SECONDS = 60.0
 """Seconds after which a task ends although results keep coming. The scheduler sends another
 message."""
@@ -38,8 +43,16 @@ database_url = ""
 """Database of the raters and of the drawing worker; empty in players."""
 blobs: Blobs | None = None
 """Blobs of the drawing worker."""
+rated_at = 0.0
+"""When this process began to answer its last message to rate, on the monotonic clock."""
 fitter = fitting.OfficialFitter()
 """Keeps the start values of each season's next fit in this process."""
+
+
+@cache
+def rating_database(url: str) -> KeptConnection:
+    """The rater's connection of this process."""
+    return KeptConnection(url)
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
@@ -52,13 +65,13 @@ def die_with_the_worker(**_: Any) -> None:
 
 @app.task(name="peck.play")  # type: ignore[untyped-decorator]
 def play_match(match_id: str) -> None:
-    """Plays a match, if it can be claimed."""
+    """Plays a match, if it can be claimed, and then more matches of its queue."""
     record_answer()
     if worker_context is None:
         raise RuntimeError("start this worker with workers.main; it cannot play otherwise")
     with bind_fields(match=match_id):
         try:
-            match_attempt.play_match(worker_context, MatchId(match_id))
+            match_attempt.play_matches(worker_context, MatchId(match_id))
         except psycopg.Error as error:  # the scheduler sends the message again
             log_event("claim_failed", level="warning", error=str(error))
         except Exception as error:
@@ -69,9 +82,12 @@ def play_match(match_id: str) -> None:
 def rate_seasons(reason: str) -> None:
     """Rates all seasons until no result is left. ``reason`` is the id of the cause and is not
     used; one message serves all seasons."""
+    global rated_at
     record_answer()
+    time.sleep(max(0.0, rated_at + RATING_PAUSE_SECONDS - time.monotonic()))
+    rated_at = time.monotonic()
     try:
-        with db.connect(database_url) as conn, recording_answers():
+        with rating_database(database_url).use() as conn, recording_answers():
             rating_rounds.rate_all_seasons(
                 conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer
             )

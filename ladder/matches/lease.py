@@ -56,9 +56,25 @@ def claim_match(conn: Connection, match_id: MatchId, worker: str) -> MatchOrder 
     """
     with protocol_errors():
         row = conn.execute("select lease_claim(%s, %s)", (match_id, worker)).fetchone()
-    if row is None or row[0] is None:
+    assert row is not None
+    return _match_order(row[0])
+
+
+def claim_next_match(conn: Connection, finished: MatchId, worker: str) -> MatchOrder | None:
+    """Claims another match of the queue of a finished one, like ``claim_match``.
+
+    So a worker under load needs no wake-up message for each match. Matches whose message is on its
+    way are left to it. Returns None if no other match waits that this worker can play.
+    """
+    with protocol_errors():
+        row = conn.execute("select lease_claim_next(%s, %s)", (finished, worker)).fetchone()
+    assert row is not None
+    return _match_order(row[0])
+
+
+def _match_order(order: dict[str, Any] | None) -> MatchOrder | None:
+    if order is None:
         return None
-    order = row[0]
     return MatchOrder(
         **{
             **order,

@@ -6,6 +6,7 @@
 --
 --   scheduler  lease_wake      picks queued matches; the scheduler sends a wake-up message for each
 --   worker     lease_claim     takes the match: queued -> running, attempt + 1
+--   worker     lease_claim_next   takes another match after one that it finished
 --   worker     lease_renew     every few seconds: moves lease_until
 --   worker     lease_finish    writes the result: running -> finished
 --   worker     lease_fail      no result, a fault of ours: running -> queued or void
@@ -271,6 +272,25 @@ begin
           from forks f join episodes e on e.match_id = f.match_id and e.position = f.position
           join matches o on o.id = f.match_id
          where f.scrim_id = m.scrim_id), '{}');
+end $$;
+
+-- Claims another match of the same queue, for a worker that has just finished this one: the lowest
+-- turn, then the oldest. Matches whose message waits in Redis are left to that message. Returns what
+-- lease_claim returns.
+create or replace function lease_claim_next(p_match text, p_worker text) returns jsonb
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    w workers;
+    v_now timestamptz := clock_timestamp();
+    v_next text;
+begin
+    select * into w from workers where id = p_worker;
+    select o.id into v_next from matches o
+     where o.queue = (select queue from matches where id = p_match)
+       and o.state = 'queued' and o.woken_at is null and o.deadline_at > v_now and lease_fits(w, o)
+       and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+     order by o.turn, o.id limit 1 for update skip locked;
+    return case when found then lease_claim(v_next, p_worker) end;
 end $$;
 
 -- -------------------------------------------------------------------------------------------------
@@ -764,6 +784,7 @@ revoke execute on function
     lease_fits(workers, matches),
     lease_wake(text, integer, double precision),
     lease_claim(text, text),
+    lease_claim_next(text, text),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_accept(matches),
@@ -781,6 +802,7 @@ grant execute on function
     lease_register(jsonb),
     lease_heartbeat(text),
     lease_claim(text, text),
+    lease_claim_next(text, text),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_fail(text, integer, text, text, text),

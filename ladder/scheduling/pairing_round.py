@@ -30,6 +30,10 @@ from ladder.scheduling.season_cache import SeasonCache
 
 MATCHES_PER_SLOT = 3
 """Rated matches in flight per live slot, so no slot waits for the next round."""
+MOST_PER_SLOT = 16
+"""The same for the shortest matches."""
+AHEAD_SECONDS = 1.0
+"""Time for which a slot has matches: some rounds of a busy scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,8 @@ def make_rated_matches(
         full = []
         for season in seasons:
             maker = makers[season.id]
-            part = round(MATCHES_PER_SLOT * slots * parts[season.id] / whole, 6)
+            depth = _matches_per_slot(seconds[season.id])
+            part = round(depth * slots * parts[season.id] / whole, 6)
             wanted = math.ceil(part)
             room = season.max_in_flight - under_way[season.id]
             missing = min(wanted - under_way[season.id], room)
@@ -102,6 +107,11 @@ def make_rated_matches(
             break
         seasons = full
     return {"paired": sum(under_way.values()) - before}
+
+
+def _matches_per_slot(seconds: float) -> int:
+    """Rated matches in flight per slot, for matches of this duration."""
+    return max(MATCHES_PER_SLOT, min(MOST_PER_SLOT, math.ceil(1 + AHEAD_SECONDS / seconds)))
 
 
 def _pair_season(

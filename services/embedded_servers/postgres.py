@@ -70,7 +70,7 @@ def start_postgres(state: Path, *, durable: bool = True) -> EmbeddedServer:
         "listen_addresses": "",
         "unix_socket_directories": str(sockets),
         "unix_socket_permissions": "0700",
-        "max_connections": "100",
+        "max_connections": "300",
         "fsync": "on" if durable else "off",
         "synchronous_commit": "on" if durable else "off",
         "full_page_writes": "on" if durable else "off",

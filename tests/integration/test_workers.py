@@ -137,6 +137,26 @@ def test_a_healthy_agent_passes_validation(
     assert match_attempt.play_match(worker_context, match_id) == "not_ours"
 
 
+def test_one_message_brings_all_matches_of_its_queue_while_time_is_left(
+    node: RealNode,
+    contest: Contest,
+    blobs: Blobs,
+    worker_database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workers.register_worker(contest.conn, hello("w1", profiles=("python",)))
+    first, *_ = (enter(contest, blobs, EAST + b"# %d" % n)[1] for n in range(3))
+    worker_context = station_at(node.socket, tmp_path, worker_database_url, blobs)
+    monkeypatch.setattr(match_attempt, "PLAY_ON_SECONDS", 0.0)
+    assert match_attempt.play_matches(worker_context, first) == ["accepted"]
+    monkeypatch.setattr(match_attempt, "PLAY_ON_SECONDS", 3600.0)
+    second = contest.conn.execute("select id from matches where state = 'queued'").fetchone()
+    assert second is not None
+    outcomes = match_attempt.play_matches(worker_context, MatchId(second[0]))
+    assert outcomes == ["accepted", "accepted", "not_ours"]
+
+
 def test_a_running_match_is_published_and_a_silent_redis_costs_it_nothing(
     node: RealNode,
     contest: Contest,

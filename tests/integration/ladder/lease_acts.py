@@ -114,7 +114,7 @@ class LeaseActs:
             is_served = bool(world.live & {"w1", "w2"})
             assert woken == (due[: max(0, most - out)] if is_served else [])
             for match_id in woken:
-                world.rows[match_id].is_woken = True
+                world.rows[match_id].is_woken = world.rows[match_id].has_message = True
 
     def renew(self, world: World, picked: set[MatchId], lag: int) -> None:
         asked = [(m, world.rows[m].attempt - lag) for m in sorted(picked)]
@@ -211,6 +211,11 @@ class LeaseActs:
         if order is not None:
             assert order.attempt == world.rows[match_id].attempt
             assert len(order.digests) == len(order.profiles) == 2
+
+    def check_claim_next(self, world: World, after: MatchId, worker: str) -> None:
+        order = lease.claim_next_match(self.quick, after, worker)
+        claimed = world.claim_next(self.free("queued"), world.rows[after].kind, worker)
+        assert (order and order.match_id) == claimed
 
     def check_finish(
         self,

@@ -28,6 +28,8 @@ class Row:
     refused: str | None = None
     is_refusing: bool = False
     is_woken: bool = False
+    has_message: bool = False
+    """Whether it was woken, also long ago."""
     is_lapsed: bool = False
     is_stale: bool = False
     accepted_no: int | None = None
@@ -61,11 +63,22 @@ class World:
         others = self.live & ({"w1", "w2"} - {worker})
         is_refused = row.refused == worker and row.is_refusing and bool(others)
         if is_refused or not self.fits(worker, match_id):
-            row.is_woken = False  # another worker must be woken for it
+            row.is_woken = row.has_message = False  # another worker must be woken for it
             return False
         row.state, row.worker, row.is_lapsed = "running", worker, False
         row.attempt += 1
         return True
+
+    def claim_next(self, queued: list[MatchId], kind: str, worker: str) -> MatchId | None:
+        """Claims the first of these matches that the worker may have without a message."""
+        for match_id in queued:
+            row = self.rows[match_id]
+            is_refused = row.refused == worker and row.is_refusing
+            is_due = row.kind == kind and not (row.has_message or row.is_stale or is_refused)
+            if is_due and self.fits(worker, match_id):
+                assert self.claim(match_id, worker)
+                return match_id
+        return None
 
     def finish(
         self,
@@ -118,3 +131,4 @@ class World:
         else:
             row.state, row.refused, row.worker = "queued", row.worker, None
             row.is_refusing, row.is_woken, row.is_stale = True, False, False
+            row.has_message = False

@@ -279,6 +279,31 @@ def test_a_first_match_is_claimed_before_the_match_of_the_message(contest: Conte
     assert contest.claim(queued[1]).match_id == queued[3]
 
 
+def test_the_next_match_has_the_lowest_turn_without_a_message(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    queued = [contest.rated(*entries) for _ in range(4)]
+    contest.conn.execute("update matches set turn = 1 where id = %s", (queued[2],))
+    wake_up_messages.mark_matches_woken(contest.conn, {"play.cpu": 1})
+    contest.play(queued[0], [1, 2, 3, 4])
+    claimed = [lease.claim_next_match(contest.conn, queued[0], "w1") for _ in range(4)]
+    found = [order and order.match_id for order in claimed]
+    assert found == [queued[1], queued[3], queued[2], None]
+
+
+def test_the_next_match_is_of_the_same_queue_and_fits_the_worker(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    played, other = contest.rated(*entries), contest.rated(*entries)
+    contest.play(played, [1, 2, 3, 4])
+    contest.conn.execute("update matches set queue = 'play.gpu' where id = %s", (other,))
+    assert lease.claim_next_match(contest.conn, played, "w1") is None
+    contest.conn.execute(
+        "update matches set queue = 'play.cpu', profiles = '{torch}' where id = %s", (other,)
+    )
+    assert lease.claim_next_match(contest.conn, played, "w1") is None
+    contest.conn.execute("update matches set profiles = '{numpy}' where id = %s", (other,))
+    assert lease.claim_next_match(contest.conn, played, "w1") is not None
+
+
 def test_a_finished_match_notifies_listeners(
     database_url: str, contest: Contest, lineup: MatchId
 ) -> None:

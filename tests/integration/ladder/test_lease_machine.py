@@ -80,7 +80,16 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
 
     @rule(
         what=often(
-            create=1, rejudge=3, claim=3, play=3, renew=1, finish=4, fail=2, away=4, resume=1
+            create=1,
+            rejudge=3,
+            claim=3,
+            claim_next=2,
+            play=3,
+            renew=1,
+            finish=4,
+            fail=2,
+            away=4,
+            resume=1,
         ),
         nth=NTH,
         lag=st.sampled_from([0, 0, 0, 0, 0, 1, -1]),
@@ -109,6 +118,8 @@ class LeaseMachine(LeaseActs, RuleBasedStateMachine):
                 if nth % 2 == 0:  # the refused worker asks most often
                     who = world.rows[match_id].refused or who
                 self.check_claim(self.quick, world, match_id, who)
+            elif what == "claim_next":
+                self.check_claim_next(world, running, worker if worker in WORKERS else "w1")
             elif what == "renew":
                 self.renew(world, {running, self.pick(nth + 1) or running}, lag)
             elif what == "finish":
