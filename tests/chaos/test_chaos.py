@@ -222,8 +222,9 @@ def check(fleet: Fleet, killer: Killer) -> None:
 
 
 def shown(fleet: Fleet) -> dict[object, tuple[object, object]]:
-    """The stored ratings of the entries."""
-    return {row[0]: (row[1], row[2]) for row in ask(fleet, "select id, mu, sigma from entries")}
+    """The stored ratings of the entries that played. The last one may be validated too late."""
+    rows = ask(fleet, "select id, mu, sigma from entries where games > 0")
+    return {row[0]: (row[1], row[2]) for row in rows}
 
 
 def recomputed(fleet: Fleet) -> dict[object, tuple[object, object]]:

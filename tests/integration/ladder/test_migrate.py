@@ -225,6 +225,7 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
     )
     assert granted == [
         "lease_claim",
+        "lease_claim_next",
         "lease_fail",
         "lease_finish",
         "lease_heartbeat",
