@@ -92,9 +92,10 @@ def step_document(step: Step, *, with_times: bool = True) -> dict[str, Json]:
     }
 
 
-def from_bytes(blob: bytes) -> Episode:
-    """The episode of a replay blob. Raises EpisodeError naming the wrong field."""
-    return from_document(_decompress(blob))
+def from_bytes(blob: bytes, most_bytes: int = MAX_BYTES) -> Episode:
+    """The episode of a replay blob of at most ``most_bytes`` unpacked. Raises EpisodeError naming
+    the wrong field."""
+    return from_document(_decompress(blob, most_bytes))
 
 
 def from_document(document: Mapping[str, Any]) -> Episode:
@@ -173,14 +174,14 @@ def _parse_recorded_move(game: Game[S], state: S, seat: int, step: Step) -> Json
     return game.parse(state, seat, move)
 
 
-def _decompress(blob: bytes) -> dict[str, Any]:
+def _decompress(blob: bytes, most_bytes: int) -> dict[str, Any]:
     unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        text = unzip.decompress(blob, MAX_BYTES)
+        text = unzip.decompress(blob, most_bytes)
         if not unzip.eof:
-            raise EpisodeError(f"replay: cut short, or more than {MAX_BYTES} bytes unpacked")
+            raise EpisodeError(f"replay: cut short, or more than {most_bytes} bytes unpacked")
         document = json.loads(text)
-    except (zlib.error, ValueError) as error:
+    except (zlib.error, ValueError, RecursionError) as error:
         raise EpisodeError(f"replay: not the gzip of a JSON text ({error})") from error
     if not isinstance(document, dict):
         raise EpisodeError("replay: not a JSON object")

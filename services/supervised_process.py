@@ -72,7 +72,7 @@ SETTINGS_OF_PROCESS: Final = {
         "speed_class",
         "games",
     ),
-    "rater": ("database_url", "redis_url"),
+    "rater": ("database_url", "redis_url", "blobs_url", "games"),
     "notifier": (
         "notifier_database_url",
         "redis_url",

@@ -70,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tasks.database_url = _require_setting(settings.database_url, "PECK_DATABASE_URL")
         if queues == ["draw"]:
             os.nice(DRAW_NICENESS)
-            tasks.blobs = open_blobs(_require_setting(settings.blobs_url, "PECK_BLOBS_URL"))
+            _require_setting(settings.blobs_url, "PECK_BLOBS_URL")
+        if settings.blobs_url:  # without it a rater checks no results of machines
+            tasks.blobs = open_blobs(settings.blobs_url)
     else:
         renewal = _make_worker_context(settings, queues, options.slots, is_machine=is_machine)
         renewal.start()

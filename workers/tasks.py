@@ -16,7 +16,7 @@ import psycopg
 from celery.signals import worker_process_init
 
 from ladder.database import db
-from ladder.database.blobs import Blobs
+from ladder.database.blobs import Blobs, BlobsUnavailable
 from ladder.database.kept_connection import KeptConnection
 from ladder.ids import MatchId
 from ladder.ratings import fitting, rating_rounds
@@ -26,6 +26,7 @@ from workers.broker import app
 from workers.liveness import record_answer, recording_answers
 from workers.pictures.drawing import draw_wanted
 from workers.pictures.judging import judge_matches
+from workers.result_checks import check_waiting_reports
 
 PR_SET_PDEATHSIG = 1
 RATING_PAUSE_SECONDS = 0.25
@@ -42,7 +43,7 @@ worker_pid: int | None = None
 database_url = ""
 """Database of the raters and of the drawing worker; empty in players."""
 blobs: Blobs | None = None
-"""Blobs of the drawing worker."""
+"""Blobs of the raters and of the drawing worker."""
 rated_at = 0.0
 """When this process began to answer its last message to rate, on the monotonic clock."""
 fitter = fitting.OfficialFitter()
@@ -88,6 +89,8 @@ def rate_seasons(reason: str) -> None:
     rated_at = time.monotonic()
     try:
         with rating_database(database_url).use() as conn, recording_answers():
+            if blobs is not None:
+                _check_reports(conn, blobs)
             rating_rounds.rate_all_seasons(
                 conn, fitter, time.monotonic() + ROUNDS_SECONDS, record_answer
             )
@@ -95,6 +98,15 @@ def rate_seasons(reason: str) -> None:
         log_event(
             "rate_failed", level="warning", error=str(error)
         )  # the scheduler sends another message
+
+
+def _check_reports(conn: db.Connection, stored: Blobs) -> None:
+    """Checks results of machines that are not trusted, before they rate anybody."""
+    ends_at = time.monotonic() + ROUNDS_SECONDS
+    try:
+        check_waiting_reports(conn, stored, lambda: time.monotonic() > ends_at, record_answer)
+    except BlobsUnavailable as error:  # the scheduler sends another message
+        log_event("check_failed", level="warning", error=str(error))
 
 
 @app.task(name="peck.draw")  # type: ignore[untyped-decorator]

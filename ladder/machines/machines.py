@@ -40,6 +40,7 @@ select m.id, m.name, m.login, m.tier, m.owner_id, u.name as owner_name,
        m.joined_at, m.drained_at, m.revoked_at,
        max(w.seen_at) as seen_at, coalesce(sum(w.slots) filter (where live), 0)::int as slots,
        coalesce(sum(running), 0)::int as running,
+       (select count(*) from machine_mismatches where machine_id = m.id)::int as mismatches,
        coalesce(array_agg(distinct w.speed_class) filter (where live), '{}') as speed_classes,
        coalesce(array_agg(distinct lacking) filter (where live and lacking <> ''), '{}') as lacks
   from machines m left join users u on u.id = m.owner_id
@@ -75,6 +76,8 @@ class Machine:
     """Matches that its live workers play at a time."""
     running: int
     """Matches that it plays now."""
+    mismatches: int
+    """Results that their replays did not give."""
     speed_classes: list[str]
     lacks: list[str]
     """What its nodes cannot provide, in words."""

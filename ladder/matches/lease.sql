@@ -11,6 +11,7 @@
 --   worker     lease_finish    writes the result: running -> finished
 --   worker     lease_fail      no result, a fault of ours: running -> queued or void
 --   worker     remote_unreachable     a remote agent is unreachable: running -> void
+--   rater      lease_judge     the replay of a machine that is not trusted was checked
 --   scheduler  lease_reap      the lease ran out: running -> queued or void
 --   scheduler  lease_expire    queued for too long: queued -> void
 --   site       lease_void      ends matches: queued or running -> void; the scheduler calls it too
@@ -288,6 +289,7 @@ begin
     select o.id into v_next from matches o
      where o.queue = (select queue from matches where id = p_match)
        and o.state = 'queued' and o.woken_at is null and o.deadline_at > v_now and lease_fits(w, o)
+       and (w.machine_id is null or lease_allows(w.machine_id, o))
        and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
      order by o.turn, o.id limit 1 for update skip locked;
     return case when found then lease_claim(v_next, p_worker) end;
@@ -314,6 +316,7 @@ begin
             on h.id = m.id and h.attempt = m.attempt
           left join workers w on w.id = m.worker
          where m.state = 'running' and w.machine_id is not distinct from v_machine
+           and not exists (select 1 from machine_reports r where r.match_id = m.id)
          order by m.id
            for update of m
     )
@@ -327,7 +330,8 @@ end $$;
 -- -------------------------------------------------------------------------------------------------
 
 -- Records the result and returns 'accepted'. Returns 'late' and changes no result if this attempt no
--- longer holds the match.
+-- longer holds the match. The result of a machine that is not trusted waits in machine_reports for
+-- lease_judge, for at most 10 minutes. Then lease_reap queues the match again.
 create or replace function lease_finish(
     p_match text, p_attempt integer, p_worker text, p_seats jsonb, p_episodes jsonb,
     p_node text, p_image_digest text, p_rules_digest text
@@ -335,15 +339,11 @@ create or replace function lease_finish(
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     m matches;
-    v_now timestamptz;
-    v_seats integer;
-    v_written integer;
-    v_no bigint;
 begin
     perform lease_check_worker(p_worker);
     select * into m from matches where id = p_match for update;
-    v_now := clock_timestamp();
-    if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
+    if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker
+       or exists (select 1 from machine_reports where match_id = p_match) then
         -- The worker has stored logs. Those of a deleted account go.
         insert into erased_blobs (digest)
         select distinct r.log_digest
@@ -359,7 +359,58 @@ begin
     perform lease_check_blobs(array(
         select r.log_digest from jsonb_to_recordset(p_seats) as r(log_digest text)
         union select e.replay_digest from jsonb_to_recordset(p_episodes) as e(replay_digest text)));
+    if exists (select 1 from machines where id = lease_machine() and tier <> 'trusted') then
+        insert into machine_reports (match_id, attempt, machine_id, worker, seats, episodes, node,
+                                     image_digest, rules_digest)
+        values (p_match, p_attempt, lease_machine(), p_worker, p_seats, p_episodes, p_node,
+                p_image_digest, p_rules_digest);
+        update matches set lease_until = clock_timestamp() + interval '10 minutes'
+         where id = p_match;
+        return 'accepted';
+    end if;
+    perform lease_record(m, p_seats, p_episodes, p_node, p_image_digest, p_rules_digest);
+    return 'accepted';
+end $$;
 
+-- Ends the wait of a result in machine_reports. Without a mismatch it counts. Otherwise the attempt
+-- has ended without a result, and the mismatch counts against the machine. False: the result waits
+-- no longer.
+create or replace function lease_judge(p_match text, p_attempt integer, p_mismatch text)
+returns boolean
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    m matches;
+    r machine_reports;
+begin
+    select * into m from matches where id = p_match for update;
+    delete from machine_reports where match_id = p_match and attempt = p_attempt returning * into r;
+    if not found or m.state <> 'running' or m.attempt <> p_attempt then
+        return false;
+    end if;
+    if p_mismatch is null then
+        perform lease_record(m, r.seats, r.episodes, r.node, r.image_digest, r.rules_digest);
+    else
+        insert into machine_mismatches (match_id, attempt, machine_id, reason)
+        values (p_match, p_attempt, r.machine_id, left(p_mismatch, 500));
+        perform lease_requeue_or_void(array[p_match], 'fault', 'host',
+                                      'the replay does not give the reported result', false);
+    end if;
+    return true;
+end $$;
+
+-- Internal. Records the result of a running match, whose row the caller has locked.
+create or replace function lease_record(
+    m matches, p_seats jsonb, p_episodes jsonb, p_node text, p_image_digest text,
+    p_rules_digest text
+) returns void
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    p_match text := m.id;
+    v_now timestamptz := clock_timestamp();
+    v_seats integer;
+    v_written integer;
+    v_no bigint;
+begin
     select count(*) into v_seats from seats where match_id = p_match;
     update seats t
        set placement = r.placement, reward = r.reward, verdict = r.verdict, reason = r.reason,
@@ -384,10 +435,10 @@ begin
     select e.id, p_match, e.position, e.steps, e.replay_digest
       from jsonb_to_recordset(p_episodes)
            as e(id text, position integer, steps integer, replay_digest text);
-    insert into attempts (match_id, attempt, worker, node, image_digest, rules_digest, started_at,
-                          ended_at, ended)
-    values (p_match, p_attempt, p_worker, p_node, p_image_digest, p_rules_digest, m.claimed_at,
-            v_now, 'finished');
+    insert into attempts (match_id, attempt, worker, machine_id, node, image_digest, rules_digest,
+                          started_at, ended_at, ended)
+    values (p_match, m.attempt, m.worker, (select machine_id from workers where id = m.worker),
+            p_node, p_image_digest, p_rules_digest, m.claimed_at, v_now, 'finished');
 
     if m.kind = 'rated' then
         v_no := lease_accept(m);
@@ -402,7 +453,6 @@ begin
         perform lease_count_scrim(m.scrim_id, 1, 0);
     end if;
     perform pg_notify('peck_finished', p_match);
-    return 'accepted';
 end $$;
 
 -- Internal. Writes a rated result to the season's log and returns its number. The result of a
@@ -598,7 +648,7 @@ begin
     perform 1 from matches
       where id = p_match and state = 'running' and attempt = p_attempt and worker = p_worker
         for update;
-    if not found then
+    if not found or exists (select 1 from machine_reports where match_id = p_match) then
         return false;
     end if;
     perform lease_requeue_or_void(array[p_match], 'fault', p_fault, p_detail, false);
@@ -618,7 +668,8 @@ declare
 begin
     perform lease_check_worker(p_worker);
     select * into m from matches where id = p_match for update;
-    if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker then
+    if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker
+       or exists (select 1 from machine_reports where match_id = p_match) then
         return false;
     end if;
     if m.kind not in ('rated', 'tournament') then
@@ -709,10 +760,12 @@ declare
     v_now timestamptz := clock_timestamp();
     r record;
 begin
+    delete from machine_reports where match_id = any (p_ids);
     with ran as (
-        insert into attempts (match_id, attempt, worker, node, started_at, ended_at, ended, fault,
-                              detail)
-        select id, attempt, worker, node, claimed_at, v_now, p_ended, p_fault, left(p_detail, 2000)
+        insert into attempts (match_id, attempt, worker, machine_id, node, started_at, ended_at,
+                              ended, fault, detail)
+        select id, attempt, worker, (select w.machine_id from workers w where w.id = worker), node,
+               claimed_at, v_now, p_ended, p_fault, left(p_detail, 2000)
           from matches where id = any (p_ids) and state = 'running'
         returning match_id
     )
@@ -787,6 +840,8 @@ revoke execute on function
     lease_claim_next(text, text),
     lease_renew(text[], integer[]),
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
+    lease_judge(text, integer, text),
+    lease_record(matches, jsonb, jsonb, text, text, text),
     lease_accept(matches),
     lease_decide_entry(matches),
     lease_count_scrim(text, integer, integer),

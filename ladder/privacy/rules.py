@@ -625,7 +625,7 @@ RULES: Final = (
         f" where {OWN_SEATS})",
         exported="",
         erased={"detail": "''"},
-        impersonal="match_id worker node image_digest rules_digest ended fault",
+        impersonal="match_id worker machine_id node image_digest rules_digest ended fault",
         is_large=True,
     ),
     Rule(
@@ -688,6 +688,15 @@ RULES: Final = (
         "workers",
         impersonal="id machine_id host node queues profiles speed_class lacks image_digests",
     ),
+    Rule(
+        "machine_reports",
+        "Results of your agents that wait for a check",
+        "some minutes",
+        mine=f"x.match_id in (select match_id from seats where {OWN_SEATS})",  # noqa: S608
+        exported="",
+        deleted=True,
+    ),
+    Rule("machine_mismatches", impersonal="match_id machine_id reason"),
     Rule("machine_uploads", impersonal="machine_id match_id digest"),
     Rule(
         "machines",

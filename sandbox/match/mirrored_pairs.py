@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,20 +42,26 @@ def merge_pair(first: PlayedMatch, second: PlayedMatch) -> PlayedMatch:
     A fault in either episode is the seat's fault; the first one counts. An episode that paid
     nothing for a fault counts as the lowest reward of either episode, at most 0.
     """
-    seats = len(first.seats)
-    mirrored = [second.seats[seat] for seat in seat_order(seats, 1)]
-    worst = min(0.0, *(seat.reward or 0.0 for seat in (*first.seats, *mirrored)))
-    sums = [
-        (worst if one.reward is None else one.reward)
-        + (worst if two.reward is None else two.reward)
-        for one, two in zip(first.seats, mirrored, strict=True)
-    ]
+    mirrored = [second.seats[seat] for seat in seat_order(len(first.seats), 1)]
+    sums = sum_rewards(
+        [seat.reward for seat in first.seats], [seat.reward for seat in second.seats]
+    )
     placements = placements_from_scores(sums)
     reports = tuple(
         _merge_seats(one, two, reward, place)
         for one, two, reward, place in zip(first.seats, mirrored, sums, placements, strict=True)
     )
     return PlayedMatch(first.episode, reports, second.episode)
+
+
+def sum_rewards(first: Sequence[float | None], second: Sequence[float | None]) -> list[float]:
+    """The rewards of a pair by seat of the first episode, as ``merge_pair`` says."""
+    mirrored = [second[seat] for seat in seat_order(len(first), 1)]
+    worst = min(0.0, *(reward or 0.0 for reward in (*first, *mirrored)))
+    return [
+        (worst if one is None else one) + (worst if two is None else two)
+        for one, two in zip(first, mirrored, strict=True)
+    ]
 
 
 def _merge_seats(one: SeatReport, two: SeatReport, reward: float, placement: int) -> SeatReport:

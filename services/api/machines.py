@@ -66,6 +66,7 @@ class MachineOut(BaseModel):
     revoked_at: datetime | None
     slots: int = Field(description="matches that its live workers play at a time")
     running: int = Field(description="matches that it plays now")
+    mismatches: int = Field(description="results that their replays did not give")
     speed_classes: list[str]
     lacks: list[str] = Field(description="what its node cannot provide")
 

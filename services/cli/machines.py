@@ -117,6 +117,7 @@ def show_machine(name: Machine, as_json: AsJson = False) -> None:
             ("seen", timestamp_text(found["seen_at"])),
             ("slots", str(found["slots"])),
             ("running", str(found["running"])),
+            ("mismatches", str(found["mismatches"])),
             ("speed", ", ".join(found["speed_classes"])),
             ("lacks", "; ".join(found["lacks"])),
         ],

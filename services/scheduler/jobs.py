@@ -20,7 +20,7 @@ from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
-from ladder.machines import lease_blobs, machines
+from ladder.machines import lease_blobs, machines, reports
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
@@ -46,6 +46,10 @@ WAKE_PAUSE_SECONDS = 1.0
 
 
 RATE_AGAIN_SECONDS = 2.0
+
+
+REPORTS = "reports"
+"""Stands for all results that wait for a check, in messages to the rater."""
 
 
 DRAW_AGAIN_SECONDS = 1.0
@@ -156,7 +160,7 @@ class WakeMessages:
         self._wake = wake
         self._quiet_until = 0.0
         self._drawn_at = self._judged_at = -math.inf
-        self._rated_at: dict[SeasonId, float] = {}
+        self._rated_at: dict[str, float] = {}
 
     def send_play_messages(self, conn: db.Connection) -> dict[str, int]:
         """Sends a message for each match that is due for one."""
@@ -176,13 +180,16 @@ class WakeMessages:
         return {"woken": len(due)}
 
     def send_rate_messages(self, conn: db.Connection) -> dict[str, int]:
-        """Sends the rater a message if results wait or a fit is due. Repeats it only after the
-        rater had time to answer."""
+        """Sends the rater a message if results wait, or a check or a fit is due. Repeats it only
+        after the rater had time to answer."""
         now = time.monotonic()
         if now < self._quiet_until:
             return {}
         woken = 0
-        for season in sorted({*live_ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}):
+        due: set[str] = {*live_ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}
+        if reports.are_waiting(conn):
+            due.add(REPORTS)
+        for season in sorted(due):
             woken_at = self._rated_at.get(season, -math.inf)
             if now - woken_at < RATE_AGAIN_SECONDS:
                 continue

@@ -1,0 +1,183 @@
+"""Results of machines that are not trusted count once their replays gave them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from psycopg.types.json import Jsonb
+
+from benchmarks import simulated_machine
+from benchmarks.simulated_machine import Played
+from games.episode import to_bytes
+from ladder.database import db
+from ladder.database.blobs import Blobs, open_blobs
+from ladder.database.db import Connection
+from ladder.enums import MachineTier
+from ladder.ids import MatchId
+from ladder.machines import lease_blobs, machines, reports
+from ladder.machines.machines import Machine
+from ladder.matches import history, lease, workers
+from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder
+from ladder.people.records import Viewer
+from services.scheduler import jobs
+from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.test_machine_trust import agreed
+from tests.integration.ladder.test_machines import admin as admin
+from tests.integration.ladder.test_machines import joined as joined
+from tests.integration.ladder.test_machines import login
+from workers import tasks
+
+pytestmark = pytest.mark.usefixtures("worker_role")
+POLICIES = [simulated_machine.careful(skill) for skill in (1.0, 0.8, 0.6, 0.4)]
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[Connection]:
+    with db.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def contest(conn: Connection) -> Contest:
+    game = simulated_machine.GAME
+    made = raise_contest(conn)
+    conn.execute(
+        "update seasons set configuration = %s, clock = %s",
+        (Jsonb(game.configure({})), Jsonb(dict(game.clock))),
+    )
+    return made
+
+
+@pytest.fixture
+def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str) -> Blobs:
+    made = open_blobs((tmp_path / "blobs").as_uri())
+    monkeypatch.setattr(tasks, "blobs", made)
+    monkeypatch.setattr(tasks, "database_url", database_url)
+    return made
+
+
+@pytest.fixture
+def own(
+    conn: Connection, database_url: str, joined: tuple[Machine, str], admin: Viewer
+) -> Iterator[Connection]:
+    """The connection of a volunteer's machine with one worker."""
+    machines.trust(conn, admin, "pond", MachineTier.VOLUNTEER)
+    with login(database_url, joined) as connection:
+        workers.register_worker(connection, hello("pond-1", queues=("open",)))
+        yield connection
+
+
+def claimed(own: Connection, contest: Contest) -> MatchOrder:
+    order = lease.claim_match(own, contest.rated(*agreed(contest)), "pond-1")
+    assert order is not None
+    return order
+
+
+def report(
+    own: Connection, conn: Connection, blobs: Blobs, order: MatchOrder, played: Played
+) -> None:
+    """Finishes the match as the machine."""
+    (machine,) = machines.list_machines(conn)
+    replay = blobs.put_bytes(to_bytes(played.episode))
+    for name in (replay.digest, digest("log")):
+        lease_blobs.record_upload(conn, machine.id, name, 1)
+    ended = lease.finish_match(
+        own,
+        order.match_id,
+        order.attempt,
+        "pond-1",
+        [replace(seat, log_digest=digest("log")) for seat in played.seats],
+        [EpisodeResult(len(played.episode.steps), replay.digest)],
+        node="pond",
+        image_digest="",
+        rules_digest="",
+    )
+    assert ended is FinishResult.ACCEPTED
+
+
+def state(conn: Connection, match: MatchId) -> str:
+    return str(history.get_match(conn, match).state)
+
+
+def test_a_result_counts_after_its_check(
+    conn: Connection, contest: Contest, blobs: Blobs, own: Connection
+) -> None:
+    order = claimed(own, contest)
+    played = simulated_machine.play(order, POLICIES)
+    report(own, conn, blobs, order, played)
+    assert state(conn, order.match_id) == "running"
+    assert jobs.WakeMessages(lambda *_: None).send_rate_messages(conn) == {"raters_woken": 1}
+    # The machine can no longer give it back, keep it or report another result.
+    assert not lease.fail_attempt(own, order.match_id, order.attempt, "pond-1", "host", "x")
+    assert lease.renew_leases(own, [(order.match_id, order.attempt)]) == []
+    tasks.rate_seasons("test")
+    found = history.get_match(conn, order.match_id)
+    assert found.state == "finished"
+    assert [seat.placement for seat in found.seats] == [seat.placement for seat in played.seats]
+    assert found.seats[0].mu_after is not None
+    assert conn.execute(
+        "select machine_id is not null from attempts where machine_id is not null"
+    ).fetchall() == [(True,)]
+    assert not reports.are_waiting(conn)
+
+
+def flipped(played: Played) -> Played:
+    """The seats without the replay: the first seat claims the first place."""
+    first, *others = played.seats
+    return replace(played, seats=(replace(first, placement=1, reward=1e6), *others))
+
+
+def other_chance(played: Played) -> Played:
+    """Food of its own, which the outcome fits."""
+    steps = played.episode.steps
+    changed = replace(steps[0], chance={"food": []} if steps[0].chance["food"] else {"food": [3]})
+    return replace(played, episode=replace(played.episode, steps=(changed, *steps[1:])))
+
+
+def stretched(played: Played) -> Played:
+    """More charged time than the replay has, by more than the bank."""
+    first, *others = played.seats
+    return replace(played, seats=(replace(first, charged_seconds=1000.0), *others))
+
+
+def of_another_season(played: Played) -> Played:
+    configuration = {**played.episode.configuration, "hunger_rate": 1}
+    return replace(played, episode=replace(played.episode, configuration=configuration))
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [flipped, other_chance, stretched, of_another_season],
+    ids=lambda one: one.__name__,
+)
+def test_a_result_that_its_replay_does_not_give_is_played_again_by_a_trusted_machine(
+    conn: Connection,
+    contest: Contest,
+    blobs: Blobs,
+    own: Connection,
+    lie: Callable[[Played], Played],
+) -> None:
+    order = claimed(own, contest)
+    report(own, conn, blobs, order, lie(simulated_machine.play(order, POLICIES)))
+    tasks.rate_seasons("test")
+    assert state(conn, order.match_id) == "queued"
+    (machine,) = machines.list_machines(conn)
+    assert machine.mismatches == 1
+    assert conn.execute("select sum(faults) from entries").fetchone() == (0,)
+    assert lease.claim_match(own, order.match_id, "pond-1") is None
+    contest.play(order.match_id, [1, 2, 3, 4])
+    assert state(conn, order.match_id) == "finished"
+
+
+def test_a_result_that_nobody_checks_is_lost(
+    conn: Connection, contest: Contest, blobs: Blobs, own: Connection
+) -> None:
+    order = claimed(own, contest)
+    report(own, conn, blobs, order, simulated_machine.play(order, POLICIES))
+    conn.execute("update matches set lease_until = now() - interval '1 s' where state = 'running'")
+    assert lease.reap_lapsed_leases(conn).requeued == 1
+    assert not reports.are_waiting(conn)
+    assert state(conn, order.match_id) == "queued"
