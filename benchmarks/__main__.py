@@ -32,6 +32,7 @@ NAMES = (
     "season_order",
     "cards",
     "live",
+    "joined",
     "comparisons",
     "comparison_draws",
 )
