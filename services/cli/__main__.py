@@ -14,7 +14,7 @@ import typer
 from typer.main import get_group
 
 from services.api_client import ApiError, Unreachable
-from services.cli import completion, error_hints
+from services.cli import completion, error_hints, typer_values
 from services.cli.saved_login import MissingInput
 from services.version import VERSION
 
@@ -124,6 +124,8 @@ def group_commands(app: typer.Typer) -> None:
 
 def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the modules that these arguments need, to save import time."""
+    if [*arguments] == ["--version"]:
+        return app_of(("leaderboards",))
     found = tuple(name for name, words in MODULES.items() if {*words} & {*arguments[:1]})
     return app_of(found) if found else full_app()
 
@@ -141,6 +143,7 @@ def command_name(arguments: Sequence[str]) -> str:
 
 def main() -> None:
     """Runs `peck`. Exits with 1 and a sentence on stderr after an error."""
+    typer_values.pass_texts_through()
     try:
         if completion.VARIABLE in os.environ:
             completion.complete_words(get_group(full_app()))

@@ -1,24 +1,77 @@
-"""Output of commands: tables for people, JSON for programs."""
+"""Output of commands: tables for people, JSON for programs.
+
+Importing rich and laying out a table take 0.1 s or more. So plain lines, and tables that fit, are
+printed without it.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's JSON instead of a table.")]
 
-WIDE = None if sys.stdout.isatty() else 200
+WIDE: Final = 200
 """Width in columns of output that is piped or written to a file."""
-stdout = Console(highlight=False, markup=False, soft_wrap=True, width=WIDE)
-stderr = Console(stderr=True, highlight=False, markup=False)
-"""Prints without markup, so that texts of others cannot format the output."""
+REMOVED: Final = dict.fromkeys((7, 8, 11, 12, 13))
+"""Control characters that are not printed, as in rich."""
+GAP: Final = "  "
+FORCED: Final = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables by which rich decides on colours."""
+
+
+class _Stdout:
+    """Prints on stdout without markup, so that texts of others cannot format the output."""
+
+    def print(self, printed: object = "", **options: Any) -> None:
+        if isinstance(printed, str):
+            print(printed.translate(REMOVED))
+        else:
+            _rich_stdout().print(printed, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_rich_stdout(), name)
+
+
+class _Stderr:
+    """The same on stderr. In a terminal rich breaks long lines between words."""
+
+    def print(self, printed: object = "", **options: Any) -> None:
+        if isinstance(printed, str) and not sys.stderr.isatty():
+            print(printed.translate(REMOVED), file=sys.stderr)
+        else:
+            _rich_stderr().print(printed, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_rich_stderr(), name)
+
+
+def _rich_stdout() -> Console:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else WIDE
+    return Console(highlight=False, markup=False, soft_wrap=True, width=width)
+
+
+@cache
+def _rich_stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False)
+
+
+stdout = cast("Console", _Stdout())
+stderr = cast("Console", _Stderr())
 
 
 def print_json(value: Any) -> None:
@@ -32,16 +85,47 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     if not listed:
         stdout.print("(nothing)")
         return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    head, *lines = plain_lines(columns, listed) or [""]
+    if not head or len(head) > width or any(map(os.environ.get, FORCED)):
+        stdout.print(rich_table(columns, listed))
+        return
+    is_bold = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "dumb", "unknown")
+    print("\n".join([f"\x1b[1m{head}\x1b[0m" if is_bold else head, *lines]))
+
+
+def plain_lines(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """The lines of a table. Empty if a text has characters whose width only rich knows."""
+    texts = [list(columns), *([cell_text(value) for value in row] for row in rows)]
+    if not all(text.isascii() and text.isprintable() for line in texts for text in line):
+        return []
+    made = []
+    for place in range(len(columns)):
+        width = max(len(line[place]) for line in texts)
+        align = str.rjust if _is_numeric(rows, place) else str.ljust
+        made.append([align(line[place], width) for line in texts])
+    return [GAP.join(line) for line in zip(*made, strict=True)]
+
+
+def rich_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> object:
+    """The table for rich, which folds texts that do not fit."""
+    from rich.table import Table
+    from rich.text import Text
+
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for place, column in enumerate(columns):
-        numeric = all(isinstance(row[place], int | float | None) for row in listed)
-        ids = any(is_id(row[place]) for row in listed)
+        numeric = _is_numeric(rows, place)
+        ids = any(is_id(row[place]) for row in rows)
         shown.add_column(
             column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric or ids
         )
-    for row in listed:
+    for row in rows:
         shown.add_row(*(Text(cell_text(value)) for value in row))
-    stdout.print(shown)
+    return shown
+
+
+def _is_numeric(rows: Sequence[Sequence[object]], place: int) -> bool:
+    return all(isinstance(row[place], int | float | None) for row in rows)
 
 
 def cell_text(value: object) -> str:
