@@ -8,6 +8,7 @@ thrown away.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 
 MOST_ENTRIES = 20_000
 MOST_SECONDS = 3.0
+_OOM_FILES = ["/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"]
 
 
 def kill_and_wipe(
@@ -61,12 +63,16 @@ def world_writable(folder: str) -> list[str]:
 
 
 def reset_times(paths: list[str]) -> None:
-    """Reset the times of the box's own files, so that they tell nothing about their users."""
-    for path in paths:
+    """Reset the times of the box's own files, so that they tell nothing about their users.
+
+    Removes files from the list that are mounted read-only, because nobody can change them.
+    """
+    for path in tuple(paths):
         try:
             os.utime(path, (0, 0))
-        except OSError:
-            pass  # mounted read-only, so nobody can change them
+        except OSError as error:
+            if error.errno == errno.EROFS:
+                paths.remove(path)
 
 
 def wipe_folder(folder: str, kept: Mapping[str, bool]) -> bool:
@@ -109,6 +115,22 @@ def wipe_folder(folder: str, kept: Mapping[str, bool]) -> bool:
     return complete
 
 
+def oom_kills() -> int:
+    """How often the kernel has killed for memory in this box, as seen from inside."""
+    for path in tuple(_OOM_FILES):
+        try:
+            text = _read_small_file(path)
+        except FileNotFoundError:
+            _OOM_FILES.remove(path)  # mounted before this process began
+            continue
+        except OSError:
+            continue
+        for line in text.splitlines():
+            if line.startswith(b"oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
 def are_empty(folders: list[str]) -> bool:
     """Whether all folders are empty."""
     return all(not os.listdir(folder) for folder in folders)
@@ -131,3 +153,11 @@ def _list_entries(folder: str, at_most: int) -> list[tuple[str, bool]]:
             if len(found) > at_most:
                 break
     return found
+
+
+def _read_small_file(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)

@@ -16,14 +16,20 @@ import struct
 from . import seccomp
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_PRCTL = _LIBC.prctl
+_PRCTL.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+_SYSCALL = _LIBC.syscall
+_SYSCALL.argtypes = [ctypes.c_long, ctypes.c_char_p, ctypes.c_char_p]
+_SYSCALL.restype = ctypes.c_long
 _PR_SET_DUMPABLE = 4
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
-_CAPSET = {"x86_64": 126, "aarch64": 91}
-_CAPGET = {"x86_64": 125, "aarch64": 90}
-_CAP_VERSION_3 = 0x20080522
+_CAPSET = {"x86_64": 126, "aarch64": 91}.get(os.uname().machine, -1)
+_CAPGET = {"x86_64": 125, "aarch64": 90}.get(os.uname().machine, -1)
+_CAP_HEADER = struct.pack("=Ii", 0x20080522, 0)
+_NO_CAPABILITIES = bytes(24)
 _LAST_CAP = 63
 _NOT_ZYGOTES = ("NPROC", "NOFILE")
 """The kernel counts these limits over all processes of a uid. All zygotes may share one uid."""
@@ -31,8 +37,7 @@ _NOT_ZYGOTES = ("NPROC", "NOFILE")
 
 def prctl(option: int, *args: int) -> int:
     """Call prctl(2). Raises OSError if the kernel refuses."""
-    values = [ctypes.c_ulong(a) for a in (*args, 0, 0, 0, 0)[:4]]
-    result = int(_LIBC.prctl(ctypes.c_int(option), *values))
+    result = int(_PRCTL(option, *(*args, 0, 0, 0, 0)[:4]))
     if result < 0:
         raise OSError(ctypes.get_errno(), f"prctl({option})")
     return result
@@ -72,9 +77,7 @@ def drop_capabilities() -> None:
 
 def empty_capability_sets() -> None:
     """Empty the effective, permitted and inheritable sets. A change of uid empties only two."""
-    header = struct.pack("=Ii", _CAP_VERSION_3, 0)
-    number = _CAPSET[os.uname().machine]
-    if _LIBC.syscall(ctypes.c_long(number), header, bytes(24)) != 0:
+    if _SYSCALL(_CAPSET, _CAP_HEADER, _NO_CAPABILITIES) != 0:
         raise OSError(ctypes.get_errno(), "capset")
 
 
@@ -141,14 +144,12 @@ def _write_file(path: str, data: bytes) -> None:
 def give_up_capability(capability: int) -> None:
     """Give up one capability for this process and its children. Raises OSError."""
     prctl(_PR_CAPBSET_DROP, capability)
-    header = struct.pack("=Ii", _CAP_VERSION_3, 0)
     sets = ctypes.create_string_buffer(24)
-    if _LIBC.syscall(ctypes.c_long(_CAPGET[os.uname().machine]), header, sets) != 0:
+    if _SYSCALL(_CAPGET, _CAP_HEADER, sets) != 0:
         raise OSError(ctypes.get_errno(), "capget")
     words = list(struct.unpack("=6I", sets.raw))
     half = 3 * (capability // 32)
     for index in range(half, half + 3):
         words[index] &= ~(1 << capability % 32)
-    number = _CAPSET[os.uname().machine]
-    if _LIBC.syscall(ctypes.c_long(number), header, struct.pack("=6I", *words)) != 0:
+    if _SYSCALL(_CAPSET, _CAP_HEADER, struct.pack("=6I", *words)) != 0:
         raise OSError(ctypes.get_errno(), "capset")

@@ -43,6 +43,8 @@ IMPORTED = b'{"k":"imported"}'
 """Sent before and after ``main.py`` is executed if the start message asks for notices. They word
 the reason of a time-out and decide nothing, because an agent can send them too.
 """
+_REHEARSALS = 12
+"""More than the runs after which the interpreter rewrites a function."""
 UNSENDABLE = "__unsendable__"
 """Key of the object that replaces an answer that JSON cannot carry. Its value says why."""
 
@@ -253,13 +255,17 @@ def seed_generators(seed: int) -> None:
 
     Only libraries that are already imported share their state with all children of the zygote.
     """
+    _seed_random_and_numpy(seed)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
+
+
+def _seed_random_and_numpy(seed: int) -> None:
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed([(seed >> shift) & 0xFFFFFFFF for shift in (0, 32, 64, 96)])
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
 
 
 def last_callable(source: str, path: str) -> Callable[..., Any]:
@@ -347,13 +353,27 @@ def warm_up() -> None:
     The match's own seeds replace these.
     """
     seed_generators(0)
+    _rehearse_move()
+
+
+def _rehearse_move() -> None:
     compile("def agent():\n    return [0]\n", "main.py", "exec")
     encode_answer(structify({"k": "reply", "n": 0, "action": [0]}))
 
 
 def prepare_zygote() -> None:
-    """Import and prepare once in the zygote what every child needs."""
-    _DECODER.decode(encode_answer({"k": "ready"}).decode())
+    """Import and prepare once in the zygote what every child needs.
+
+    The interpreter rewrites its code and its caches in the first runs. What has happened here
+    copies no memory page in a child.
+    """
     codecs.lookup(SOURCE_ENCODING)
     "".join(traceback.format_exception(ValueError("x")))
+    for _ in range(_REHEARSALS):
+        _DECODER.raw_decode('{"k":"act","n":1,"observation":{"step":1}}')
+        _seed_random_and_numpy(0)
+        _rehearse_move()
+        for stream in (_open_log(1), _open_log(2)):
+            _flush(stream)
+        bundle_manifest.read_manifest(os.path.dirname(__file__))
     gc.collect()

@@ -29,6 +29,8 @@ class OutputCapture:
         self._step = 0
         self._tail = b""
         self._texts: dict[int, bytearray] = {}
+        self.read_bytes = 0
+        """Bytes read so far, marks included."""
         os.set_blocking(fd, False)
 
     def drain(self) -> bool:
@@ -44,6 +46,7 @@ class OutputCapture:
                 return True
             if not chunk:
                 return False
+            self.read_bytes += len(chunk)
             self._split_by_marks(chunk)
         return True
 

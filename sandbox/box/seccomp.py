@@ -12,10 +12,14 @@ import errno
 import os
 import socket
 import struct
+from typing import Any
 
 from . import allowed_syscalls
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
+_PRCTL_CALL = ctypes.CDLL(None, use_errno=True).prctl
+_PRCTL_CALL.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+_PREPARED: dict[bytes, tuple[int, Any, Any]] = {}
+"""By code: the address for the kernel, and the buffers that must stay."""
 _PR_SET_SECCOMP = 22
 _MODE_FILTER = 2
 
@@ -56,22 +60,26 @@ def compile_filter(*, has_network: bool = False) -> bytes:
     return assemble(filter_program(os.uname().machine, has_network=has_network))
 
 
+def prepare_filter(code: bytes) -> int:
+    """Lay the filter out for the kernel. Returns the address of its struct sock_fprog.
+
+    A child forked later installs it without touching more pages.
+    """
+    prepared = _PREPARED.get(code)
+    if prepared is None:
+        buffer = ctypes.create_string_buffer(code, len(code))
+        header = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
+        program = ctypes.create_string_buffer(header, len(header))
+        prepared = _PREPARED[code] = ctypes.addressof(program), buffer, program
+    return prepared[0]
+
+
 def install_filter(code: bytes) -> None:
     """Install the filter on this process for good. Raises OSError if the kernel refuses.
 
     Needs no_new_privs. Must be the last step, because it forbids other prctl calls too.
     """
-    buffer = ctypes.create_string_buffer(code, len(code))
-    header = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
-    address = ctypes.create_string_buffer(header, len(header))
-    result = _LIBC.prctl(
-        ctypes.c_int(_PR_SET_SECCOMP),
-        ctypes.c_ulong(_MODE_FILTER),
-        ctypes.c_ulong(ctypes.addressof(address)),
-        ctypes.c_ulong(0),
-        ctypes.c_ulong(0),
-    )
-    if result != 0:
+    if _PRCTL_CALL(_PR_SET_SECCOMP, _MODE_FILTER, prepare_filter(code), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_SECCOMP)")
 
 

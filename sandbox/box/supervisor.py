@@ -34,9 +34,10 @@ from .unpack_process import UnpackProcess
 from .working_folder import WorkingFolder
 
 DRAIN_MS = 10
+QUIET_DRAIN_MS = 40
+"""Longest pause between two looks at the output of an agent that prints little."""
 PIPE_BYTES = 1 << 18
 GRACE_SECONDS = 0.25
-_OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
 def main() -> None:
@@ -92,7 +93,7 @@ class Supervisor:
         poll.register(self._control, select.POLLIN)
         while True:
             if self._match is not None:
-                while not poll.poll(DRAIN_MS):
+                while not poll.poll(self._match.pause_ms):
                     self._match.drain()
             message, fds = wire.receive_frame(self._control, max_fds=1)
             try:
@@ -261,7 +262,7 @@ class Supervisor:
             "op": "ended",
             "exit_code": code if code is not None and code >= 0 else None,
             "signal": -code if code is not None and code < 0 else None,
-            "out_of_memory": oom_kills() > match.oom_kills,
+            "out_of_memory": cleanup.oom_kills() > match.oom_kills,
             "log": match.collect_log(),
             "clean": clean,
             "left": left[:50],
@@ -302,7 +303,8 @@ class _RunningMatch:
         self.uid = uid
         self.pid = 0
         self.mark = f"\0peck:{os.urandom(8).hex()}"
-        self.oom_kills = oom_kills()
+        self.oom_kills = cleanup.oom_kills()
+        self.pause_ms = DRAIN_MS
         budget = [output_capture.MATCH_BYTES]
         mark = self.mark.encode() + b":"
         out_read, self.out_write = _open_pipe()
@@ -315,8 +317,12 @@ class _RunningMatch:
         os.close(self.err_write)
 
     def drain(self) -> None:
+        """Read the output. While there is little of it, the pause until the next look doubles."""
+        before = self._out.read_bytes + self._err.read_bytes
         self._out.drain()
         self._err.drain()
+        is_quiet = self._out.read_bytes + self._err.read_bytes - before < PIPE_BYTES // 8
+        self.pause_ms = min(2 * self.pause_ms, QUIET_DRAIN_MS) if is_quiet else DRAIN_MS
 
     def collect_log(self) -> list[list[Any]]:
         """[step, stdout, stderr] of each step that printed. Closes the pipes."""
@@ -362,19 +368,6 @@ def usable_uids(wanted: int) -> int:
         if any(low <= base and base + 1000 <= high for low, high in spans):
             return base
     raise wire.WireError("this user namespace has no 1000 uids to give to matches")
-
-
-def oom_kills() -> int:
-    """How often the kernel has killed for memory in this box, as seen from inside."""
-    for path in _OOM_FILES:
-        try:
-            with open(path) as lines:
-                for line in lines:
-                    if line.startswith("oom_kill "):
-                        return int(line.split()[1])
-        except OSError:
-            continue
-    return 0
 
 
 def _open_pipe() -> tuple[int, int]:

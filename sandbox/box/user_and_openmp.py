@@ -13,8 +13,12 @@ _BUNDLED = ("scikit_learn.libs", "torch/lib")
 
 def write_passwd_file(folder: str, uid: int, home: str) -> None:
     """Write the file that ``/etc/passwd`` links to, with this uid as the box's only user."""
-    with open(os.path.join(folder, "passwd"), "w", encoding="ascii") as file:
-        file.write(_USERS.format(user=USER, uid=uid, home=home))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    fd = os.open(f"{folder}/passwd", flags, 0o644)
+    try:
+        os.write(fd, _USERS.format(user=USER, uid=uid, home=home).encode("ascii"))
+    finally:
+        os.close(fd)
 
 
 def link_openmp(folder: str, library_paths: list[str]) -> str | None:

@@ -134,7 +134,8 @@ def _recv_with_fds(sock: socket.socket, count: int, fds: list[int]) -> bytes:
 
 def _set_timeout(sock: socket.socket, deadline: float | None) -> None:
     if deadline is None:
-        sock.settimeout(None)
+        if sock.gettimeout() is not None:  # each change is a system call
+            sock.settimeout(None)
         return
     left = deadline - time.monotonic()
     if left <= 0:

@@ -44,6 +44,8 @@ def main(control_fd: int) -> None:
     if setup["mode"] != "plain":
         harden.harden_parent(setup["limits"])
         filter_codes = (seccomp.compile_filter(), seccomp.compile_filter(has_network=True))
+        for code in filter_codes:
+            seccomp.prepare_filter(code)
     os.environ.clear()
     os.environ.update(setup["environment"])
     gc.freeze()

@@ -47,13 +47,11 @@ _set_uid_without = set_uid
 def set_uid(uid: int) -> None:
     prctl(8, 1)
     _set_uid_without(uid)
-    header = struct.pack("=Ii", _CAP_VERSION_3, 0)
     sets = ctypes.create_string_buffer(24)
-    machine = os.uname().machine
-    assert _LIBC.syscall(ctypes.c_long(_CAPGET[machine]), header, sets) == 0
+    assert _SYSCALL(_CAPGET, _CAP_HEADER, sets) == 0
     words = list(struct.unpack("=6I", sets.raw))
     words[0], words[3] = words[1], words[4]
-    assert _LIBC.syscall(ctypes.c_long(_CAPSET[machine]), header, struct.pack("=6I", *words)) == 0
+    assert _SYSCALL(_CAPSET, _CAP_HEADER, struct.pack("=6I", *words)) == 0
 """
 _NO_FILTER = """
 def install_filter(code: bytes) -> None:
