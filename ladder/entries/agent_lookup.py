@@ -24,6 +24,20 @@ def find_visible_agent(conn: Connection, viewer: Viewer, text: str, field: str =
     An agent of the viewer's own teams precedes agents of others. Raises Invalid for the field if
     several agents have the name. Raises NotFound.
     """
+    found = find_namesakes(conn, viewer, text)
+    own = [agent for agent in found if agent.team_id in viewer.team_ids]
+    if len(own) == 1 or len(found) == 1:
+        return (own or found)[0]
+    if not found:
+        missing = NotFound.of("agent")
+        missing.field = field
+        raise missing
+    teams = ", ".join(sorted({agent.team_name for agent in found})[:5])
+    raise Invalid(field, f"write TEAM/{found[0].slug}: several teams have this agent ({teams})")
+
+
+def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:
+    """The visible agents with this id, slug or name; ``team/agent`` names the team too."""
     seen, values = visibility.visible_agents(viewer)
     team, slash, name = text.rpartition("/")
     if ids.is_id(text, "age"):
@@ -34,16 +48,7 @@ def find_visible_agent(conn: Connection, viewer: Viewer, text: str, field: str =
             named += " and (t.slug = lower(%s) or lower(t.name) = lower(%s))"
             wanted += [team, team]
     with conn.cursor(row_factory=class_row(Agent)) as cur:
-        found = cur.execute(
+        return cur.execute(
             f"{agents.AGENT} where {named} and {seen} order by a.id limit {NAMED}",
             (*wanted, *values),
         ).fetchall()
-    own = [agent for agent in found if agent.team_id in viewer.team_ids]
-    if len(own) == 1 or len(found) == 1:
-        return (own or found)[0]
-    if not found:
-        missing = NotFound.of("agent")
-        missing.field = field
-        raise missing
-    teams = ", ".join(sorted({agent.team_name for agent in found})[:5])
-    raise Invalid(field, f"write TEAM/{found[0].slug}: several teams have this agent ({teams})")

@@ -24,8 +24,9 @@ AGENT: Final = (
     " from agents a join teams t on t.id = a.team_id"
 )
 SUBMISSION: Final = (
-    "select s.id, s.number, s.agent_id, a.team_id, s.digest, s.size_bytes, s.filename, s.message,"
-    " s.created_at, s.url from submissions s join agents a on a.id = s.agent_id"
+    "select s.id, s.number, submission_version(s.agent_id, s.number) as version, s.agent_id,"
+    " a.team_id, s.digest, s.size_bytes, s.filename, s.message, s.created_at, s.url"
+    " from submissions s join agents a on a.id = s.agent_id"
 )
 
 

@@ -30,7 +30,8 @@ VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # states with a vali
 VALIDATIONS: Final = 3  # validation matches before an entry is rejected without a result
 ENTRY: Final = (
     "select e.id, e.season_id, s.league_id, e.agent_id, a.name as agent_name, e.team_id,"
-    " t.name as team_name, e.submission_id, b.number as submission_number, e.profile, e.state,"
+    " t.name as team_name, e.submission_id, b.number as submission_number,"
+    " submission_version(b.agent_id, b.number) as version, e.profile, e.state,"
     " e.reason, e.is_anchor, e.pairing_weight, e.validation_match_id, e.deadline_at, e.mu, e.sigma,"
     " e.games, e.in_flight, e.faults, e.last_match_at, e.created_at, e.activated_at,"
     " e.disqualified_at, s.measures is null as is_rated, e.strikes, e.paused_at, e.next_try_at"

@@ -42,6 +42,9 @@ class Agent:
 class Submission:
     id: SubmissionId
     number: int
+    """Number among all submissions of the service."""
+    version: int
+    """Number among the submissions of the agent; 1 is the first."""
     agent_id: AgentId
     team_id: TeamId
     digest: str
@@ -64,6 +67,8 @@ class Entry:
     team_name: str
     submission_id: SubmissionId
     submission_number: int
+    version: int
+    """Number of the submission among those of the agent; 1 is the first."""
     profile: str
     state: EntryState
     reason: str | None

@@ -118,6 +118,8 @@ class _SeasonSigns:
     """Active entries; empty while a match waits or is played."""
     pending: int = 0
     paused: int = 0
+    competitors: int = 0
+    """Entries that take part or wait, without reference agents."""
     needs: list[_QueuedNeed] = field(default_factory=list)
 
 
@@ -143,7 +145,7 @@ def why_no_lineup(conn: Connection, season: Season, league: League) -> str | Non
 def read_health_of_seasons(
     conn: Connection, watched: Sequence[tuple[Season, League]]
 ) -> list[SeasonHealth]:
-    """Returns the state of each season in the given order.
+    """Returns the state of each season in the given order. One that nobody entered has no alarm.
 
     The number of queries does not depend on the number of seasons.
     """
@@ -165,7 +167,7 @@ def read_health_of_seasons(
     pulses = []
     for season, league in watched:
         alarm, expected, found = None, season.cadence_seconds, None
-        if season.id in alarming:
+        if season.id in alarming and signs[season.id].competitors:
             found = _find_cause(season, league, signs[season.id], workers)
         elif season.id in slow:
             found = AlarmCause.SLOW_HOST, slow[season.id]
@@ -260,12 +262,14 @@ def _read_signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
     signs = {season_id: _SeasonSigns() for season_id in season_ids}
     counted = conn.execute(
         "select season_id, count(*) filter (where state = 'pending'),"
-        " count(*) filter (where state = 'paused') from entries"
-        " where season_id = any (%s) and state in ('pending', 'paused') group by season_id",
+        " count(*) filter (where state = 'paused'), count(*) filter (where not is_anchor)"
+        " from entries where season_id = any (%s) and state in ('pending', 'paused', 'active')"
+        " group by season_id",
         (list(season_ids),),
     )
-    for season_id, pending, paused in counted:
-        signs[season_id].pending, signs[season_id].paused = pending, paused
+    for season_id, pending, paused, competitors in counted:
+        sign = signs[season_id]
+        sign.pending, sign.paused, sign.competitors = pending, paused, competitors
     needs = conn.execute(
         "select season_id, queue, profiles, gpu, speed_class,"
         " count(*) filter (where state = 'queued'), count(*) filter (where state = 'running'),"

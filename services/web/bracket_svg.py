@@ -10,9 +10,9 @@ from markupsafe import Markup
 from ladder.tournaments.formats import Key, Pairing, Takes, bracket
 from ladder.tournaments.views import TournamentView
 
-COLUMN: Final = 184
+COLUMN: Final = 172
 """Width of a column, in pixels, with the gap after it."""
-BOX: Final = 160
+BOX: Final = 150
 LINE: Final = 20
 """Height of an entrant's line."""
 ROW: Final = 52

@@ -55,7 +55,7 @@ class NamedVersion:
 
     agent_id: str
     agent_name: str
-    number: int
+    version: int
 
 
 @router.get("/leagues/{league}/better")
@@ -196,5 +196,5 @@ def versions_of(conn: Connection, found: Comparison) -> tuple[NamedVersion, Name
     for submission_id in (found.old_submission_id, found.new_submission_id):
         one = agents.get_submission(conn, submission_id)
         agent = agents.get_agent(conn, one.agent_id)
-        both.append(NamedVersion(agent.id, agent.name, one.number))
+        both.append(NamedVersion(agent.id, agent.name, one.version))
     return both[0], both[1]

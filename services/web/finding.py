@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup
 from ladder.enums import MatchKind
-from ladder.errors import LadderError, NotFound
+from ladder.errors import Invalid, LadderError, NotFound
 from ladder.field_types import KEY
 from ladder.ids import MatchId, is_id
 from ladder.leagues import leagues
@@ -121,15 +121,17 @@ def show_comparison(
     """Shows how one agent did against another, or the form that asks for both."""
     form = Form({"agent": agent.strip(), "opponent": opponent.strip()})
     values: dict[str, Any] = dict.fromkeys(("one", "other", "found", "sharing"))
-    values["matches"] = []
+    values |= {"matches": [], "namesakes": {}}
     for name, field in (("one", "agent"), ("other", "opponent")):
         if form.values[field]:
             try:
                 values[name] = agent_lookup.find_visible_agent(conn, who, form.values[field], field)
             except NotFound:
                 form.wrong[field] = form_texts.NOTHING_NAMED
-            except LadderError as error:
-                form.add_errors(error)
+            except Invalid:
+                form.wrong[field] = form_texts.SEVERAL_NAMED
+                same = agent_lookup.find_namesakes(conn, who, form.values[field])
+                values["namesakes"][field] = same
             else:
                 if is_id(form.values[field], "age"):  # a link gave it; people read names
                     form.values[field] = f"{values[name].team_name}/{values[name].slug}"

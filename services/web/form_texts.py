@@ -21,6 +21,7 @@ NO_SUCH_TEAM: Final = "Check the team's short name: there is no such team, or yo
 NEW_AGENT: Final = "a new agent"
 ALL_LEAGUES: Final = "all leagues"
 NOTHING_NAMED: Final = "Check the name: there is nothing of this name that you may see."
+SEVERAL_NAMED: Final = "Several teams have an agent of this name. Choose one:"
 CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"
 UNKNOWN_ZONE: Final = "choose a time zone from the list."
@@ -140,7 +141,7 @@ def agent_option(entry: Entry) -> str:
 
 def entry_option(entry: Entry) -> str:
     """An entry in the list of names to disqualify."""
-    return f"submission {entry.submission_number} of {entry.agent_name}"
+    return f"version {entry.version} of {entry.agent_name}"
 
 
 def field_id(name: str) -> str:

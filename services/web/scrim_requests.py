@@ -260,7 +260,7 @@ def agent_options(rows: list[Opponent], *, says_how: bool = False) -> list[tuple
 def version_options(conn: Connection, who: Viewer, teams: Iterable[str]) -> list[tuple[str, str]]:
     """Newest submissions of the agents of these teams as a choice."""
     return [
-        (one.id, f"{agent.name}, submission {one.number}")
+        (one.id, f"{agent.name}, version {one.version}")
         for team in teams
         for agent in agents.list_agents(conn, viewer=who, team_id=TeamId(team))
         for one in agents.list_submissions(conn, agent.id, limit=SUBMISSIONS_SHOWN)

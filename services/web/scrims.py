@@ -79,7 +79,7 @@ def render_scrim(
         limit=MATCHES_SHOWN,
     )
     rows = [
-        (score, agents.get_submission(conn, score.submission_id).number)
+        (score, agents.get_submission(conn, score.submission_id).version)
         for score in scrims.scrim_summary(conn, found.id)
     ]
     fork = forks.read_fork(conn, found.id)

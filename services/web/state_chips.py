@@ -28,7 +28,7 @@ STATE_CHIPS: Final = {
     "declined": ("bad", "declined"),
     "withdrawn": ("", "withdrawn"),
     "expired": ("", "expired"),
-    "DONE": ("", "done"),
+    "DONE": ("", "no fault"),
     "ERROR": ("bad", "error"),
     "INVALID": ("bad", "invalid move"),
     "TIMEOUT": ("bad", "timeout"),

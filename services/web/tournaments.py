@@ -17,7 +17,7 @@ from ladder.entries.records import Agent
 from ladder.enums import Embargo
 from ladder.errors import LadderError
 from ladder.field_types import KEY
-from ladder.ids import AgentId, TournamentId
+from ladder.ids import AgentId, MatchId, TournamentId
 from ladder.leagues import records, seasons
 from ladder.leagues.records import Season
 from ladder.people.permissions import may_manage
@@ -258,8 +258,20 @@ def render_tournament(
         shows=shows.list_shows(conn, found.id) if view.is_host else [],
         show_address=show_address,
         anchor=anchor,
+        final=_final(view),
         States=TournamentState,
     )
+
+
+def _final(view: TournamentView) -> MatchId | None:
+    """The first game of the champion's last pairing, as far as the visitor may see it."""
+    if view.course is None or view.champion is None:
+        return None
+    number = view.champion.number
+    own = [one.key for one in view.course.pairings if number in one.entrants]
+    last = max(own, key=lambda key: (key.stage, key.round), default=None)
+    games = view.games.get(str(last), [])
+    return next((one.match_id for one in games if one.state == "finished"), None)
 
 
 def _stages(view: TournamentView, choice: PageChoice, own: set[int]) -> list[StagePart]:

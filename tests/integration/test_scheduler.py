@@ -412,7 +412,9 @@ def nothing_made(contest: Contest) -> None:
 
 
 def too_few(contest: Contest) -> None:
-    contest.conn.execute("update entries set state = 'retired'")
+    contest.conn.execute(
+        "update entries set state = 'retired' where id <> %s", (contest.entries[0],)
+    )
 
 
 def one_agent_and_two_anchors(contest: Contest) -> None:
@@ -455,7 +457,7 @@ def slow(contest: Contest) -> None:
         (no_workers, "no_capacity", "no worker that serves play.cpu"),
         (results_unrated, "error", "1 accepted results wait to be rated"),
         (nothing_made, "error", "no match is made although 4 of 4 seats can be filled"),
-        (too_few, "nothing_to_pair", "0 of 4 seats can be filled: add an agent or an anchor"),
+        (too_few, "nothing_to_pair", "1 of 4 seats can be filled: add an agent or an anchor"),
         (one_agent_and_two_anchors, "nothing_to_pair", "3 of 4 seats can be filled: add an agent"),
         (no_wake, "error", "no wake-up message gets through"),
         (not_taken, "error", "1 matches wait and no worker takes them"),
@@ -491,6 +493,9 @@ def test_an_alarm_is_raised_after_three_silent_intervals(contest: Contest) -> No
     for intervals, count in ((1.0, 0), (2.9, 0), (3.1, 1)):
         conn.execute(silent, (intervals,))
         assert len(season_health.season_alarms(conn)) == count
+    conn.execute("update entries set is_anchor = true")  # nobody has entered
+    assert season_health.season_alarms(conn) == []
+    conn.execute("update entries set is_anchor = false")
     seasons.set_season_state(conn, contest.season.id, "finished")
     assert season_health.season_alarms(conn) == []
 
@@ -509,6 +514,8 @@ def test_more_silent_seasons_need_no_more_queries(
     counts = []
     for more in (0, 3):
         others = [raise_contest(conn) for _ in range(more)]
+        for other in others:
+            other.active()
         hardly_served(contest)
         conn.execute("update seasons set opens_at = now() - interval '1 hour'")
         asked.clear()

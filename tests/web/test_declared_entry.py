@@ -22,7 +22,7 @@ def test_an_owner_declares_an_entry_by_keyboard(site: Site, tab: Callable[..., T
     page = mine.open(f"/agents/{entry.agent_id}")
     form = page.get_by_role("region", name="Your team's entry")
     assert form.get_by_label("Its newest entry, or one that is surely better").is_checked()
-    wanted = form.get_by_label("Gosling, submission").first
+    wanted = form.get_by_label("Gosling, version").first
     wanted.focus()
     wanted.press("Space")
     chosen = wanted.get_attribute("value")

@@ -14,7 +14,7 @@ def test_my_agents_lists_every_entry_with_what_it_waits_for(site: Site) -> None:
     contest = site.contest
     page = site.get("/me", contest.owner_token).text
     card = page.split('id="agents-title"', 1)[1].split("</section>", 1)[0]
-    assert card.count(">Submission ") == 5  # pending, rejected, two active, and Brittle's
+    assert card.count(">Version ") == 5  # pending, rejected, two active, and Brittle's
     assert "in validation" in card
     assert "ERROR at step 4: raised ValueError" in card  # the rejected one hides no other
     assert re.search(r"Odo and Friends has rank <strong class=\"num\">\d+</strong> of \d+", card)

@@ -60,8 +60,8 @@ def keep_focus_while_the_matrix_changes(site: Site, page: Page) -> None:
 
 def test_the_pages_of_scrims_need_only_the_keyboard(site: Site, mine: Tab) -> None:
     with db.connect(site.database_url) as conn:
-        numbers = {
-            one.id: one.number
+        versions = {
+            one.id: one.version
             for one in agents.list_submissions(conn, site.contest.own[0].agent_id, limit=9)
         }
     page = mine.open("/scrims")
@@ -71,7 +71,7 @@ def test_the_pages_of_scrims_need_only_the_keyboard(site: Site, mine: Tab) -> No
     expect(page.get_by_text("Choose at least 2.")).to_be_visible()
     mine.complaints.clear()  # the browser reports the status 422
     for entry in site.contest.own[1::-1]:  # the newest first
-        tab_to(page, f"Gosling, submission {numbers[entry.submission_id]}")
+        tab_to(page, f"Gosling, version {versions[entry.submission_id]}")
         page.keyboard.press("Space")
     tab_to(page, "Games of each pairing")
     page.keyboard.press("Control+a")

@@ -91,8 +91,7 @@ class PossibleOpponent:
 
     submission_id: SubmissionId
     agent_name: str
-    number: int
-    """Number of the submission."""
+    version: int
     team_name: str
 
 
@@ -215,7 +214,8 @@ def possible_opponents(
     """Returns active agents of the season that these teams may choose, reference agents first."""
     with conn.cursor(row_factory=class_row(PossibleOpponent)) as cur:
         return cur.execute(
-            "select e.submission_id, a.name as agent_name, b.number, t.name as team_name"
+            "select e.submission_id, a.name as agent_name,"
+            " submission_version(b.agent_id, b.number) as version, t.name as team_name"
             " from entries e join submissions b on b.id = e.submission_id"
             " join agents a on a.id = e.agent_id join teams t on t.id = e.team_id"
             " where e.season_id = %s and e.state = 'active'"
