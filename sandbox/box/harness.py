@@ -68,9 +68,14 @@ _DECODER = json.JSONDecoder(object_hook=Struct)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes) -> None:
-    """Answer the referee for the agent in this folder until it sends ``end`` or goes away."""
+def serve_agent(sock: socket.socket, agent_dir: str, mark: bytes, *, waits: bool = False) -> None:
+    """Answer the referee for the agent in this folder until it sends ``end`` or goes away.
+
+    With ``waits`` the folder is not ready before the first message.
+    """
     streams = _redirect_streams()
+    if waits:
+        sock.recv(1, socket.MSG_PEEK)
     manifest = bundle_manifest.read_manifest(agent_dir)
     if manifest.contract is Contract.CALLABLE:
         _answer_questions(sock, _CallableAgent(agent_dir, sock), _DECODER, mark, streams)

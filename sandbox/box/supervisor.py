@@ -19,7 +19,6 @@ in its move, and a flood is slowed.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import select
@@ -28,15 +27,12 @@ import socket
 import sys
 from typing import Any
 
-from . import cleanup, harden, loopback, mounts, output_capture, user_and_openmp, wire
+from . import cleanup, harden, loopback, mounts, user_and_openmp, wire
 from .bundle_manifest import MANIFEST_FILE
+from .running_match import RunningMatch
 from .unpack_process import UnpackProcess
 from .working_folder import WorkingFolder
 
-DRAIN_MS = 10
-QUIET_DRAIN_MS = 40
-"""Longest pause between two looks at the output of an agent that prints little."""
-PIPE_BYTES = 1 << 18
 GRACE_SECONDS = 0.25
 
 
@@ -84,8 +80,10 @@ class Supervisor:
         self._working: WorkingFolder | None = None
         """None in a box whose matches have no own uid."""
         self._matches = 0
-        self._spare: _RunningMatch | None = None
-        self._match: _RunningMatch | None = None
+        self._spare: RunningMatch | None = None
+        self._forked: tuple[dict[str, Any], list[int]] | None = None
+        """The report of a child that was forked while the archive was unpacked."""
+        self._match: RunningMatch | None = None
 
     def serve(self) -> None:
         """Answer until the node closes the connection. Then the box dies with us."""
@@ -111,7 +109,7 @@ class Supervisor:
         if op == "setup" and not self._setup:
             return self._prepare(message, fds)
         if op == "bind" and self._setup and not self._bound:
-            return self._bind(int(message["size"]))
+            return self._bind(int(message["size"]), fds)
         if op == "play" and self._spare is not None:
             self._match, self._spare = self._spare, None
             return None
@@ -170,19 +168,29 @@ class Supervisor:
         wire.send_frame(ours, self._setup | {"forget_paths": [root]}, tuple(entry))
         return ours
 
-    def _bind(self, size: int) -> dict[str, Any]:
+    def _bind(self, size: int, line: list[int]) -> dict[str, Any]:
         self._bound = True
         _copy_archive(self._control, self._unpacker.archive, size)
-        return self._unpack(self._unpacker)
+        return self._unpack(self._unpacker, line)
 
-    def _unpack(self, unpacker: UnpackProcess) -> dict[str, Any]:
+    def _unpack(self, unpacker: UnpackProcess, line: list[int]) -> dict[str, Any]:
+        """Unpack the archive. Meanwhile the zygote forks the first match's child.
+
+        In a box with only one uid it does so later: there the two could disturb each other.
+        """
         uid = self._uid(0)
-        report = unpacker.run()
+        unpacker.begin()
+        early = self._request_child(line[0], waits=True) if uid is not None else None
+        report = unpacker.report()
         code = unpacker.end()
+        known = set(self._base)
+        if early is not None:
+            self._forked = self._receive_child(early)
+            known.add(early.pid)
         # Most agents leave nothing; then the check is enough.
-        if uid is not None and cleanup.leftover_processes(self._base, 0.0):
+        if uid is not None and cleanup.leftover_processes(known, 0.0):
             cleanup.kill_and_wipe(uid, self._sweeper_uid(), [])
-            if cleanup.leftover_processes(self._base, 2.0):
+            if cleanup.leftover_processes(known, 2.0):
                 return {"op": "fault", "reason": "the unpacker left a process behind"}
         if report:
             answer: dict[str, Any] = json.loads(report)
@@ -191,6 +199,8 @@ class Supervisor:
                 self._setup.get("own_network") and loopback.has_no_route()
             ):
                 return {"op": "refused", "entry": MANIFEST_FILE, "reason": _NO_NETWORK}
+            if self._has_network and early is not None:  # it needs another filter
+                self._drop_child(early)
             if uid is not None and answer["op"] == "bound":
                 try:
                     self._working = WorkingFolder(self._setup["agent_dir"])
@@ -205,10 +215,17 @@ class Supervisor:
         return {"op": "refused", "entry": None, "reason": f"the archive {why}"}
 
     def _prefork_child(self, line: list[int]) -> None:
-        """Fork and harden the next match's child, which gets the connection of the request."""
+        """Fork and harden the next match's child, which gets the connection of the request.
+
+        The first child may be there already. Then it only gets its files.
+        """
         stat: list[int] = []
         try:
-            told, stat = self._fork_next_child(line[0])
+            if self._forked is not None and self._spare is not None:
+                (told, stat), self._forked = self._forked, None
+                self._give_files(self._spare.uid)
+            else:
+                told, stat = self._receive_child(self._request_child(line[0]))
         except wire.WireError as error:
             told = _zygote_failure(error)
         except OSError as error:
@@ -216,24 +233,36 @@ class Supervisor:
         wire.send_frame(self._control, told, tuple(stat))
         wire.close_all(stat)
 
-    def _fork_next_child(self, line: int) -> tuple[dict[str, Any], list[int]]:
-        self._matches += 1
-        cleanup.reset_times(self._touchable)
-        uid = self._uid(1 + self._matches)
+    def _give_files(self, uid: int | None) -> None:
+        """Write the match's files before its child looks at them."""
         if self._working is not None and uid is not None:
             self._working.restore_files(uid)
             user_and_openmp.write_passwd_file(
                 self._setup["own_dir"], uid, self._setup["environment"]["HOME"]
             )
-        match = _RunningMatch(uid)
+
+    def _request_child(self, line: int, *, waits: bool = False) -> RunningMatch:
+        """Ask the zygote for a child. One that ``waits`` looks at no file before its first message,
+        and gets its files later.
+        """
+        self._matches += 1
+        cleanup.reset_times(self._touchable)
+        uid = self._uid(1 + self._matches)
+        if not waits:
+            self._give_files(uid)
+        match = RunningMatch(uid)
         request = {
             "op": "fork",
             "uid": match.uid,
             "mark": match.mark,
             "network": self._has_network,
+            "waits": waits,
         }
         wire.send_frame(self._zygote, request, (line, match.out_write, match.err_write))
         match.close_write_ends()
+        return match
+
+    def _receive_child(self, match: RunningMatch) -> tuple[dict[str, Any], list[int]]:
         answer, stat = wire.receive_frame(self._zygote, max_fds=1)
         match.pid = int(answer["pid"])
         if "error" in answer:
@@ -241,7 +270,15 @@ class Supervisor:
         self._spare = match
         return {"op": "preforked"}, stat
 
-    def _end(self, match: _RunningMatch, closed: bool) -> dict[str, Any]:
+    def _drop_child(self, match: RunningMatch) -> None:
+        """End a child that was forked too early."""
+        if self._forked is not None:
+            wire.close_all(self._forked[1])
+        self._spare = self._forked = None
+        self._ask_zygote({"op": "reap", "pid": match.pid, "seconds": 0.0})
+        match.collect_log()
+
+    def _end(self, match: RunningMatch, closed: bool) -> dict[str, Any]:
         self._match = None
         seconds = GRACE_SECONDS if closed else 0.0
         if match.uid is not None and cleanup.leftover_processes({*self._base, match.pid}, 0.0):
@@ -296,42 +333,6 @@ class Supervisor:
         return int(self._setup["uid_base"]) + 999
 
 
-class _RunningMatch:
-    """What the supervisor keeps while a child plays."""
-
-    def __init__(self, uid: int | None) -> None:
-        self.uid = uid
-        self.pid = 0
-        self.mark = f"\0peck:{os.urandom(8).hex()}"
-        self.oom_kills = cleanup.oom_kills()
-        self.pause_ms = DRAIN_MS
-        budget = [output_capture.MATCH_BYTES]
-        mark = self.mark.encode() + b":"
-        out_read, self.out_write = _open_pipe()
-        err_read, self.err_write = _open_pipe()
-        self._out = output_capture.OutputCapture(out_read, mark, budget)
-        self._err = output_capture.OutputCapture(err_read, mark, budget)
-
-    def close_write_ends(self) -> None:
-        os.close(self.out_write)
-        os.close(self.err_write)
-
-    def drain(self) -> None:
-        """Read the output. While there is little of it, the pause until the next look doubles."""
-        before = self._out.read_bytes + self._err.read_bytes
-        self._out.drain()
-        self._err.drain()
-        is_quiet = self._out.read_bytes + self._err.read_bytes - before < PIPE_BYTES // 8
-        self.pause_ms = min(2 * self.pause_ms, QUIET_DRAIN_MS) if is_quiet else DRAIN_MS
-
-    def collect_log(self) -> list[list[Any]]:
-        """[step, stdout, stderr] of each step that printed. Closes the pipes."""
-        out, err = self._out.texts(), self._err.texts()
-        self._out.close()
-        self._err.close()
-        return [[step, out.get(step, ""), err.get(step, "")] for step in sorted({*out, *err})]
-
-
 def _fork_page_cache_reader(library_paths: list[str]) -> None:
     """Read the page cache in a process of its own, so that its memory is freed afterwards."""
     pid = os.fork()
@@ -368,15 +369,6 @@ def usable_uids(wanted: int) -> int:
         if any(low <= base and base + 1000 <= high for low, high in spans):
             return base
     raise wire.WireError("this user namespace has no 1000 uids to give to matches")
-
-
-def _open_pipe() -> tuple[int, int]:
-    read_end, write_end = os.pipe2(os.O_CLOEXEC)
-    try:
-        fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except OSError:
-        pass  # The user's share of pipe memory is used up. Only a printing agent is slowed.
-    return read_end, write_end
 
 
 def _copy_archive(control: socket.socket, archive: int, size: int) -> None:

@@ -36,12 +36,15 @@ class UnpackProcess:
         os.close(go_read)
         os.close(report)
 
-    def run(self) -> bytes | None:
-        """Its report; None if it took too long."""
+    def begin(self) -> None:
+        """Let the process open the archive."""
         try:
             os.write(self._go, b"1")
         except BrokenPipeError:
             pass  # it has ended already, so its report is empty
+
+    def report(self) -> bytes | None:
+        """Wait for its report. None if it took too long."""
         return _read_report(self._report, SECONDS)
 
     def end(self) -> int:

@@ -115,7 +115,8 @@ def _run_child(
         harness.warm_up()
         sock = socket.socket(fileno=AGENT_FD)
         sock.settimeout(None)
-        harness.serve_agent(sock, setup["agent_dir"], message["mark"].encode() + b":")
+        mark = message["mark"].encode() + b":"
+        harness.serve_agent(sock, setup["agent_dir"], mark, waits=message["waits"])
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1

@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +70,10 @@ class BoundBox:
     """Whether the box must end after its first match because its network keeps traces."""
 
 
-def bind_submission(box: Box, bundle: int, size: int, deadline: float) -> BoundBox:
-    """Give the box its submission for life.
+def bind_submission(
+    box: Box, bundle: int, size: int, deadline: float, meanwhile: Callable[[], None]
+) -> BoundBox:
+    """Give the box its submission for life. Calls ``meanwhile`` while the box unpacks it.
 
     Raises BundleRefused if the archive breaks a rule.
     """
@@ -85,6 +88,7 @@ def bind_submission(box: Box, bundle: int, size: int, deadline: float) -> BoundB
                 raise HostFault("the bundle became shorter while it was read")
             box.control.sendall(chunk)
             offset += len(chunk)
+        meanwhile()
         answer, _ = wire.receive_frame(box.control, deadline=deadline)
     if answer.get("op") == "refused":
         entry = answer.get("entry")

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sandbox.box import wire
@@ -220,11 +221,11 @@ class BoxLender:
             if place.digest is None:
                 place.digest = seat.digest
                 until = time.monotonic() + BIND_SECONDS
-                bound = supervisor_client.bind_submission(place.box, seat.bundle, seat.size, until)
+                bound = supervisor_client.bind_submission(
+                    place.box, seat.bundle, seat.size, until, partial(_check_unchanged, seat)
+                )
                 place.unpacked_bytes = bound.unpacked_bytes
                 place.takes_one_match = bound.takes_one_match
-                if digest_and_size(seat.bundle) != (seat.digest, seat.size):
-                    raise HostFault("the bundle changed while it was read")
             preforked = supervisor_client.take_preforked_child(
                 place.box, time.monotonic() + PREFORK_SECONDS
             )
@@ -397,6 +398,12 @@ def digest_and_size(bundle: int) -> tuple[str, int]:
         if offset > MOST_BUNDLE_BYTES:
             raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
     return digest.hexdigest(), offset
+
+
+def _check_unchanged(seat: _RequestedSeat) -> None:
+    """Raise HostFault if the bundle changed since its digest was made."""
+    if digest_and_size(seat.bundle) != (seat.digest, seat.size):
+        raise HostFault("the bundle changed while it was read")
 
 
 def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
