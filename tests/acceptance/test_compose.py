@@ -72,7 +72,7 @@ def deployment() -> Iterator[Deployment]:
         made.compose("up", "--build", "--detach")
         yield made
     finally:
-        made.compose("down", "--volumes", "--timeout", "5")
+        made.compose("down", "--volumes", "--timeout", "0")
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -158,6 +158,7 @@ def values_for(world: World, found: dict[str, str], name: str) -> dict[str, Any]
                 return {"entry": found["rejected"]}
             case "request_to_join":
                 conn.execute("update leagues set takes_requests = true where slug = 'public'")
+                return {"terms": found["terms"]}
             case "withdraw_join_request":
                 conn.execute("delete from join_requests where user_id = %s", (found["user"],))
                 asked = insert_join_request(conn, world.leagues["public"], found["user"])
@@ -322,7 +323,7 @@ def test_every_answer_matches_the_schema(world: World, app: FastAPI, http: httpx
                 settings(max_examples=EXAMPLES, **FUZZING)(
                     given(cases, people, st.booleans())(ask)
                 )()
-        if not succeeded[name]:
+        if not succeeded[name] and name not in OF_MACHINES:
             cases = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
             people = st.sampled_from(("member", "host", "admin"))
 
