@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
+EXPECTED_MS = 60_000
+"""How long a page may take to show what a test expects; a loaded machine draws late."""
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -32,6 +34,7 @@ def chromium() -> Iterator[Browser]:
         if os.environ.get("CI") == "true":
             pytest.fail(line, pytrace=False)
         pytest.skip(line)
+    expect.set_options(timeout=EXPECTED_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield started

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from services.api_client import Client
 from tests import typed
 from tests.acceptance.test_main_path import AGENTS, SCOPES, until
@@ -22,7 +20,6 @@ def peck(host: Client, token: str, *arguments: str) -> subprocess.CompletedProce
     return typed.peck(CHECKOUT, environment, *arguments)
 
 
-@pytest.mark.timeout(300)
 def test_readme_league_plays_with_one_copy_of_an_anchor(
     stack: Stack,
 ) -> None:

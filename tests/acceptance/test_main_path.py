@@ -51,7 +51,6 @@ def validated(ladder: Client, made: Json) -> Json:
     return entry
 
 
-@pytest.mark.timeout(300)
 def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> None:
     ada, bob, stranger = team(stack, "ada"), team(stack, "bob"), stack.client()
     season = ada.create_season(
@@ -175,7 +174,6 @@ def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) 
     assert refused.value.status == 404
 
 
-@pytest.mark.timeout(300)
 def test_every_upload_that_begins_before_the_deadline_is_accepted(stack: Stack) -> None:
     outcome = deadline.run(stack, students=8, seconds=6.0, late=2)
     assert outcome.faults == []

@@ -29,7 +29,6 @@ def league(stack: Stack) -> None:
     admin.create_season(made["id"], seats=2, configuration={"episodeSteps": 20})
 
 
-@pytest.mark.timeout(300)
 def test_a_newcomer_with_a_browser_gets_a_validated_agent(stack: Stack, browser: Browser) -> None:
     began = time.monotonic()
     with browser.new_context() as context:
@@ -48,7 +47,6 @@ def test_a_newcomer_with_a_browser_gets_a_validated_agent(stack: Stack, browser:
     print(f"with a browser: {time.monotonic() - began:.1f} s")
 
 
-@pytest.mark.timeout(300)
 def test_a_newcomer_with_the_command_line_gets_a_validated_agent(
     stack: Stack, tmp_path: Path
 ) -> None:

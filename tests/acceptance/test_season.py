@@ -32,7 +32,6 @@ def board(ladder: Client, season: str) -> Json:
     return ladder.get(f"/v1/seasons/{season}/leaderboard", limit=1000)
 
 
-@pytest.mark.timeout(300)
 def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
     ann, ben = team(stack, "ann"), team(stack, "ben")
     cy, dee = team(stack, "cy"), team(stack, "dee")

@@ -52,7 +52,7 @@ def make_league(fleet: Fleet) -> LeagueId:
 
 def ask(fleet: Fleet, query: str) -> list[tuple[object, ...]]:
     """Rows, with retries during a restart of Postgres."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         try:
             with psycopg.connect(fleet.database_url) as conn:
@@ -127,7 +127,6 @@ class Killer:
         return None
 
 
-@pytest.mark.timeout(800)
 def test_every_match_is_rated_once_despite_killed_processes() -> None:
     with running() as fleet:
         migrate.migrate(fleet.database_url)
@@ -141,7 +140,7 @@ def test_every_match_is_rated_once_despite_killed_processes() -> None:
         wait_until(
             lambda: count(fleet, "select count(*) from matches where state = 'finished'") > 0,
             "the first match is finished",
-            60,
+            240,
         )
         killer, started = Killer(fleet), time.monotonic()
         accidents = {
@@ -166,9 +165,9 @@ def test_every_match_is_rated_once_despite_killed_processes() -> None:
         with db.connect(fleet.database_url) as conn:
             leagues.set_league_state(conn, league, "paused")
         open_rows = "select count(*) from matches where state in ('queued', 'running')"
-        wait_until(lambda: left(fleet, open_rows) == 0, "no match is open", 60)
+        wait_until(lambda: left(fleet, open_rows) == 0, "no match is open", 240)
         unrated = "select (accepted_no - rated_no)::integer from seasons"
-        wait_until(lambda: left(fleet, unrated) == 0, "everything is rated", 60)
+        wait_until(lambda: left(fleet, unrated) == 0, "everything is rated", 240)
         report(fleet, killer, time.monotonic() - started)
         check(fleet, killer)
 

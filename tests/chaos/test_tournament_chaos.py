@@ -97,7 +97,6 @@ def start_tournament(fleet: Fleet, season_id: SeasonId, made: list[AgentId]) -> 
     return cup
 
 
-@pytest.mark.timeout(400)
 def test_a_tournament_finishes_despite_killed_processes() -> None:
     with running() as fleet:
         migrate.migrate(fleet.database_url)

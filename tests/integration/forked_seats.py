@@ -185,7 +185,7 @@ def _watched() -> Iterator[int]:
         return
     steal_monitor = StealMonitor()
     steal_monitor.add_match()
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + 60
     while not steal_monitor.is_awake:
         assert time.monotonic() < give_up_at
         time.sleep(0.001)
@@ -235,7 +235,7 @@ def _child(sock: socket.socket, folder: Path, group: Path) -> NoReturn:
 
 def _remove(group: Path) -> None:
     """Remove the group; killed processes leave it a moment after they are reaped."""
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + 60
     while True:
         try:
             group.rmdir()

@@ -67,7 +67,7 @@ class OwnEngine:
         """Load the box's image; the usual engine builds it if necessary."""
         with contextlib.closing(DockerLauncher(self.folder / "run")) as kind:
             made = kind.prepare(profiles.get_profile("python"), print)
-        with contextlib.closing(docker.from_env(timeout=30)) as usual:
+        with contextlib.closing(docker.from_env(timeout=120)) as usual:
             tags = [tag for tag in usual.images.get(made).tags if tag.startswith("peck-box-python")]
         with subprocess.Popen(["docker", "save", *tags], stdout=subprocess.PIPE) as saved:
             subprocess.run(
@@ -82,7 +82,7 @@ class OwnEngine:
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(f"{self.folder}/docker.sock") != 0:
                 return False
-        with contextlib.closing(docker.DockerClient(self.address, timeout=5)) as client:
+        with contextlib.closing(docker.DockerClient(self.address, timeout=60)) as client:
             return bool(client.ping())
 
 
@@ -117,7 +117,7 @@ def running() -> Iterator[OwnEngine]:
         if engine.process is not None:
             engine.process.terminate()
             try:
-                engine.process.wait(30)
+                engine.process.wait(120)
             finally:
                 engine.process.kill()
                 engine.process.wait()

@@ -116,7 +116,7 @@ def running(launcher: str) -> Iterator[RealNode]:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
         try:
-            process.wait(30)
+            process.wait(120)
         finally:
             process.kill()
             process.wait()

@@ -53,13 +53,13 @@ def test_a_second_leader_takes_over_when_the_first_stops(
         return run
 
     with leading(database_url, leads("first")) as first:
-        wait_until(lambda: "first" in rounds, "the first leads", 20)
+        wait_until(lambda: "first" in rounds, "the first leads", 120)
         with leading(database_url, leads("second")):
             before = len(rounds)
-            wait_until(lambda: len(rounds) > before + 8, "the first goes on", 20)
+            wait_until(lambda: len(rounds) > before + 8, "the first goes on", 120)
             assert "second" not in rounds
             first.set()
-            wait_until(lambda: "second" in rounds, "the second leads", 20)
+            wait_until(lambda: "second" in rounds, "the second leads", 120)
 
 
 def test_a_failing_job_does_not_block_other_jobs(database_url: str) -> None:
@@ -76,9 +76,9 @@ def test_a_failing_job_does_not_block_other_jobs(database_url: str) -> None:
     both = [Job("fails", 0.0, fail), Job("works", 0.0, work)]
     thread = threading.Thread(target=leader.lead, args=(database_url, both, stopping), daemon=True)
     thread.start()
-    assert done.wait(20)
+    assert done.wait(120)
     stopping.set()
-    thread.join(20)
+    thread.join(120)
 
 
 def test_the_leader_continues_after_a_postgres_restart() -> None:
@@ -94,12 +94,12 @@ def test_the_leader_continues_after_a_postgres_restart() -> None:
 
     try:
         with leading(server.url, count):
-            wait_until(lambda: bool(rounds), "it leads", 20)
+            wait_until(lambda: bool(rounds), "it leads", 120)
             server.child.process.send_signal(signal.SIGQUIT)
             server.child.process.wait()
             server = embedded_servers.start_postgres(state, durable=False)
             before = len(rounds)
-            wait_until(lambda: len(rounds) > before, "it leads again", 30)
+            wait_until(lambda: len(rounds) > before, "it leads again", 120)
     finally:
         server.stop()
         shutil.rmtree(state, ignore_errors=True)

@@ -73,7 +73,7 @@ def test_a_late_answer_is_dropped(node: RealNode, tmp_path: Path) -> None:
     assert {step.bank_seconds[0] for step in played.episode.steps[4:]} == {0.0}
     assert played.seats[0].verdict is Verdict.DONE
     assert _moves(played, 1) == list(range(6))
-    assert played.seats[1].max_move_seconds < 0.4
+    assert played.seats[1].max_move_seconds < 1.0
 
 
 def test_a_silent_seat_is_asked_until_the_end(node: RealNode, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -
     command = [sys.executable, "-P", "-m", "workers.main", "--queues", "rate", "--slots", "1"]
     worker, pool = subprocess.Popen(command, env=environment, cwd=CHECKOUT), list[int]()
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not (pool := children(worker.pid)):
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -42,7 +42,7 @@ def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -
         with make_celery_app(redis_url) as app:
             for number in range(3):
                 app.send_task("peck.rate", args=(str(number),), queue="rate", retry=False)
-        assert worker.wait(60 + STALLED_SECONDS) == STALLED_STATUS
+        assert worker.wait(240 + STALLED_SECONDS) == STALLED_STATUS
     finally:
         worker.kill()
         worker.wait()

@@ -154,7 +154,7 @@ def served(
             yield Site(address, database_url, open_blobs(blobs_url), contest)
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(120)
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -181,6 +181,7 @@ def tab(site: Site, browser: Browser) -> Iterator[Callable[..., Tab]]:
             reduced_motion="reduce",
             java_script_enabled=script,
         )
+        context.set_default_timeout(120_000)
         made = Tab(context.new_page(), site.address)
         made.page.on("console", made.hear)
         made.page.on("pageerror", lambda error: made.complaints.append(str(error)))

@@ -59,7 +59,7 @@ def page_of(folder: Path, *arguments: str) -> Iterator[str]:
             yield found[0]
         finally:
             running.send_signal(signal.SIGINT)
-            running.communicate(timeout=30)
+            running.communicate(timeout=120)
 
 
 def answer(address: str) -> httpx.Response:

@@ -57,10 +57,11 @@ WITHOUT_TOKEN = (
     "/health/ready",
 )
 """Routes that read no token, so they answer everybody alike."""
-OF_NO_LEAGUE = set(
-    "n user notice feed channel machine machine_invitation token session spare_user expected"
-    " own_invitation merge other_merge spare_team".split()
-)
+OF_NO_LEAGUE = {
+    *("n", "user", "token", "session", "spare_user", "expected"),
+    *("notice", "feed", "channel", "machine", "machine_invitation"),
+    *("own_invitation", "merge", "other_merge", "spare_team"),
+}
 """Words with the same meaning in both walks."""
 JSON = dict[str, Any]
 

@@ -60,7 +60,7 @@ def honest() -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(120)
 
 
 @pytest.fixture(scope="module")

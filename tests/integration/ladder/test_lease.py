@@ -38,16 +38,16 @@ def meanwhile(url: str, act: Callable[[Connection], T], then: Callable[[], None]
     started = threading.Event()
     thread = threading.Thread(target=run)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(120)
     _wait_until_blocked(url)
     then()
-    thread.join(30)
+    thread.join(120)
     return answers[0]
 
 
 def _wait_until_blocked(url: str) -> None:
     with db.connect(url, autocommit=True) as conn:
-        for _ in range(1000):
+        for _ in range(6000):
             row = conn.execute(
                 "select 1 from pg_stat_activity where datname = current_database()"
                 " and wait_event_type = 'Lock'"

@@ -315,7 +315,7 @@ def test_two_acts_at_once_end_as_one_after_the_other(
             gate = Barrier(2)
 
             def run(conn: Connection, act: str, gate: Barrier = gate) -> bool:
-                gate.wait(30)
+                gate.wait(120)
                 return real_act(conn, pair, request_id, act)
 
             got = tuple(pool.map(run, (left, right), acts))

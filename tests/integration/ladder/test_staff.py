@@ -103,7 +103,7 @@ def race(
 
     def act(name: str, run: Callable[[Connection], object]) -> None:
         with suppress(Conflict), db.connect(url) as own:
-            start.wait(30)
+            start.wait(120)
             run(own)
             done.append(name)
 

@@ -65,12 +65,12 @@ class Node:
     def stop(self) -> int:
         """Send SIGTERM; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def kill(self) -> None:
         """SIGKILL the daemon; its guard removes the leftovers and ends."""
         os.kill(daemon_of(self.process.pid), signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(120)
 
 
 def start_node(folder: Path, launcher: str, *options: str, python: str = sys.executable) -> Node:
@@ -103,7 +103,7 @@ class Player:
     def __init__(self, loan: loans.Loan) -> None:
         self.loan = loan
 
-    def ask(self, message: dict[str, Any], seconds: float = 20.0) -> dict[str, Any]:
+    def ask(self, message: dict[str, Any], seconds: float = 60.0) -> dict[str, Any]:
         """Send one message and return the next packet.
 
         Raises EOFError after the process's end, TimeoutError without an answer, FrameError for an
@@ -131,14 +131,14 @@ class Player:
             raise FrameError("the answer is to something else")
         return answer
 
-    def start(self, load: str = "own", seed: str = SEED, seconds: float = 20.0) -> dict[str, Any]:
+    def start(self, load: str = "own", seed: str = SEED, seconds: float = 60.0) -> dict[str, Any]:
         """The answer to ``start``."""
         told: dict[str, Any] = {"k": "start", "seed": seed, "load": load}
         told["configuration"] = {"rows": 7, "columns": 11, "actTimeout": 1}
         told["clock"] = Clock().to_json()
         return self.ask(told, seconds)
 
-    def act(self, seconds: float = 20.0, **observation: Any) -> dict[str, Any]:
+    def act(self, seconds: float = 60.0, **observation: Any) -> dict[str, Any]:
         """The whole answer to one ``act``."""
         number = secrets.randbits(48)
         return self.ask({"k": "act", "n": number, "observation": observation}, seconds)
@@ -221,7 +221,7 @@ def still_works(bench: Bench) -> None:
     assert bench.findings(HONEST, step=0) == "NORTH"
 
 
-def failing(bench: Bench, body: str, *, seconds: float = 20.0) -> Player:
+def failing(bench: Bench, body: str, *, seconds: float = 60.0) -> Player:
     """A player whose first move ends its process; the loan has ended too."""
     source = "import os, sys, ctypes, signal, time\n" + body
     with bench.seat(bench.bundle(source)) as player:

@@ -137,7 +137,7 @@ def running(folder: Path, environment: dict[str, str], *options: str) -> Iterato
     with log.open("wb") as sink:
         process = subprocess.Popen(command(path, *options), cwd=ROOT, env=variables, stderr=sink)
     try:
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + 120.0
         while True:
             try:
                 loans.node_hello(path, started=process.pid)
@@ -149,7 +149,7 @@ def running(folder: Path, environment: dict[str, str], *options: str) -> Iterato
         yield Daemon(process, path, log)
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0, log.read_text()
+            assert process.wait(120) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()

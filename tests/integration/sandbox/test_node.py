@@ -99,7 +99,7 @@ def test_malformed_messages_are_refused(bench: Bench) -> None:
         b"",
     ):
         with socket.socket(socket.AF_UNIX) as door:
-            door.settimeout(20)
+            door.settimeout(120)
             door.connect(str(bench.node.socket))
             door.sendall(data)
             try:
@@ -181,7 +181,7 @@ def test_auto_never_chooses_an_unprotected_launcher(
     without = {**os.environ, "DOCKER_HOST": "unix:///nowhere/docker.sock"}
     with (folder / "node.log").open("w") as log:
         process = subprocess.Popen(command, cwd=ROOT, env=without, stderr=log)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     try:
         while True:
             with contextlib.suppress(HostFault):  # the socket exists before it listens
@@ -191,7 +191,7 @@ def test_auto_never_chooses_an_unprotected_launcher(
             time.sleep(0.05)
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     nothing = {**without, "PATH": "/nowhere"}
     refused = subprocess.run(
         command, cwd=ROOT, env=nothing, capture_output=True, text=True, check=False

@@ -213,7 +213,7 @@ def test_a_killed_daemon_leaves_nothing_on_the_host(watched_node: WatchedNode) -
     player, _ = watched_node.match()
     os.kill(daemon_of(watched_node.node.process.pid), signal.SIGKILL)
     watched_node.nothing_left("kill -9 of the daemon")
-    assert watched_node.node.process.wait(10) == 128 + signal.SIGKILL
+    assert watched_node.node.process.wait(120) == 128 + signal.SIGKILL
     with pytest.raises(HostFault):
         player.loan.end()
 

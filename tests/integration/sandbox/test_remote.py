@@ -292,7 +292,7 @@ def test_a_hostile_server_costs_only_its_own_seat(daemon: Daemon, servers: Serve
 def test_an_absent_server_is_reported_with_the_reason(absent: Absent) -> None:
     cases, future = absent
     lent, seconds = future.result()
-    assert seconds < 4.5
+    assert seconds < 8.5  # one after another, the three silent ones alone would take 9 s
     assert isinstance(lent[-1], Loan)
     for one, (url, words) in zip(lent[:-1], cases.items(), strict=True):
         assert isinstance(one, AgentAway), url
@@ -482,7 +482,7 @@ def test_a_daemon_exits_when_its_maker_dies(strict: Daemon, servers: Servers) ->
     os.kill(strict.maker, signal.SIGKILL)
     with pytest.raises(HostFault):
         loans.borrow_all(strict.socket, [servers.seat("http://10.0.0.1")], 5.0)
-    assert strict.process.wait(10) == 1
+    assert strict.process.wait(120) == 1
 
 
 def test_an_invalid_egress_rule_is_reported_in_one_line(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from sandbox.match import loans
 from tests.integration.sandbox.conftest import require
 from tests.integration.sandbox.nodes import MEMORY_MB, READY_SECONDS, ROOT, STATE, Node, Player
 
-pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.bubblewrap
 
 _begun: list[subprocess.Popen[str]] = []
 END_SECONDS = 45

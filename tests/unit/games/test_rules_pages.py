@@ -101,7 +101,7 @@ def ask_riddles(sent: IO[str], got: IO[str]) -> Answer:
 
 def ask_server(port: int, seen: dict[str, Any]) -> Any:
     body = json.dumps(seen).encode()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while True:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/move", body) as answer:

@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.node.start_queue import StartQueue
 
-SECONDS = 30.0
+SECONDS = 120.0
 """Time limit for a thread to act; only a failing test waits that long."""
 
 

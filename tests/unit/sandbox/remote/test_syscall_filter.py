@@ -76,7 +76,7 @@ done = {
 }
 heard = threading.Event()
 threading.Thread(target=heard.set).start()
-done["thread"] = "done" if heard.wait(5) else "no"
+done["thread"] = "done" if heard.wait(60) else "no"
 print(json.dumps([refused, done]))
 """
 
