@@ -19,11 +19,12 @@ LAUNCHER = re.compile(r"^(tests/integration/sandbox)/.*\[(docker|bubblewrap)\b")
 SITE = "tests/web/"
 INSTANCE = "tests/acceptance/"
 OTHER_INSTANCE = "tests/acceptance/test_compose.py"
+FLEET = "tests/chaos/"
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
     """Keeps a file's tests in one process, and all sandbox tests of one launcher, the site's, and
-    those of a whole instance.
+    those of a whole instance or a fleet.
 
     They share a node, a site or an instance, so that each process need not make its own.
     """
@@ -33,6 +34,8 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
             return SITE
         if nodeid.startswith(INSTANCE) and not nodeid.startswith(OTHER_INSTANCE):
             return INSTANCE
+        if nodeid.startswith(FLEET):
+            return FLEET
         shared = LAUNCHER.match(nodeid)
         return " ".join(shared.groups()) if shared else nodeid.partition("::")[0]
 

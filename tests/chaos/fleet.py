@@ -111,6 +111,16 @@ class Fleet:
         self.postgres.child.process.wait()
         self.postgres = embedded_servers.start_postgres(self.state)
 
+    @contextmanager
+    def printing_logs(self) -> Iterator[None]:
+        """Print the ends of all logs if the block fails."""
+        try:
+            yield
+        except BaseException:
+            for name in self.children:
+                print(f"== {name}\n{log_tail(self.log(name), 15)}")
+            raise
+
     def log(self, name: str) -> Path:
         return self.state / "log" / f"{name}.log"
 
@@ -130,11 +140,8 @@ def running() -> Iterator[Fleet]:
     folder.chmod(0o711)
     fleet = Fleet(folder)
     try:
-        yield fleet
-    except BaseException:
-        for name in fleet.children:
-            print(f"== {name}\n{log_tail(fleet.log(name), 15)}")
-        raise
+        with fleet.printing_logs():
+            yield fleet
     finally:
         fleet.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from ladder.database import db, migrate
+from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.entries.records import EntryState
 from ladder.ids import LeagueId, MatchId
@@ -24,8 +24,7 @@ from ladder.leagues import leagues
 from ladder.people import users
 from ladder.ratings import rating_updates
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
-from services import embedded_servers
-from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
+from tests.chaos.fleet import Fleet, wait_until
 from tests.chaos.quick_leagues import QUICK, make_quick_league
 from tests.sizes import sized
 from workers.lease_renewal import HeldLease, held_leases
@@ -127,16 +126,9 @@ class Killer:
         return None
 
 
-def test_every_match_is_rated_once_despite_killed_processes() -> None:
-    with running() as fleet:
-        migrate.migrate(fleet.database_url)
-        with db.connect(fleet.database_url) as conn:
-            db.set_worker_login(conn, embedded_servers.role_password(fleet.state, db.WORKER_ROLE))
+def test_every_match_is_rated_once_despite_killed_processes(fleet: Fleet) -> None:
+    with fleet.printing_logs():
         league = make_league(fleet)
-        fleet.start("node")
-        wait_for_node(fleet)
-        for name in ("scheduler", "rater", "worker-1", "worker-2"):
-            fleet.start(name)
         wait_until(
             lambda: count(fleet, "select count(*) from matches where state = 'finished'") > 0,
             "the first match is finished",

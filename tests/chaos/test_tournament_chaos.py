@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from games import GAMES
-from ladder.database import db, migrate
+from ladder.database import db
 from ladder.database.blobs import open_blobs
 from ladder.entries import agents, entries
 from ladder.entries.records import EntryState
@@ -22,9 +22,8 @@ from ladder.people import users
 from ladder.tournaments import course_acts, courses, entrants, locking, tournaments
 from ladder.tournaments.formats import State
 from ladder.tournaments.request_models import NewTournament
-from services import embedded_servers
-from tests.chaos.fleet import Fleet, running, wait_for_node, wait_until
-from tests.chaos.test_chaos import Killer, ask, count
+from tests.chaos.fleet import Fleet, wait_for_node, wait_until
+from tests.chaos.test_chaos import Killer, ask, count, left
 from tests.sizes import sized
 
 pytestmark = [pytest.mark.bubblewrap]
@@ -48,7 +47,7 @@ def make_season(fleet: Fleet) -> tuple[SeasonId, list[AgentId]]:
     blobs = open_blobs(fleet.blobs_url)
     made = []
     with db.connect(fleet.database_url) as conn:
-        owner = users.create_user(conn, "owner").id
+        owner = users.create_user(conn, "cup owner").id
         league = leagues.create_league(
             conn,
             slug="chaos",
@@ -97,18 +96,12 @@ def start_tournament(fleet: Fleet, season_id: SeasonId, made: list[AgentId]) -> 
     return cup
 
 
-def test_a_tournament_finishes_despite_killed_processes() -> None:
-    with running() as fleet:
-        migrate.migrate(fleet.database_url)
-        with db.connect(fleet.database_url) as conn:
-            db.set_worker_login(conn, embedded_servers.role_password(fleet.state, db.WORKER_ROLE))
-        season, made = make_season(fleet)
-        fleet.start("node")
+def test_a_tournament_finishes_despite_killed_processes(fleet: Fleet) -> None:
+    with fleet.printing_logs():
         wait_for_node(fleet)
-        for name in ("scheduler", "worker-1", "worker-2"):
-            fleet.start(name)
+        season, made = make_season(fleet)
         waits = f"select count(*)::integer from entries where state <> '{EntryState.ACTIVE}'"
-        wait_until(lambda: count(fleet, waits) == 0, "all agents are valid", 60 + 10 * ENTRANTS)
+        wait_until(lambda: left(fleet, waits) == 0, "all agents are valid", 60 + 10 * ENTRANTS)
         cup = start_tournament(fleet, season, made)
         killer, began = Killer(fleet), time.monotonic()
         accidents = itertools.cycle(
