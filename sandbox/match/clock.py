@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
 LONGEST_SECONDS: Final = 86_400.0
@@ -68,7 +68,7 @@ class Clock:
 
     def to_json(self) -> dict[str, Any]:
         """Return the clock for a season's row, with every field."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in _FIELDS}
 
     def longest_seconds(self, steps: int, seats: int, max_parallel_seats: int) -> float:
         """The longest duration of a match whose seats keep to this clock and never wait for a core.
@@ -88,6 +88,7 @@ class Clock:
 
 
 _DEFAULTS: Final = Clock()
+_FIELDS: Final = tuple(field.name for field in fields(Clock))
 
 
 def _parse_seconds(value: Mapping[Any, Any], name: str, *, above_zero: bool = False) -> float:

@@ -25,6 +25,7 @@ _TOTAL: Final = re.compile(rb"total=(\d+)")
 _USAGE: Final = len(b"usage_usec ")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _CORES: Final = os.cpu_count() or 1
+RECENT_SECONDS: Final = 0.001
 _OWN_SCHEDSTAT: Final = "/proc/thread-self/schedstat"
 
 
@@ -47,6 +48,7 @@ class CpuMeter:
         "_pressure",
         "_pressure_seconds",
         "_queue_seconds",
+        "_recent_at",
         "_schedstat",
         "by_wall",
         "contended_seconds",
@@ -65,6 +67,7 @@ class CpuMeter:
         self._lost = self._descriptors.get("lost", -1)
         self._lost_bytes = steal_monitor.losses_size(self._lost) if self._lost >= 0 else 0
         self._cpu_seconds = self._pressure_seconds = self._queue_seconds = 0.0
+        self._recent_at = -math.inf
         self.contended_seconds = 0.0
         """Time a thread waited while another thread of the group ran, at the last reading of
         pressure. With one core granted, the group itself causes this wait.
@@ -102,6 +105,16 @@ class CpuMeter:
                 self._cpu_seconds = int(data[_USAGE : data.index(b"\n")]) * 1e-6
             except (OSError, ValueError):
                 self.is_gone = True
+        return self._cpu_seconds
+
+    def recent_cpu_seconds(self, now: float) -> float:
+        """The CPU time at ``now`` of the monotonic clock, or up to ``RECENT_SECONDS`` before.
+
+        The seats that are asked together read each other's.
+        """
+        if abs(now - self._recent_at) > RECENT_SECONDS:
+            self._recent_at = now
+            return self.cpu_seconds()
         return self._cpu_seconds
 
     @property

@@ -25,9 +25,11 @@ the end of a move's own CPU time often appears after the move. So up to ``TICK_S
 move's charge has paid for are not charged again.
 
 Reading all counters costs as much as a short move. So quick answers that cannot cost more than the
-free time are charged by the wall clock. After ``UNREAD_SECONDS`` of such answers the counters are
-read again. No CPU time is missed by that, because they are totals. If the next answer is slow, what
-its seat may have waited in the unread answers is not forgiven.
+free time are charged by the wall clock, and the counters are read only after ``UNREAD_SECONDS``.
+They are totals, so no CPU time is missed. A reading may show more than the answers can have used.
+Then the rest is charged as off-turn time, and from then on every answer is read.
+
+If an answer is slow, the time since the last reading counts as no waiting.
 
 ``docs/architecture/clock.md`` explains the rules.
 """
@@ -52,8 +54,8 @@ STOLEN_AGE_SECONDS: Final = 0.1
 _STOLEN: Final = StolenTime()
 QUICK_SECONDS: Final = 0.001
 """Shorter moves are forgiven nothing: reading the counters would cost as much as the move."""
-UNREAD_SECONDS: Final = 0.002
-"""Most wall time of quick answers, one after another, whose CPU time is not read."""
+UNREAD_SECONDS: Final = 0.01
+"""Most time without a reading."""
 SPARED_SECONDS: Final = 0.25
 """Most lost time subtracted in one episode.
 
@@ -119,17 +121,19 @@ class MoveCosts:
         "_others_cpu",
         "_own",
         "_paid_cpu",
+        "_ponders_unread",
         "_pressure",
         "_queue",
+        "_read_at",
         "_seen_cpu",
         "_spare_limit_seconds",
         "_spared_seconds",
         "_stale_seconds",
         "_stolen",
         "_unforgiven_of_bank_seconds",
+        "_unread_gaps",
         "_unread_seconds",
         "_unsent_seconds",
-        "_uses_more_cores",
         "_waits_for_host",
         "_was_quick",
         "patience_seconds",
@@ -163,8 +167,10 @@ class MoveCosts:
         """Charge for such waiting in the open move, or in the last one."""
         self.ponders = False
         """Whether the seat computed off turn. If so, it is frozen between its moves."""
-        self._was_quick = self._uses_more_cores = False
+        self._was_quick = self._ponders_unread = False
         self._unread_seconds = self._stale_seconds = 0.0
+        self._unread_gaps = 0
+        self._read_at = -math.inf
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._contended = 0.0
         self._stolen = 0.0
@@ -185,14 +191,15 @@ class MoveCosts:
         meter, off_turn = self._meter, 0.0
         if meter.is_frozen:
             meter.thaw()
-        needs_reading = not (self._was_quick and self._has_short_gap(now))
+        needs_reading = not self._was_quick or self._ponders_unread or self._is_old(now)
         if meter.has_cpu:
             if not needs_reading and self._paid_cpu is not None:
                 self._cpu = self._paid_cpu
+                self._unread_gaps += 1
             else:
                 self._cpu = self._seen_cpu = meter.cpu_seconds()
                 if self._paid_cpu is not None and not owes:
-                    unpaid = self._cpu - self._paid_cpu - self._unread_cpu - OFF_TURN_SECONDS
+                    unpaid = self._cpu - self._paid_cpu - self._tolerated_cpu
                     if unpaid > 0:
                         self.ponders = True
                         lost = most_lost_seconds(self._losses, meter.losses())
@@ -200,41 +207,42 @@ class MoveCosts:
                         self._spare_limit_seconds -= spared
                         off_turn = (unpaid - spared) / meter.cpus
                         self._paid_cpu = self._cpu
-                self._unread_seconds = 0.0
+                self._unread_seconds, self._unread_gaps = 0.0, 0
         self._doubted_at = 0.0
         self.unforgiven_before_seconds += self._unforgiven_of_bank_seconds
         self._unforgiven_of_bank_seconds = self.unforgiven_now_seconds = 0.0
         self._free_seconds = free_seconds
         self._unsent_seconds = 0.0
-        self._stale_seconds = self._unread_seconds
+        self._stale_seconds = now - self._read_at
         if needs_reading:
             self._read_counters(now)
-            self._others_cpu = sum(map(CpuMeter.cpu_seconds, self._others))
+            self._others_cpu = sum(other.recent_cpu_seconds(now) for other in self._others)
         return off_turn
 
     def _read_counters(self, now: float) -> None:
         """Read what a later slow answer is compared with."""
         meter = self._meter
         self._losses = meter.losses()
-        self._stale_seconds = 0.0
+        self._read_at, self._stale_seconds = now, 0.0
         if meter.can_forgive:
             self._stolen = _STOLEN.seconds(now, STOLEN_AGE_SECONDS)
             self._pressure = meter.pressure_seconds()
             self._contended = meter.contended_seconds
             self._queue = meter.queue_seconds()
 
-    def _has_short_gap(self, now: float) -> bool:
-        """Whether the seat had too little time for off-turn work since its last answer.
-
-        If it has used several cores, even all of them together must have had too little.
-        """
-        cores = _CORES if self._uses_more_cores else min(2, _CORES)
-        return (now - self._closed_at) * cores < OFF_TURN_SECONDS
+    def _is_old(self, now: float) -> bool:
+        """Whether the last reading of the counters is too old."""
+        return now - self._read_at >= UNREAD_SECONDS
 
     @property
-    def _unread_cpu(self) -> float:
-        """CPU time above the charge that quick answers may have used since the last reading."""
-        return self._unread_seconds * self._meter.cpus
+    def _tolerated_cpu(self) -> float:
+        """CPU time beyond the charges since the last reading that is no off-turn work.
+
+        That is an allowance for each pause, and what quick answers may have used above their
+        charge.
+        """
+        pauses = 1 + self._unread_gaps
+        return OFF_TURN_SECONDS * pauses + self._unread_seconds * self._meter.cpus
 
     def freeze_if_computing(self) -> None:
         """Freeze a seat that computes while others are asked. Its next question thaws it.
@@ -244,9 +252,9 @@ class MoveCosts:
         meter = self._meter
         if meter.is_frozen or not meter.has_cpu or self._paid_cpu is None:
             return
-        if self._has_short_gap(monotonic()):
-            return
-        if meter.cpu_seconds() - self._paid_cpu - self._unread_cpu > OFF_TURN_SECONDS:
+        if (monotonic() - self._closed_at) * _CORES < OFF_TURN_SECONDS:
+            return  # all cores together had no time for more
+        if meter.cpu_seconds() - self._paid_cpu > self._tolerated_cpu:
             self.ponders = True
             meter.freeze()
 
@@ -363,7 +371,7 @@ class MoveCosts:
             paid = self._cpu + max(cost.cpu_seconds, cost.charged_seconds * meter.cpus)
             # At most one tick ahead of the booked time, over any number of moves.
             self._paid_cpu = min(paid, self._seen_cpu + TICK_SECONDS)
-            self._unread_seconds = self._stale_seconds = 0.0
+            self._unread_seconds, self._unread_gaps = 0.0, 0
         self._closed_at = now
         return cost
 
@@ -373,8 +381,8 @@ class MoveCosts:
             return MoveCost(wall, None, 0.0, wall)
         unread = self._unread_seconds + wall
         is_free = wall * _CORES <= self._free_seconds
-        needs_reading = self.ponders or self._uses_more_cores or self._paid_cpu is None
-        if is_free and not needs_reading and unread < UNREAD_SECONDS:
+        needs_reading = self.ponders or self._ponders_unread or self._paid_cpu is None
+        if is_free and not needs_reading and not self._is_old(now):
             self._unread_seconds = unread
             # An answer uses at least no CPU time and pays for its wall time.
             self._paid_cpu = min(self._cpu + wall * meter.cpus, self._seen_cpu + TICK_SECONDS)
@@ -383,7 +391,9 @@ class MoveCosts:
         self._read_counters(now)
         # Each of the others has read its own lately.
         self._others_cpu = sum(other.last_cpu_seconds for other in self._others)
-        self._uses_more_cores |= cpu > wall * meter.cpus + TICK_SECONDS
+        in_answers = unread * _CORES + OFF_TURN_SECONDS * self._unread_gaps
+        self._ponders_unread |= cpu > in_answers
+        cpu = min(cpu, in_answers)
         seen = 0.0 if meter.by_wall else cpu / meter.cpus
         return MoveCost(wall, cpu, 0.0, max(wall, seen))
 

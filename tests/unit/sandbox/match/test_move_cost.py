@@ -378,8 +378,9 @@ def test_waits_in_unread_quick_answers_are_not_forgiven_later(
     move_costs.open(0.003, 1.0)
     files.at(0.010, pressure=0.031, queue=0.026)
     cost = move_costs.close(0.003, 0.043)
-    assert cost.waited_seconds == pytest.approx(0.030)
-    assert cost.charged_seconds == pytest.approx(0.010)
+    # Part of the wait may lie in the 2.5 ms since the last reading.
+    assert cost.waited_seconds == pytest.approx(0.0285)
+    assert cost.charged_seconds == pytest.approx(0.0115)
 
 
 def test_the_cpu_time_of_quick_answers_is_read_where_it_can_cost_bank(
@@ -396,22 +397,21 @@ def test_the_cpu_time_of_quick_answers_is_read_where_it_can_cost_bank(
         assert cost.cpu_seconds is not None
 
 
-def test_work_after_quick_answers_is_read_after_two_milliseconds(
+def test_work_between_quick_answers_is_charged_as_off_turn_work(
     files: Files, own: OwnRunQueue
 ) -> None:
-    """The agent computes on a core of its own, in gaps that are too short for a reading."""
+    """The agent computes on a core of its own. Each pause is too short for a reading."""
     move_costs = _move_costs(files, own)
     move_costs.open(0.0, 1.0)
     move_costs.close(0.0, 0.0005)
-    charged = 0.0
-    for number in range(1, 41):
-        files.at(number / 1000)
-        move_costs.open(number / 1000, 1.0)
-        charged += move_costs.close(number / 1000, number / 1000 + 0.0005).charged_seconds
-    assert charged == pytest.approx(0.040, abs=0.003)
-    files.at(0.090)
-    assert move_costs.open(1.0, 1.0) == pytest.approx(0.050 - OFF_TURN_SECONDS, abs=0.003)
+    off_turn = 0.0
+    for number in range(1, 4):
+        files.at(0.005 * number)
+        off_turn += move_costs.open(0.005 * number, 1.0)
+        move_costs.close(0.005 * number, 0.005 * number + 0.0005)
     assert move_costs.ponders
+    assert files.is_frozen
+    assert off_turn > 0.003
 
 
 def test_off_turn_work_above_the_tolerance_is_charged(files: Files, own: OwnRunQueue) -> None:
