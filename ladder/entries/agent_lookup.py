@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from psycopg.rows import class_row
@@ -52,3 +53,22 @@ def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:
             f"{agents.AGENT} where {named} and {seen} order by a.id limit {NAMED}",
             (*wanted, *values),
         ).fetchall()
+
+
+def likeliest_pair(
+    conn: Connection, viewer: Viewer, ones: Sequence[Agent], others: Sequence[Agent]
+) -> tuple[Agent, Agent] | None:
+    """The pair of different agents that played most in one season that the viewer may see."""
+    seen, values = visibility.visible_leagues(viewer)
+    row = conn.execute(
+        "select e.agent_id, o.agent_id from entries e join entries o on o.season_id = e.season_id"  # noqa: S608
+        " join seasons s on s.id = e.season_id join leagues l on l.id = s.league_id"
+        f" where e.agent_id = any (%s) and o.agent_id = any (%s) and {seen}"
+        " and e.agent_id <> o.agent_id"
+        " order by least(e.games, o.games) desc, e.id desc, o.id desc limit 1",
+        ([one.id for one in ones], [one.id for one in others], *values),
+    ).fetchone()
+    if row is None:
+        return None
+    by_id = {agent.id: agent for agent in (*ones, *others)}
+    return by_id[row[0]], by_id[row[1]]

@@ -333,6 +333,17 @@ def entries_without_matches(conn: Connection, entry_ids: Collection[EntryId]) ->
     return {EntryId(row[0]) for row in rows}
 
 
+def count_teams(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, int]:
+    """Number of teams with an active entry that is no anchor; seasons without one are missing."""
+    return dict(
+        conn.execute(
+            "select season_id, count(distinct team_id) from entries"
+            " where season_id = any (%s) and state = 'active' and not is_anchor group by season_id",
+            (list(season_ids),),
+        ).fetchall()
+    )
+
+
 def candidates_by_season(
     conn: Connection, season_ids: Collection[SeasonId], *, with_pending: bool = False
 ) -> dict[SeasonId, list[Candidate]]:

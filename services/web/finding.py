@@ -129,12 +129,13 @@ def show_comparison(
             except NotFound:
                 form.wrong[field] = form_texts.NOTHING_NAMED
             except Invalid:
-                form.wrong[field] = form_texts.SEVERAL_NAMED
                 same = agent_lookup.find_namesakes(conn, who, form.values[field])
                 values["namesakes"][field] = same
             else:
                 if is_id(form.values[field], "age"):  # a link gave it; people read names
                     form.values[field] = f"{values[name].team_name}/{values[name].slug}"
+    if values["namesakes"] and not form.wrong:
+        _choose_among_namesakes(conn, who, values, form)
     if values["one"] and values["other"]:
         found = head_to_head.read_head_to_head(conn, who, values["one"].id, values["other"].id)
         wanted = match_search.MatchFilter(
@@ -144,6 +145,21 @@ def show_comparison(
         values["sharing"] = comparison_sharing(request, conn, values["one"], values["other"])
         values["matches"] = match_search.search_matches(conn, who, wanted, None, MEETINGS_SHOWN)
     return render(request, "compare.html", status=422 if form.wrong else 200, form=form, **values)
+
+
+def _choose_among_namesakes(
+    conn: Connection, who: Viewer, values: dict[str, Any], form: Form
+) -> None:
+    """Sets the agents of the names to those that played most in one season, or asks."""
+    ones, others = (
+        values["namesakes"].get(field) or [one for one in [values[name]] if one]
+        for name, field in (("one", "agent"), ("other", "opponent"))
+    )
+    pair = agent_lookup.likeliest_pair(conn, who, ones, others)
+    if pair:
+        values["one"], values["other"] = pair
+    else:
+        form.wrong |= dict.fromkeys(values["namesakes"], form_texts.SEVERAL_NAMED)
 
 
 def league_options(conn: Connection, who: Viewer) -> list[tuple[str, str]]:

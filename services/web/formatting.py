@@ -6,6 +6,7 @@ A translator finds the texts of the site in ``templates/``, here, and in ``form_
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -227,6 +228,7 @@ def short_reason(reason: str) -> str:
 def reason_html(reason: str) -> Markup:
     """The sentence of a reason, with its numbers folded."""
     sentence, _, details = reason.partition(DETAILS)
+    sentence = re.sub(r"^[A-Z]+ at step \d+: (?=Raised in step)", "", sentence)  # it says both
     if not details:
         return escape(sentence)
     return Markup("{}<details><summary>Numbers</summary>{}</details>").format(

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from ladder.database.db import Connection
-from ladder.entries import agents, submit
+from ladder.entries import agents, entries, submit
 from ladder.entries.records import Agent
 from ladder.entries.request_models import NewAgent
 from ladder.entries.submit import SeasonToEnter, Upload
@@ -231,7 +231,7 @@ def chosen_agent(conn: Connection, who: Viewer, values: Mapping[str, str]) -> Ag
 def upload_choices(conn: Connection, who: Viewer) -> UploadChoices:
     """The seasons that take uploads of the visitor's teams, and the visitor's agents and teams.
 
-    The season with the most matches comes first, because the form offers it.
+    The season with the most competing teams comes first, because the form offers it.
     """
     assert who.user_id is not None
     teams = users.teams_of(conn, who.user_id)
@@ -240,7 +240,10 @@ def upload_choices(conn: Connection, who: Viewer) -> UploadChoices:
         for season, league in seasons.seasons_open_to_uploads(conn)
         if any(may_enter(who, records.league_resource(league), team.id) for team in teams)
     ]
-    open_seasons.sort(key=lambda one: one[0].accepted_no, reverse=True)
+    teams_in = entries.count_teams(conn, [season.id for season, _ in open_seasons])
+    open_seasons.sort(
+        key=lambda one: (teams_in.get(one[0].id, 0), one[0].accepted_no), reverse=True
+    )
     own = [
         agent
         for team in teams

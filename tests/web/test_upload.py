@@ -41,7 +41,7 @@ def test_the_template_is_an_agent_in_two_clicks(site: Site, tab: Callable[..., T
     assert "/agents/age_" in page.url
     assert "My first agent" in page.get_by_role("heading", level=1).inner_text()
     expect(page.locator("#submissions")).to_contain_text("in validation")
-    progress = page.get_by_role("list", name="Progress of submission")
+    progress = page.get_by_role("list", name="Progress of version")
     expect(progress.locator(".now")).to_have_text("Validation")
 
 

@@ -17,6 +17,7 @@ import { StepLog } from "./step_log.js";
 
 const STEPS_PER_SECOND = 5;
 const FOLLOW_MS = 1000;
+const LONG_SECONDS = 120; // longer replays begin at a higher speed
 const LIVE_MS = 50; // between two looks of a player that follows
 const BEHIND = 100; // looks in which it catches up: agents of some milliseconds a move stay watchable
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
@@ -46,6 +47,7 @@ export class Player {
     this.upNext = null;
     this.take(replay, over);
     this.listen();
+    if (over && this.isLinked) this.finishWithin(LONG_SECONDS);
     if (!this.followLink()) {
       this.show(live ? this.last : 0);
       if (!STILL.matches) this.play();
@@ -158,8 +160,21 @@ export class Player {
       item.hidden = Number(item.dataset.at) > known;
       hidden += item.hidden;
     }
+    if (this.over) this.tellEnds();
     find(this.root, ".moments .none").hidden = this.list.children.length > hidden;
     if (this.step >= 0) this.lengths.mark(this.step, known);
+  }
+
+  // The table of the result says how each seat ended, and leads to the step.
+  tellEnds() {
+    for (const cell of document.querySelectorAll("[data-ended]")) {
+      const seat = Number(cell.dataset.ended);
+      const { status, how } = this.replay.frames[this.last].seats[seat];
+      const link = document.createElement("a");
+      link.href = `#step=${this.replay.ends[seat] ?? this.last}`;
+      link.textContent = status;
+      cell.replaceChildren(link, ` ${how}`);
+    }
   }
 
   shownTo() {
