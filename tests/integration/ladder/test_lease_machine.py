@@ -267,7 +267,7 @@ def test_every_order_of_events_leaves_the_rows_as_the_model_says(database_url: s
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=sized(200, 2000),
+                max_examples=sized(120, 2000),
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
