@@ -21,6 +21,7 @@ NAMES = (
     "rating_throughput",
     "pairing",
     "scrim_queue",
+    "machine_trust",
     "pairing_rounds",
     "swiss",
     "large_tournament",

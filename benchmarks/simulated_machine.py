@@ -77,7 +77,7 @@ def play(
     state, chance = GAME.reset(configuration, seats, chance_of_game)
     own = [_generator(order, seat) for seat in range(seats)]
     usual = [MOVE_SECONDS * (1 + int(digest[:4], 16) / 65536) for digest in order.digests]
-    false = Random(f"lie {order.match_id}")
+    false = Random(f"lie {order.seed.hex()}")
     first = chance
     steps: list[Step] = []
     while to_move := GAME.to_move(state):

@@ -55,7 +55,8 @@ class MatchKind(StrEnum):
     VALIDATION = "validation"
     """Plays a submission against copies of itself."""
     SCRIM = "scrim"
-    """An unrated, private match that a team requested."""
+    """An unrated, private match that a team requested. Without a row in scrims: of a check of
+    machines, which nobody sees."""
     TOURNAMENT = "tournament"
     """A game of a tournament; it rates nobody."""
 

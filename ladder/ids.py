@@ -82,6 +82,7 @@ PREFIXES: Final = (
     "srq",
     "sbt",
     "mch",
+    "mct",
     "min",
 )
 _lock = threading.Lock()

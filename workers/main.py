@@ -36,6 +36,7 @@ from workers import match_attempt, tasks
 from workers.broker import QUEUES, app, machine_login
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import StallMonitor, playing_children
+from workers.machine_speed import measure_speed
 from workers.redis_users import OPEN
 from workers.site_blobs import open_match_blobs
 
@@ -143,6 +144,7 @@ def _make_worker_context(
         settings, blobs, worker, match_attempt.max_parallel_seats(settings, slots)
     )
     told: WorkerHello | None = None
+    speed = measure_speed()
     ends = False
     own = (OPEN,) if queues == [OPEN] else None
 
@@ -163,6 +165,7 @@ def _make_worker_context(
             gpu=node.gpus,
             speed_class=settings.speed_class,
             lacks=node.lacks,
+            speed=speed,
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
         with db.connect(url) as conn:

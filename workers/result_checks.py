@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from random import SystemRandom
 from typing import Any, Final
 
 from games import GAMES
@@ -13,13 +14,14 @@ from games.replay_check import check_episode
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection
 from ladder.errors import NotFound
-from ladder.machines import reports
+from ladder.machines import reports, residuals, samples
 from ladder.machines.reports import Report
 from ladder.telemetry import log_event
 from sandbox.match.clock import Clock
 from sandbox.match.mirrored_pairs import episodes_per_match, seat_order, sum_rewards
 from sandbox.match.referee import game_random
 
+CHANCE: Final = SystemRandom()
 MOST_BYTES: Final = 16 << 20
 """Largest replay that is checked, unpacked."""
 TOLERANCE_SECONDS: Final = 0.001
@@ -49,7 +51,13 @@ def check_report(conn: Connection, blobs: Blobs, report: Report) -> None:
     """Lets a result count, or refuses it. Raises BlobsUnavailable."""
     mismatch = find_mismatch(GAMES[report.game], report, blobs)
     with conn.transaction():
-        reports.judge_report(conn, report, mismatch)
+        counts = reports.judge_report(conn, report, mismatch)
+    if counts and mismatch is None:
+        with conn.transaction():
+            samples.choose_samples(conn, report.match_id, CHANCE)
+    elif counts:
+        with conn.transaction():
+            residuals.judge_machines(conn)
     if mismatch is not None:
         log_event(
             "result_refused",

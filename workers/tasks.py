@@ -27,6 +27,7 @@ from workers.liveness import record_answer, recording_answers
 from workers.pictures.drawing import draw_wanted
 from workers.pictures.judging import judge_matches
 from workers.result_checks import check_waiting_reports
+from workers.sample_comparison import compare_waiting
 
 PR_SET_PDEATHSIG = 1
 RATING_PAUSE_SECONDS = 0.25
@@ -101,10 +102,12 @@ def rate_seasons(reason: str) -> None:
 
 
 def _check_reports(conn: db.Connection, stored: Blobs) -> None:
-    """Checks results of machines that are not trusted, before they rate anybody."""
+    """Checks results of machines that are not trusted, before they rate anybody. Compares their
+    samples."""
     ends_at = time.monotonic() + ROUNDS_SECONDS
     try:
         check_waiting_reports(conn, stored, lambda: time.monotonic() > ends_at, record_answer)
+        compare_waiting(conn, stored, lambda: time.monotonic() > ends_at, record_answer)
     except BlobsUnavailable as error:  # the scheduler sends another message
         log_event("check_failed", level="warning", error=str(error))
 

@@ -67,16 +67,17 @@ begin
     end loop;
 end $$;
 
--- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
-revoke execute on function
-    remote_retry_delay(integer),
-    remote_rest_period(),
-    remote_strike(text, text),
-    remote_count_answers(text, jsonb)
-from public, peck_worker;
-
 -- Returns the number of a submission among those of its agent; 1 is the first.
 create or replace function submission_version(p_agent text, p_number bigint) returns integer
 language sql stable as $$
     select count(*)::integer from submissions where agent_id = p_agent and number <= p_number
 $$;
+
+-- Postgres lets everybody execute a new function, so that right is revoked. Workers call none of these.
+revoke execute on function
+    remote_retry_delay(integer),
+    remote_rest_period(),
+    remote_strike(text, text),
+    remote_count_answers(text, jsonb),
+    submission_version(text, bigint)
+from public, peck_worker;

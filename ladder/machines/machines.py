@@ -24,11 +24,13 @@ from ladder.enums import MachineTier
 from ladder.errors import Conflict, NotFound
 from ladder.ids import MachineId, MatchId, UserId
 from ladder.machines.invitations import hash_secret, record_act, use_code
+from ladder.people import audit_log
 from ladder.people.records import Viewer
 
 MOST_CONNECTIONS: Final = 40
 """Database connections of one machine: two for each slot, and some for the worker itself."""
 REVOKED: Final = "the machine was revoked"
+QUARANTINED: Final = "the machine is in quarantine"
 LESS_TRUSTED: Final = "the machine is less trusted now"
 TIERS: Final = tuple(MachineTier)
 NO_ROLES: Final = (
@@ -37,7 +39,15 @@ NO_ROLES: Final = (
 )
 SELECT: Final = """
 select m.id, m.name, m.login, m.tier, m.owner_id, u.name as owner_name,
-       m.joined_at, m.drained_at, m.revoked_at,
+       m.joined_at, m.drained_at, m.revoked_at, m.quarantined_at, m.quarantine_reason,
+       (select count(*) from machine_samples s where s.machine_id = m.id
+           and s.is_different is not null and s.created_at > m.judged_from)::int as samples,
+       (select count(*) from machine_samples s where s.machine_id = m.id and s.is_different
+           and s.created_at > m.judged_from)::int as different,
+       (select exp(avg(s.log_time_ratio)) from machine_samples s where s.machine_id = m.id
+           and s.created_at > m.judged_from) as time_ratio,
+       (select avg(w.speed) from workers w where w.machine_id = m.id
+           and w.seen_at > now() - interval '15 seconds') as speed,
        max(w.seen_at) as seen_at, coalesce(sum(w.slots) filter (where live), 0)::int as slots,
        coalesce(sum(running), 0)::int as running,
        (select count(*) from machine_mismatches where machine_id = m.id)::int as mismatches,
@@ -70,6 +80,17 @@ class Machine:
     drained_at: datetime | None
     """Since when it claims no matches; None: it claims."""
     revoked_at: datetime | None
+    quarantined_at: datetime | None
+    """Since when it claims nothing because of what its samples show. None: it may."""
+    quarantine_reason: str | None
+    samples: int
+    """Plays compared with those of trusted machines."""
+    different: int
+    """Those with other moves."""
+    time_ratio: float | None
+    """Its charged times beside those of trusted machines, for equal speeds."""
+    speed: float | None
+    """Work per second that its workers measured."""
     seen_at: datetime | None
     """When a worker of it was last seen; None: not within a day."""
     slots: int
@@ -167,20 +188,37 @@ def revoke(conn: Connection, by: Viewer, key: str) -> tuple[Machine, list[MatchI
 def trust(
     conn: Connection, by: Viewer, key: str, tier: MachineTier, owner: UserId | None = None
 ) -> Machine:
-    """Changes the tier and the owner. Without an owner a trusted machine is the site's own; another
-    one keeps its owner, or belongs to the person who acts. If the machine is less trusted now, its
-    matches are queued again. The caller changes its user in Redis. Raises NotFound, Conflict for a
-    revoked one."""
+    """Changes the tier and the owner. Ends a quarantine, and forgets its evidence.
+
+    Without an owner a trusted machine is the site's own; another one keeps its owner, or belongs to
+    the person who acts. If the machine is less trusted now, its matches are queued again. The
+    caller changes its user in Redis. Raises NotFound, Conflict for a revoked one.
+    """
     machine = _require_valid(conn, key)
     conn.execute(
         "update machines set tier = %(tier)s, owner_id = case when %(tier)s = 'trusted'"
-        " then %(owner)s::text else coalesce(%(owner)s, owner_id, %(by)s) end where id = %(id)s",
+        " then %(owner)s::text else coalesce(%(owner)s, owner_id, %(by)s) end,"
+        " quarantined_at = null, quarantine_reason = null, judged_from = now() where id = %(id)s",
         {"tier": tier, "owner": owner, "by": by.user_id, "id": machine.id},
     )
     if TIERS.index(tier) > TIERS.index(MachineTier(machine.tier)):
         end_leases(conn, machine.id, LESS_TRUSTED)
     record_act(conn, by, f"trust-machine-{tier}", machine.id)
     return _require_machine(conn, machine.id)
+
+
+@atomic_function
+def quarantine(conn: Connection, machine: MachineId, reason: str) -> None:
+    """Lets the machine claim nothing until `trust`, and queues its matches again. Its results stay
+    until they are rejudged."""
+    conn.execute(
+        "update machines set quarantined_at = now(), quarantine_reason = %s where id = %s",
+        (reason, machine),
+    )
+    end_leases(conn, machine, QUARANTINED)
+    audit_log.record_audit(
+        conn, None, by=None, act="quarantine-machine", subject=machine, reason=reason
+    )
 
 
 def end_leases(conn: Connection, machine: MachineId, reason: str) -> list[MatchId]:

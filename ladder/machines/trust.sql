@@ -4,6 +4,9 @@
 -- the owner of every agent agreed to machines of their tier. They play first attempts only, so what
 -- failed elsewhere and what is judged again is left to trusted machines. No machine plays a bundle of
 -- a season in which its own owner competes.
+--
+-- A scrim without a row in scrims belongs to a check of machines (samples.py). Its controls are for
+-- trusted machines. Its canaries wait in the queue 'open' for all others, and each gets one once.
 
 -- Internal. The place of a tier: 1 is the most trusted.
 create or replace function machine_rank(p_tier text) returns integer
@@ -16,6 +19,7 @@ create or replace function lease_tier(m matches) returns integer
 language sql stable set search_path = public, pg_temp as $$
     select case
         when m.kind not in ('rated', 'scrim') or m.rejudges is not null or m.attempt > 0 then 1
+        when m.kind = 'scrim' and m.scrim_id is null and m.queue <> 'open' then 1
         when not exists (select 1 from seasons s join leagues l on l.id = s.league_id
                           where s.id = m.season_id and l.visibility = 'public') then 1
         when m.scrim_id is not null and exists (
@@ -30,7 +34,10 @@ create or replace function lease_allows(p_machine text, m matches) returns boole
 language sql stable set search_path = public, pg_temp as $$
     select p_machine is null or exists (
         select 1 from machines x
-         where x.id = p_machine and x.drained_at is null
+         where x.id = p_machine and x.drained_at is null and x.quarantined_at is null
+           and (m.queue <> 'open' or not exists (
+                select 1 from machine_samples s join machine_samples t on t.control_id = s.control_id
+                 where s.match_id = m.id and t.machine_id = x.id))
            and (x.tier = 'trusted' or machine_rank(x.tier) <= lease_tier(m))
            and (x.owner_id is null or not exists (
                 select 1 from season_competitors
@@ -67,7 +74,7 @@ begin
     return query
     with waiting as (
         select id from matches
-         where state = 'queued' and queue in ('play.cpu', 'play.gpu', 'scrim')
+         where state = 'queued' and queue in ('play.cpu', 'play.gpu', 'scrim', 'open')
          order by turn, id limit 1000
     ), due as (
         select m.id from matches m join waiting on waiting.id = m.id

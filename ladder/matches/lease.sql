@@ -98,17 +98,18 @@ begin
             using errcode = 'PK001';
     end if;
     insert into workers (id, host, node, queues, slots, profiles, gpu, speed_class, lacks,
-                         image_digests, machine_id)
+                         image_digests, speed, machine_id)
     select h.id, h.host, h.node, h.queues, h.slots, h.profiles, h.gpu, h.speed_class, h.lacks,
-           coalesce(h.image_digests, '{}'), v_machine
+           coalesce(h.image_digests, '{}'), h.speed, v_machine
       from jsonb_to_record(p_worker) as h(id text, host text, node text, queues text[],
            slots integer, profiles text[], gpu integer, speed_class text, lacks text[],
-           image_digests jsonb)
+           image_digests jsonb, speed double precision)
     on conflict (id) do update
        set host = excluded.host, node = excluded.node, queues = excluded.queues,
            slots = excluded.slots, profiles = excluded.profiles, gpu = excluded.gpu,
            speed_class = excluded.speed_class, lacks = excluded.lacks,
-           image_digests = excluded.image_digests, seen_at = clock_timestamp()
+           image_digests = excluded.image_digests, speed = excluded.speed,
+           seen_at = clock_timestamp()
      where workers.machine_id is not distinct from v_machine;
     if not found then
         raise exception 'worker % belongs to another machine', p_worker ->> 'id'
@@ -253,12 +254,16 @@ begin
            claimed_at = v_now, lease_until = v_now + make_interval(secs => lease_seconds)
      where id = m.id;
     select jsonb_build_object(
-               'match_id', m.id, 'attempt', m.attempt + 1, 'kind', m.kind, 'game', s.game,
+               'match_id', m.id, 'attempt', m.attempt + 1,
+               -- A machine must not tell a canary from a rated match.
+               'kind', case when m.kind = 'scrim' and m.scrim_id is null then 'rated' else m.kind end,
+               'game', s.game,
                'configuration', s.configuration, 'clock', s.clock, 'memory_mb', s.memory_mb,
                'seed', encode(m.seed, 'hex'), 'lease_seconds', m.lease_seconds,
                'profiles', (select jsonb_agg(profile order by seat) from seats
                              where match_id = m.id),
-               'needs_everybody', m.kind = 'rated' or exists (select 1 from tournament_games g
+               'needs_everybody', m.kind = 'rated' or m.kind = 'scrim' and m.scrim_id is null
+                                  or exists (select 1 from tournament_games g
                                     where g.match_id = m.id and g.waits_until > v_now),
                'digests', (select jsonb_agg(b.digest order by t.seat)
                              from seats t join submissions b on b.id = t.submission_id
@@ -435,10 +440,13 @@ begin
     select e.id, p_match, e.position, e.steps, e.replay_digest
       from jsonb_to_recordset(p_episodes)
            as e(id text, position integer, steps integer, replay_digest text);
-    insert into attempts (match_id, attempt, worker, machine_id, node, image_digest, rules_digest,
-                          started_at, ended_at, ended)
+    insert into attempts (match_id, attempt, worker, machine_id, speed, node, image_digest,
+                          rules_digest, started_at, ended_at, ended)
     values (p_match, m.attempt, m.worker, (select machine_id from workers where id = m.worker),
-            p_node, p_image_digest, p_rules_digest, m.claimed_at, v_now, 'finished');
+            (select speed from workers where id = m.worker), p_node, p_image_digest, p_rules_digest,
+            m.claimed_at, v_now, 'finished');
+    update machine_samples set machine_id = (select machine_id from workers where id = m.worker)
+     where match_id = p_match and machine_id is null;
 
     if m.kind = 'rated' then
         v_no := lease_accept(m);
@@ -449,7 +457,7 @@ begin
      where id = p_match;
     if m.kind = 'validation' then
         perform lease_decide_entry(m);
-    elsif m.kind = 'scrim' then
+    elsif m.kind = 'scrim' and m.scrim_id is not null then
         perform lease_count_scrim(m.scrim_id, 1, 0);
     end if;
     perform pg_notify('peck_finished', p_match);

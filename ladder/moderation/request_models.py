@@ -63,6 +63,9 @@ class Predicate(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"node": "node-7"}]})
     worker: Annotated[Given | None, Field(description="worker that reported the result")] = None
     node: Annotated[Given | None, Field(description="node that played the match")] = None
+    machine: Annotated[
+        Given | None, Field(description="machine that joined and played the match: name or id")
+    ] = None
     image_digest: Given | None = None
     rules_digest: Given | None = None
     since: Annotated[AwareDatetime | None, Field(description="finished then or later")] = None

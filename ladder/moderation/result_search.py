@@ -26,6 +26,8 @@ class Predicate:
     """Worker that reported the result."""
     node: str | None = None
     """Node that played the match."""
+    machine: str | None = None
+    """Machine that joined and played the match: name or id."""
     image_digest: str | None = None
     rules_digest: str | None = None
     since: datetime | None = None
@@ -109,6 +111,11 @@ def _sql_conditions(predicate: Predicate) -> list[str]:
         for name in ("worker", "node", "image_digest", "rules_digest")
         if getattr(predicate, name) is not None
     ]
+    if predicate.machine is not None:
+        clauses.append(
+            "t.machine_id in (select id from machines"
+            " where id = %(machine)s or lower(name) = lower(%(machine)s))"
+        )
     if predicate.since is not None:
         clauses.append("m.finished_at >= %(since)s")
     if predicate.until is not None:

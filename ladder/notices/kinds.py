@@ -66,6 +66,8 @@ class NoticeKind(StrEnum):
     """The end is public. ``details``: place, entrants."""
     CHANNEL_OFF = "channel_off"
     """A channel of ``user_id`` was switched off. ``details``: form, why."""
+    MACHINE_QUARANTINED = "machine_quarantined"
+    """A machine is in quarantine; ``user_id`` is an administrator. ``details``: machine."""
     TEAM_INVITED = "team_invited"
     """``user_id`` is invited to ``team_id``."""
     TEAM_JOINED = "team_joined"

@@ -42,6 +42,8 @@ insert into notice_kinds (kind, audience, is_public, gathers_in, default_forms) 
     ('tournament_place', 'team', false, null, '{page,mail,webhook,discord,slack}'),
     -- the person's own channels
     ('channel_off', 'person', false, null, '{page,mail}'),
+    -- administrators
+    ('machine_quarantined', 'person', false, null, '{page,mail,webhook,discord,slack}'),
     -- teams
     ('team_invited', 'person', false, null, '{page,mail,webhook,discord,slack}'),
     ('team_joined', 'team', false, null, '{page,webhook,discord,slack}')

@@ -183,6 +183,15 @@ def _channel_off(facts: Facts) -> Words:
     return Words(f"A {form} channel is switched off", text, "/me/notices/settings")
 
 
+def _machine_quarantined(facts: Facts) -> Words:
+    text = (
+        f"The machine {facts['details']['machine']} claims no more matches: its plays differ from"
+        " those of trusted machines. The page of machines says how, and how to judge its results"
+        " again."
+    )
+    return Words("A machine is in quarantine", text, "/admin/machines")
+
+
 DIGEST: Final = {
     NoticeKind.JOIN_REQUESTED: ("{} person asks to join", "{} people ask to join"),
     NoticeKind.MEMBER_JOINED: ("{} person joined", "{} people joined"),
@@ -303,6 +312,7 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
         )
     ),
     NoticeKind.CHANNEL_OFF: _channel_off,
+    NoticeKind.MACHINE_QUARANTINED: _machine_quarantined,
     NoticeKind.TEAM_INVITED: _team("{team_name} invites you", "You can join the team {team_name}."),
     NoticeKind.TEAM_JOINED: _team(
         "{person_name} joined {team_name}", "Your team {team_name} has a new member."

@@ -696,6 +696,8 @@ RULES: Final = (
         exported="",
         deleted=True,
     ),
+    Rule("machine_controls", impersonal="id season_id first_match_id second_match_id"),
+    Rule("machine_samples", impersonal="match_id control_id machine_id"),
     Rule("machine_mismatches", impersonal="match_id machine_id reason"),
     Rule("machine_uploads", impersonal="machine_id match_id digest"),
     Rule(
@@ -706,7 +708,7 @@ RULES: Final = (
         " (select id from machine_invitations where created_by = %(user)s)",
         erased={"name": "'machine-' || right(x.id, 10)"},
         secret=("secret_hash",),
-        impersonal="id login invitation_id tier owner_id",
+        impersonal="id login invitation_id tier owner_id quarantine_reason",
     ),
     Rule(
         "machine_invitations",

@@ -64,6 +64,14 @@ class MachineOut(BaseModel):
     seen_at: datetime | None = Field(description="null: no worker of it was seen in the last day")
     drained_at: datetime | None = Field(description="null: it claims matches")
     revoked_at: datetime | None
+    quarantined_at: datetime | None = Field(description="null: its samples look honest")
+    quarantine_reason: str | None
+    samples: int = Field(description="plays compared with those of trusted machines")
+    different: int = Field(description="those with other moves")
+    time_ratio: float | None = Field(
+        description="charged times beside those of trusted machines, for equal speeds"
+    )
+    speed: float | None = Field(description="thousands of rounds per second that it measured")
     slots: int = Field(description="matches that its live workers play at a time")
     running: int = Field(description="matches that it plays now")
     mismatches: int = Field(description="results that their replays did not give")

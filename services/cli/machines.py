@@ -117,7 +117,11 @@ def show_machine(name: Machine, as_json: AsJson = False) -> None:
             ("seen", timestamp_text(found["seen_at"])),
             ("slots", str(found["slots"])),
             ("running", str(found["running"])),
+            ("quarantine", found["quarantine_reason"] or "no"),
             ("mismatches", str(found["mismatches"])),
+            ("samples", f"{found['samples']}, with other moves: {found['different']}"),
+            ("charged time", ratio_text(found["time_ratio"])),
+            ("measured speed", "" if found["speed"] is None else f"{found['speed']:.0f}"),
             ("speed", ", ".join(found["speed_classes"])),
             ("lacks", "; ".join(found["lacks"])),
         ],
@@ -176,10 +180,17 @@ def revoke_machine(name: Machine, as_json: AsJson = False) -> None:
     stdout.print(f"revoked {found['machine']['name']}; matches queued again: {count}")
 
 
+def ratio_text(ratio: float | None) -> str:
+    """How charged times compare with those of trusted machines."""
+    return "" if ratio is None else f"{ratio:.2f} of that on trusted machines, for equal speeds"
+
+
 def state_text(row: Json) -> str:
     """One word about a machine."""
     if row["revoked_at"]:
         return "revoked"
+    if row["quarantined_at"]:
+        return "quarantine"
     if row["drained_at"]:
         return "draining" if row["running"] else "drained"
     return "on" if row["slots"] else "off"

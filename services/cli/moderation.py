@@ -55,6 +55,9 @@ def rejudge(
     league: League = None,
     worker: Annotated[str | None, typer.Option(help="Worker that reported the result.")] = None,
     node: Annotated[str | None, typer.Option(help="Node that played the match.")] = None,
+    machine: Annotated[
+        str | None, typer.Option(help="Machine that joined and played the match: name or id.")
+    ] = None,
     image: Annotated[str | None, typer.Option(help="Digest of the sandbox image.")] = None,
     rules: Annotated[str | None, typer.Option(help="Digest of the game's rules.")] = None,
     since: Annotated[
@@ -83,6 +86,7 @@ def rejudge(
         predicate = {
             "worker": worker,
             "node": node,
+            "machine": machine,
             "image_digest": image,
             "rules_digest": rules,
             "since": since,

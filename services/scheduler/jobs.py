@@ -20,7 +20,7 @@ from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
-from ladder.machines import lease_blobs, machines, reports
+from ladder.machines import lease_blobs, machines, reports, samples
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
@@ -187,7 +187,7 @@ class WakeMessages:
             return {}
         woken = 0
         due: set[str] = {*live_ratings.seasons_to_rate(conn), *fitting.seasons_to_fit(conn)}
-        if reports.are_waiting(conn):
+        if reports.are_waiting(conn) or samples.waiting_samples(conn):
             due.add(REPORTS)
         for season in sorted(due):
             woken_at = self._rated_at.get(season, -math.inf)
@@ -287,6 +287,7 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
     with conn.transaction():
         silent = workers.delete_old_workers(conn)
         stored = lease_blobs.delete_old_uploads(conn)
+        given_up = samples.give_up_samples(conn)
     with conn.transaction():
         standings = standing_versions.drop_old_rows(conn)
     with conn.transaction():
@@ -303,6 +304,7 @@ def delete_old_rows(conn: db.Connection) -> dict[str, int]:
         "answers_forgotten": answers,
         "workers_forgotten": silent,
         "machine_uploads_forgotten": stored,
+        "machine_samples_given_up": given_up,
         "standings_dropped": standings,
         "notices_forgotten": old_notices,
     }

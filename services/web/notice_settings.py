@@ -66,6 +66,7 @@ KIND_WORDS: Final = {
     NoticeKind.TOURNAMENT_RESULT: "A result of your agent in a tournament is public",
     NoticeKind.TOURNAMENT_PLACE: "Your agent's place in a tournament",
     NoticeKind.CHANNEL_OFF: "A channel is switched off",
+    NoticeKind.MACHINE_QUARANTINED: "A machine is in quarantine",
     NoticeKind.TEAM_INVITED: "A team invites you",
     NoticeKind.TEAM_JOINED: "Somebody joined your team",
 }

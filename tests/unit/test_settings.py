@@ -24,6 +24,7 @@ READERS = {
     "sandbox/process_guard.py": "for a child",
     "sandbox/launchers/docker_images.py": "pip's own variable",
     "sandbox/profiles.py": "XDG_CACHE_HOME",
+    "services/cli/display.py": "the terminal's variables, of which rich knows more",
     "services/cli/game_check.py": "for a child",
     "services/cli/__main__.py": "the variable by which a shell asks for completions",
     "services/cli/local_node.py": "for a child",
