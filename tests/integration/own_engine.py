@@ -21,7 +21,7 @@ import pytest
 from sandbox import profiles
 from sandbox.launchers.docker import DockerLauncher
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 
 
 @dataclass
@@ -82,7 +82,7 @@ class OwnEngine:
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(f"{self.folder}/docker.sock") != 0:
                 return False
-        with contextlib.closing(docker.DockerClient(self.address, timeout=60)) as client:
+        with contextlib.closing(docker.DockerClient(self.address, timeout=20)) as client:
             return bool(client.ping())
 
 
