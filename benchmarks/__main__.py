@@ -29,6 +29,7 @@ NAMES = (
     "rating.lottery",
     "rating.crowds",
     "rating.suspects",
+    "rating.jumps",
     "contest_luck",
     "season_order",
     "cards",

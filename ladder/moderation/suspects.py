@@ -106,7 +106,7 @@ def list_suspects(conn: Connection, season_id: SeasonId) -> Suspects:
         tuple(
             NearEqualGroup(
                 season.mu0 + (group.middle - version.reference) * season.beta,
-                len(group.members) * (1.0 - group.share),
+                group.explained,
                 tuple(who[each] for each in group.members if each in who),
             )
             for group in groups

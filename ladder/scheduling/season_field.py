@@ -101,7 +101,7 @@ class SeasonField:
         self._equals = {
             entry: max(LEAST_PACE, 1.0 - EQUALS * group.share)
             for group in self._suspects.groups
-            for entry in group.members
+            for entry in group.slow
         }
         self._official = self._equal_paces = self._met_and_apart = None
 

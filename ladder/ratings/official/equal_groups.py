@@ -8,7 +8,7 @@ the same strength too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -28,7 +28,9 @@ INNER: Final = 0.6827
 OUTER: Final = 0.3146
 """Share between one and three deviations."""
 REACH: Final = 2.0
-"""Deviations from the middle to the farthest members."""
+"""Deviations from the middle to the farthest contenders that may be members."""
+LEAST_CHANCE: Final = 0.5
+"""Least probability with which a contender is a member."""
 WITHIN_REACH: Final = 0.9545
 
 
@@ -39,14 +41,24 @@ class EqualGroup:
     middle: float
     """In beta."""
     members: NDArray[np.intp]
-    """Places of the contenders, nearest to the middle first."""
+    """Places of the contenders that belong to the equal ones with a probability of a half or more,
+    the likeliest first."""
+    chances: Floats
+    """These probabilities."""
     excess: float
-    """Estimated number of members that the rest of the field does not explain."""
+    """Estimated number of contenders here that the rest of the field does not explain."""
+    near: int
+    """Number of contenders near the middle."""
 
     @property
     def share(self) -> float:
-        """Returns the probability that a member belongs to the equal ones."""
-        return min(1.0, self.excess * WITHIN_REACH / max(len(self.members), 1))
+        """Returns the share of the contenders near the middle that the rest does not explain."""
+        return min(1.0, self.excess * WITHIN_REACH / max(self.near, 1))
+
+    @property
+    def explained(self) -> float:
+        """Returns the expected number of members that are not one of the equal ones."""
+        return float((1.0 - self.chances).sum())
 
 
 def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
@@ -54,15 +66,19 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
     found: list[EqualGroup] = []
     left = np.arange(len(mu))
     while len(found) < MOST_GROUPS:
-        group = _surest_group(mu[left], sigma[left], len(mu))
-        if group is None:
+        surest = _surest_group(mu[left], sigma[left], len(mu))
+        if surest is None:
             break
-        found.append(EqualGroup(group.middle, left[group.members], group.excess))
-        left = np.setdiff1d(left, found[-1].members)
+        group, near = surest
+        found.append(replace(group, members=left[group.members]))
+        left = np.delete(left, near)
     return found
 
 
-def _surest_group(mu: Floats, sigma: Floats, field: int) -> EqualGroup | None:
+def _surest_group(
+    mu: Floats, sigma: Floats, field: int
+) -> tuple[EqualGroup, NDArray[np.intp]] | None:
+    """Returns the surest group and all contenders near its middle."""
     known = np.flatnonzero(sigma <= WIDEST_SIGMA)
     if len(known) < LEAST_SURE**2 / 2:
         return None
@@ -83,11 +99,26 @@ def _surest_group(mu: Floats, sigma: Floats, field: int) -> EqualGroup | None:
     at = float(middle[best])
     for _ in range(2):  # the surest contender may stand at the side of the group
         away = np.abs(mu - at)
-        members = np.flatnonzero(away <= REACH * np.maximum(sigma, width[best]))
-        at = float(np.median(mu[members]))
-    members = members[np.argsort(away[members], kind="stable")]
-    excess = float(contrast[best]) / (2.0 * INNER - OUTER)
-    return EqualGroup(at, members, min(excess, float(field)))
+        near = np.flatnonzero(away <= REACH * np.maximum(sigma, width[best]))
+        at = float(np.median(mu[near]))
+    excess = min(float(contrast[best]) / (2.0 * INNER - OUTER), float(field))
+    chances = _membership_chances(mu[near] - at, sigma[near], excess, float(width[best]))
+    likely_first = np.argsort(-chances, kind="stable")
+    likely_first = likely_first[chances[likely_first] >= LEAST_CHANCE]
+    group = EqualGroup(at, near[likely_first], chances[likely_first], excess, len(near))
+    return group, near
+
+
+def _membership_chances(away: Floats, sigma: Floats, excess: float, width: float) -> Floats:
+    """Returns the probability that each contender near the middle belongs to the equal ones.
+
+    The equal ones spread by their own deviations, and the others evenly over the reach.
+    """
+    sigma = np.maximum(sigma, 1e-6)
+    others = max(len(away) - excess * WITHIN_REACH, 1.0) / (2.0 * REACH * width)
+    equals = excess * np.exp(-((away / sigma) ** 2) / 2.0) / (sigma * (2.0 * np.pi) ** 0.5)
+    chances: Floats = equals / (equals + others)
+    return chances
 
 
 def _count_within(mu: Floats, middle: Floats, reach: Floats) -> NDArray[np.intp]:

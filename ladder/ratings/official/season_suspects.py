@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ladder.ids import EntryId
-from ladder.ratings.official.equal_groups import find_equal_groups
+from ladder.ratings.official.equal_groups import EqualGroup, find_equal_groups
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
@@ -26,6 +26,9 @@ PRIOR_GAMES: Final = 2
 ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""
 
+DOUBTFUL: Final = 0.1
+"""Probability of results from which a pair of such a favourite meets less."""
+
 
 @dataclass(frozen=True, slots=True)
 class EqualEntries:
@@ -34,9 +37,14 @@ class EqualEntries:
     middle: float
     """In beta, on the scale of the fit."""
     share: float
-    """Probability that a member belongs to the equal ones."""
+    """Share of the entries near the middle that the rest of the field does not explain."""
+    explained: float
+    """Expected number of members that are not one of the equal ones."""
     members: tuple[EntryId, ...]
-    """Nearest to the middle first."""
+    """The likeliest first."""
+    slow: tuple[EntryId, ...]
+    """Members that play less: all but the oldest, as many as the rest of the field explains. So a
+    later flood of entries of a rival's strength does not slow the rival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +99,10 @@ def find_suspects(fit: Fit, entrants: Sequence[Entrant]) -> SeasonSuspects:
     works = np.flatnonzero(known & (fit.failed / (fit.played + PRIOR_GAMES) <= FAILING))
     groups = find_equal_groups(mu[works], sigma[works])
     shown = find_throwers(fit.pairs, mu, sigma, fit.kappa)
-    apart = find_throwers(fit.pairs, mu, sigma, 0.0, ALARM)
+    apart = find_throwers(fit.pairs, mu, sigma, 0.0, ALARM, DOUBTFUL)
     return SeasonSuspects(
         tuple(
-            EqualEntries(
-                group.middle,
-                group.share,
-                tuple(entry_of[int(works[member])] for member in group.members),
-            )
+            _name_group(group, [entry_of[int(works[member])] for member in group.members])
             for group in groups
         ),
         tuple(_name_favourite(each, entry_of) for each in shown),
@@ -107,6 +111,17 @@ def find_suspects(fit: Fit, entrants: Sequence[Entrant]) -> SeasonSuspects:
             for each in apart
             for pair in each.pairs
         ),
+    )
+
+
+def _name_group(found: EqualGroup, members: Sequence[EntryId]) -> EqualEntries:
+    oldest = set(sorted(members)[: max(1, round(found.explained))])  # ids sort by time
+    return EqualEntries(
+        found.middle,
+        found.share,
+        found.explained,
+        tuple(members),
+        tuple(member for member in members if member not in oldest),
     )
 
 

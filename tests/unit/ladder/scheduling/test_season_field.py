@@ -50,9 +50,9 @@ def test_an_entry_that_works_again_plays_like_others() -> None:
     assert field.pace(entry(0)) == 1.0
 
 
-def test_a_group_of_equals_gets_a_slow_pace() -> None:
+def test_slow_members_of_a_group_of_equals_get_a_slow_pace() -> None:
     field = SeasonField()
-    group = EqualEntries(1.0, 0.5, (entry(1), entry(2)))
+    group = EqualEntries(1.0, 0.5, 1.0, (entry(0), entry(1), entry(2)), (entry(1), entry(2)))
     field.set_places(PairingPlaces.none(), SeasonSuspects(groups=(group,)))
     assert [round(field.pace(entry(n)), 2) for n in range(3)] == [1.0, 0.2, 0.2]
 
@@ -114,7 +114,8 @@ def test_a_field_that_learns_of_changes_chooses_like_a_new_one() -> None:
         )
         kept.count_games(numbers, games)
         if turn % 3 == 0:
-            group = EqualEntries(1.0, 0.4, tuple(entry(n) for n in rng.sample(range(50), 9)))
+            slow = tuple(entry(n) for n in rng.sample(range(50), 9))
+            group = EqualEntries(1.0, 0.4, 1.0, slow, slow)
             values = [(rng.gauss(600, 150), 30.0, rng.random() / 50) for _ in range(30)]
             places = PairingPlaces([entry(n) for n in range(30)], np.array(values).T)
             suspects = SeasonSuspects(groups=(group,), apart=((entry(5), entry(9)),))

@@ -24,6 +24,9 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
     found = find_suspects(fit, [entrant(n, n) for n in range(160)])
     (group,) = found.groups
     assert len(copies.intersection(group.members)) > 50
+    oldest = sorted(set(group.members) - set(group.slow))
+    assert 1 <= len(oldest) < 20
+    assert oldest == sorted(group.members)[: len(oldest)]
     assert SeasonSuspects.from_json(found.to_json()) == found
     equal = find_suspects(fit, [entrant(n, min(n, 100)) for n in range(160)])
     failing = replace(fit, failed=np.where(np.arange(160) < 100, 0, 30))
