@@ -22,13 +22,7 @@ from ladder.matches.pairing import Candidate
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import (
-    GROWTH,
-    boundary_weight,
-    fit_season,
-    games_per_entry,
-    season_seed,
-)
+from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
 from ladder.ratings.official.season_suspects import SeasonSuspects, find_suspects
 from ladder.ratings.official.standing import OfficialPlace, PairingPlaces, build_standing
 from ladder.scheduling.season_field import PairingTerms, SeasonField
@@ -188,9 +182,7 @@ class Official:
         self._fit = fit_season(self._log, parents, warm=warm)
         self._fitted_games = len(self._log)
         self._entrants = [self._entrant(entry) for entry in active.tolist()]
-        weight = self._weight
-        if weight is None:
-            weight = boundary_weight(self._is_open, games_per_entry(self._entrants))
+        weight = boundary_weight(self._is_open) if self._weight is None else self._weight
         standing = build_standing(
             self._fit,
             self._entrants,

@@ -25,13 +25,7 @@ from ladder.leagues.medals import MedalRules
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official.fit import Fit, Messages
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import (
-    GROWTH,
-    boundary_weight,
-    fit_season,
-    games_per_entry,
-    season_seed,
-)
+from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
 from ladder.ratings.official.season_suspects import find_suspects
 from ladder.ratings.official.standing import (
     OfficialPlace,
@@ -186,7 +180,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # if not committed, the next fit is cold
     entrants = _select_entrants(conn, season_id, kept.log, version)
-    weight = boundary_weight(season["state"] == "open", games_per_entry(entrants))
+    weight = boundary_weight(season["state"] == "open")
     seed = season_seed(season_id)
     teams = season["medal_teams"]
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)

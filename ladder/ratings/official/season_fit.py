@@ -6,7 +6,6 @@ The service and the simulated ladders of ``benchmarks.rating`` call the same fun
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,18 +15,13 @@ from ladder.ids import SeasonId
 from ladder.ratings.official import resubmission_inheritance
 from ladder.ratings.official.fit import Fit, Messages, Prior, fit
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.standing import PARENT_SD
 
 GROWTH: Final = 1.05
 """A fit is due after the log grew by this factor."""
 OPEN_WEIGHT: Final = 0.08
-KNOWN_WEIGHT: Final = 0.3
 FINAL_WEIGHT: Final = 5.0
-"""Weight of medal boundaries in a game's value: while uploads are open, then once the order is
-roughly known, and after the last upload."""
-KNOWN_GAMES: Final = 20
-"""Games of an entry on average from which the order is roughly known."""
+"""Weight of medal boundaries in a game's value: while uploads are open, and after."""
 
 
 def fit_season(
@@ -39,20 +33,9 @@ def fit_season(
     return fit(games, Prior(np.full(n, np.nan), np.full(n, np.nan), kept, PARENT_SD), warm=warm)
 
 
-def boundary_weight(is_open: bool, games_per_entry: float) -> float:
-    """Returns the weight of medal boundaries; ``is_open`` says whether uploads are open.
-
-    First the order counts, then the medals: the weight changes with the season's phase.
-    """
-    if not is_open:
-        return FINAL_WEIGHT
-    return OPEN_WEIGHT if games_per_entry < KNOWN_GAMES else KNOWN_WEIGHT
-
-
-def games_per_entry(entrants: Sequence[Entrant]) -> float:
-    """Returns the mean number of games of the competing entries."""
-    games = [each.games for each in entrants if not each.is_anchor]
-    return sum(games) / len(games) if games else 0.0
+def boundary_weight(is_open: bool) -> float:
+    """Returns the weight of medal boundaries; ``is_open`` says whether uploads are open."""
+    return OPEN_WEIGHT if is_open else FINAL_WEIGHT
 
 
 def season_seed(season_id: SeasonId) -> int:

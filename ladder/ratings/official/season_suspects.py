@@ -26,9 +26,6 @@ PRIOR_GAMES: Final = 2
 ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""
 
-DOUBTFUL: Final = 0.1
-"""Probability of results from which a pair of such a favourite meets less."""
-
 
 @dataclass(frozen=True, slots=True)
 class EqualEntries:
@@ -99,7 +96,7 @@ def find_suspects(fit: Fit, entrants: Sequence[Entrant]) -> SeasonSuspects:
     works = np.flatnonzero(known & (fit.failed / (fit.played + PRIOR_GAMES) <= FAILING))
     groups = find_equal_groups(mu[works], sigma[works])
     shown = find_throwers(fit.pairs, mu, sigma, fit.kappa)
-    apart = find_throwers(fit.pairs, mu, sigma, 0.0, ALARM, DOUBTFUL)
+    apart = find_throwers(fit.pairs, mu, sigma, 0.0, ALARM)
     return SeasonSuspects(
         tuple(
             _name_group(group, [entry_of[int(works[member])] for member in group.members])

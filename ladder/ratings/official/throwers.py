@@ -59,19 +59,13 @@ class SuspectFavourite:
 
 
 def find_throwers(
-    pairs: MetPairs,
-    mu: Floats,
-    sigma: Floats,
-    kappa: float,
-    alarm: float = ALARM,
-    listed: float = UNLIKELY,
+    pairs: MetPairs, mu: Floats, sigma: Floats, kappa: float, alarm: float = ALARM
 ) -> list[SuspectFavourite]:
     """Returns the suspect favourites, the least likely first.
 
     ``pairs`` are all that met. ``mu`` and ``sigma`` are the contenders' skills in beta; NaN: not
     considered. ``kappa`` is the deviation of a pair's own advantage. ``alarm`` is the expected
-    number of favourites in a season without throwers. ``listed`` is the probability from which a
-    pair of a suspect favourite is listed.
+    number of favourites in a season without throwers.
     """
     low, high = pairs.low[pairs.often], pairs.high[pairs.often]
     known = ~np.isnan(mu[low]) & ~np.isnan(mu[high])
@@ -98,13 +92,6 @@ def find_throwers(
         one = float(chance[own[0]]) * float(opponents[favourite])
         expected_alarms = 2.0 * field * min(many, one)
         if expected_alarms < alarm:
-            if listed > UNLIKELY:
-                own = np.flatnonzero(winner == favourite)
-                all_chances = _loss_chances(
-                    loser[own], winner[own], lost[own], played[own], skills, kappa
-                )
-                own = own[all_chances < listed]
-                own = own[np.argsort(chance[own], kind="stable")]
             expected = played[own] * _loss_probability(loser[own], winner[own], skills)
             suspects = tuple(
                 UnlikelyPair(
