@@ -35,6 +35,7 @@ NAMES = (
     "cards",
     "live",
     "joined",
+    "fleet",
     "comparisons",
     "comparison_draws",
 )

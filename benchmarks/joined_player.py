@@ -14,14 +14,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psycopg
+
 from ladder.database import db
 from ladder.database.blobs import MatchBlobs, StoredBlob
+from ladder.database.kept_connection import KEPT_SECONDS
 from ladder.ids import MatchId
 from ladder.matches import lease, workers
 from ladder.matches.workers import WorkerHello
 from ladder.settings import Settings
 from sandbox.match import attempt, loans
 from workers import match_attempt
+from workers.main import FAR_KEPT_SECONDS
 from workers.site_blobs import open_match_blobs
 
 T = TypeVar("T")
@@ -97,10 +101,11 @@ def main() -> None:
         (attempt, "play", "play"),
         (lease, "claim_match", "claim"),
         (lease, "finish_match", "result"),
-        (db, "connect", "connections"),
+        (psycopg, "connect", "connections"),
     ):
         setattr(module, name, timed.wrap(part, getattr(module, name)))
-    context = match_attempt.WorkerContext(settings, blobs, worker, 1)
+    kept_seconds = FAR_KEPT_SECONDS if settings.machine_secret else KEPT_SECONDS
+    context = match_attempt.WorkerContext(settings, blobs, worker, 1, kept_seconds=kept_seconds)
     print("ready", flush=True)
     for line in sys.stdin:
         timed.parts = Parts()

@@ -23,6 +23,8 @@ from ladder.database import db
 from ladder.machines import certificates
 from ladder.matches import lease
 from ladder.settings import Settings
+from sandbox.errors import HostFault
+from sandbox.match.loans import NodeHello, node_hello
 from services import embedded_servers
 from services.child_processes import Child
 from services.environment_variables import Environment
@@ -134,11 +136,21 @@ def check_ways(ways: Ways, trusted: str) -> None:
         raise StartError(f"Redis of the site cannot be reached: {error}") from None
 
 
+def find_node(socket: Path) -> NodeHello:
+    """The hello of a node that runs already. Raises StartError if it does not answer."""
+    try:
+        return node_hello(socket)
+    except HostFault as error:
+        raise StartError(f"start the node first: {error}") from None
+
+
 @dataclass(kw_only=True)
 class JoinedMachine(LocalInstance):
     """Node and worker of this machine. Call ``start``, then ``watch``, and ``stop`` at the end."""
 
     credentials: Credentials
+    node: Path | None = None
+    """Socket of a node that runs already. None: the machine starts its own."""
 
     def start(self) -> None:
         """Starts the node, then the worker. Raises StartError."""
@@ -151,9 +163,13 @@ class JoinedMachine(LocalInstance):
         self._take_lock()
         ways = find_ways(self.state, self.credentials)
         check_ways(ways, self.credentials.certificates)
-        ensure_launcher(self.options.launcher, self.options.install, self.say)
-        self._begin_node()
-        node = self._await_node()
+        self._run_dir.mkdir(mode=0o711, exist_ok=True)
+        if self.node is None:
+            ensure_launcher(self.options.launcher, self.options.install, self.say)
+            self._begin_node()
+            node = self._await_node()
+        else:
+            node = find_node(self.node)
         queues = [name for name in self.credentials.queues if name != "play.gpu" or node.gpus]
         self.settings = Settings(
             worker_database_url=ways.database_url,
@@ -162,7 +178,7 @@ class JoinedMachine(LocalInstance):
             machine_certificates=str(ways.authorities or ""),
             machine_secret=self.credentials.secret,
             run_dir=self._run_dir,
-            node_socket=self._node_socket,
+            node_socket=self.node or self._node_socket,
             games=external.absolute_paths(given.games),
             queues=",".join(queues),
             max_parallel_seats=given.max_parallel_seats,

@@ -24,6 +24,7 @@ from redis import Redis
 from games import external
 from ladder.database import db
 from ladder.database.blobs import open_blobs
+from ladder.database.kept_connection import KEPT_SECONDS, KeptConnection
 from ladder.ids import MatchId
 from ladder.matches import lease as matches_lease
 from ladder.matches import workers
@@ -42,6 +43,11 @@ from workers.site_blobs import open_match_blobs
 
 DRAW_NICENESS = 10
 """Pictures take only time that nobody else wants."""
+FAR_KEPT_SECONDS = 30.0
+"""How long a machine that joined keeps an unused connection to Postgres, with FAR_SLOTS at most. A
+new one takes six ways there and back."""
+FAR_SLOTS = 32
+"""With two connections more for the worker itself, fewer than a machine may open."""
 REMOTE_SECONDS = 1.0
 """Timeout for the remote daemon's hello in seconds; the worker's own heartbeat must not wait."""
 
@@ -140,8 +146,19 @@ def _make_worker_context(
     blobs = open_match_blobs(settings)
     host = socket.gethostname()
     worker = f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
+    is_far = bool(settings.machine_secret) and slots <= FAR_SLOTS
     tasks.worker_context = match_attempt.WorkerContext(
-        settings, blobs, worker, match_attempt.max_parallel_seats(settings, slots)
+        settings,
+        blobs,
+        worker,
+        match_attempt.max_parallel_seats(settings, slots),
+        kept_seconds=FAR_KEPT_SECONDS if is_far else KEPT_SECONDS,
+    )
+    database = KeptConnection(
+        url,
+        autocommit=True,
+        kept_seconds=FAR_KEPT_SECONDS if settings.machine_secret else KEPT_SECONDS,
+        is_pooled=True,
     )
     told: WorkerHello | None = None
     speed = measure_speed()
@@ -168,7 +185,7 @@ def _make_worker_context(
             speed=speed,
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
-        with db.connect(url) as conn:
+        with database.use() as conn:
             if is_machine and not ends and workers.own_queues(conn) != own:
                 ends = True
                 log_event("worker_ends", reason="the tier of this machine changed")
@@ -187,7 +204,7 @@ def _make_worker_context(
         )
 
     def renew(leases: list[HeldLease]) -> list[tuple[MatchId, int]]:
-        with db.connect(url) as conn:
+        with database.use() as conn:
             return matches_lease.renew_leases(
                 conn, [(lease.match_id, lease.attempt) for lease in leases]
             )

@@ -25,7 +25,7 @@ from games.forks import Fork
 from games.protocol import GameError
 from ladder.database import db
 from ladder.database.blobs import MatchBlobs
-from ladder.database.kept_connection import KeptConnection
+from ladder.database.kept_connection import KEPT_SECONDS, KeptConnection
 from ladder.entries import remote_agents
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
@@ -69,11 +69,18 @@ class WorkerContext:
     max_parallel_seats: int
     """Seats of a match that may compute at the same time on this host."""
     storage: StorageWaits = field(default_factory=StorageWaits)
+    kept_seconds: float = KEPT_SECONDS
+    """How long a playing process keeps an unused connection to Postgres."""
 
     @cached_property
     def database(self) -> KeptConnection:
         """The connection of this process. Every call of the lease is one statement."""
-        return KeptConnection(self.settings.worker_database_url, autocommit=True)
+        return KeptConnection(
+            self.settings.worker_database_url,
+            autocommit=True,
+            kept_seconds=self.kept_seconds,
+            is_pooled=True,
+        )
 
 
 def play_matches(worker_context: WorkerContext, match_id: MatchId) -> list[str]:

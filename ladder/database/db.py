@@ -20,9 +20,9 @@ NOTIFIER_ROLE: Final = "peck_notifier"
 CONNECT_SECONDS: Final = 10
 DEAD_AFTER: Final[dict[str, Any]] = {
     "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
-    "tcp_user_timeout": 25_000,
+    "tcp_user_timeout": 10_000,
 }  # fmt: skip
-"""After half a minute without a sign of the server a connection over a network counts as dead."""
+"""After about 25 seconds without a sign of the server a connection over a network is lost."""
 ERASED: Final = "PK003"
 """SQLSTATE of a row that a deleted account would write (privacy/erasing.sql)."""
 

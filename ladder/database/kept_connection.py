@@ -16,20 +16,26 @@ from typing import Final
 
 import psycopg
 
-from ladder.database.db import CONNECT_SECONDS, Connection
+from ladder.database.db import CONNECT_SECONDS, DEAD_AFTER, Connection
 
 KEPT_SECONDS: Final = 1.0
-LOST_MILLISECONDS: Final = 10_000
-"""After this time without an acknowledgement a connection over a network is lost."""
 
 
 class KeptConnection:
     """At most one unused connection. Threads may share it: each call has a connection alone."""
 
     def __init__(
-        self, url: str, *, autocommit: bool = False, kept_seconds: float = KEPT_SECONDS
+        self,
+        url: str,
+        *,
+        autocommit: bool = False,
+        kept_seconds: float = KEPT_SECONDS,
+        is_pooled: bool = False,
     ) -> None:
+        """``is_pooled``: PgBouncer may stand before Postgres and change servers between calls. Then
+        no statement is prepared, because the next server would not know it."""
         self._url, self._autocommit, self._kept_seconds = url, autocommit, kept_seconds
+        self._is_pooled = is_pooled
         self._lock = threading.Lock()
         self._unused: Connection | None = None
         self._unused_since = 0.0
@@ -52,8 +58,10 @@ class KeptConnection:
                 self._url,
                 autocommit=self._autocommit,
                 connect_timeout=CONNECT_SECONDS,
-                tcp_user_timeout=LOST_MILLISECONDS,
+                **DEAD_AFTER,
             )
+            if self._is_pooled:
+                conn.prepare_threshold = None
         try:
             yield conn
             conn.commit()

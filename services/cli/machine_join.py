@@ -26,6 +26,7 @@ from services.joined_machine import (
     CREDENTIALS,
     Credentials,
     JoinedMachine,
+    find_node,
     machine_folder,
     read_credentials,
     write_credentials,
@@ -60,14 +61,26 @@ def join_machine(
     install: Annotated[
         bool, typer.Option(help="Install bubblewrap if there is no sandbox.")
     ] = True,
+    node: Annotated[
+        Path | None, typer.Option(help="Socket of a node that runs already; default: start one.")
+    ] = None,
+    play: Annotated[
+        bool, typer.Option(help="With --no-play only get the credentials, and end.")
+    ] = True,
 ) -> None:
     """Play matches of a site on this machine until Ctrl-C. Without a code, continue as before."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
     try:
-        credentials = find_credentials(machine_folder(state), address, code, name)
+        if node is not None:
+            find_node(node)
+        folder = machine_folder(state)
+        credentials = find_credentials(folder, address, code, name, has_node=node is not None)
+        if not play:
+            print_line(f"joined as {credentials.name}; the credentials are in {folder}")
+            return
         options = UpOptions(state=state, install=install, launcher=launcher.value, slots=slots)
-        joined = JoinedMachine(options, print_line, credentials=credentials)
+        joined = JoinedMachine(options, print_line, credentials=credentials, node=node)
         try:
             joined.start()
             print_line(f"{credentials.name} plays matches of {credentials.address}; Ctrl-C stops")
@@ -84,9 +97,15 @@ def join_machine(
 
 
 def find_credentials(
-    folder: Path, address: str | None, code: str | None, name: str | None
+    folder: Path,
+    address: str | None,
+    code: str | None,
+    name: str | None,
+    *,
+    has_node: bool = False,
 ) -> Credentials:
-    """The stored credentials, or new ones for the code. Raises MissingInput, ApiError."""
+    """The stored credentials, or new ones for the code. Without a node that runs already it first
+    checks whether this machine can isolate agents. Raises MissingInput, ApiError."""
     kept = read_credentials(folder)
     if kept is not None:
         if code is not None:
@@ -101,8 +120,8 @@ def find_credentials(
         site = addresses.check_site_address(address)
     except LadderError as error:
         raise MissingInput(str(error)) from None
-    report = examine_machine()
-    if report.launcher is None:
+    report = None if has_node else examine_machine()
+    if report is not None and report.launcher is None:
         raise MissingInput(f"{report.verdict}; run ./peck doctor. The code was not used")
     made = request_credentials(site, code, name or own_name())
     write_credentials(folder, made)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import time
+from typing import Annotated, Final
 
 import typer
 
@@ -11,6 +12,7 @@ from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.saved_login import connect
 
+WAIT_SECONDS: Final = 1.0
 machine = typer.Typer(help="Machines that join and play matches.", no_args_is_help=True)
 Machine = Annotated[str, typer.Argument(help="Name of a machine, or its id (mch_...).")]
 
@@ -129,14 +131,22 @@ def show_machine(name: Machine, as_json: AsJson = False) -> None:
 
 
 @machine.command("drain")
-def drain_machine(name: Machine, as_json: AsJson = False) -> None:
-    """Let a machine claim no more matches; running ones end."""
+def drain_machine(
+    name: Machine,
+    wait: Annotated[bool, typer.Option(help="Wait until it plays nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a machine claim no more matches; running ones end. Says when it is empty."""
     with connect() as ladder:
         found = ladder.send("PUT", f"/v1/machines/{name}/drain").json()
+        while wait and found["running"]:
+            time.sleep(WAIT_SECONDS)
+            found = ladder.get(f"/v1/machines/{found['id']}")
     if as_json:
         print_json(found)
         return
-    stdout.print(f"{found['name']} claims no more matches; it plays {found['running']} now")
+    left = f"plays {found['running']} now" if found["running"] else "is empty"
+    stdout.print(f"{found['name']} claims no more matches; it {left}")
 
 
 @machine.command("resume")

@@ -20,8 +20,6 @@ from ladder.machines import certificates, invitations, machines
 from ladder.matches import history
 from ladder.people import tokens, users
 from ladder.settings import Settings
-from sandbox.match import loans
-from sandbox.match.loans import NodeHello
 from services import joined_machine
 from services.api_client import Client
 from services.app import create_app
@@ -43,22 +41,6 @@ from workers import broker
 
 pytestmark = pytest.mark.bubblewrap
 TOLD: list[str] = []
-
-
-class OnTestNode(JoinedMachine):
-    """A joined machine that uses the node of the tests, which is ready."""
-
-    node: RealNode
-
-    def _begin_node(self) -> None:
-        self._run_dir.mkdir(exist_ok=True)
-
-    def _await_node(self) -> NodeHello:
-        return loans.node_hello(self._node_socket)
-
-    @property
-    def _node_socket(self) -> Path:
-        return self.node.socket
 
 
 @pytest.fixture
@@ -136,12 +118,12 @@ def test_a_joined_machine_plays_a_match_and_hands_the_next_one_back(
     monkeypatch.setattr(joined_machine, "END_SECONDS", 0.2)
     entry, match = enter(contest, blobs, EAST)
     _, slow = enter(contest, blobs, SLOW)
-    machine = OnTestNode(
+    machine = JoinedMachine(
         UpOptions(state=server_state / "pond", launcher="bubblewrap", slots=1),
         TOLD.append,
         credentials=credentials,
+        node=node.socket,
     )
-    machine.node = node
     app = broker.make_celery_app(redis_url)
 
     def wake(match_id: MatchId) -> None:

@@ -405,7 +405,7 @@ def test_commands_about_machines(site: Site, tmp_path: Path) -> None:
     assert len(left) == len(listed) - 1
     assert "pond is volunteer; owner: root" in peck("trust", "pond", "volunteer")
     assert "pond is trusted; owner: the site" in peck("trust", "pond", "trusted")
-    assert "claims no more matches" in peck("drain", "pond")
+    assert "claims no more matches; it is empty" in peck("drain", "pond", "--wait")
     assert "drained" in peck("show", machine)
     assert json.loads(peck("resume", "pond", "--json"))["drained_at"] is None
     assert "pond" in peck("list")

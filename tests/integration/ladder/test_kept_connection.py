@@ -72,3 +72,12 @@ def test_an_unused_connection_is_closed(database_url: str) -> None:
 def is_connected(conn: Connection, pid: int) -> bool:
     row = conn.execute("select count(*) from pg_stat_activity where pid = %s", (pid,)).fetchone()
     return row == (1,)
+
+
+def test_a_pooled_connection_prepares_no_statement(database_url: str) -> None:
+    pooled = KeptConnection(database_url, kept_seconds=3600.0, is_pooled=True)
+    for _ in range(8):  # psycopg prepares what it sent five times
+        with pooled.use() as conn:
+            found = conn.execute("select count(*) from pg_prepared_statements").fetchone()
+    pooled.close()
+    assert found == (0,)
