@@ -107,6 +107,7 @@ def running(host: str, context: ssl.SSLContext) -> Iterator[TlsFront]:
     async def end() -> None:
         for server in front.servers:
             server.close()
+        await asyncio.sleep(0.02)  # a connection of this moment becomes known
         for writer in [*front.writers]:
             writer.transport.abort()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
