@@ -12,6 +12,8 @@ NAMES = (
     "sandbox",
     "contracts",
     "fairness",
+    "whole_way",
+    "commands",
     "api",
     "latency",
     "match_filters",

@@ -7,8 +7,8 @@ have one uvicorn process. Two client processes keep their connections alive on l
 the same cores.
 
 Rows alternate in each round; the table shows medians. ``of bare`` compares with the bare route of
-the same round and size. ``server us`` is the processor time of the server process for a read,
-without Postgres.
+the same round and size. ``p99 ms`` is the time of a read while all clients read without a pause.
+``server us`` is the processor time of the server process for a read, without Postgres.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ import psycopg
 from fastapi import FastAPI, Response
 from psycopg import sql
 
+from benchmarks.report_tables import quantile
 from games import GAMES
 from ladder import ids
 from ladder.database import db, migrate
@@ -184,32 +185,32 @@ def fetch(row: Row) -> http.client.HTTPResponse:
     return response
 
 
-def read_until(row: Row, until: float, counts: list[int]) -> None:
-    """Run one keep-alive client: read until the given time and append the number of reads."""
+def read_until(row: Row, until: float, reads: list[list[float]]) -> None:
+    """Run one keep-alive client: read until the given time and append the seconds of each read."""
     connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=10)
-    count = 0
-    while time.monotonic() < until:
+    seconds = list[float]()
+    while (began := time.monotonic()) < until:
         connection.request("GET", row.path, headers=row.headers)
         response = connection.getresponse()
         response.read()
         assert response.status == row.status, response.status
-        count += 1
-    counts.append(count)
+        seconds.append(time.monotonic() - began)
+    reads.append(seconds)
     connection.close()
 
 
-def count_reads(row: Row, seconds: float) -> int:
-    """The number of reads by all clients in that time."""
-    until, counts = time.monotonic() + seconds, list[int]()
+def time_reads(row: Row, seconds: float) -> list[float]:
+    """The seconds of each read by all clients in that time."""
+    until, reads = time.monotonic() + seconds, list[list[float]]()
     threads = [
-        threading.Thread(target=read_until, args=(row, until, counts)) for _ in range(THREADS)
+        threading.Thread(target=read_until, args=(row, until, reads)) for _ in range(THREADS)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(counts) == THREADS, "a client failed"
-    return sum(counts)
+    assert len(reads) == THREADS, "a client failed"
+    return [one for each in reads for one in each]
 
 
 def main() -> None:
@@ -270,26 +271,30 @@ def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> 
         rates: dict[str, list[float]] = {row.name: [] for row in rows}
         ratios: dict[str, list[float]] = {row.name: [] for row in rows}
         busy: dict[str, list[float]] = {row.name: [] for row in rows}
+        late: dict[str, list[float]] = {row.name: [] for row in rows}
         pids = {8101: pid, 8102: few, 8103: many}
         for _ in range(options.rounds):
             peer = 0.0
             for row in rows:
-                pool.starmap(count_reads, [(row, WARM_SECONDS)] * PROCESSES)
+                pool.starmap(time_reads, [(row, WARM_SECONDS)] * PROCESSES)
                 used = cpu_seconds(pids[row.port])
-                counts = pool.starmap(count_reads, [(row, options.seconds)] * PROCESSES)
+                each = pool.starmap(time_reads, [(row, options.seconds)] * PROCESSES)
+                reads = [one for part in each for one in part]
                 used = cpu_seconds(pids[row.port]) - used
-                rate = sum(counts) / options.seconds
-                busy[row.name].append(1e6 * used / sum(counts))
+                rate = len(reads) / options.seconds
+                busy[row.name].append(1e6 * used / len(reads))
+                late[row.name].append(1e3 * quantile(reads, 0.99))
                 peer = rate if row.name.startswith("bare") else peer
                 rates[row.name].append(rate)
                 ratios[row.name].append(rate / peer)
     print(f"{options.agents} agents; first read of a new revision {cold_ms:.0f} ms")
     print(f"pages of {len(sizes[100])} and {len(sizes[1000])} bytes; {os.cpu_count()} cores")
-    print(f"{'':32}{'reads/s':>10}{'of bare':>10}{'server us':>11}")
+    print(f"{'':32}{'reads/s':>10}{'of bare':>10}{'p99 ms':>10}{'server us':>11}")
     for row in rows:
         rate, ratio = statistics.median(rates[row.name]), statistics.median(ratios[row.name])
         cpu = statistics.median(busy[row.name])
-        print(f"{row.name:32}{rate:10.0f}{ratio:10.2f}{cpu:11.0f}")
+        p99 = statistics.median(late[row.name])
+        print(f"{row.name:32}{rate:10.0f}{ratio:10.2f}{p99:10.1f}{cpu:11.0f}")
 
 
 if __name__ == "__main__":

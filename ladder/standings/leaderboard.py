@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,10 +40,11 @@ def read_board(
     the places, ``totals`` the totals of some entries. Teams in ``unsealed`` count as without seals.
     """
     rows = conn.execute(
-        "select s.revision, s.score_offset, s.accepted_no, s.medals, s.medal_confidence,"
+        # JSON as text: it is parsed once, not in each row.
+        "select s.revision, s.score_offset, s.accepted_no, s.medals::text, s.medal_confidence,"
         " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
-        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null, e.totals,"
-        " e.profile = 'remote', e.state = 'paused', s.measures"
+        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null,"
+        " e.totals::text, e.profile = 'remote', e.state = 'paused', s.measures::text"
         " from seasons s"
         " left join entries e on e.season_id = s.id and e.state in ('active', 'paused')"
         " left join declared_entries d on d.entry_id = e.id"
@@ -55,7 +57,7 @@ def read_board(
     revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
     sealed = sealed_medals.sealed_medals_of_season(conn, season_id)
     sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
-    measures = seasons.measures_from_json(rows[0][-1])
+    measures = seasons.measures_from_json(json.loads(rows[0][-1] or "null"))
     fitted, places = None, dict[EntryId, OfficialPlace]()
     found = standing_versions.latest_version(conn, season_id)
     if found is not None:
@@ -64,16 +66,18 @@ def read_board(
             version.version, version.log_no, version.made_at, version.wrong_medals
         )
         teams = version.teams if teams is None and supposed is None else teams
-    terms = MedalTerms(MedalRules.from_json(medals), confidence, teams, sealed, is_final)
+    rules = MedalRules.from_json(json.loads(medals))
+    terms = MedalTerms(rules, confidence, teams, sealed, is_final)
     if supposed is not None:
         places = dict(supposed)
     worst = season_worst_reward(conn, season_id, measures, totals)
     totals = totals or {}
 
     def estimates(row: tuple[Any, ...]) -> tuple[leagues_measures.Estimate, ...]:
-        return leagues_measures.estimates(
-            measures, totals.get(row[7], totals_from_json(row[18])), worst
-        )
+        if not measures:
+            return ()
+        own = totals[row[7]] if row[7] in totals else totals_from_json(json.loads(row[18]))
+        return leagues_measures.estimates(measures, own, worst)
 
     contenders = (
         BoardEntry(*(*row[7:18], places.get(row[7]), estimates(row), *row[19:21]))
