@@ -36,6 +36,7 @@ NAMES = (
     "season_order",
     "cards",
     "live",
+    "player_frames",
     "joined",
     "fleet",
     "comparisons",
