@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from random import SystemRandom
 from typing import Any, Final
 
+import psycopg
+
 from games import GAMES
 from games.episode import Episode, EpisodeError, from_bytes
 from games.protocol import Game, Json, Outcome, placements_from_scores, with_clock
@@ -50,8 +52,13 @@ def check_waiting_reports(
 def check_report(conn: Connection, blobs: Blobs, report: Report) -> None:
     """Lets a result count, or refuses it. Raises BlobsUnavailable."""
     mismatch = find_mismatch(GAMES[report.game], report, blobs)
-    with conn.transaction():
-        counts = reports.judge_report(conn, report, mismatch)
+    try:
+        with conn.transaction():
+            counts = reports.judge_report(conn, report, mismatch)
+    except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.RaiseException) as error:
+        mismatch = _wrong_form(error)
+        with conn.transaction():
+            counts = reports.judge_report(conn, report, mismatch)
     if counts and mismatch is None:
         with conn.transaction():
             samples.choose_samples(conn, report.match_id, CHANCE)
@@ -83,9 +90,13 @@ def find_mismatch(game: Game[Any], report: Report, blobs: Blobs) -> str | None:
         _check_seats(report.seats, episodes, outcomes)
     except EpisodeError as error:
         return str(error)
-    except (KeyError, TypeError, ValueError) as error:
-        return f"the report has a wrong form: {type(error).__name__}"
+    except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return _wrong_form(error)
     return None
+
+
+def _wrong_form(error: Exception) -> str:
+    return f"the report has a wrong form: {type(error).__name__}"
 
 
 def _read(blobs: Blobs, digest: str) -> Episode:

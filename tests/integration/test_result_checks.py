@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from benchmarks import simulated_machine
@@ -181,3 +182,40 @@ def test_a_result_that_nobody_checks_is_lost(
     assert lease.reap_lapsed_leases(conn).requeued == 1
     assert not reports.are_waiting(conn)
     assert state(conn, order.match_id) == "queued"
+
+
+MALFORMED: dict[str, tuple[str, dict[str, object]]] = {
+    "a reward of 400 digits": ("seats", {"reward": 10**400}),
+    "a charge of 400 digits": ("seats", {"charged_seconds": 10**400}),
+    "a charge that is no number": ("seats", {"charged_seconds": []}),
+    "a failed step of a half": ("seats", {"failed_step": 0.5}),
+    "a seat without a number": ("seats", {"seat": None}),
+    "an episode without a name": ("episodes", {"id": None}),
+    "a position of 1e300": ("episodes", {"position": 1e300}),
+    "steps in a list": ("episodes", {"steps": [1]}),
+    "a replay named by a number": ("episodes", {"replay_digest": 5}),
+}
+
+
+@pytest.mark.parametrize(("column", "change"), MALFORMED.values(), ids=MALFORMED)
+def test_no_form_of_a_report_stops_the_raters(
+    conn: Connection,
+    contest: Contest,
+    blobs: Blobs,
+    own: Connection,
+    column: str,
+    change: dict[str, object],
+) -> None:
+    order = claimed(own, contest)
+    report(own, conn, blobs, order, simulated_machine.play(order, POLICIES))
+    conn.execute(
+        sql.SQL("update machine_reports set {0} = jsonb_set({0}, '{{0}}', {0} -> 0 || %s)").format(
+            sql.Identifier(column)
+        ),
+        (Jsonb(change),),
+    )
+    tasks.rate_seasons("test")
+    assert state(conn, order.match_id) == "queued"
+    assert not reports.are_waiting(conn)
+    (machine,) = machines.list_machines(conn)
+    assert machine.mismatches == 1
