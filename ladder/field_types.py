@@ -11,6 +11,7 @@ KEY: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 UNSEEN: Final = r"\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 """For a character class: terminal controls, and characters that hide or reverse text."""
 LINE: Final = rf"^[^\x00-\x1f{UNSEEN}]*$"
+SPEED_CLASS: Final = r"^[a-z0-9][a-z0-9.-]{0,19}$"
 TEXT: Final = rf"^[^\x00-\x08\x0b-\x1f{UNSEEN}]*$"
 
 Slug = Annotated[
@@ -39,5 +40,6 @@ def require_timezone(moment: datetime) -> datetime:
     return moment
 
 
+SpeedClass = Annotated[str, StringConstraints(pattern=SPEED_CLASS)]
 AwareDatetime = Annotated[datetime, AfterValidator(require_timezone)]
 Key = Annotated[str, StringConstraints(pattern=KEY)]

@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from ladder.field_types import SPEED_CLASS
+
 
 class Settings(BaseSettings):
     """Settings read when a process starts; ``PECK_<NAME>`` sets each field."""
@@ -101,7 +103,11 @@ class Settings(BaseSettings):
         default=300, description="the same for people without a session at one address", ge=0
     )
     games: str = Field(default="", description="files of external games, separated by commas")
-    speed_class: str = Field(default="any", description="speed class this node measured for itself")
+    speed_class: str = Field(
+        default="",
+        description="speed class of this machine; empty: the worker measures it",
+        pattern=f"^$|{SPEED_CLASS}",
+    )
 
     @field_validator("remote_socket", mode="before")
     @classmethod

@@ -1,19 +1,41 @@
-"""Measures how fast this machine computes, so that charged times of machines can be compared."""
+"""Measures how fast this machine computes, so that matches and charged times can be compared."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from typing import Final
 
 WINDOWS: Final = 6
 WINDOW_SECONDS: Final = 0.05
 ROUNDS: Final = 200
+AGAIN_SECONDS: Final = 60.0
+REFERENCE_SPEED: Final = 6000.0
+"""Speed of a machine of class 1x."""
+CLASS_STEP: Final = 1.25
+"""Ratio of two neighbouring speed classes."""
 
 
-def measure_speed() -> float:
-    """Thousands of rounds per second of processor time on one core, in the best of some windows."""
-    return max(_measure_window() for _ in range(WINDOWS))
+class SpeedMeter:
+    """The best speed that this machine has shown. Busy neighbours only make it look slower."""
+
+    def __init__(self) -> None:
+        self._best = max(_measure_window() for _ in range(WINDOWS))
+        self._measured_at = time.monotonic()
+
+    def speed(self) -> float:
+        """Thousands of rounds per second of processor time on one core. Measures once a minute."""
+        if time.monotonic() - self._measured_at > AGAIN_SECONDS:
+            self._best = max(self._best, _measure_window())
+            self._measured_at = time.monotonic()
+        return self._best
+
+
+def speed_class(speed: float) -> str:
+    """Name of the nearest speed class: ``1x``, ``1.2x``, ``1.6x``, ``2x``, and so on."""
+    step = round(math.log(speed / REFERENCE_SPEED, CLASS_STEP))
+    return f"{CLASS_STEP**step:.2g}x"
 
 
 def _measure_window() -> float:

@@ -37,7 +37,7 @@ from workers import match_attempt, tasks
 from workers.broker import QUEUES, app, machine_login
 from workers.lease_renewal import HeldLease, LeaseRenewal
 from workers.liveness import StallMonitor, playing_children
-from workers.machine_speed import measure_speed
+from workers.machine_speed import SpeedMeter, speed_class
 from workers.redis_users import OPEN
 from workers.site_blobs import open_match_blobs
 
@@ -161,7 +161,7 @@ def _make_worker_context(
         is_pooled=True,
     )
     told: WorkerHello | None = None
-    speed = measure_speed()
+    meter = SpeedMeter()
     ends = False
     own = (OPEN,) if queues == [OPEN] else None
 
@@ -172,6 +172,7 @@ def _make_worker_context(
         nonlocal told, ends
         node = loans.node_hello(settings.node_socket)
         remote = _request_remote_hello(settings)
+        speed = meter.speed()
         said = WorkerHello(
             id=worker,
             host=host,
@@ -180,7 +181,7 @@ def _make_worker_context(
             slots=slots,
             profiles=(*node.profiles, *remote.profiles) if remote else node.profiles,
             gpu=node.gpus,
-            speed_class=settings.speed_class,
+            speed_class=settings.speed_class or speed_class(speed),
             lacks=node.lacks,
             speed=speed,
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},

@@ -84,6 +84,8 @@ class Season:
     """Measures that rank a one-seat season; empty if entries are rated."""
     remote_agents: bool
     """Whether remote agents may enter."""
+    speed_class: str
+    """Speed class of the machines that play the season; ``any``: all machines."""
 
 
 def league_resource(league: League) -> LeagueResource:

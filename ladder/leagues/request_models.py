@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ladder.enums import ReplayVisibility, Visibility
-from ladder.field_types import AwareDatetime, Line, Slug, Text
+from ladder.field_types import AwareDatetime, Line, Slug, SpeedClass, Text
 from ladder.leagues.medals import FARTHEST, MOST_TEAMS
 from ladder.leagues.records import MOST_BUNDLE_BYTES
 
@@ -123,6 +123,11 @@ class NewSeason(BaseModel):
     medal_confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95
     stops_when_sealed: bool = Field(
         default=False, description="end the finals when every medal is sealed, even before ends_at"
+    )
+    speed_class: SpeedClass = Field(
+        default="any",
+        examples=["1.2x"],
+        description="play only on machines of this speed class, as the list of machines names it",
     )
     remote_agents: bool = Field(
         default=False,

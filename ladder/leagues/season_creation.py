@@ -89,6 +89,7 @@ def season_columns(asked: NewSeason, game: Game[Any]) -> SeasonColumns:
         closes_at=asked.closes_at,
         ends_at=asked.ends_at,
         remote_agents=asked.remote_agents,
+        speed_class=asked.speed_class,
         fault_rule=KAGGLE if game.lenient and seats > 1 else OWN_SEAT,
         measures=measures_of(game, seats, configuration),
     )

@@ -29,7 +29,7 @@ SEASON: Final = (
     " cadence_seconds, max_in_flight, max_attempts, lease_seconds, queue_seconds, opens_at,"
     " closes_at, ends_at, state, accepted_no, rated_no, official_version, medals,"
     " medal_confidence, stops_when_sealed,"
-    " revision, measures, remote_agents"
+    " revision, measures, remote_agents, speed_class"
     " from seasons"
 )
 

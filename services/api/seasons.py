@@ -82,6 +82,7 @@ class SeasonOut(BaseModel):
         description="the measures that rank the season if a match has one seat; else empty"
     )
     remote_agents: bool = Field(description="whether it takes remote agents. " + terms.REMOTE)
+    speed_class: str = Field(description="speed class of its machines; any: all machines play it")
     revision: int = Field(description="grows with each change of the leaderboard")
 
 

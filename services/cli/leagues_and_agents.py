@@ -75,6 +75,8 @@ def print_league(league: Json, season: Json | None) -> None:
         f"sealed from {season['medal_confidence']:.0%} on"
         + ("; the season ends once all medals are sealed" if season["stops_when_sealed"] else "")
     )
+    if season["speed_class"] != "any":
+        stdout.print(f"plays only on machines of speed class {season['speed_class']}")
     if season["remote_agents"]:
         from ladder.leagues import terms  # slow to import
 
@@ -142,6 +144,10 @@ def create_league(
             "--remote-agents", help="Allow agents at addresses of their owners (Battlesnake)."
         ),
     ] = False,
+    speed_class: Annotated[
+        str,
+        typer.Option(help="Play only on machines of this speed class: see `peck machine list`."),
+    ] = "any",
     anchor: Annotated[
         list[str] | None,
         typer.Option(help="Reference agent by name, or one of your submissions by id; repeatable."),
@@ -167,6 +173,7 @@ def create_league(
         "medal_confidence": confidence,
         "stops_when_sealed": stop_when_sealed,
         "remote_agents": remote_agents,
+        "speed_class": speed_class,
         **{name: date for name, date in dates.items() if date is not None},
     }
     with connect() as ladder:

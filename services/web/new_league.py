@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from games import GAMES
 from games.protocol import Game, clock_fields
+from ladder.database.db import Connection
 from ladder.entries import reference_agents
 from ladder.entries.league_setup import set_up_league
 from ladder.enums import ReplayVisibility, Visibility
@@ -17,6 +18,7 @@ from ladder.errors import LadderError
 from ladder.leagues import leagues
 from ladder.leagues.request_models import Clock, NewLeague, NewSeason
 from ladder.leagues.season_creation import supports_remote
+from ladder.matches.workers import live_workers
 from ladder.people.records import Viewer
 from services.http import auth
 from services.http.app_state import AppState, Db
@@ -45,13 +47,13 @@ NUMBERS: Final = (
 
 @router.get(ADDRESS)
 def show_form(
-    request: Request, who: Visitor, game: Annotated[str, Query(max_length=60)] = ""
+    request: Request, conn: Db, who: Visitor, game: Annotated[str, Query(max_length=60)] = ""
 ) -> Response:
     """Shows the form with the defaults of a game. An anonymous visitor signs in first."""
     if who.user_id is None:
         return redirect(f"/sign-in?next={ADDRESS}")
     chosen = GAMES.get(game) or next(iter(GAMES.values()))
-    return render_form(request, who, chosen, Form(default_values(chosen), {"anchors": []}))
+    return render_form(request, conn, who, chosen, Form(default_values(chosen), {"anchors": []}))
 
 
 @router.post(ADDRESS)
@@ -80,13 +82,20 @@ def create_league(
     except (ValidationError, ProblemError, LadderError) as error:
         form.add_errors(error)
     if form.wrong:
-        return render_form(request, who, game, form, status=422)
+        return render_form(request, conn, who, game, form, status=422)
     return redirect(f"/leagues/{slug}")
 
 
 def render_form(
-    request: Request, who: Viewer, game: Game[Any], form: Form, status: int = 200
+    request: Request,
+    conn: Connection,
+    who: Viewer,
+    game: Game[Any],
+    form: Form,
+    status: int = 200,
 ) -> Response:
+    """Shows the form with the choices of the game and of the machines that play now."""
+    classes = {worker.speed_class for worker in live_workers(conn)} - {"any"}
     return render(
         request,
         "new_league.html",
@@ -99,6 +108,7 @@ def render_form(
         anchors=reference_agents.agent_names(game.name),
         is_open=bool(set(form.wrong) - {"", "title", "visibility"}),
         supports_remote=supports_remote(game),
+        speed_classes=[(one, f"Speed class {one} only") for one in sorted(classes)],
         may="leagues:write" in who.scopes or who.is_admin,
     )
 
@@ -126,6 +136,7 @@ def default_values(game: Game[Any]) -> dict[str, str]:
         **dict.fromkeys(CLASSES, ""),
         "season.stops_when_sealed": "",
         "season.remote_agents": "",
+        "season.speed_class": season["speed_class"],
         "fill": "true",
         **{f"{CONFIGURATION}{name}": field_text(value) for name, value in configuration.items()},
     }

@@ -11,7 +11,9 @@ import pytest
 from games import GAMES
 from ladder.database.db import connect
 from ladder.leagues.season_creation import supports_remote
+from ladder.matches import workers
 from services.api_client import tls_context
+from tests.integration.ladder.contest import hello
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 
@@ -86,15 +88,18 @@ def test_a_host_makes_a_league_by_keyboard_on_a_phone_without_script(
     assert (f"{row[0]:%Y-%m-%d %H:%M}", *row[1:]) == ("2999-06-01 16:00", 2, "lines", 4)
 
 
-def test_a_new_league_page_names_the_empty_seats(site: Site) -> None:
+def test_a_new_league_page_names_the_empty_seats_and_the_machines(site: Site) -> None:
     with httpx.Client(base_url=site.address, verify=tls_context(site.address)) as client:
         sign_in(client, site.contest.host_token)
-        data = fields(site, client, title="Few", slug="few", anchors="greedy")
+        with connect(site.database_url) as conn:
+            workers.register_worker(conn, hello("timed", speed_class="1.6x"))
+        assert "Speed class 1.6x only" in client.get(FORM).text
+        speed = {"season.speed_class": "1.6x"}
+        data = fields(site, client, title="Few", slug="few", anchors="greedy", **speed)
         assert client.post(FORM, data=data).status_code == 303
-        assert (
-            "1 of 4 seats can be filled: add an agent or an anchor"
-            in client.get("/leagues/few").text
-        )
+        shown = client.get("/leagues/few").text
+        assert "1 of 4 seats can be filled: add an agent or an anchor" in shown
+        assert "All matches are played on machines of speed class 1.6x." in shown
 
 
 @pytest.mark.browser
@@ -179,6 +184,7 @@ def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:
             (rows, "[", "Must be a number"),
             (zone, "Mars/Olympus", "Choose a time zone from the list"),
             ("season.ends_at", "soon", "valid datetime"),
+            ("season.speed_class", "Quick!", "Use only the characters"),
             ("season.medals.kind", "luck", "does not match any of the expected tags"),
             ("season.clock.act_seconds", "nan", "Input should"),
             ("anchors", "grim", "no reference agent"),

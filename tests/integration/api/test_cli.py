@@ -408,15 +408,17 @@ def test_a_league_is_created_with_medals_by_score_lines(peck: Peck) -> None:
             "--medals",
             "lines:1210,1080,1050",
             "--stop-when-sealed",
+            "--speed-class",
+            "1.2x",
             "--json",
         )
     )
     lines = {"kind": "lines", "gold": 1210.0, "silver": 1080.0, "bronze": 1050.0}
     assert made["season"]["medals"] == lines
     assert made["season"]["stops_when_sealed"]
-    assert (
-        "medals lines:1210,1080,1050, sealed from 95% on" in peck("league", "show", "lined").stdout
-    )
+    shown = peck("league", "show", "lined").stdout
+    assert "medals lines:1210,1080,1050, sealed from 95% on" in shown
+    assert "plays only on machines of speed class 1.2x" in shown
     assert read(peck("seals", "lined", "--json")) == []
     refused = peck("league", "create", "odd", "--medals", "lines:1210")
     assert refused.returncode == 1
