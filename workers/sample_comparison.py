@@ -17,7 +17,9 @@ from ladder.machines.samples import WaitingSample
 from ladder.telemetry import log_event
 
 LEAST_SECONDS: Final = 0.01
-"""Charged time of a seat in a play below which times are not compared: noise is too large."""
+"""Charged time of a seat in a control below which times are not compared: noise is too large."""
+LEAST_OWN_SECONDS: Final = 0.0001
+"""A machine that charges less is taken to charge so much. Otherwise nobody could compare zero."""
 
 
 def compare_waiting(
@@ -87,9 +89,10 @@ def _time_ratio(
     ratios = []
     for mine, left, right in zip(own, first, second, strict=True):
         for seat in range(mine.seats):
-            charged = [_charged(episode, seat) for episode in (mine, left, right)]
+            charged = [_charged(episode, seat) for episode in (left, right)]
             if min(charged) >= LEAST_SECONDS:
-                ratios.append(log(charged[0] * 2 / (charged[1] + charged[2])))
+                seconds = max(_charged(mine, seat), LEAST_OWN_SECONDS)
+                ratios.append(log(seconds * 2 / sum(charged)))
     speeds = dict(
         conn.execute(
             "select match_id, speed from attempts where match_id = any (%s) and ended = 'finished'"

@@ -63,10 +63,27 @@ class MigrationResult:
     """Names of the migrations that must run after the roll-out."""
 
 
-def _revoke_temporary_tables(conn: psycopg.Connection) -> None:
-    """Leaves temporary tables to the owner. By default every login may fill the disk with them."""
+OPEN_FUNCTIONS: Final = "^(pg_(try_)?advisory_|lo_|lowrite$|pg_logical_emit_message$)"
+"""With these every login may take any advisory lock, and fill the disk with large objects."""
+
+
+def _revoke_rights_of_everybody(conn: psycopg.Connection) -> None:
+    """Leaves temporary tables, and as a superuser OPEN_FUNCTIONS, to the owner.
+
+    By default a machine that joined could stop the site with them.
+    """
     database = sql.Identifier(conn.info.dbname)
     conn.execute(sql.SQL("revoke temporary on database {} from public").format(database))
+    functions = conn.execute(
+        "select oid::regprocedure::text from pg_proc where proname ~ %s"
+        " and pronamespace = 'pg_catalog'::regnamespace"
+        " and has_function_privilege('public', oid, 'execute')"
+        " and (select rolsuper from pg_roles where rolname = current_user)",
+        (OPEN_FUNCTIONS,),
+    ).fetchall()
+    if functions:
+        names = sql.SQL(", ").join(sql.SQL(name) for (name,) in functions)
+        conn.execute(sql.SQL("revoke execute on function {} from public").format(names))
 
 
 def migration_files() -> list[File]:
@@ -121,7 +138,7 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
         if after:
             applied += _run_migrations(conn, later)
         ensure_partitions(conn, MONTHS_AHEAD)
-        _revoke_temporary_tables(conn)
+        _revoke_rights_of_everybody(conn)
     return MigrationResult(applied, [] if after else [name for name, _ in later])
 
 

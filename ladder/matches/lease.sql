@@ -76,16 +76,31 @@ begin
     end if;
 end $$;
 
+-- Internal. Refuses words of a machine that are too long, or that have characters which could change
+-- how a page or a terminal shows other text.
+create or replace function lease_check_words(p_words jsonb, p_most integer) returns void
+language plpgsql stable security definer set search_path = public, pg_temp as $$
+begin
+    if lease_machine() is not null and (length(p_words::text) > p_most
+       or replace(replace(p_words::text, '\\', ''), '\"', '')
+          ~ '[\\\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]') then
+        raise exception 'this machine reports control characters or too long a text'
+            using errcode = 'PK001';
+    end if;
+end $$;
+
 -- Registers a worker. A second call replaces the first.
 create or replace function lease_register(p_worker jsonb) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     v_machine text := lease_machine();
 begin
-    -- What a machine says of itself stands on pages and in terminals.
-    if v_machine is not null and (length(p_worker::text) > 20000
-       or replace(p_worker::text, '\"', '') ~ '[\\\u007f-\u009f]') then
-        raise exception 'this worker describes itself with control characters or at too great length'
+    perform lease_check_words(p_worker, 20000);
+    if v_machine is not null and (
+        not (p_worker ->> 'slots')::integer between 1 and 256
+        or not coalesce((p_worker ->> 'gpu')::integer, 0) between 0 and 256
+        or not coalesce((p_worker ->> 'speed')::double precision, 1) between 0.001 and 1000000) then
+        raise exception 'this worker has an impossible number of slots or GPUs, or speed'
             using errcode = 'PK001';
     end if;
     if v_machine is not null and (
@@ -306,13 +321,16 @@ end $$;
 
 -- Extends the leases of these attempts and returns these attempts; one call serves a run
 -- directory. Skips attempts that no longer hold their match. A lease that ran out is extended if lease_reap has not
--- taken the match.
+-- taken the match. A machine that is not trusted holds a match for six hours at most.
 create or replace function lease_renew(p_matches text[], p_attempts integer[])
 returns table (match_id text, attempt integer)
 language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 declare
     v_machine text := lease_machine();
+    v_oldest timestamptz := case when exists (
+        select 1 from machines where id = v_machine and tier <> 'trusted')
+        then clock_timestamp() - interval '6 hours' else '-infinity' end;
 begin
     return query
     with held as (
@@ -321,6 +339,7 @@ begin
             on h.id = m.id and h.attempt = m.attempt
           left join workers w on w.id = m.worker
          where m.state = 'running' and w.machine_id is not distinct from v_machine
+           and m.claimed_at > v_oldest
            and not exists (select 1 from machine_reports r where r.match_id = m.id)
          order by m.id
            for update of m
@@ -346,6 +365,8 @@ declare
     m matches;
 begin
     perform lease_check_worker(p_worker);
+    perform lease_check_words(
+        jsonb_build_array(p_seats, p_episodes, p_node, p_image_digest, p_rules_digest), 60000);
     select * into m from matches where id = p_match for update;
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker
        or exists (select 1 from machine_reports where match_id = p_match) then
@@ -659,7 +680,8 @@ begin
     if not found or exists (select 1 from machine_reports where match_id = p_match) then
         return false;
     end if;
-    perform lease_requeue_or_void(array[p_match], 'fault', p_fault, p_detail, false);
+    perform lease_requeue_or_void(array[p_match], 'fault', p_fault, regexp_replace(p_detail,
+        '[\u0001-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]+', ' ', 'g'), false);
     return true;
 end $$;
 
@@ -675,6 +697,7 @@ declare
     r record;
 begin
     perform lease_check_worker(p_worker);
+    perform lease_check_words(p_reasons, 20000);
     select * into m from matches where id = p_match for update;
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker
        or exists (select 1 from machine_reports where match_id = p_match) then
@@ -840,6 +863,7 @@ revoke execute on function
     lease_machine(),
     lease_check_worker(text),
     lease_check_blobs(text[]),
+    lease_check_words(jsonb, integer),
     lease_register(jsonb),
     lease_heartbeat(text),
     lease_fits(workers, matches),

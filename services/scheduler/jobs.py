@@ -20,7 +20,7 @@ from ladder.entries import blocked_accounts, entries, remote_agents
 from ladder.ids import SeasonId
 from ladder.leagues import join_requests, season_notices
 from ladder.leagues import seasons as leagues_seasons
-from ladder.machines import lease_blobs, machines, reports, samples
+from ladder.machines import lease_blobs, machines, reports, samples, sessions
 from ladder.matches import lease, matches, wake_up_messages, workers
 from ladder.moderation import rejudgements
 from ladder.notices import deliveries
@@ -89,6 +89,7 @@ def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None, redis_url: str
         Job("partitions", 3600.0, create_partitions),
         Job("forget", 3600.0, delete_old_rows),
         Job("unfinished", 3600.0, lambda conn: delete_unfinished_uploads(blobs)),
+        Job("machine sessions", 5.0, end_machine_sessions),
         *([Job("machines", 5.0, RedisUsers(redis_url).renew)] if redis_url else []),
     ]
 
@@ -314,6 +315,15 @@ def delete_unfinished_uploads(blobs: Blobs) -> dict[str, int]:
     """Deletes bytes of uploads that broke with their process a day ago."""
     before = datetime.now(UTC) - timedelta(days=1)
     return {"unfinished_uploads": blobs.delete_unfinished(before)}
+
+
+def end_machine_sessions(conn: db.Connection) -> dict[str, int]:
+    """Ends sessions of machines that keep a transaction or a lock. Logs each."""
+    with conn.transaction():
+        ended = sessions.end_held_sessions(conn)
+    for login in ended:
+        log_event("machine_session_ended", level="warning", login=login)
+    return {"machine_sessions_ended": len(ended)}
 
 
 class RedisUsers:

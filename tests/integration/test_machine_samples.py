@@ -132,6 +132,11 @@ def test_a_match_is_played_again_and_compared(pond: Pond) -> None:
     pond.play(pond.contest.rated(*lineup, seed=SEEDS[1]), lie=True)
     pond.check()
     assert (pond.machine().samples, pond.machine().different) == (2, 1)
+    pond.play(pond.contest.rated(*lineup, seed=SEEDS[2]), slowness=0.0)
+    pond.check()
+    ratio = pond.machine().time_ratio
+    assert ratio is not None
+    assert ratio < 0.2, "no charged time is compared too"
 
 
 def test_nobody_sees_controls_and_a_canary_looks_like_a_rated_match(

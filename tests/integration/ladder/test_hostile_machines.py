@@ -1,0 +1,147 @@
+"""What a machine tries with its login in Postgres beyond its lease."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import psycopg
+import pytest
+
+from ladder.database.db import Connection
+from ladder.enums import MachineTier
+from ladder.errors import LadderError
+from ladder.machines import lease_blobs, machines, sessions
+from ladder.machines.machines import Machine
+from ladder.matches import lease, workers
+from ladder.matches.records import EpisodeResult, MatchOrder
+from ladder.people.records import Viewer
+from services.scheduler.leader import LEADER_LOCK
+from tests.integration.ladder.contest import Contest, digest, hello, results
+from tests.integration.ladder.test_machine_trust import agreed
+from tests.integration.ladder.test_machines import admin as admin
+from tests.integration.ladder.test_machines import joined as joined
+from tests.integration.ladder.test_machines import login
+
+pytestmark = pytest.mark.usefixtures("worker_role")
+
+
+@pytest.fixture
+def own(
+    conn: Connection, database_url: str, joined: tuple[Machine, str], admin: Viewer
+) -> Iterator[Connection]:
+    """The connection of a volunteer's machine with one worker."""
+    machines.trust(conn, admin, "pond", MachineTier.VOLUNTEER)
+    with login(database_url, joined) as connection:
+        workers.register_worker(connection, hello("pond-1", queues=("open",)))
+        yield connection
+
+
+@pytest.fixture
+def order(own: Connection, contest: Contest) -> MatchOrder:
+    """A match that the machine holds."""
+    found = lease.claim_match(own, contest.rated(*agreed(contest)), "pond-1")
+    assert found is not None
+    return found
+
+
+def is_refused(act: Callable[[], Any]) -> bool:
+    try:
+        act()
+    except (psycopg.Error, LadderError):
+        return True
+    return False
+
+
+def test_a_machine_can_neither_lock_nor_flood_nor_mislead(
+    conn: Connection,
+    own: Connection,
+    order: MatchOrder,
+    joined: tuple[Machine, str],
+    database_url: str,
+) -> None:
+    for name in ("replay", *(f"log {seat}" for seat in range(4))):
+        lease_blobs.record_upload(conn, joined[0].id, digest(name), 1)
+
+    def register(**changes: Any) -> Callable[[], None]:
+        return lambda: workers.register_worker(own, hello("pond-2", **changes))
+
+    def finish(**changes: Any) -> Callable[[], Any]:
+        seats = [replace(seat, **changes) for seat in results([1, 2, 3, 4])]
+        return lambda: lease.finish_match(
+            own, order.match_id, order.attempt, "pond-1", seats,
+            [EpisodeResult(42, digest("replay"))], node="", image_digest="", rules_digest="",
+        )  # fmt: skip
+
+    def sql(query: str) -> Callable[[], Any]:
+        return lambda: own.execute(query.encode())
+
+    attacks = {
+        "takes the lead of the scheduler": sql(f"select pg_advisory_lock({LEADER_LOCK})"),
+        "tries a lock": sql("select pg_try_advisory_xact_lock(1, 2)"),
+        "shares a lock": sql("select pg_advisory_lock_shared(1)"),
+        "makes a large object": sql("select lo_creat(-1)"),
+        "fills a large object": sql("select lo_from_bytea(0, 'x')"),
+        "fills the log of changes": sql("select pg_logical_emit_message(false, 'x', 'x')"),
+        "reads passwords": sql("select * from pg_authid"),
+        "runs a program": sql("copy (select 1) to program 'true'"),
+        "raises its connections": sql(f"alter role {joined[0].login} connection limit 1000"),
+        "offers fewer slots than none": register(slots=-1000),
+        "offers no slot": register(slots=0),
+        "has very many GPUs": register(gpu=10**6),
+        "has no speed": register(speed=0.0),
+        "has an endless speed": register(speed=str(inf)),
+        "has no number as its speed": register(speed=str(nan)),
+        "turns the text around": register(lacks=("\u202egpj",)),
+        "reports a long reason": finish(reason="x" * 60_000),
+        "reports control characters": finish(reason="\x1b[2J"),
+        "reports a second line": finish(reason="a\nb"),
+        "reports large statistics": finish(statistics={"x" * 60_000: 1.0}),
+        "reports an unknown fault": sql(
+            f"select lease_fail('{order.match_id}', {order.attempt}, 'pond-1', 'agent', 'x')"
+        ),
+    }
+    assert [name for name, act in attacks.items() if not is_refused(act)] == []
+    assert finish(reason='It raised: "C:\\new"')() == "accepted"
+    print(f"{len(attacks)} attempts, all refused")
+
+
+def test_the_detail_of_a_fault_has_no_control_characters(
+    conn: Connection, own: Connection, order: MatchOrder
+) -> None:
+    match, detail = order.match_id, "a\x1b[2J\nb\u202ec"
+    assert lease.fail_attempt(own, match, order.attempt, "pond-1", "host", detail)
+    row = conn.execute("select detail from attempts where match_id = %s", (match,)).fetchone()
+    assert row == ("a [2J b c",)
+
+
+def test_a_machine_that_is_not_trusted_holds_a_match_for_hours_at_most(
+    conn: Connection, own: Connection, order: MatchOrder
+) -> None:
+    held = [(order.match_id, order.attempt)]
+    assert lease.renew_leases(own, held) == held
+    conn.execute(
+        "update matches set claimed_at = now() - interval '7 hours' where id = %s",
+        (order.match_id,),
+    )
+    assert lease.renew_leases(own, held) == []
+
+
+def test_a_transaction_of_a_machine_ends(
+    conn: Connection, own: Connection, order: MatchOrder
+) -> None:
+    """It holds the rows of four entries, so that none of their matches could end."""
+    match = order.match_id
+    own.execute("set idle_in_transaction_session_timeout = 0")
+    own.execute("begin")
+    assert lease.fail_attempt(own, match, order.attempt, "pond-1", "host", "x")
+    locking = b"select id from entries where in_flight > 0 for update nowait"
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        conn.execute(locking)
+    assert sessions.end_held_sessions(conn) == []
+    assert len(sessions.end_held_sessions(conn, longest_seconds=0.0)) == 1
+    with pytest.raises(psycopg.OperationalError):
+        own.execute("select 1")
+    assert len(conn.execute(locking).fetchall()) == 4
