@@ -37,6 +37,10 @@ class Settings(BaseSettings):
     machine_redis_url: str = Field(
         default="", description="Redis as machines that join reach it, without a login"
     )
+    machine_blobs_endpoint: str = Field(
+        default="",
+        description="S3 as machines that join reach it; empty: they read bundles through the site",
+    )
     machine_certificates: str = Field(
         default="",
         description="file (PEM) with certificates that machines trust besides public authorities",

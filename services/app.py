@@ -176,7 +176,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        blobs = open_blobs(chosen.blobs_url)
+        blobs = open_blobs(chosen.blobs_url, chosen.machine_blobs_endpoint)
         with (
             db.pool(chosen.database_url, POOL_SIZE) as pool,
             read_pool(chosen.database_url, READS_AT_A_TIME) as reads,

@@ -56,7 +56,8 @@ PASSED_ON: Final = (
     *("password_memory_mib", "password_passes", "password_hashes"),
     *("live_streams", "live_streams_per_address"),
     "notice_slots",
-    *("machine_database_url", "machine_redis_url", "machine_certificates"),
+    *("machine_database_url", "machine_redis_url", "machine_blobs_endpoint"),
+    "machine_certificates",
     *EGRESS_SETTINGS,
     *SMTP_SETTINGS,
 )

@@ -55,6 +55,7 @@ SETTINGS_OF_PROCESS: Final = {
         "live_streams_per_address",
         "machine_database_url",
         "machine_redis_url",
+        "machine_blobs_endpoint",
         "machine_certificates",
         *EGRESS_SETTINGS,
         *SMTP_SETTINGS,

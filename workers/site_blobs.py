@@ -17,7 +17,7 @@ import httpx
 from ladder.database.blobs import BlobsUnavailable, MatchBlobs, StoredBlob, open_blobs
 from ladder.errors import LadderError, NotFound
 from ladder.machines import certificates
-from ladder.machines.addresses import check_site_address
+from ladder.machines.addresses import check_web_address
 from ladder.settings import Settings
 
 TIMEOUT: Final = httpx.Timeout(20.0, connect=5.0)
@@ -58,15 +58,18 @@ class SiteBlobs:
         return StoredBlob(digest, len(content))
 
     def open(self, digest: str) -> Iterator[bytes]:
-        """Returns the bytes in pieces. Raises NotFound immediately, and BlobsUnavailable."""
+        """Returns the bytes in pieces. Raises NotFound immediately, and BlobsUnavailable, also if
+        the bytes are others than the digest says."""
         with _answering():
-            answer = self._client.send(self._client.build_request("GET", digest), stream=True)
+            # The site may name a signed address of S3. The secret goes to no other server.
+            asked = self._client.build_request("GET", digest)
+            answer = self._client.send(asked, stream=True, follow_redirects=True)
         if answer.is_error:
             with suppress(httpx.HTTPError):
                 answer.read()
             answer.close()
         _check_answer(answer)
-        return _pieces(answer)
+        return _pieces(answer, digest)
 
     def path(self, digest: str) -> Path | None:
         """None: no blob is a file of this machine."""
@@ -87,17 +90,22 @@ def open_match_blobs(settings: Settings) -> MatchBlobs:
     ``open_blobs``. Raises LadderError for a wrong address."""
     if settings.blobs_url.startswith(("http://", "https://")):
         trusted = certificates.read_certificates(settings.machine_certificates)
-        address = check_site_address(settings.blobs_url)
+        address = check_web_address("PECK_BLOBS_URL", settings.blobs_url)
         return SiteBlobs(address, settings.machine_secret, trusted)
     return open_blobs(settings.blobs_url)
 
 
-def _pieces(answer: httpx.Response) -> Iterator[bytes]:
+def _pieces(answer: httpx.Response, digest: str) -> Iterator[bytes]:
+    sha = hashlib.sha256()
     try:
         with _answering():
-            yield from answer.iter_bytes()
+            for piece in answer.iter_bytes():
+                sha.update(piece)
+                yield piece
     finally:
         answer.close()
+    if sha.hexdigest() != digest:
+        raise BlobsUnavailable(f"the bytes of blob {digest} are others than its digest says")
 
 
 @contextmanager

@@ -33,6 +33,8 @@ PART_BYTES: Final = 5 * CHUNK_BYTES
 """Size of the parts in which long uploads go to S3."""
 CLIENT: Final[ClientConfig] = {"connect_timeout": "3s", "timeout": "20s"}
 RETRIES: Final[RetryConfig] = {"max_retries": 4, "retry_timeout": timedelta(seconds=15)}
+READ_ADDRESS_SECONDS: Final = 60
+"""How long a signed address may be opened."""
 AGAIN_SECONDS: Final = 10
 """When a client may try again after `BlobsUnavailable`."""
 INCOMING: Final = "incoming"
@@ -121,6 +123,11 @@ class Blobs(MatchBlobs, Protocol):
         """Receives bytes in two steps; without ``keep`` the end of the context deletes them."""
         ...
 
+    def signed_address(self, digest: str) -> str | None:
+        """Address where whoever has it reads the blob for READ_ADDRESS_SECONDS; None if the store
+        was opened without a public endpoint."""
+        ...
+
     def delete(self, digest: str) -> None:
         """Deletes the blob; a missing blob is no error."""
         ...
@@ -133,9 +140,16 @@ class Blobs(MatchBlobs, Protocol):
 class ObjectStoreBlobs:
     """Blobs in an object store."""
 
-    def __init__(self, store: LocalStore | S3Store, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        store: LocalStore | S3Store,
+        folder: Path | None = None,
+        signing: S3Store | None = None,
+    ) -> None:
+        """``signing`` is the same bucket at its public endpoint."""
         self._store = store
         self._folder = folder
+        self._signing = signing
 
     def put(self, chunks: Iterable[bytes], *, limit_bytes: int) -> StoredBlob:
         with self.receive(chunks, limit_bytes=limit_bytes) as incoming:
@@ -186,6 +200,12 @@ class ObjectStoreBlobs:
         path = self._folder / _blob_key(digest)
         return path if path.is_file() else None
 
+    def signed_address(self, digest: str) -> str | None:
+        if self._signing is None:
+            return None
+        lasts = timedelta(seconds=READ_ADDRESS_SECONDS)
+        return obstore.sign(self._signing, "GET", _blob_key(digest), lasts)
+
     def exists(self, digest: str) -> bool:
         try:
             with _answering():
@@ -225,11 +245,12 @@ def _pieces(found: GetResult) -> Iterator[bytes]:
             yield bytes(piece)
 
 
-def open_blobs(url: str) -> ObjectStoreBlobs:
+def open_blobs(url: str, public_endpoint: str = "") -> ObjectStoreBlobs:
     """Opens the blob store at ``file:///folder`` (created if missing) or ``s3://bucket/prefix``.
 
-    The environment gives the endpoint and keys of S3 (AWS_ENDPOINT, AWS_ACCESS_KEY_ID, …). Raises
-    LadderError for another URL.
+    The environment gives the endpoint and keys of S3 (AWS_ENDPOINT, AWS_ACCESS_KEY_ID, …).
+    ``public_endpoint`` is the endpoint of signed addresses, if they are wanted. Raises LadderError
+    for another URL.
     """
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
@@ -238,7 +259,9 @@ def open_blobs(url: str) -> ObjectStoreBlobs:
     if parts.scheme == "s3" and parts.netloc:
         plain = os.environ.get("AWS_ENDPOINT", "").startswith("http://")
         options: ClientConfig = {**CLIENT, "allow_http": plain}
-        return ObjectStoreBlobs(S3Store.from_url(url, client_options=options, retry_config=RETRIES))
+        store = S3Store.from_url(url, client_options=options, retry_config=RETRIES)
+        signing = S3Store.from_url(url, endpoint=public_endpoint) if public_endpoint else None
+        return ObjectStoreBlobs(store, signing=signing)
     raise Invalid("blobs_url", f"{url!r} must be file:///folder or s3://bucket/prefix")
 
 

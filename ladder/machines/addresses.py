@@ -19,7 +19,7 @@ from ladder.settings import Settings
 
 DATABASE: Final = "PECK_MACHINE_DATABASE_URL"
 REDIS: Final = "PECK_MACHINE_REDIS_URL"
-SITE: Final = "the address of the site"
+BLOBS: Final = "PECK_MACHINE_BLOBS_ENDPOINT"
 LOGIN: Final = "leave user and password out: each machine gets its own"
 DATABASE_TLS: Final = "add sslmode=verify-full: machines need TLS with a checked certificate"
 REDIS_TLS: Final = "use rediss:// and check the certificate: machines need TLS"
@@ -57,6 +57,8 @@ def check_addresses(settings: Settings) -> None:
     if settings.machine_redis_url:
         _refuse_login(REDIS, settings.machine_redis_url)
         check_redis_address(REDIS, settings.machine_redis_url)
+    if settings.machine_blobs_endpoint:
+        check_web_address(BLOBS, settings.machine_blobs_endpoint)
 
 
 def check_database_address(field: str, url: str) -> None:
@@ -99,13 +101,13 @@ def is_local_redis(url: str) -> bool:
     return parts.scheme == "unix" or _is_local(parts.hostname or "")
 
 
-def check_site_address(url: str) -> str:
-    """The address of a site, without a slash at its end. Raises Invalid unless it begins with
+def check_web_address(field: str, url: str) -> str:
+    """The address of a server, without a slash at its end. Raises Invalid unless it begins with
     https://, or is of this machine."""
-    parts = _split(SITE, url.rstrip("/"))
+    parts = _split(field, url.rstrip("/"))
     is_plain = parts.scheme == "http" and _is_local(parts.hostname or "")
     if not parts.hostname or parts.query or (parts.scheme != "https" and not is_plain):
-        raise Invalid(SITE, f"{url!r} must begin with https://")
+        raise Invalid(field, f"{url!r} must begin with https://")
     return urlunsplit(parts)
 
 

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 import certifi
 
 from ladder.errors import Conflict, Invalid
-from ladder.machines.addresses import check_site_address
+from ladder.machines.addresses import check_web_address
 
 SETTING: Final = "PECK_MACHINE_CERTIFICATES"
 SEPARATOR: Final = "."
@@ -57,7 +57,7 @@ def site_fingerprint(base_url: str, certificates: str) -> str:
     """The fingerprint of the certificate that the site presents at its own address, after the check
     that machines will make. Empty for a plain address of this machine alone. Raises Conflict."""
     try:
-        site = check_site_address(base_url)
+        site = check_web_address("PECK_BASE_URL", base_url)
     except Invalid as error:
         raise Conflict(f"no machine can join: correct PECK_BASE_URL: {error.message}") from None
     if not site.startswith("https://"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import RedirectResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from ladder.ids import UserId
@@ -24,16 +24,17 @@ BYTES = {"application/octet-stream": {"schema": {"type": "string"}}}
     response_class=Response,
     responses={
         200: {"description": "The bytes", "content": BYTES},
+        307: {"description": "A signed address of the bytes, for a minute"},
         **problem_responses(404),
     },
 )
-def read_machine_blob(
-    digest: Digest, machine: KnownMachine, app_state: AppState
-) -> StreamingResponse:
+def read_machine_blob(digest: Digest, machine: KnownMachine, app_state: AppState) -> Response:
     """Machines only, with their secret as token: a bundle of a match of which a worker of the
     machine holds the lease now, or the replay that this match continues."""
     with transaction(app_state) as conn:
         lease_blobs.require_readable(conn, machine.id, digest)
+    if address := app_state.blobs.signed_address(digest):
+        return RedirectResponse(address)
     return StreamingResponse(app_state.blobs.open(digest), media_type="application/octet-stream")
 
 

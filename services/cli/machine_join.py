@@ -117,7 +117,7 @@ def find_credentials(
     if address is None or code is None:
         raise MissingInput("give the address and the code that `peck machine invite` printed")
     try:
-        site = addresses.check_site_address(address)
+        site = addresses.check_web_address("the address of the site", address)
     except LadderError as error:
         raise MissingInput(str(error)) from None
     report = None if has_node else examine_machine()

@@ -32,7 +32,7 @@ from services.api_client import ApiError, Client
 from services.app import create_app
 from services.http.machines import require_redis_password
 from services.scheduler import jobs
-from tests import typed
+from tests import s3_server, typed
 from tests.conftest import without_login
 from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import Contest, hello, raise_contest
@@ -70,10 +70,28 @@ def database_url(lender: Lender, migrated_template: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def site(database_url: str, redis_url: str, tmp_path: Path, worker_role: None) -> Iterator[Site]:
+def s3_endpoint(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Empty, or a real S3 server for blobs if the test asks for one."""
+    if getattr(request, "param", "folder") == "folder":
+        yield ""
+        return
+    with s3_server.running(tmp_path) as started:
+        for name, value in started.server.environment().items():
+            monkeypatch.setenv(name, value)
+        yield started.server.environment()["AWS_ENDPOINT"]
+
+
+@pytest.fixture
+def site(
+    database_url: str, redis_url: str, tmp_path: Path, worker_role: None, s3_endpoint: str
+) -> Iterator[Site]:
+    folder = (tmp_path / "blobs").as_uri()
     settings = Settings(
         database_url=database_url,
-        blobs_url=(tmp_path / "blobs").as_uri(),
+        blobs_url=f"s3://{s3_server.BUCKET}/site" if s3_endpoint else folder,
+        machine_blobs_endpoint=s3_endpoint,
         redis_url=redis_url,
         machine_database_url=without_login(database_url),
         machine_redis_url=redis_url,
@@ -295,10 +313,27 @@ def test_a_machine_that_is_not_trusted_gets_no_bundle_without_consent(
         assert redis.llen("open") == 0
 
 
+@pytest.mark.parametrize("s3_endpoint", ["folder", "s3"], indirect=True)
 def test_a_machine_reads_and_stores_the_blobs_of_its_lease(
-    site: Site, contest: Contest, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    site: Site,
+    contest: Contest,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    s3_endpoint: str,
 ) -> None:
     blobs = machine.blobs
+    answer = machine.http.get(f"/v1/machine/blobs/{machine.order.digests[0]}")
+    if s3_endpoint:
+        address = answer.headers["location"]
+        assert answer.status_code == 307
+        assert address.startswith(s3_endpoint)
+        assert hashlib.sha256(httpx.get(address).content).hexdigest() == machine.order.digests[0]
+        # The address is good for one blob and for reading alone.
+        other = address.replace(machine.order.digests[0], machine.order.digests[1])
+        assert httpx.get(other).status_code == 403
+        assert httpx.put(address, content=CONTENT).status_code == 403
+    else:
+        assert answer.status_code == 200
     for name in machine.order.digests:
         assert hashlib.sha256(b"".join(blobs.open(name))).hexdigest() == name
     stored = blobs.put_bytes(CONTENT)

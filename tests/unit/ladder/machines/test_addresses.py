@@ -67,13 +67,13 @@ def test_an_unencrypted_redis_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://peck.example.org/", "http://127.0.0.1:8000"])
 def test_the_address_of_a_site_ends_without_a_slash(url: str) -> None:
-    assert addresses.check_site_address(url) == url.rstrip("/")
+    assert addresses.check_web_address("PECK_BLOBS_URL", url) == url.rstrip("/")
 
 
 @pytest.mark.parametrize("url", ["http://peck.example.org", "peck.example.org", "https://", ""])
 def test_an_unencrypted_site_is_refused(url: str) -> None:
     with pytest.raises(Invalid, match="https://"):
-        addresses.check_site_address(url)
+        addresses.check_web_address("PECK_BLOBS_URL", url)
 
 
 def test_missing_addresses_are_named() -> None:
