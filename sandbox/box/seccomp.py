@@ -44,6 +44,8 @@ _SOCKET_QUESTIONS = (3, 4, 7, 8, 16, 17, 18, 20, 21, 30, 38, 39)
 # memory. Taking one succeeds without a lock. That suffices for a program alone in its box.
 _TAKE_LOCK = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
 _WATCH_OTHERS = (5, 36, 1024, 1026)  # F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY
+# Hints on a file that boxes share stay in its inode. Older kernels let every reader set them.
+_MARK_SHARED = (1036, 1038)  # F_SET_RW_HINT, F_SET_FILE_RW_HINT
 # More filters use memory outside the box. Core scheduling keeps others off a core. The last does
 # the same as _MADV_MERGEABLE, for all memory.
 _PRCTL = (22, 62, 67)  # PR_SET_SECCOMP, PR_SCHED_CORE, PR_SET_MEMORY_MERGE
@@ -265,7 +267,7 @@ def deny_flag_rule(call: int, arg: int, flag: int, code: int) -> list[Instructio
 
 def _fcntl_rule(call: int) -> list[Instruction]:
     body: list[Instruction] = [(_LOAD, 0, 0, _ARG + 8)]
-    for commands, code in ((_TAKE_LOCK, 0), (_WATCH_OTHERS, errno.EPERM)):
+    for commands, code in ((_TAKE_LOCK, 0), (_WATCH_OTHERS + _MARK_SHARED, errno.EPERM)):
         for command in commands:
             body += [(_JEQ, 0, 1, command), (_RETURN, 0, 0, _ERRNO | code)]
     body.append((_RETURN, 0, 0, _ALLOW))

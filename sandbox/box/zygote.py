@@ -76,7 +76,7 @@ def fork_child(
     report_read, report_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _run_child(setup, message, [0, fds[1], fds[2], fds[0], report_write], filter_code)
+        _run_child(setup, message, [fds[1], fds[2], fds[0], report_write], filter_code)
     os.close(report_write)
     wire.close_all(fds)
     try:
@@ -95,12 +95,13 @@ def fork_child(
 def _run_child(
     setup: dict[str, Any], message: dict[str, Any], files: list[int], filter_code: bytes
 ) -> None:
-    """``files``: an empty input, the two log pipes, the referee's connection, the report."""
+    """``files``: the two log pipes, the referee's connection, the report."""
     code = 70
-    report_write = files[4]
+    report_write = files[3]
     try:
         try:
-            harden.keep_files(files)
+            # An input of its own: matches could leave flags on an open file that they share.
+            harden.keep_files([os.open("/dev/null", os.O_RDONLY), *files])
             report_write = 4
             if setup["mode"] == "plain":
                 os.setsid()

@@ -131,7 +131,7 @@ class MoveCosts:
         "_stale_seconds",
         "_stolen",
         "_unforgiven_of_bank_seconds",
-        "_unread_gaps",
+        "_unread_pauses_seconds",
         "_unread_seconds",
         "_unsent_seconds",
         "_waits_for_host",
@@ -168,8 +168,7 @@ class MoveCosts:
         self.ponders = False
         """Whether the seat computed off turn. If so, it is frozen between its moves."""
         self._was_quick = self._ponders_unread = False
-        self._unread_seconds = self._stale_seconds = 0.0
-        self._unread_gaps = 0
+        self._unread_seconds = self._unread_pauses_seconds = self._stale_seconds = 0.0
         self._read_at = -math.inf
         self._closed_at = self._cpu = self._seen_cpu = self._pressure = self._queue = 0.0
         self._contended = 0.0
@@ -195,7 +194,8 @@ class MoveCosts:
         if meter.has_cpu:
             if not needs_reading and self._paid_cpu is not None:
                 self._cpu = self._paid_cpu
-                self._unread_gaps += 1
+                pause = (now - self._closed_at) * _CORES
+                self._unread_pauses_seconds += min(OFF_TURN_SECONDS, pause)
             else:
                 self._cpu = self._seen_cpu = meter.cpu_seconds()
                 if self._paid_cpu is not None and not owes:
@@ -207,7 +207,7 @@ class MoveCosts:
                         self._spare_limit_seconds -= spared
                         off_turn = (unpaid - spared) / meter.cpus
                         self._paid_cpu = self._cpu
-                self._unread_seconds, self._unread_gaps = 0.0, 0
+                self._unread_seconds = self._unread_pauses_seconds = 0.0
         self._doubted_at = 0.0
         self.unforgiven_before_seconds += self._unforgiven_of_bank_seconds
         self._unforgiven_of_bank_seconds = self.unforgiven_now_seconds = 0.0
@@ -239,10 +239,10 @@ class MoveCosts:
         """CPU time beyond the charges since the last reading that is no off-turn work.
 
         That is an allowance for each pause, and what quick answers may have used above their
-        charge.
+        charge. A pause too short for its allowance leaves nothing of it to a later one.
         """
-        pauses = 1 + self._unread_gaps
-        return OFF_TURN_SECONDS * pauses + self._unread_seconds * self._meter.cpus
+        pauses = OFF_TURN_SECONDS + self._unread_pauses_seconds
+        return pauses + self._unread_seconds * self._meter.cpus
 
     def freeze_if_computing(self) -> None:
         """Freeze a seat that computes while others are asked. Its next question thaws it.
@@ -371,7 +371,7 @@ class MoveCosts:
             paid = self._cpu + max(cost.cpu_seconds, cost.charged_seconds * meter.cpus)
             # At most one tick ahead of the booked time, over any number of moves.
             self._paid_cpu = min(paid, self._seen_cpu + TICK_SECONDS)
-            self._unread_seconds, self._unread_gaps = 0.0, 0
+            self._unread_seconds = self._unread_pauses_seconds = 0.0
         self._closed_at = now
         return cost
 
@@ -391,7 +391,7 @@ class MoveCosts:
         self._read_counters(now)
         # Each of the others has read its own lately.
         self._others_cpu = sum(other.last_cpu_seconds for other in self._others)
-        in_answers = unread * _CORES + OFF_TURN_SECONDS * self._unread_gaps
+        in_answers = unread * _CORES + self._unread_pauses_seconds
         self._ponders_unread |= cpu > in_answers
         cpu = min(cpu, in_answers)
         seen = 0.0 if meter.by_wall else cpu / meter.cpus

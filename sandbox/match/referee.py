@@ -155,7 +155,6 @@ class _Order:
 def _play(asked: _Order) -> PlayedMatch:
     stop_at = monotonic() + asked.stop_after_seconds
     with contextlib.ExitStack() as stack:
-        stack.enter_context(keep_time_first())
         own = stack.enter_context(contextlib.closing(OwnRunQueue()))
         timing = MatchTiming(
             asked.clock, own, asked.waiting_seconds, forgives_host=asked.forgive_lateness
@@ -163,6 +162,7 @@ def _play(asked: _Order) -> PlayedMatch:
         meters = {i: loan.meter for i, loan in enumerate(asked.loans) if isinstance(loan, Loan)}
         if asked.forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
             timing = replace(timing, canary=stack.enter_context(DelayMonitor()))
+        stack.enter_context(keep_time_first())  # threads begun from here on inherit the priority
         seats = [
             Seat(
                 index,

@@ -197,6 +197,7 @@ HOSTILE = (
     Hostile("page_cache", "collusion", reaches=True, seats=2, reused=False),
     Hostile("leaves_marks", "marks", reaches=True),
     Hostile("marks_in_times", "marks", reaches=True),
+    Hostile("marks_in_descriptors", "marks", reaches=True),
     Hostile("counts_of_the_host", "collusion", reaches=True),
     Hostile("links_for_the_host", "host reads", reaches=True),
 )  # fmt: skip

@@ -414,6 +414,20 @@ def test_work_between_quick_answers_is_charged_as_off_turn_work(
     assert off_turn > 0.003
 
 
+def test_short_pauses_excuse_no_work_in_a_long_one(
+    files: Files, own: OwnRunQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move_cost, "_CORES", 2)
+    move_costs = _move_costs(files, own)
+    for number in range(40):
+        move_costs.open(number * 0.0002, 1.0)
+        move_costs.close(number * 0.0002, number * 0.0002 + 0.0001)
+    files.at(0.060)
+    # On two cores answers and pauses of 8 ms had 16 ms, and the long pause excuses its own 2 ms.
+    assert move_costs.open(0.1) > 0.040
+    assert move_costs.ponders
+
+
 def test_off_turn_work_above_the_tolerance_is_charged(files: Files, own: OwnRunQueue) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)

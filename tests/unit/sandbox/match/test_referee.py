@@ -201,6 +201,31 @@ class DeafAtTheEnd(Loan):
                 self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
 
 
+def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the boxes it would never be late, and agents would pay for a busy node."""
+    monkeypatch.setattr(referee, "END_SECONDS", 0.001)
+    monkeypatch.setattr(referee, "end_all", lambda loans: None)
+    found: list[int] = []
+
+    def look(step: int) -> None:
+        (monitor,) = [one for one in threading.enumerate() if one.name == "canary"]
+        found.append(os.getpriority(os.PRIO_PROCESS, monitor.native_id or 0))
+
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    referee.play_episode(
+        GEESE,
+        GEESE.configure({"episodeSteps": 3}),
+        Clock(),
+        bytes(16),
+        [DeafAtTheEnd(), REFUSED],
+        max_parallel_seats=1,
+        stop_after_seconds=60,
+        forgive_lateness=True,
+        on_step=look,
+    )
+    assert set(found) == {usual}
+
+
 def test_apparent_waiting_at_the_end_does_not_void_the_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
