@@ -3,12 +3,13 @@
     python -m benchmarks.api [--agents 10000] [--seconds 3] [--rounds 3]
 
 Postgres is real: PECK_TEST_DATABASE_URL or an embedded server. The API and each bare FastAPI route
-have one uvicorn process. Two client processes keep their connections alive on loopback. All share
-the same cores.
+have one uvicorn process, and all of these the last core. Postgres and two client processes, which
+keep their connections alive on loopback, have the other cores.
 
 Rows alternate in each round; the table shows medians. ``of bare`` compares with the bare route of
 the same round and size. ``p99 ms`` is the time of a read while all clients read without a pause.
-``server us`` is the processor time of the server process for a read, without Postgres.
+``server us`` is the processor time of the server process for a read, without Postgres, and
+``client us`` that of the clients.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import argparse
 import http.client
 import multiprocessing
 import os
+import re
 import shutil
 import signal
+import socket
 import statistics
 import sys
 import tempfile
@@ -35,7 +38,7 @@ import psycopg
 from fastapi import FastAPI, Response
 from psycopg import sql
 
-from benchmarks.report_tables import quantile
+from benchmarks.report_tables import describe_machine, quantile
 from games import GAMES
 from ladder import ids
 from ladder.database import db, migrate
@@ -48,6 +51,10 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 PROCESSES = 2
 THREADS = 4
 WARM_SECONDS = 0.5
+WHOLE_SECONDS = 120
+"""Longest read of a whole board on a busy machine."""
+CORES = sorted(os.sched_getaffinity(0))
+LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -170,6 +177,12 @@ def serving(factory: str, port: int, state: Path, **environment: str) -> Iterato
         child.stop()
 
 
+def pin_server(pid: int) -> None:
+    """Keep the process on the last core."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), CORES[-1:])
+
+
 def cpu_seconds(pid: int) -> float:
     """The processor time of the process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -177,7 +190,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def fetch(row: Row) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=WHOLE_SECONDS)
     connection.request("GET", row.path, headers=row.headers)
     response = connection.getresponse()
     response.read()
@@ -185,23 +198,41 @@ def fetch(row: Row) -> http.client.HTTPResponse:
     return response
 
 
+def read_once(client: socket.socket, request: bytes) -> bytes:
+    """Send a request and return the status line after reading the whole answer.
+
+    ``http.client`` takes more time for an answer than the server.
+    """
+    client.sendall(request)
+    answer = client.recv(1 << 18)
+    while (head := answer.find(b"\r\n\r\n")) < 0:
+        answer += client.recv(1 << 18)
+    declared = LENGTH.search(answer, 0, head)
+    missing = head + 4 + (int(declared[1]) if declared is not None else 0) - len(answer)
+    while missing > 0:
+        missing -= len(client.recv(1 << 18))
+    return answer[:12]
+
+
 def read_until(row: Row, until: float, reads: list[list[float]]) -> None:
     """Run one keep-alive client: read until the given time and append the seconds of each read."""
-    connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=10)
+    lines = [f"GET {row.path} HTTP/1.1", "Host: 127.0.0.1"]
+    lines += [f"{name}: {value}" for name, value in row.headers.items()]
+    request = ("\r\n".join(lines) + "\r\n\r\n").encode()
     seconds = list[float]()
-    while (began := time.monotonic()) < until:
-        connection.request("GET", row.path, headers=row.headers)
-        response = connection.getresponse()
-        response.read()
-        assert response.status == row.status, response.status
-        seconds.append(time.monotonic() - began)
+    with socket.create_connection(("127.0.0.1", row.port), timeout=10) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while (began := time.monotonic()) < until:
+            status = read_once(client, request)
+            assert status == f"HTTP/1.1 {row.status}".encode(), status
+            seconds.append(time.monotonic() - began)
     reads.append(seconds)
-    connection.close()
 
 
-def time_reads(row: Row, seconds: float) -> list[float]:
-    """The seconds of each read by all clients in that time."""
+def time_reads(row: Row, seconds: float) -> tuple[list[float], float]:
+    """The seconds of each read by all clients in that time, and the processor time of this."""
     until, reads = time.monotonic() + seconds, list[list[float]]()
+    used = time.process_time()
     threads = [
         threading.Thread(target=read_until, args=(row, until, reads)) for _ in range(THREADS)
     ]
@@ -210,7 +241,7 @@ def time_reads(row: Row, seconds: float) -> list[float]:
     for thread in threads:
         thread.join()
     assert len(reads) == THREADS, "a client failed"
-    return [one for each in reads for one in each]
+    return [one for each in reads for one in each], time.process_time() - used
 
 
 def main() -> None:
@@ -219,6 +250,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    os.sched_setaffinity(0, CORES[:-1] or CORES)
     state = Path(tempfile.mkdtemp(prefix="peck-bench-", dir="/var/tmp"))
     state.chmod(0o711)
     try:
@@ -260,6 +292,8 @@ def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> 
         ) as many,
         multiprocessing.get_context("spawn").Pool(PROCESSES) as pool,
     ):
+        for server in (pid, few, many):
+            pin_server(server)
         rows = [
             Row("bare route, 100 rows", 8102, "/board", {}),
             Row("leaderboard, 100 rows", 8101, board + "100", {}),
@@ -272,6 +306,7 @@ def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> 
         ratios: dict[str, list[float]] = {row.name: [] for row in rows}
         busy: dict[str, list[float]] = {row.name: [] for row in rows}
         late: dict[str, list[float]] = {row.name: [] for row in rows}
+        costs: dict[str, list[float]] = {row.name: [] for row in rows}
         pids = {8101: pid, 8102: few, 8103: many}
         for _ in range(options.rounds):
             peer = 0.0
@@ -279,22 +314,24 @@ def measure(season: str, state: Path, pid: int, options: argparse.Namespace) -> 
                 pool.starmap(time_reads, [(row, WARM_SECONDS)] * PROCESSES)
                 used = cpu_seconds(pids[row.port])
                 each = pool.starmap(time_reads, [(row, options.seconds)] * PROCESSES)
-                reads = [one for part in each for one in part]
+                reads = [one for part, _ in each for one in part]
                 used = cpu_seconds(pids[row.port]) - used
                 rate = len(reads) / options.seconds
                 busy[row.name].append(1e6 * used / len(reads))
+                costs[row.name].append(1e6 * sum(cost for _, cost in each) / len(reads))
                 late[row.name].append(1e3 * quantile(reads, 0.99))
                 peer = rate if row.name.startswith("bare") else peer
                 rates[row.name].append(rate)
                 ratios[row.name].append(rate / peer)
     print(f"{options.agents} agents; first read of a new revision {cold_ms:.0f} ms")
-    print(f"pages of {len(sizes[100])} and {len(sizes[1000])} bytes; {os.cpu_count()} cores")
-    print(f"{'':32}{'reads/s':>10}{'of bare':>10}{'p99 ms':>10}{'server us':>11}")
+    print(f"pages of {len(sizes[100])} and {len(sizes[1000])} bytes; {describe_machine()}")
+    print(f"{'':32}{'reads/s':>10}{'of bare':>10}{'p99 ms':>10}{'server us':>11}{'client us':>11}")
     for row in rows:
         rate, ratio = statistics.median(rates[row.name]), statistics.median(ratios[row.name])
         cpu = statistics.median(busy[row.name])
         p99 = statistics.median(late[row.name])
-        print(f"{row.name:32}{rate:10.0f}{ratio:10.2f}{p99:10.1f}{cpu:11.0f}")
+        cost = statistics.median(costs[row.name])
+        print(f"{row.name:32}{rate:10.0f}{ratio:10.2f}{p99:10.1f}{cpu:11.0f}{cost:11.0f}")
 
 
 if __name__ == "__main__":

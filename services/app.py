@@ -96,6 +96,7 @@ from services.http.live_limits import WatcherLimits
 from services.http.live_matches import LiveMatches
 from services.http.mailing import Mailer
 from services.http.metrics import ApiMetrics, TimingMiddleware
+from services.http.quick_boards import QuickBoardAnswers, QuickBoards
 from services.http.security_headers import SecurityHeaders
 from services.http.uploads import UploadSlots
 from services.version import VERSION
@@ -187,13 +188,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 chosen.redis_url,
                 lambda ids: read_rows(news, lambda conn: live_states(conn, ids)),
             )
+            boards = LeaderboardCache()
             found = State(
                 chosen,
                 pool,
                 reads,
                 news,
                 blobs,
-                LeaderboardCache(),
+                boards,
+                QuickBoards(boards),
                 intake,
                 measures,
                 PasswordHashing(
@@ -212,6 +215,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     found.listener.listening(chosen.database_url),
                     found.clock.ticking(),
                     found.live.reading(),
+                    found.quick_boards.heads.reading(chosen.database_url),
                 ):
                     yield
             if found.mailer is not None:
@@ -230,6 +234,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.routes.extend(all_routes())
     pages.mount(app)
     app.openapi = openapi_document  # type: ignore[method-assign]
+    app.add_middleware(QuickBoardAnswers)
     app.add_middleware(PageCompression)
     app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders, base_url=chosen.base_url)

@@ -102,16 +102,27 @@ def board_head(conn: Connection, key: str) -> BoardHead:
 
     Raises NotFound.
     """
+    head = head_of_row(conn.execute(head_query(key), (key,)).fetchone())
+    if head is None:
+        raise NotFound.of("season")
+    return head
+
+
+def head_query(key: str) -> str:
+    """Returns the query for the row of ``head_of_row``; its argument is the key."""
     which = "s.id = %s"
     if not is_id(key, "sea"):
         which = "l.slug = %s and s.opens_at <= now() order by s.number desc limit 1"
-    row = conn.execute(
+    return (
         "select s.id, s.revision, l.id, l.visibility, l.replay_visibility"  # noqa: S608
-        f" from seasons s join leagues l on l.id = s.league_id where {which}",
-        (key,),
-    ).fetchone()
+        f" from seasons s join leagues l on l.id = s.league_id where {which}"
+    )
+
+
+def head_of_row(row: tuple[Any, ...] | None) -> BoardHead | None:
+    """Returns the head in a row of ``head_query``; None for None."""
     if row is None:
-        raise NotFound.of("season")
+        return None
     season_id, revision, league_id, visibility, replays = row
     league = LeagueResource(league_id, Visibility(visibility), ReplayVisibility(replays))
     return BoardHead(season_id, revision, league)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
 from services.http.app_state import AppState, Db, read_rows
 from services.http.auth import Anyone, Credentials, viewer_of_request
+from services.http.leaderboard_cache import BoardPage
 from services.http.paging import Page
 from services.http.path_parameters import SeasonKey
 from services.http.problems import ProblemError, problem_responses
@@ -197,35 +199,21 @@ def read_leaderboard(
                 where="cursor",
             )
         start = int(after)
-    packed = "gzip" in accept_encoding
     part = f"{start}.{limit}"
-    headers = {
-        "ETag": f'W/"{found.revision}.{part}"',
-        "Cache-Control": "no-cache",
-        "Vary": "Accept-Encoding, Authorization",
-    }
-    if etags.matches(if_none_match, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    content = app_state.boards.page(found.season_id, found.revision, part, packed)
-    if content is None:
-        board = app_state.boards.board(
-            found.season_id,
-            found.revision,
-            lambda: read_rows(
-                app_state.reads, lambda conn: leaderboard.read_board(conn, found.season_id)
-            ),
-        )
-        content = app_state.boards.store_page(
-            found.season_id,
-            board.revision,
-            part,
-            packed,
-            board_json(board, found.season_id, start, limit),
-        )
-        headers["ETag"] = f'W/"{board.revision}.{part}"'
-    if packed:
-        headers["Content-Encoding"] = "gzip"
-    return Response(content, headers=headers, media_type="application/json")
+    app_state.quick_boards.learn(request, season, part)
+    page = BoardPage(found.season_id, found.revision, part, "gzip" in accept_encoding)
+    answer = app_state.boards.answer(page, if_none_match)
+    if answer is not None:
+        return answer
+    board = app_state.boards.board(
+        found.season_id,
+        found.revision,
+        lambda: read_rows(
+            app_state.reads, lambda conn: leaderboard.read_board(conn, found.season_id)
+        ),
+    )
+    page = replace(page, revision=board.revision)
+    return app_state.boards.store_page(page, board_json(board, found.season_id, start, limit))
 
 
 @router.get(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Header
 
+LONGEST: Final = 1000
 IfNoneMatch = Annotated[
     str | None,
     Header(
         alias="If-None-Match",
         description="ETag of an earlier answer; the answer is 304 if nothing changed",
-        max_length=1000,
+        max_length=LONGEST,
     ),
 ]
 

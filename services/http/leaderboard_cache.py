@@ -10,15 +10,46 @@ import contextlib
 import gzip
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from cachetools import LRUCache
+from starlette.responses import Response
 
 from ladder.ids import SeasonId
 from ladder.standings.board_ranking import Board
+from services.http import etags
 
 SEASONS: Final = 32
 PAGES_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPage:
+    """The name of a serialised page."""
+
+    season_id: SeasonId
+    revision: int
+    part: str
+    packed: bool
+    """Whether it is gzipped."""
+
+    @property
+    def etag(self) -> str:
+        return f'W/"{self.revision}.{self.part}"'
+
+    def response(self, content: bytes | None) -> Response:
+        """The answer with these bytes; 304 for None."""
+        headers = {
+            "ETag": self.etag,
+            "Cache-Control": "no-cache",
+            "Vary": "Accept-Encoding, Authorization",
+        }
+        if content is None:
+            return Response(status_code=304, headers=headers)
+        if self.packed:
+            headers["Content-Encoding"] = "gzip"
+        return Response(content, headers=headers, media_type="application/json")
 
 
 class LeaderboardCache:
@@ -28,24 +59,25 @@ class LeaderboardCache:
         self._lock = threading.Lock()
         self._reading: dict[SeasonId, threading.Lock] = {}
         self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
-        self._pages: LRUCache[tuple[SeasonId, int, str, bool], bytes] = LRUCache(PAGES_BYTES, len)
+        self._pages: LRUCache[BoardPage, bytes] = LRUCache(PAGES_BYTES, len)
 
-    def page(self, season_id: SeasonId, revision: int, part: str, packed: bool) -> bytes | None:
-        """The stored page of this name, plain or gzipped, if it is of this revision."""
+    def answer(self, page: BoardPage, if_none_match: str | None) -> Response | None:
+        """The answer, if the reader has this page or it is in memory."""
+        if etags.matches(if_none_match, page.etag):
+            return page.response(None)
         with self._lock:
-            return self._pages.get((season_id, revision, part, packed))
+            content = self._pages.get(page)
+        return None if content is None else page.response(content)
 
-    def store_page(
-        self, season_id: SeasonId, revision: int, part: str, packed: bool, plain: bytes
-    ) -> bytes:
-        """Stores a page, gzipped if ``packed``, and returns the bytes to send."""
-        content = gzip.compress(plain, compresslevel=6) if packed else plain
+    def store_page(self, page: BoardPage, plain: bytes) -> Response:
+        """Stores a page, gzipped if its name says so, and returns the answer."""
+        content = gzip.compress(plain, compresslevel=6) if page.packed else plain
         with (
             self._lock,
             contextlib.suppress(ValueError),
         ):  # a page larger than the cache is not stored
-            self._pages[season_id, revision, part, packed] = content
-        return content
+            self._pages[page] = content
+        return page.response(content)
 
     def board(self, season_id: SeasonId, revision: int, read: Callable[[], Board]) -> Board:
         """The leaderboard at this revision or a later one. ``read`` runs once for all waiting

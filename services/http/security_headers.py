@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,8 +29,14 @@ EVERYWHERE: Final = {
     "X-Frame-Options": "DENY",
     "X-Permitted-Cross-Domain-Policies": "none",
 }
-STRICT_TRANSPORT: Final = "max-age=31536000"
+RAW: Final = tuple((name.lower().encode(), value.encode()) for name, value in EVERYWHERE.items())
+TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
 """One year of https alone, for this host and not for names below it."""
+CACHE: Final = b"cache-control"
+POLICY: Final = b"content-security-policy"
+FRAMES: Final = b"x-frame-options"
+EMBEDDABLE: Final = b"frame-ancestors *"
+Header = tuple[bytes, bytes]
 
 
 class SecurityHeaders:
@@ -48,21 +53,25 @@ class SecurityHeaders:
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in EVERYWHERE.items():
-                    headers.setdefault(name, value)
-                if "frame-ancestors *" in headers["content-security-policy"]:
-                    del headers["X-Frame-Options"]  # an embedded player
-                if self.is_https or scope["scheme"] == "https":
-                    headers.setdefault("Strict-Transport-Security", STRICT_TRANSPORT)
-                if ACCOUNT_PATHS.match(scope["path"]):
-                    headers["Cache-Control"] = "no-store"
-                else:
-                    kept = "private, no-cache" if "etag" in headers else "no-store"
-                    headers.setdefault("Cache-Control", kept)
+                message["headers"] = self._mark(scope, [*message.get("headers", ())])
             await send(message)
 
         await self.app(scope, receive, marked)
+
+    def _mark(self, scope: Scope, headers: list[Header]) -> list[Header]:
+        """These headers of an answer, with those that it lacks."""
+        given = dict(headers)
+        headers += [header for header in RAW if header[0] not in given]
+        if EMBEDDABLE in given.get(POLICY, b""):  # a player in other sites
+            headers = [header for header in headers if header[0] != FRAMES]
+        if (self.is_https or scope["scheme"] == "https") and TRANSPORT[0] not in given:
+            headers.append(TRANSPORT)
+        if ACCOUNT_PATHS.match(scope["path"]):
+            headers = [header for header in headers if header[0] != CACHE]
+            headers.append((CACHE, b"no-store"))
+        elif CACHE not in given:
+            headers.append((CACHE, b"private, no-cache" if b"etag" in given else b"no-store"))
+        return headers
 
 
 def is_https(request: Request) -> bool:

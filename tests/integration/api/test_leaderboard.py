@@ -57,6 +57,24 @@ def test_a_board_becomes_hidden_with_its_league(fresh_world: World) -> None:
     assert fresh_world.http.get(path, headers={"If-None-Match": tag}).status_code == 404
 
 
+def test_an_answer_from_memory_equals_that_of_the_route(world: World) -> None:
+    path = "/v1/seasons/public/leaderboard?limit=2"
+    by_route = world.http.get(path, headers=world.client("rival").headers)
+    from_memory = world.http.get(path)
+    names = set(by_route.headers) - {"date"}
+    assert from_memory.content == by_route.content
+    assert set(from_memory.headers) - {"date"} == names
+    assert {from_memory.headers[name] == by_route.headers[name] for name in names} == {True}
+
+
+def test_a_private_board_in_memory_stays_hidden_from_strangers(world: World) -> None:
+    path = f"/v1/seasons/{world.seasons['private']}/leaderboard"
+    member = world.client("host").headers
+    for _ in range(2):
+        assert world.http.get(path, headers=member).status_code == 200
+        assert world.http.get(path).status_code == 404
+
+
 def test_a_league_shows_its_current_season(fresh_world: World) -> None:
     league = fresh_world.client("stranger").league("public")
     with fresh_world.connect() as conn:
