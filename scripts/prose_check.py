@@ -1,13 +1,16 @@
 """Checks the language of documentation, docstrings, comments and messages.
 
 Counts words in each sentence, long sentences and long paragraphs, and finds replaced words.
-``scripts/check`` runs it on all tracked files. With arguments it reads only those files.
+``scripts/check`` runs it on all tracked files. With arguments it reads only those files. It keeps
+what it found in each file, and reads a file again when it changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -22,6 +25,7 @@ LONG_SHARE: Final = 0.01
 LONG_PARAGRAPH: Final = 90
 ROOT: Final = Path(__file__).resolve().parents[1]
 REPLACED: Final = Path(__file__).with_name("replaced_words.txt")
+CACHE: Final = ROOT / ".prose_cache.json"
 
 FENCE: Final = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 MARKUP: Final = re.compile(r"<!--.*?-->|<[^>]+>|^[|:\- ]+$|[*_]{2}", re.MULTILINE | re.DOTALL)
@@ -149,6 +153,7 @@ def comments(file: Path, source: str) -> Iterator[Paragraph]:
 
 
 READERS: Final = {".md": markdown, ".html": template, ".py": python}
+WORDS_IN: Final = (*READERS, ".sql", ".toml", ".yml", ".sh", ".js", ".css")
 
 
 def find_replaced_words(file: Path, words_of: dict[str, str]) -> Iterator[str]:
@@ -201,6 +206,33 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
+def digest(*parts: Path) -> str:
+    """The digest of the files' contents."""
+    return hashlib.sha256(b"\0".join(part.read_bytes() for part in parts)).hexdigest()
+
+
+def read_files(files: list[Path]) -> Iterator[tuple[list[Paragraph], list[str]]]:
+    """Paragraphs and replaced words of each file. Those of unchanged files come from the cache."""
+    old = dict(line.split("\t") for line in REPLACED.read_text().splitlines())
+    rules = digest(Path(__file__), REPLACED)
+    try:
+        known = json.loads(CACHE.read_text())
+    except (OSError, ValueError):
+        known = {}
+    known = known if known.get("rules") == rules else {"rules": rules}
+    for file in files:
+        if file.suffix not in WORDS_IN:
+            continue
+        name = str(file.relative_to(ROOT))
+        if known.get(name, [None])[0] != (content := digest(file)):
+            read = READERS.get(file.suffix, lambda _: ())(file)
+            parts = [(part.kind, part.line, part.text) for part in read]
+            known[name] = content, parts, list(find_replaced_words(file, old))
+        _, parts, found = known[name]
+        yield [Paragraph(kind, file, line, text) for kind, line, text in parts], found
+    CACHE.write_text(json.dumps(known))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="files to read; default: all")
@@ -211,16 +243,13 @@ def main() -> int:
     files = [file.resolve() for file in options.files] or tracked()
     groups: dict[str, list[Paragraph]] = {}
     found: list[str] = []
-    old = dict(line.split("\t") for line in REPLACED.read_text().splitlines())
-    for file in files:
-        for part in READERS.get(file.suffix, lambda _: ())(file):
+    for paragraphs, replaced in read_files(files):
+        found += replaced
+        for part in paragraphs:
             page = part.kind == "documentation" or options.files
-            groups.setdefault(str(file.relative_to(ROOT)) if page else part.kind, []).append(part)
-        if (
-            file.suffix in (*READERS, ".sql", ".toml", ".yml", ".sh", ".js", ".css")
-            and file != REPLACED
-        ):
-            found += find_replaced_words(file, old)
+            groups.setdefault(str(part.file.relative_to(ROOT)) if page else part.kind, []).append(
+                part
+            )
     for name, paragraphs in sorted(groups.items()):
         found += find_broken_limits(paragraphs, name, options.longest)
     print("\n".join(found) or f"language: {len(files)} files read, nothing found")

@@ -11,6 +11,7 @@ import gc
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import httpx
-import hypothesis
 import pytest
 
 from ladder.database import db
@@ -29,9 +29,8 @@ from tests.lent_databases import Lender
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# Slow machines make slow examples; no test here asserts a time.
-hypothesis.settings.register_profile("peck", deadline=None)
-hypothesis.settings.load_profile("peck")
+# Until pytest has found the tests: searching for garbage took a quarter of it.
+gc.disable()
 # A loaded machine answers late; httpx would give up after 5 s. Without a context of its own, each
 # call would read the certificates again, in 30 to 50 ms of processor time.
 _DEFAULTS = {"timeout": httpx.Timeout(60), "verify": httpx.create_ssl_context()}
@@ -78,8 +77,7 @@ NEEDS: dict[str, tuple[Callable[[], str | None], str]] = {
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None):
         config.pluginmanager.register(processes.Director())
-    else:
-        gc.disable()  # until pytest has found the tests: searching for garbage took a quarter of it
+        gc.enable()  # this process finds no tests
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -87,10 +85,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("network_interfaces") is None)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and tests stay to the end, so the garbage collector need not look at them."""
     gc.freeze()
     gc.enable()
+    if "hypothesis" not in sys.modules:  # its plugin would import it to print a summary
+        session.config.pluginmanager.unregister(name="hypothesispytest")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -112,3 +112,13 @@ def test_a_replaced_word_inside_another_is_not_found(language: ModuleType, page:
         list(language.find_replaced_words(page, {"ear": "engine events", "watch": "liveness"}))
         == []
     )
+
+
+def test_a_changed_file_is_read_again(
+    language: ModuleType, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language, "CACHE", page.with_name("cache.json"))
+    for text in ("The first of them.", "The first of them.", "The second of them."):
+        page.write_text(text)
+        ((paragraphs, _),) = language.read_files([page])
+        assert [part.text for part in paragraphs] == [text]

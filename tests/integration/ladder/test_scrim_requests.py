@@ -190,6 +190,7 @@ FACTS = st.fixed_dictionaries(
 @given(policy=POLICIES, facts=FACTS)
 @settings(
     max_examples=sized(20, 1000),
+    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_agent_whose_policy_refuses_cannot_be_asked(
@@ -298,6 +299,7 @@ def expire_now(conn: Connection, request_id: ScrimRequestId) -> None:
 @example(steps=[("accept", "expire")])
 @settings(
     max_examples=sized(4, 500),
+    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_two_acts_at_once_end_as_one_after_the_other(

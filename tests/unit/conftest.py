@@ -1,0 +1,9 @@
+"""Settings of Hypothesis for the unit tests. Tests in other folders load it only if they need it."""
+
+from __future__ import annotations
+
+import hypothesis
+
+# Slow machines make slow examples; no test here asserts a time.
+hypothesis.settings.register_profile("peck", deadline=None)
+hypothesis.settings.load_profile("peck")
