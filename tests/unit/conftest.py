@@ -1,4 +1,4 @@
-"""Settings of Hypothesis for the unit tests. Tests in other folders load it only if they need it."""
+"""Settings of Hypothesis for the unit tests. Tests elsewhere name their own."""
 
 from __future__ import annotations
 

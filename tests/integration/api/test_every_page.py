@@ -14,9 +14,9 @@ from fastapi.routing import APIRoute
 
 from services.web import routes
 from tests.integration.api.browsing import Browser, browse
+from tests.integration.api.route_walk.words import make_tournament
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_every_route import make_tournament
 from tests.integration.api.world import World, comparison_of_member
 
 PARAMETERS: dict[str, Callable[[World], str]] = {

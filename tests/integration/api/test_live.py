@@ -24,8 +24,8 @@ from tests.chaos.fleet import wait_until
 from tests.integration.api import world as worlds
 from tests.integration.api.browsing import browse
 from tests.integration.api.conftest import application
+from tests.integration.api.route_walk.statuses import PEOPLE
 from tests.integration.api.shared import served
-from tests.integration.api.test_every_route import PEOPLE
 from tests.integration.api.world import GOOD, WORKER, World
 from tests.live_playing import Playing
 from tests.loops import run_coroutine

@@ -34,7 +34,7 @@ from ladder.notices.kinds import Form
 from ladder.people import team_invitations, teams, users
 from ladder.people.records import Viewer
 from ladder.tournaments import repairs
-from tests.integration.api.test_every_route import (
+from tests.integration.api.route_walk.words import (
     ask_host,
     insert_join_request,
     make_tournament,

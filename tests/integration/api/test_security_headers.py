@@ -21,10 +21,10 @@ from ladder.settings import Settings
 from services.app import create_app
 from services.http.security_headers import ACCOUNT_PATHS
 from services.web import routes, session
+from tests.integration.api.route_walk.words import words
 from tests.integration.api.serving import serve
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_every_route import words
 from tests.integration.api.world import World
 
 PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
