@@ -12,7 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ladder.ids import EntryId, TeamId
-from ladder.matches.pairing import LONGEST_WAIT, Candidate, EncounterCounts
+from ladder.matches.pairing import (
+    LONGEST_WAIT,
+    Candidate,
+    CandidateTable,
+    EncounterCounts,
+    LineupTerms,
+    propose_from_table,
+)
 from ladder.matches.pairing.candidates import free_anchors, may_share_lineup
 from tests.unit.ladder.matches.pairing.candidate_fields import (
     BETA,
@@ -335,10 +342,15 @@ def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.Monkey
         for n in range(300)
     ]
 
+    table, terms = CandidateTable.from_candidates(field, 4, {}), LineupTerms(4, BETA)
+
     def opponents() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         load: Counter[str] = Counter()
         for seed in range(700):
-            load += counted(pair(field, 1, seed))
+            found = propose_from_table(
+                table, terms, lineups=1, rng=Random(seed), met=EncounterCounts()
+            )
+            load += counted(found)
         groups = np.array([load[c.entry_id] for c in field], float).reshape(20, 15).sum(axis=1)
         share: np.ndarray[tuple[int], np.dtype[np.float64]] = groups / groups.sum()
         return share
