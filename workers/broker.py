@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 
 from ladder.ids import MatchId
 from ladder.settings import Settings
-from workers import redis_users
+from workers import redis_users, taken_messages
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "open", "rate", "notices", "draw")
 KINDS: Final = ("play", "rate", "notify", "draw")
@@ -48,12 +48,6 @@ def machine_login(redis_url: str) -> str | None:
     return login if login.startswith(redis_users.PREFIX) else None
 
 
-def _unacked_keys(redis_url: str) -> dict[str, str]:
-    """Where Celery marks taken messages: under the login's name for a machine that joined."""
-    login = machine_login(redis_url)
-    return redis_users.unacked_keys(login) if login is not None else {}
-
-
 def _tls(redis_url: str) -> dict[str, object] | None:
     """Celery's options for ``rediss:``, with a file of authorities if the address names one.
     redis-py also checks the name in the certificate."""
@@ -71,6 +65,7 @@ def _tls(redis_url: str) -> dict[str, object] | None:
 def make_celery_app(redis_url: str) -> Celery:
     """The Celery application for this Redis. Its tasks are in ``workers.tasks``."""
     app = Celery("peck", set_as_current=True)
+    is_machine = machine_login(redis_url) is not None
     app.conf.update(
         broker_url=broker_url(redis_url),
         broker_use_ssl=_tls(redis_url),
@@ -107,9 +102,11 @@ def make_celery_app(redis_url: str) -> Celery:
             "interval_start": 0,
             "interval_step": 0,
             "interval_max": 0,
-            **_unacked_keys(redis_url),
+            taken_messages.OPTION: is_machine,
         },
     )
+    if is_machine:
+        app.conf.task_queues = taken_messages.undeclared_queues(QUEUES)
     return app
 
 
@@ -130,11 +127,13 @@ def send_wake_up(queue: str, kind: str, identifier: str) -> None:
 
 def wake_rater(match_id: MatchId) -> None:
     """Sends the raters a message about this accepted result, unless one waits in the queue: whoever
-    takes that one finds this result too. Raises WakeError like ``send_wake_up``."""
-    if machine_login(_redis_url) is None:  # a machine's login may not look
-        with _wake_errors(), app.producer_or_acquire() as producer:
-            if producer.channel.client.llen("rate"):
-                return
+    takes that one finds this result too. A machine that joined sends none, because the scheduler
+    does. Raises WakeError like ``send_wake_up``."""
+    if machine_login(_redis_url) is not None:
+        return
+    with _wake_errors(), app.producer_or_acquire() as producer:
+        if producer.channel.client.llen("rate"):
+            return
     send_wake_up("rate", "rate", match_id)
 
 

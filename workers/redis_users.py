@@ -1,9 +1,8 @@
 """Users of Redis for machines that joined.
 
-A user may take messages from the queues of matches, and put messages into the queue of ratings. A
-machine that is not trusted takes messages from the queue ``open`` alone. A user can read no other
-key. Celery's marks of messages that were taken lie under the user's own name, so that one machine
-cannot take back the messages of another.
+A user may take messages from the queues of matches, and do nothing else: a machine that is not
+trusted only from the queue ``open``. Whoever may write to a queue can end every worker that reads
+it, by a message without form. Whoever may load scripts can stop Redis.
 
 Redis may lose its users at any time. The scheduler makes them again from the rows of machines.
 """
@@ -22,23 +21,9 @@ QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 """Queues that a trusted machine may take messages from."""
 OPEN: Final = "open"
 """Queue of matches that other machines may play, of all kinds."""
-WRITTEN: Final = ("rate",)
-"""Queues that it may only put messages into."""
-COMMANDS: Final = (
-    *("ping", "select", "client|setname", "multi", "exec", "discard", "watch", "unwatch"),
-    *("llen", "brpop", "lpush", "rpush", "sadd", "smembers"),
-    *("zadd", "zrem", "zrange", "zrevrangebyscore", "hset", "hget", "hdel"),
-    *("set", "get", "del", "evalsha", "script|load"),
-)
-
-
-def unacked_keys(login: str) -> dict[str, str]:
-    """Options of Celery's transport: where it marks the messages that this user took."""
-    return {
-        "unacked_key": f"unacked.{login}",
-        "unacked_index_key": f"unacked_index.{login}",
-        "unacked_mutex_key": f"unacked_mutex.{login}",
-    }
+PRIORITIES: Final = ("3", "6", "9")
+"""Celery looks for messages of these priorities too."""
+COMMANDS: Final = ("ping", "select", "client|setname", "llen", "brpop")
 
 
 def queues_of(*, trusted: bool) -> tuple[str, ...]:
@@ -56,7 +41,6 @@ def set_user(client: Redis, login: str, secret_hash: str, *, trusted: bool) -> N
 def delete_user(client: Redis, login: str) -> None:
     """Deletes the user and ends its connections; a missing one is no error."""
     client.acl_deluser(login)
-    client.delete(*unacked_keys(login).values())
 
 
 def renew_users(
@@ -77,32 +61,20 @@ def renew_users(
     return {"redis_users_made": len(missing), "redis_users_deleted": len(extra)}
 
 
-def _login_and_trust(line: bytes | str) -> tuple[str, bool]:
-    """Name and trust of a user, from a line of ``ACL LIST``."""
+def _login_and_trust(line: bytes | str) -> tuple[str, bool | None]:
+    """Name and trust of a user, from a line of ``ACL LIST``. None: an earlier version made it."""
     words = (line.decode() if isinstance(line, bytes) else line).split()
-    return words[1], f"~{OPEN}" not in words
+    return words[1], f"~{OPEN}" not in words if "+lpush" not in words else None
 
 
 def _rule(login: str, secret_hash: str, queues: tuple[str, ...]) -> list[str]:
-    bound = [f"_kombu.binding{kind}.{queue}" for queue in queues for kind in ("", "_permanent")]
-    own = [
-        *queues,
-        *(f"{queue}{SEPARATOR}*" for queue in queues),
-        *bound,
-        *unacked_keys(login).values(),
-    ]
-    written = [
+    keys = [
         name
-        for queue in WRITTEN
-        for name in (
-            *(queue, f"{queue}{SEPARATOR}*"),
-            *(f"_kombu.binding{kind}.{queue}" for kind in ("", "_permanent")),
-        )
+        for queue in queues
+        for name in (queue, *(f"{queue}{SEPARATOR}{priority}" for priority in PRIORITIES))
     ]
     return [
         *(login, "reset", "on", f"#{secret_hash}", "resetchannels", "-@all"),
-        *(f"~{key}" for key in own),
-        *(f"%W~{key}" for key in written),
+        *(f"~{key}" for key in keys),
         *(f"+{command}" for command in COMMANDS),
-        f"({' '.join(['+llen', '+smembers', *(f'~{key}' for key in written)])})",
     ]

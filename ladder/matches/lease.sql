@@ -392,6 +392,7 @@ begin
                 p_image_digest, p_rules_digest);
         update matches set lease_until = clock_timestamp() + interval '10 minutes'
          where id = p_match;
+        perform pg_notify('peck_work', '');
         return 'accepted';
     end if;
     perform lease_record(m, p_seats, p_episodes, p_node, p_image_digest, p_rules_digest);

@@ -1,7 +1,7 @@
 -- Notifications about matches. They only wake a process, which then reads the rows.
 --
 --   peck_work      matches wait for a message, or a worker registered; wakes the scheduler
---                  (lease_claim and lease_requeue_or_void send it too)
+--                  (lease_claim, lease_finish and lease_requeue_or_void send it too)
 --   peck_finished  a match has a result; the payload is its id (lease_finish)
 --   peck_void      a match is void; the payload is its id (lease_requeue_or_void)
 
