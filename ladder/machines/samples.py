@@ -99,12 +99,17 @@ def make_control(
 
 
 def queue_canary(conn: Connection, season: Season, chance: Random) -> MatchId | None:
-    """Queues a copy of a repeatable control that few machines have had, for any machine that is not
-    trusted. Returns None without one, or while another canary of the season waits."""
+    """Queues a copy of a repeatable control that few machines have had, for a machine that is not
+    trusted and has not had it. Returns None without one, or while another canary of the season
+    waits."""
     found = conn.execute(
         "select c.id, c.first_match_id from machine_controls c where c.season_id = %(season)s"
         " and c.is_canary and c.is_repeatable and (select count(*) from machine_samples s"
         "   where s.control_id = c.id) < %(uses)s"
+        " and exists (select 1 from machines x where x.revoked_at is null"
+        "   and x.quarantined_at is null and x.drained_at is null and x.tier <> 'trusted'"
+        "   and not exists (select 1 from machine_samples s"
+        "     where s.control_id = c.id and s.machine_id = x.id))"
         " and not exists (select 1 from matches m where m.season_id = %(season)s"
         "   and m.queue = 'open' and m.state = 'queued') order by c.id desc limit 10",
         {"season": season.id, "uses": CANARY_USES},

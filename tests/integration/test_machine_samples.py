@@ -122,7 +122,7 @@ def pond(
     return Pond(conn, own, contest, blobs)
 
 
-def test_a_match_is_played_again_and_compared(pond: Pond) -> None:
+def test_a_match_is_played_again_and_compared(pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
     lineup = agreed(pond.contest)
     pond.play(pond.contest.rated(*lineup, seed=SEEDS[0]), slowness=2.0)
     pond.check()
@@ -132,6 +132,10 @@ def test_a_match_is_played_again_and_compared(pond: Pond) -> None:
     pond.play(pond.contest.rated(*lineup, seed=SEEDS[1]), lie=True)
     pond.check()
     assert (pond.machine().samples, pond.machine().different) == (2, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(residuals, "LATEST", 1)
+        (latest,) = residuals.read_evidence(pond.conn)
+    assert (latest.samples, latest.different, latest.log_time_ratios) == (1, 1, [])
     pond.play(pond.contest.rated(*lineup, seed=SEEDS[2]), slowness=0.0)
     pond.check()
     ratio = pond.machine().time_ratio
@@ -160,6 +164,7 @@ def test_nobody_sees_controls_and_a_canary_looks_like_a_rated_match(
     pond.check()
     assert history.get_match(pond.conn, canary).state == "finished"
     assert pond.machine().different == 0
+    assert samples.queue_canary(pond.conn, pond.contest.season, Random(1)) is None  # it had it
     hidden = pond.conn.execute("select id from matches where kind = 'scrim'").fetchall()
     assert len(hidden) >= 4
     owner = Viewer(user_id=None)

@@ -7,7 +7,13 @@ from random import Random
 import pytest
 
 from ladder.ids import MachineId
-from ladder.machines.residuals import Evidence, judge_field, poisson_tail
+from ladder.machines.residuals import (
+    Evidence,
+    biweight,
+    judge_field,
+    poisson_tail,
+    student_quantile,
+)
 
 
 def field(*odd: Evidence, machines: int = 20, spread: float = 0.02) -> list[Evidence]:
@@ -64,3 +70,26 @@ def test_poisson_tail() -> None:
     assert poisson_tail(1, 0.5) == pytest.approx(0.3934693)
     assert poisson_tail(10, 0.1) == pytest.approx(2.5e-17, rel=0.02)
     assert poisson_tail(3, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("machines", [20, 200])
+def test_honest_machines_that_stray_by_5_percent_stay(machines: int) -> None:
+    assert not any(
+        one.reason for one in judge_field(field(machines=machines, spread=0.05)).values()
+    )
+
+
+def test_liars_hardly_change_the_spread() -> None:
+    draw = Random(1)
+    honest = [draw.gauss(0.0, 0.02) for _ in range(19)]
+    assert biweight(honest) == pytest.approx(0.02, rel=0.4)
+    assert biweight([*honest, 0.14, 0.4]) < 1.3 * biweight(honest)
+    assert biweight([0.1] * 9) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("probability", "degrees", "quantile"),
+    [(0.975, 8.0, 2.306), (0.999, 15.0, 3.733), (0.9995, 150.0, 3.357)],
+)
+def test_student_quantile(probability: float, degrees: float, quantile: float) -> None:
+    assert student_quantile(probability, degrees) == pytest.approx(quantile, rel=0.01)
