@@ -102,11 +102,13 @@ def fill(conn: Connection, season_id: SeasonId, agents: int, played: int) -> Non
     for name in TABLES:
         conn.execute(f"alter table {name} set unlogged")
     indexes = drop_indexes(conn)
+    conn.execute("alter table seats disable trigger seats_meet")
     for first in range(1, played + 1, AT_ONCE):
         conn.execute(PLAYED, {**given, "from": first, "to": min(played, first + AT_ONCE - 1)})
     conn.execute("set maintenance_work_mem = '512MB'")
     for text in indexes:
         conn.execute(text)
+    conn.execute("alter table seats enable trigger seats_meet")
     conn.execute(
         "update seasons set accepted_no = %s, rated_no = %s where id = %s",
         (played, played, season_id),

@@ -82,14 +82,16 @@ def read_head_to_head(
     seen, values = visibility.visible_matches(viewer)
     rows = conn.execute(
         "select t.match_id, t.seat, o.seat, a.number, b.number, t.placement, o.placement"  # noqa: S608
-        " from seats t join seats o on o.match_id = t.match_id and o.seat <> t.seat"
+        " from meetings p join seats t on t.match_id = p.match_id"
+        " join seats o on o.match_id = t.match_id and o.seat <> t.seat"
         " join matches m on m.id = t.match_id join seasons s on s.id = m.season_id"
         " left join scrims c on c.id = m.scrim_id"
         " join submissions a on a.id = t.submission_id join submissions b on b.id = o.submission_id"
-        f" where t.agent_id = %s and o.agent_id = %s and m.kind = '{kind}'"
+        " where p.pair = pair_of(%s, %s) and t.agent_id = %s and o.agent_id = %s"
+        f" and m.kind = '{kind}'"
         f" and m.state = 'finished' and {seen} and not exists (select 1 from acceptances w"
         " where w.match_id = t.match_id and w.act = 'withdraw') order by t.match_id desc limit %s",
-        (agent_id, opponent_id, *values, MEETINGS),
+        (agent_id, opponent_id, agent_id, opponent_id, *values, MEETINGS),
     )
     return compare(
         Meeting(MatchId(match_id), seat, their_seat, number, other, 0.5 + ((b > a) - (b < a)) / 2)

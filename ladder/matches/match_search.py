@@ -1,11 +1,13 @@
 """Finds matches by one set of filters: pages, API and command line all call ``search_matches``.
 
 A filter on a seat (opponent, version, outcome, verdict, seat) is about the seat of the named agent.
-So its query walks this agent's seats and not the matches of a whole league.
+So its query walks this agent's seats and not the matches of a whole league. With an opponent it
+walks the matches in which both have a seat.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,8 +26,8 @@ from ladder.people.records import Viewer
 
 SEASONS: Final = 200
 """Newest seasons that are searched if no season, agent, entry or scrim is named."""
-CANDIDATES_AT_ONCE: Final = 3
-"""Candidates that are read first, for each match of the page."""
+CANDIDATES_AT_ONCE: Final = 1.25
+"""Candidates that are read first, for each match of the page. Each one reads a page of the disk."""
 MOST_CANDIDATES: Final = 20_000
 MOST_ROUNDS: Final = 20
 """Queries of candidates for one page. A page may then hold fewer matches than asked for."""
@@ -33,6 +35,7 @@ AGES: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 FROM: Final = (
     " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
 )
+VERSION: Final = "t.submission_id = (select id from submissions where number = %s)"
 SHARED: Final = (
     "exists (select 1 from seats x where x.match_id = t.match_id and x.agent_id = t.agent_id"
     " and x.seat = t.seat and x.placement = 1 and x.is_shared)"
@@ -179,7 +182,7 @@ def _visible_matches(
     clauses, values = _match_clauses(wanted, None)
     seen, seen_values = visibility.visible_matches(viewer)
     found: list[MatchId] = []
-    size = CANDIDATES_AT_ONCE * limit
+    size = math.ceil(CANDIDATES_AT_ONCE * limit)
     for _ in range(MOST_ROUNDS):
         text, arguments = candidates_query(wanted, before, size)
         candidates = [MatchId(row[0]) for row in conn.execute(text, arguments)]
@@ -223,23 +226,57 @@ def candidates_query(
 def _seats_query(
     wanted: MatchFilter, before: MatchId | None, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """The query for matches by the conditions on the agent's seat, newest first."""
-    clauses, values = _seat_clauses(wanted)
-    rival = ""
+    """The query for matches by the conditions on the agent's seat, newest first.
+
+    A version's query reads the agent's seats in order. The planner does not know that a submission
+    has one agent: it would expect few rows, and sort all matches of the agent.
+    """
     if wanted.opponent_id is not None:
-        rival = " join seats o on o.match_id = t.match_id"
-        if wanted.opponent_id == wanted.agent_id or wanted.agent_id is None:
-            rival += " and o.seat <> t.seat"
-        clauses.append("o.agent_id = %s")
-        values.append(wanted.opponent_id)
+        return _meetings_query(wanted, before, limit)
+    clauses, values = _seat_clauses(wanted)
     for clause, value in _id_bounds(wanted, before).items():
         clauses.append(f"t.match_id {clause}")
         values.append(value)
-    text = (
-        f"select distinct t.match_id from seats t{rival} where {' and '.join(clauses)}"  # noqa: S608
-        " order by t.match_id desc limit %s"
-    )
+    seats = f"seats t where {' and '.join(clauses)}"
+    if wanted.version is not None:
+        seats = (
+            f"(select t.match_id, t.submission_id from {seats}"  # noqa: S608
+            f" order by t.match_id desc offset 0) t where {VERSION}"
+        )
+        values.append(wanted.version)
+    text = f"select distinct t.match_id from {seats} order by t.match_id desc limit %s"  # noqa: S608
     return text, (*values, limit)
+
+
+def _meetings_query(
+    wanted: MatchFilter, before: MatchId | None, limit: int
+) -> tuple[str, tuple[Any, ...]]:
+    """The query for matches of two agents, newest first: reads their meetings in order.
+
+    Each meeting's seats are read alone, so that the planner cannot join all seats of both.
+    """
+    clauses, values = _seat_clauses(wanted)
+    seats = ""
+    if wanted.version is not None:
+        clauses.append(VERSION)
+        values.append(wanted.version)
+    if wanted.outcome is not None or len(clauses) > 1 or wanted.agent_id is None:
+        seats = (
+            ", lateral (select 1 from seats t join seats o on o.match_id = t.match_id"  # noqa: S608
+            " and o.seat <> t.seat where t.match_id = p.match_id and o.agent_id = %s"
+            f" and {' and '.join(clauses)} limit 1) one"
+        )
+        values.insert(0, wanted.opponent_id)
+    else:
+        values = []
+    bounds = {f" and p.match_id {one}": value for one, value in _id_bounds(wanted, before).items()}
+    text = (
+        f"select p.match_id from meetings p{seats} where p.pair = pair_of(coalesce("  # noqa: S608
+        f"%s, (select agent_id from entries where id = %s)), %s){''.join(bounds)}"
+        " order by p.match_id desc limit %s"
+    )
+    pair = (wanted.agent_id, wanted.entry_id, wanted.opponent_id)
+    return text, (*values, *pair, *bounds.values(), limit)
 
 
 def all_leagues_query(
@@ -282,11 +319,10 @@ def _id_bounds(wanted: MatchFilter, before: MatchId | None) -> dict[str, str]:
 
 
 def _seat_clauses(wanted: MatchFilter) -> tuple[list[str], list[Any]]:
-    """Conditions on the agent's seat ``t``, and on the opponent's seat ``o``."""
+    """Conditions on the agent's seat ``t`` and the opponent's seat ``o``, except the version."""
     given = {
         "t.agent_id = %s": wanted.agent_id,
         "t.entry_id = %s": wanted.entry_id,
-        "t.submission_id = (select id from submissions where number = %s)": wanted.version,
         "t.seat = %s": wanted.seat,
     }
     clauses = [clause for clause, value in given.items() if value is not None]

@@ -21,9 +21,10 @@ from ladder.matches.records import LineupSeat
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 
 
-INSERT_SEAT: Final = (
+INSERT_SEATS: Final = (
     "insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, profile)"
-    " values (%s, %s, %s, %s, %s, %s, %s)"
+    " select * from unnest(%s::text[], %s::integer[], %s::text[], %s::text[], %s::text[],"
+    " %s::text[], %s::text[])"
 )
 BATCH: Final = 200  # most matches in one call of lease_reap or lease_expire
 
@@ -106,14 +107,7 @@ def create_match(
             season.id,
         ),
     )
-    with conn.cursor() as cur:
-        cur.executemany(
-            INSERT_SEAT,
-            [
-                (match_id, n, s.entry_id, s.submission_id, s.agent_id, s.team_id, s.profile)
-                for n, s in enumerate(lineup)
-            ],
-        )
+    _insert_seats(conn, [match_id], [lineup])
     return match_id
 
 
@@ -136,7 +130,7 @@ def queue_scrim_games(
     _refuse_deleted_owner(conn, lineups[0])
     profiles = sorted({seat.profile for seat in lineups[0]})
     gpu = runtime_profiles.gpus_needed(seat.profile for seat in lineups[0])
-    match_ids = [ids.new_id("mat") for _ in lineups]
+    match_ids = [MatchId(ids.new_id("mat")) for _ in lineups]
     with conn.cursor() as cur:
         cur.executemany(
             "insert into matches (id, kind, season_id, scrim_id, queue, turn, profiles, gpu,"
@@ -152,14 +146,7 @@ def queue_scrim_games(
                 for game, match_id in enumerate(match_ids)
             ],
         )
-        cur.executemany(
-            INSERT_SEAT,
-            [
-                (match_id, n, s.entry_id, s.submission_id, s.agent_id, s.team_id, s.profile)
-                for match_id, lineup in zip(match_ids, lineups, strict=True)
-                for n, s in enumerate(lineup)
-            ],
-        )
+    _insert_seats(conn, match_ids, lineups)
 
 
 def lineup_of(conn: Connection, match_id: MatchId) -> list[LineupSeat]:
@@ -228,6 +215,18 @@ def first_turn_of_queue(conn: Connection, queue: str) -> int | None:
     ).fetchone()
     assert row is not None
     return None if row[0] is None else int(row[0])
+
+
+def _insert_seats(
+    conn: Connection, match_ids: Sequence[MatchId], lineups: Sequence[Sequence[LineupSeat]]
+) -> None:
+    """Inserts the seats of all these matches in one statement."""
+    rows = [
+        (match_id, n, s.entry_id, s.submission_id, s.agent_id, s.team_id, s.profile)
+        for match_id, lineup in zip(match_ids, lineups, strict=True)
+        for n, s in enumerate(lineup)
+    ]
+    conn.execute(INSERT_SEATS, [list(column) for column in zip(*rows, strict=True)])
 
 
 def _refuse_deleted_owner(conn: Connection, lineup: Sequence[LineupSeat]) -> None:

@@ -18,3 +18,35 @@ create or replace trigger matches_notify after insert on matches for each statem
     execute function notify_work();
 create or replace trigger workers_notify after insert or update of queues on workers
     for each statement execute function notify_work();
+
+-- Which agents meet: the table meetings has a row for each pair of agents of a match.
+
+-- Names a pair of agents; their order makes no difference.
+create or replace function pair_of(one text, other text) returns bytea
+language sql immutable parallel safe as $$
+    select substr(sha256((least(one collate "C", other) || greatest(one collate "C", other))::bytea),
+                  1, 16)
+$$;
+
+-- Adds the pairs of new seats. A statement inserts all seats of its matches. The version before
+-- inserts seats one by one, in their order; the second branch is for it.
+create or replace function add_meetings() returns trigger language plpgsql as $$
+begin
+    if exists (select 1 from added where seat = 0) then
+        insert into meetings (match_id, pair)
+        select a.match_id, pair_of(a.agent_id, t.agent_id)
+          from added a join added t on t.match_id = a.match_id and t.seat < a.seat
+        on conflict do nothing;
+    else
+        insert into meetings (match_id, pair)
+        select a.match_id, pair_of(a.agent_id, t.agent_id)
+          from added a join seats t on t.match_id = a.match_id and t.seat < a.seat
+        on conflict do nothing;
+    end if;
+    return null;
+end $$;
+
+revoke execute on function pair_of(text, text), add_meetings() from public, peck_worker;
+
+create or replace trigger seats_meet after insert on seats referencing new table as added
+    for each statement execute function add_meetings();

@@ -617,6 +617,7 @@ RULES: Final = (
         impersonal="match_id entry_id submission_id agent_id team_id profile verdict statistics",
         is_large=True,
     ),
+    Rule("meetings", impersonal="match_id pair"),
     Rule(
         "attempts",
         "Our messages about attempts that failed in matches of your agents",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ladder.database import migrate
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents, entries
 from ladder.enums import LeagueRole, MatchKind
@@ -143,6 +144,11 @@ def test_search_by_version_and_moment(contest: Contest) -> None:
     assert ids_of(version=entry.submission_number) == [old]
     assert len(ids_of()) == 2
     assert ids_of(version=entry.submission_number + 10_000) == []
+    rival = entries.get_entry(contest.conn, rivals[0]).agent_id
+    assert ids_of(version=entry.submission_number, opponent_id=rival) == [old]
+    of_entry = MatchFilter(entry_id=entry.id, opponent_id=rival)
+    (found,) = match_search.search_matches(contest.conn, STRANGER, of_entry)
+    assert found.id == old
     assert ids_of(since=datetime.now(UTC) + timedelta(minutes=1)) == []
     assert len(ids_of(since=datetime.now(UTC) - timedelta(hours=1))) == 2
 
@@ -227,6 +233,35 @@ def test_head_to_head_counts_each_meeting_once(contest: Contest) -> None:
     assert {pair: record.games for pair, record in found.by_seats.items()} == seats
     back = head_to_head.read_head_to_head(contest.conn, STRANGER, two, one).total
     assert (back.won, back.lost) == (total.lost, total.won)
+
+
+def test_meetings_of_seats_inserted_one_by_one_are_added(conn: Connection) -> None:
+    for seat, agent in enumerate(("age_b", "age_a", "age_b")):
+        conn.execute(
+            "insert into seats (match_id, seat, submission_id, agent_id, team_id)"
+            " values ('mat_1', %s, '', %s, '')",
+            (seat, agent),
+        )
+    pairs = "array[pair_of('age_a', 'age_b'), pair_of('age_b', 'age_b')]"
+    found = conn.execute(f"select count(*), bool_and(pair = any ({pairs})) from meetings")
+    assert found.fetchone() == (2, True)
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_migrations_find_the_meetings_of_earlier_matches(contest: Contest, phase: str) -> None:
+    played(contest, 3)
+    conn = contest.conn
+    meetings = conn.execute("select * from meetings order by pair, match_id").fetchall()
+    migration = dict(migrate.migration_files())[f"0025_{phase}_meetings.sql"]
+    if phase == "before":
+        conn.execute("drop table meetings")
+    else:
+        conn.execute("truncate meetings")
+        migration, _, _ = migration.partition(";")
+    conn.execute(migration.encode())
+    again = conn.execute("select * from meetings order by pair, match_id").fetchall()
+    assert len(again) == len(set(again)) > 18
+    assert again == meetings
 
 
 @pytest.mark.parametrize(
