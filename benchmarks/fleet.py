@@ -1,12 +1,16 @@
 """Measures how many workers one Postgres and one Redis serve, with PgBouncer between.
 
-    python -m benchmarks.fleet [--workers 100 1000 10000] [--claims 200] [--seconds 20]
+    python -m benchmarks.fleet [--workers 100 1000 10000] [--claims 200 400 800] [--seconds 20]
         [--per-machine 100] [--connections kept new]
 
 Simulated workers in a few processes claim matches, renew leases, send heartbeats every 5 s and
 report results; no game is played. All go through PgBouncer with the settings of `deploy/`, but
 without TLS. So many workers share the login of one machine. ``new`` opens a connection for each
-call. Times are those that a worker sees. Needs the program pgbouncer (Debian: pgbouncer).
+call. Times are those that a worker sees.
+
+Messages come at a steady rate, whatever the workers do. If the claims follow in time, the next
+higher rate of ``--claims`` is tried with the same workers. Otherwise the curve bends here. Needs
+the program pgbouncer (Debian: pgbouncer).
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ import contextlib
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import threading
@@ -26,65 +29,44 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 from redis import Redis
 
+from benchmarks.fleet_stage import REPLAY, Stage, make_machines, make_matches, staged
 from benchmarks.fleet_workers import QUEUE, Load
 from benchmarks.report_tables import aligned, describe_machine, quantile
-from ladder.database import db
-from ladder.enums import MachineTier
-from ladder.ids import MatchId
-from ladder.machines import invitations, machines
-from ladder.people import users
-from services import embedded_servers
-from services.embedded_servers.folders import service_uid
-from tests import servers
-from tests.integration.ladder.contest import Contest, digest, raise_contest
 
-DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
-POOLER: Final = "peck_pooler"
-PASSWORD: Final = "pooler-of-the-benchmark"
 PER_PROCESS: Final = 2_500
 FILES: Final = 30_000
 LONGEST_HOLD_SECONDS: Final = 10.0
-SETTLE_SECONDS: Final = 6.0
-TICK_SECONDS: Final = 0.02
+SETTLE_SECONDS: Final = 5.0
+TICK_SECONDS: Final = 0.01
+AIM_MILLISECONDS: Final = 100.0
+AIM_SHARE: Final = 0.95
+"""Of the offered claims, which must be answered in the same time."""
 HEAD: Final = [
-    *("workers", "connection", "logins", "claims/s", "claim p50 ms", "p99 ms", "result p99 ms"),
-    *("heartbeats/s", "p99 ms", "failed", "clients", "servers"),
+    *("workers", "connection", "offered/s", "claims/s", "claim p50 ms", "p99 ms"),
+    *("result p99 ms", "heartbeats/s", "p99 ms", "failed", "clients", "servers"),
     *("cpu postgres", "pgbouncer", "redis", "workers"),
 ]
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Servers with a contest, for one measurement."""
+class Measured:
+    """What the workers saw in one measurement."""
 
-    database_url: str
-    redis_url: str
-    contest: Contest
-    pooler: Path
-    """Folder of PgBouncer's socket."""
-    pids: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One row of the table."""
-
-    workers: int
-    keeps: bool
-    claims_per_second: int
-    seconds: float
+    row: list[str]
+    holds: bool
+    """Whether the claims followed the offered rate, 99 of 100 within the aim."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Prints a row for each number of workers and kind of connection."""
+    """Prints a row for each number of workers, kind of connection and rate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--workers", type=int, nargs="+", default=[100, 1000, 10_000])
-    parser.add_argument("--claims", type=int, default=200, help="claims a second that are wanted")
+    parser.add_argument("--claims", type=int, nargs="+", default=[200, 400, 800],
+                        help="claims offered a second, lowest first")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each measurement")
     parser.add_argument("--per-machine", type=int, default=100, help="workers of one login")
     parser.add_argument("--connections", nargs="+", choices=("kept", "new"), default=["kept"])
@@ -92,179 +74,105 @@ def main(arguments: Sequence[str] | None = None) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
     print(f"{describe_machine()}; {asked.per_machine} workers a machine", flush=True)
-    rows = [HEAD]
+    rows, notes = [HEAD], []
     for kind in asked.connections:
         for count in asked.workers:
-            with staged() as stage:
-                case = Case(count, kind == "kept", asked.claims, asked.seconds)
-                urls = make_logins(stage, -(-count // asked.per_machine))
-                rows.append(measure(stage, case, urls))
-                print(" ".join(rows[-1]), flush=True)
-    print(f"\n{aligned(rows)}\ncpu: cores in use; aim: claim p99 <= 100 ms at 200 claims/s")
+            with ExitStack() as stack:
+                stage = stack.enter_context(staged())
+                urls = make_machines(stage, count, asked.per_machine)
+                seconds = asked.seconds + SETTLE_SECONDS + 2
+                matches = make_matches(stage.contest, int(sum(asked.claims) * seconds))
+                fleet = Fleet(stage, count, kind == "kept", matches)
+                began = time.monotonic()
+                fleet.start(urls, stack)
+                note = f"{count} workers, {kind}: {count / (time.monotonic() - began):.0f} logins/s"
+                for rate in asked.claims:
+                    measured = fleet.measure(rate, asked.seconds)
+                    rows.append(measured.row)
+                    print(" ".join(measured.row), flush=True)
+                    if not measured.holds:
+                        note += f"; bends at {rate} claims/s"
+                        break
+                else:
+                    note += f"; no bend up to {rate} claims/s"
+                notes.append(note)
+    print(f"\n{aligned(rows)}\ncpu: cores in use; a rate holds if {AIM_SHARE:.0%} of it is answered"
+          f" and claim p99 <= {AIM_MILLISECONDS:.0f} ms")  # fmt: skip
+    print("\n".join(notes))
 
 
-def measure(stage: Stage, case: Case, urls: Sequence[str]) -> list[str]:
-    """Runs the workers and returns the row."""
-    wanted = int(case.claims_per_second * (case.seconds + SETTLE_SECONDS + 2))
-    matches = make_matches(stage.contest, wanted)
-    hold = min(LONGEST_HOLD_SECONDS, 0.6 * case.workers / case.claims_per_second)
-    began = time.monotonic()
-    with ExitStack() as stack:
-        processes = []
-        for first in range(0, case.workers, PER_PROCESS):
-            count = min(PER_PROCESS, case.workers - first)
-            replay = digest("replay")
-            load = Load(urls, stage.redis_url, first, count, hold, case.keeps, replay)
-            processes.append(stack.enter_context(start_workers(load)))
-        for process in processes:
+class Fleet:
+    """The workers of one number, in their processes."""
+
+    def __init__(self, stage: Stage, workers: int, keeps: bool, matches: Sequence[str]) -> None:
+        self.stage, self.workers, self.keeps = stage, workers, keeps
+        self.matches = list(matches)
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, urls: Sequence[str], stack: ExitStack) -> None:
+        """Starts the workers. All have called Postgres once when this returns."""
+        for first in range(0, self.workers, PER_PROCESS):
+            count = min(PER_PROCESS, self.workers - first)
+            load = Load(urls, self.stage.redis_url, first, count, self.keeps, REPLAY)
+            self.processes.append(stack.enter_context(start_workers(load)))
+        for process in self.processes:
             read_line(process)
-        logins_per_second = case.workers / (time.monotonic() - began)
+
+    def measure(self, rate: int, seconds: float) -> Measured:
+        """Offers claims at this rate, waits until it is steady, and counts."""
+        hold = min(LONGEST_HOLD_SECONDS, 0.6 * self.workers / rate)
+        self.tell(str(hold))
         stop = threading.Event()
-        waking = threading.Thread(target=wake, args=(stage, matches, case.claims_per_second, stop))
+        waking = threading.Thread(target=self.wake, args=(rate, stop))
         waking.start()
         time.sleep(SETTLE_SECONDS)
-        pids = {**stage.pids, "workers": processes[0].pid}
+        pids = {**self.stage.pids, "workers": self.processes[0].pid}
         before = {name: cpu_seconds(pid) for name, pid in pids.items()}
-        for process in processes:
-            write_line(process)
-        time.sleep(case.seconds)
-        used = [cpu_seconds(pid) - before[name] for name, pid in pids.items()]
-        clients = len(os.listdir(f"/proc/{stage.pids['pgbouncer']}/fd"))
-        backends = server_connections(stage)
+        self.tell(str(hold))
+        time.sleep(seconds)
+        self.tell("report")
+        used = [(cpu_seconds(pid) - before[name]) / seconds for name, pid in pids.items()]
+        used[-1] *= len(self.processes)
+        clients = len(os.listdir(f"/proc/{self.stage.pids['pgbouncer']}/fd"))
+        servers = server_connections(self.stage)
         stop.set()
-        for process in processes:
-            write_line(process)
-        counts = [json.loads(read_line(process)) for process in processes]
         waking.join()
-    used[-1] *= len(processes)
-    claims, results, beats = (
-        [each for one in counts for each in one[name]]
-        for name in ("claims", "results", "heartbeats")
-    )
-    milliseconds = [
-        f"{1000 * quantile(samples or [0.0], share):.0f}"
-        for samples, share in ((claims, 0.5), (claims, 0.99), (results, 0.99), (beats, 0.99))
-    ]
-    return [
-        str(case.workers),
-        "kept" if case.keeps else "new",
-        f"{logins_per_second:.0f}/s",
-        f"{len(claims) / case.seconds:.0f}",
-        *milliseconds[:3],
-        f"{len(beats) / case.seconds:.0f}",
-        milliseconds[3],
-        str(sum(one["failed"] for one in counts)),
-        str(clients),
-        str(backends),
-        *(f"{seconds / case.seconds:.2f}" for seconds in used),
-    ]
-
-
-@contextmanager
-def staged() -> Iterator[Stage]:
-    """Postgres, PgBouncer and Redis, with a fresh contest."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(servers.short_folder())
-        postgres = embedded_servers.start_postgres(folder)
-        stack.callback(postgres.stop)
-        redis = embedded_servers.start_redis(folder)
-        stack.callback(redis.stop)
-        with Redis.from_url(redis.url) as client:
-            client.config_set("maxclients", 15_000)
-        name = servers.template(postgres.url)
-        database_url = stack.enter_context(servers.cloned(postgres.url, name))
-        conn = stack.enter_context(db.connect(database_url, autocommit=True))
-        conn.execute((DEPLOY / "pgbouncer.sql").read_bytes())
-        db.set_login(conn, POOLER, PASSWORD)
-        pooler = stack.enter_context(start_pooler(folder, database_url))
-        pids = {
-            "postgres": postgres.child.process.pid,
-            "pgbouncer": pooler.pid,
-            "redis": redis.child.process.pid,
-        }
-        yield Stage(database_url, redis.url, raise_contest(conn), folder / "pooler", pids)
-
-
-@contextmanager
-def start_pooler(folder: Path, database_url: str) -> Iterator[subprocess.Popen[bytes]]:
-    """PgBouncer with the file of ``deploy/``, at a Unix socket and without TLS."""
-    place, uid = folder / "pooler", service_uid()
-    place.mkdir(mode=0o755)
-    parts = urlsplit(database_url)
-    host = parse_qs(parts.query)["host"][0]
-    (place / "users").write_text(f'"{POOLER}" "{PASSWORD}"\n')
-    own = {
-        "peck": f"peck = host={host} dbname={parts.path[1:]}",
-        "listen_addr": "listen_addr =",
-        "unix_socket_dir": f"unix_socket_dir = {place}",
-        "auth_file": f"auth_file = {place / 'users'}",
-        "client_tls_sslmode": "client_tls_sslmode = disable",
-        "client_tls_cert_file": "",
-        "client_tls_key_file": "",
-    }
-    lines = (DEPLOY / "pgbouncer.ini").read_text().splitlines()
-    chosen = [own.get(line.partition("=")[0].strip(), line) for line in lines]
-    (place / "ini").write_text("\n".join(chosen) + "\n")
-    if uid is not None:
-        shutil.chown(place, uid)
-    binary = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
-    with (place / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [binary, str(place / "ini")], stdout=log, stderr=log, user=uid, extra_groups=[]
+        counts = [json.loads(read_line(process)) for process in self.processes]
+        claims, results, beats = (
+            [each for one in counts for each in one[name]]
+            for name in ("claims", "results", "heartbeats")
         )
-    try:
-        until = time.monotonic() + 20
-        while not (place / ".s.PGSQL.6432").exists():
-            if process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"no PgBouncer: {(place / 'log').read_text()[-2000:]}")
-            time.sleep(0.05)
-        yield process
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def make_logins(stage: Stage, count: int) -> list[str]:
-    """Addresses of so many machines, through PgBouncer, whose results may name the replay."""
-    conn = stage.contest.conn
-    root = users.viewer_of_user(conn, users.create_user(conn, "root", is_admin=True).id)
-    assert root is not None
-    urls = []
-    for number in range(count):
-        _, code = invitations.invite_machine(conn, root, tier=MachineTier.TRUSTED)
-        machine, secret = machines.join(conn, code, f"machine-{number}")
-        conn.execute(
-            "insert into machine_uploads (machine_id, match_id, attempt, digest, size_bytes)"
-            " values (%s, 'x', 1, %s, 1)",
-            (machine.id, digest("replay")),
+        middle, slow, slow_result, slow_beat = (
+            1000 * quantile(samples or [0.0], share)
+            for samples, share in ((claims, 0.5), (claims, 0.99), (results, 0.99), (beats, 0.99))
         )
-        place = f"?host={stage.pooler}&port=6432"
-        urls.append(f"postgresql://{machine.login}:{secret}@/peck{place}")
-    return urls
+        taken = (len(claims) - sum(one["refused"] for one in counts)) / seconds
+        row = [
+            *(str(self.workers), "kept" if self.keeps else "new", str(rate), f"{taken:.0f}"),
+            *(f"{middle:.0f}", f"{slow:.0f}", f"{slow_result:.0f}"),
+            *(f"{len(beats) / seconds:.0f}", f"{slow_beat:.0f}"),
+            *(str(sum(one["failed"] for one in counts)), str(clients), str(servers)),
+            *(f"{cores:.2f}" for cores in used),
+        ]
+        return Measured(row, taken >= AIM_SHARE * rate and slow <= AIM_MILLISECONDS)
 
+    def wake(self, per_second: int, stop: threading.Event) -> None:
+        """Sends so many messages a second, evenly, until the matches are used up."""
+        began, sent = time.monotonic(), 0
+        with Redis.from_url(self.stage.redis_url) as redis:
+            while not stop.is_set() and self.matches:
+                due = int((time.monotonic() - began) * per_second) - sent
+                if due > 0:
+                    chosen, self.matches = self.matches[:due], self.matches[due:]
+                    redis.lpush(QUEUE, *chosen)
+                    sent += len(chosen)
+                time.sleep(TICK_SECONDS)
 
-def make_matches(contest: Contest, count: int) -> list[MatchId]:
-    """So many queued rated matches of twenty entries."""
-    lineup = [contest.active() for _ in range(20)]
-    made = []
-    with contest.conn.transaction():
-        for number in range(count):
-            chosen = [lineup[(number + 5 * seat) % len(lineup)] for seat in range(4)]
-            made.append(contest.rated(*chosen))
-    contest.conn.execute("analyze")
-    return made
-
-
-def wake(stage: Stage, matches: Sequence[MatchId], per_second: int, stop: threading.Event) -> None:
-    """Sends so many messages a second, evenly, until the matches are used up."""
-    began, sent = time.monotonic(), 0
-    with Redis.from_url(stage.redis_url) as redis:
-        while not stop.is_set() and sent < len(matches):
-            due = min(len(matches), int((time.monotonic() - began) * per_second))
-            if due > sent:
-                redis.lpush(QUEUE, *matches[sent:due])
-                sent = due
-            time.sleep(TICK_SECONDS)
+    def tell(self, line: str) -> None:
+        for process in self.processes:
+            assert process.stdin is not None
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
 
 
 @contextmanager
@@ -285,12 +193,6 @@ def read_line(process: subprocess.Popen[str]) -> str:
     if not found:
         raise RuntimeError(f"the workers ended with status {process.wait()}")
     return found
-
-
-def write_line(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("go on\n")
-    process.stdin.flush()
 
 
 def server_connections(stage: Stage) -> int:

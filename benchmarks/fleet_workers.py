@@ -18,9 +18,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-import psycopg
-from psycopg import AsyncConnection
-from psycopg.types.json import Jsonb
+from psycopg import AsyncConnection, Error, OperationalError
+from psycopg.pq import ExecStatus
 from redis.asyncio import Redis
 
 from ladder import ids
@@ -41,7 +40,6 @@ class Load:
     redis_url: str
     first: int
     count: int
-    hold_seconds: float
     keeps: bool
     """Whether a worker keeps its connection to Postgres, or opens one for each call."""
     replay: str
@@ -54,9 +52,48 @@ class Counts:
     claims: list[float] = field(default_factory=list)
     results: list[float] = field(default_factory=list)
     heartbeats: list[float] = field(default_factory=list)
-    logins: list[float] = field(default_factory=list)
     refused: int = 0
     failed: int = 0
+
+
+class Database:
+    """A connection that uses little processor time, so that many fit beside the servers: it calls
+    libpq itself and keeps its place in the loop."""
+
+    def __init__(self, conn: AsyncConnection[Any]) -> None:
+        self.conn, self.low = conn, conn.pgconn
+        self.answer: asyncio.Future[None] | None = None
+        self.loop = asyncio.get_running_loop()
+        self.loop.add_reader(self.low.socket, self.read)
+
+    async def call(self, query: str, values: Sequence[str]) -> bytes | None:
+        """The first value of the answer."""
+        self.answer = self.loop.create_future()
+        self.low.send_query_params(query.encode(), [value.encode() for value in values])
+        self.low.flush()
+        await self.answer
+        found = None
+        while (result := self.low.get_result()) is not None:
+            if result.status != ExecStatus.TUPLES_OK:
+                raise OperationalError(result.error_message.decode())
+            found = result.get_value(0, 0) if result.ntuples else None
+        return found
+
+    def read(self) -> None:
+        waiting = self.answer
+        try:
+            self.low.consume_input()
+            if waiting is not None and not waiting.done() and not self.low.is_busy():
+                waiting.set_result(None)
+        except Error as error:
+            self.loop.remove_reader(self.low.socket)
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(error)
+
+    async def close(self) -> None:
+        if self.low.socket >= 0:
+            self.loop.remove_reader(self.low.socket)
+        await self.conn.close()
 
 
 class Workers:
@@ -65,21 +102,33 @@ class Workers:
     def __init__(self, load: Load) -> None:
         self.load = load
         self.counts = Counts()
+        self.hold_seconds = 0.0
         self.logins = asyncio.Semaphore(LOGINS_AT_A_TIME)
         self.tasks: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
+        """Obeys lines of the parent: how long a match is held, or that counts are wanted."""
         workers = [Worker(self, number) for number in range(self.load.count)]
         await asyncio.gather(*(worker.begin() for worker in workers))
         print("ready", flush=True)
         self.tasks = [
             asyncio.create_task(act) for one in workers for act in (one.beat(), one.play())
         ]
-        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
-        self.counts = Counts()  # the first seconds do not count
-        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
-        print(json.dumps(asdict(self.counts)), flush=True)
+        for task in self.tasks:
+            task.add_done_callback(self.end)
+        loop = asyncio.get_running_loop()
+        while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
+            if line == "report":
+                print(json.dumps(asdict(self.counts)), flush=True)
+            else:
+                self.hold_seconds = float(line)
+            self.counts = Counts()
         os._exit(0)  # ten thousand connections need no farewell
+
+    def end(self, task: asyncio.Task[None]) -> None:
+        """A worker without an end of its own has failed: the measurement would be wrong."""
+        print(f"a worker ended: {task.exception()!r}", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 class Worker:
@@ -90,51 +139,46 @@ class Worker:
         self.workers, self.load = workers, load
         self.id = f"w-{load.first + number}"
         self.url = load.database_urls[(load.first + number) % len(load.database_urls)]
-        self.redis = Redis.from_url(load.redis_url)
-        self.conn: AsyncConnection[Any] | None = None
+        self.redis = Redis.from_url(load.redis_url, socket_timeout=None)
+        self.database: Database | None = None
         self.turn = asyncio.Lock()
 
     async def begin(self) -> None:
-        hello = {
-            "id": self.id, "host": self.id, "node": self.id, "queues": ["play.cpu"], "slots": 1,
-            "profiles": ["numpy", "python"], "gpu": 0, "speed_class": "any", "lacks": [],
-            "image_digests": {},
-        }  # fmt: skip
-        await self.call("select lease_register(%s)", Jsonb(hello))
+        """Opens both connections."""
+        await self.call("select lease_heartbeat($1)", self.id)
+        async with self.workers.logins:
+            await self.redis.llen(QUEUE)
 
-    async def call(self, query: str, *values: Any) -> Any:
+    async def call(self, query: str, *values: str) -> bytes | None:
         """The first value of the answer. Opens a connection if the worker has none."""
         async with self.turn:
-            if self.conn is None:
-                self.conn = await self.login()
+            if self.database is None:
+                self.database = await self.login()
             try:
-                cursor = await self.conn.execute(query.encode(), values)
-                row = await cursor.fetchone()
-                return None if row is None else row[0]
-            except psycopg.OperationalError:
+                return await self.database.call(query, values)
+            except OperationalError:
                 await self.close()
                 raise
             finally:
                 if not self.load.keeps:
                     await self.close()
 
-    async def login(self) -> AsyncConnection[Any]:
+    async def login(self) -> Database:
         async with self.workers.logins:
-            began = time.perf_counter()
-            made = await AsyncConnection.connect(self.url, autocommit=True, prepare_threshold=None)
-            self.workers.counts.logins.append(time.perf_counter() - began)
-        return made
+            return Database(
+                await AsyncConnection.connect(self.url, autocommit=True, prepare_threshold=None)
+            )
 
     async def close(self) -> None:
-        if self.conn is not None:
-            conn, self.conn = self.conn, None
-            await conn.close()
+        if self.database is not None:
+            database, self.database = self.database, None
+            await database.close()
 
-    async def timed(self, into: str, query: str, *values: Any) -> Any:
+    async def timed(self, into: str, query: str, *values: str) -> bytes | None:
         began = time.perf_counter()
         try:
             return await self.call(query, *values)
-        except psycopg.Error as error:
+        except Error as error:
             self.workers.counts.failed += 1
             if self.workers.counts.failed < 3:
                 print(f"{into}: {error}", file=sys.stderr, flush=True)
@@ -145,24 +189,26 @@ class Worker:
     async def beat(self) -> None:
         await asyncio.sleep(random.random() * PACE_SECONDS)
         while True:
-            await self.timed("heartbeats", "select lease_heartbeat(%s)", self.id)
+            await self.timed("heartbeats", "select lease_heartbeat($1)", self.id)
             await asyncio.sleep(PACE_SECONDS)
 
     async def play(self) -> None:
         while True:
             match = await self.next_match()
-            order = await self.timed("claims", "select lease_claim(%s, %s)", match, self.id)
+            order = await self.timed("claims", "select lease_claim($1, $2)", match, self.id)
             if order is None:
                 self.workers.counts.refused += 1
                 continue
-            match, attempt = order["match_id"], order["attempt"]
-            ends_at = time.monotonic() + self.load.hold_seconds
+            found = json.loads(order)
+            match, attempt = found["match_id"], str(found["attempt"])
+            ends_at = time.monotonic() + self.workers.hold_seconds
             while (left := ends_at - time.monotonic()) > 0:
                 await asyncio.sleep(min(left, PACE_SECONDS))
                 if left > PACE_SECONDS:
-                    with suppress(psycopg.Error):
+                    with suppress(Error):
                         await self.call(
-                            "select match_id from lease_renew(%s, %s)", [match], [attempt]
+                            "select match_id from lease_renew(array[$1], array[$2]::integer[])",
+                            *(match, attempt),
                         )
             await self.report(match, attempt)
 
@@ -171,7 +217,7 @@ class Worker:
         found: Any = await self.redis.brpop(QUEUE, 0)
         return str(found[1].decode())
 
-    async def report(self, match: str, attempt: int) -> None:
+    async def report(self, match: str, attempt: str) -> None:
         seats = [
             {
                 "seat": seat, "placement": seat + 1, "reward": 1.0, "verdict": "DONE",
@@ -185,8 +231,9 @@ class Worker:
         }  # fmt: skip
         await self.timed(
             "results",
-            "select lease_finish(%s, %s, %s, %s, %s, %s, %s, %s)",
-            *(match, attempt, self.id, Jsonb(seats), Jsonb([episode]), self.id, "image", "rules"),
+            "select lease_finish($1, $2, $3, $4, $5, $6, $7, $8)",
+            *(match, attempt, self.id, json.dumps(seats), json.dumps([episode]), self.id),
+            *("image", "rules"),
         )
 
 

@@ -49,16 +49,15 @@ select m.id, m.name, m.login, m.tier, m.owner_id, u.name as owner_name,
        (select avg(w.speed) from workers w where w.machine_id = m.id
            and w.seen_at > now() - interval '15 seconds') as speed,
        max(w.seen_at) as seen_at, coalesce(sum(w.slots) filter (where live), 0)::int as slots,
-       coalesce(sum(running), 0)::int as running,
+       (select count(*) from matches r where r.state = 'running' and r.machine_id = m.id)::int
+           as running,
        (select count(*) from machine_mismatches where machine_id = m.id)::int as mismatches,
        coalesce(array_agg(distinct w.speed_class) filter (where live), '{}') as speed_classes,
        coalesce(array_agg(distinct lacking) filter (where live and lacking <> ''), '{}') as lacks
   from machines m left join users u on u.id = m.owner_id
   left join lateral (
        select w.*, w.seen_at > now() - interval '15 seconds' as live,
-              array_to_string(w.lacks, '; ') as lacking,
-              (select count(*) from matches r where r.state = 'running' and r.worker = w.id)
-                  as running
+              array_to_string(w.lacks, '; ') as lacking
          from workers w where w.machine_id = m.id) w on true
 """
 

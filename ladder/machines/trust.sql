@@ -31,25 +31,35 @@ $$;
 
 -- Internal. Whether this machine may play this waiting match. Null is a worker of the site itself.
 create or replace function lease_allows(p_machine text, m matches) returns boolean
-language sql stable set search_path = public, pg_temp as $$
-    select p_machine is null or exists (
-        select 1 from machines x
-         where x.id = p_machine and x.drained_at is null and x.quarantined_at is null
-           and (m.queue <> 'open' or not exists (
-                select 1 from machine_samples s join machine_samples t on t.control_id = s.control_id
-                 where s.match_id = m.id and t.machine_id = x.id))
-           and (x.tier = 'trusted' or machine_rank(x.tier) <= lease_tier(m))
-           and (x.owner_id is null or not exists (
-                select 1 from season_competitors
-                 where season_id = m.season_id and user_id = x.owner_id)
-            and not exists (
-                select 1 from seats t
-                  join entries e on e.agent_id = t.agent_id
-                   and e.submission_id = t.submission_id and not e.is_anchor
-                  join season_competitors c on c.season_id = e.season_id
-                   and c.user_id = x.owner_id
-                 where t.match_id = m.id)))
-$$;
+language plpgsql stable set search_path = public, pg_temp as $$
+declare
+    x machines;
+begin
+    if p_machine is null then
+        return true;
+    end if;
+    select * into x from machines
+     where id = p_machine and drained_at is null and quarantined_at is null;
+    if not found or x.tier <> 'trusted' and machine_rank(x.tier) > lease_tier(m) then
+        return false;
+    end if;
+    if m.queue = 'open' and exists (
+        select 1 from machine_samples s join machine_samples t on t.control_id = s.control_id
+         where s.match_id = m.id and t.machine_id = x.id) then
+        return false;
+    end if;
+    if x.owner_id is null then
+        return true;
+    end if;
+    return not exists (
+        select 1 from season_competitors where season_id = m.season_id and user_id = x.owner_id
+    ) and not exists (
+        select 1 from seats t
+          join entries e on e.agent_id = t.agent_id
+           and e.submission_id = t.submission_id and not e.is_anchor
+          join season_competitors c on c.season_id = e.season_id and c.user_id = x.owner_id
+         where t.match_id = m.id);
+end $$;
 
 -- The queue of messages for the machine of this login: null for a login of the site and for a trusted
 -- machine, which serve the queues of matches.

@@ -23,6 +23,9 @@
 -- lease_wake skips locked rows. So they cannot deadlock. Error code PK001 means that the caller
 -- broke the protocol; the message says how.
 --
+-- What workers call has force_generic_plan: a new connection plans each statement once. Otherwise
+-- Postgres plans it for each of the first five calls, which costs more than the calls themselves.
+--
 -- Some functions send a notification; matches.sql explains the channels.
 
 -- -------------------------------------------------------------------------------------------------
@@ -134,11 +137,18 @@ end $$;
 
 -- Notes that a worker is alive. False: the worker is unknown and must register again.
 create or replace function lease_heartbeat(p_worker text) returns boolean
-language plpgsql security definer set search_path = public, pg_temp as $$
+language plpgsql security definer set search_path = public, pg_temp
+set plan_cache_mode = force_generic_plan as $$
+declare
+    v_machine text := lease_machine();
 begin
+    update workers set seen_at = clock_timestamp()
+     where id = p_worker and machine_id is not distinct from v_machine;
+    if found then
+        return true;
+    end if;
     perform lease_check_worker(p_worker);
-    update workers set seen_at = clock_timestamp() where id = p_worker;
-    return found;
+    return false;
 end $$;
 
 -- -------------------------------------------------------------------------------------------------
@@ -199,10 +209,13 @@ end $$;
 -- once. At most half of the slots, but at least one, play matches that went first. Validation
 -- matches do not wait for them.
 create or replace function lease_claim(p_match text, p_worker text) returns jsonb
-language plpgsql security definer set search_path = public, pg_temp as $$
+language plpgsql security definer set search_path = public, pg_temp
+set plan_cache_mode = force_generic_plan as $$
 declare
     m matches;
     v_first matches;
+    v_fits boolean;
+    v_slots bigint;
     w workers;
     v_now timestamptz;
     v_order jsonb;
@@ -218,16 +231,20 @@ begin
     if not found or m.state <> 'queued' or m.deadline_at <= v_now then
         return null;
     end if;
-    if not lease_fits(w, m)
-       or exists (select 1 from machines where id = w.machine_id and drained_at is not null)
-       or w.machine_id is not null and (  -- a machine may not take the whole queue
-        select count(*) from matches r join workers o on o.id = r.worker
-         where r.state = 'running' and o.machine_id = w.machine_id) >= 128
-       or m.refused_worker = p_worker and m.refused_until > v_now and exists (
-        select 1 from workers o
-         where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
-           and lease_allows(o.machine_id, m)
-    ) then
+    -- Postgres keeps the plan of a short condition. It would plan one long condition at each claim.
+    v_fits := lease_fits(w, m);
+    if v_fits and w.machine_id is not null then
+        v_fits := not exists (select 1 from machines where id = w.machine_id and drained_at is not null)
+            and (select count(*) from matches                -- it may not take the whole queue
+                  where state = 'running' and machine_id = w.machine_id) < 128;
+    end if;
+    if v_fits and m.refused_worker = p_worker and m.refused_until > v_now then
+        v_fits := not exists (
+            select 1 from workers o
+             where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
+               and lease_allows(o.machine_id, m));
+    end if;
+    if v_fits is not true then
         update matches set woken_at = null where id = p_match;  -- due again at once, for another worker
         perform pg_notify('peck_work', '');
         return null;
@@ -249,24 +266,31 @@ begin
         m := v_first;
     end if;
     if m.kind <> 'validation' and not m.goes_first
-       and 2 * (1 + (select count(*) from matches where goes_first and state = 'running'))
-           <= (select greatest(2, sum(slots)) from workers where seen_at > v_now - interval '15 seconds')
-    then
-        -- Nothing waits for a lock here, so the order of locks does not matter.
-        select * into v_first from matches o
-         where o.goes_first and o.state = 'queued' and o.deadline_at > v_now and lease_fits(w, o)
-           and lease_allows(w.machine_id, o)
-           and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
-         order by o.turn, o.id limit 1 for update skip locked;
-        if found then
-            update matches set woken_at = null where id = m.id;
-            perform pg_notify('peck_work', '');
-            m := v_first;
+       and exists (select 1 from matches where goes_first and state = 'queued') then
+        select 2 * (1 + count(*)) into v_slots from matches where goes_first and state = 'running';
+        -- The first live workers with so many slots are enough. The others are not counted.
+        if v_slots <= greatest(2, (
+            select sum(slots) from (
+                select slots from workers
+                 where seen_at > v_now - interval '15 seconds' and slots > 0 limit v_slots) as live))
+        then
+            -- Nothing waits for a lock here, so the order of locks does not matter.
+            select * into v_first from matches o
+             where o.goes_first and o.state = 'queued' and o.deadline_at > v_now and lease_fits(w, o)
+               and lease_allows(w.machine_id, o)
+               and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+             order by o.turn, o.id limit 1 for update skip locked;
+            if found then
+                update matches set woken_at = null where id = m.id;
+                perform pg_notify('peck_work', '');
+                m := v_first;
+            end if;
         end if;
     end if;
     update matches
        set state = 'running', attempt = attempt + 1, worker = p_worker, node = w.node,
-           claimed_at = v_now, lease_until = v_now + make_interval(secs => lease_seconds)
+           machine_id = w.machine_id, claimed_at = v_now,
+           lease_until = v_now + make_interval(secs => lease_seconds)
      where id = m.id;
     select jsonb_build_object(
                'match_id', m.id, 'attempt', m.attempt + 1,
@@ -299,7 +323,8 @@ end $$;
 -- turn, then the oldest. Matches whose message waits in Redis are left to that message. Returns what
 -- lease_claim returns.
 create or replace function lease_claim_next(p_match text, p_worker text) returns jsonb
-language plpgsql security definer set search_path = public, pg_temp as $$
+language plpgsql security definer set search_path = public, pg_temp
+set plan_cache_mode = force_generic_plan as $$
 declare
     w workers;
     v_now timestamptz := clock_timestamp();
@@ -324,7 +349,8 @@ end $$;
 -- taken the match. A machine that is not trusted holds a match for six hours at most.
 create or replace function lease_renew(p_matches text[], p_attempts integer[])
 returns table (match_id text, attempt integer)
-language plpgsql security definer set search_path = public, pg_temp as $$
+language plpgsql security definer set search_path = public, pg_temp
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     v_machine text := lease_machine();
@@ -360,7 +386,8 @@ create or replace function lease_finish(
     p_match text, p_attempt integer, p_worker text, p_seats jsonb, p_episodes jsonb,
     p_node text, p_image_digest text, p_rules_digest text
 ) returns text
-language plpgsql security definer set search_path = public, pg_temp as $$
+language plpgsql security definer set search_path = public, pg_temp
+set plan_cache_mode = force_generic_plan as $$
 declare
     m matches;
 begin
@@ -818,7 +845,8 @@ begin
     update matches m
        set state = 'queued', refused_worker = m.worker,
            refused_until = v_now + interval '10 seconds',
-           worker = null, node = null, lease_until = null, claimed_at = null, woken_at = null,
+           worker = null, machine_id = null, node = null, lease_until = null, claimed_at = null,
+           woken_at = null,
            deadline_at = v_now + make_interval(secs => s.queue_seconds)
       from seasons s
      where m.id = any (p_ids) and m.state = 'running' and s.id = m.season_id;

@@ -638,7 +638,7 @@ RULES: Final = (
         exported="",
         erased={"void_reason": "split_part(x.void_reason, '; ', 1)"},
         impersonal="id kind season_id scrim_id rejudges state queue profiles speed_class"
-        " refused_worker worker node woken_on",
+        " refused_worker worker machine_id node woken_on",
         secret=("seed",),
         is_large=True,
     ),

@@ -154,6 +154,25 @@ def test_a_drained_machine_claims_nothing(
         assert lease.claim_match(own, match_id, "pond-1") is not None
 
 
+def test_a_machine_holds_a_limited_number_of_matches(
+    conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    lineup = [contest.active() for _ in range(4)]
+    first, second = contest.rated(*lineup), contest.rated(*lineup)
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("w-own"))
+        assert lease.claim_match(own, first, "w-own") is not None
+        conn.execute(
+            "insert into matches select (jsonb_populate_record(m, jsonb_build_object("
+            "'id', 'mat_copy' || n))).* from matches m, generate_series(1, 127) as n where id = %s",
+            (first,),
+        )
+        assert machines.list_machines(conn)[0].running == 128
+        assert lease.claim_match(own, second, "w-own") is None
+        assert lease.fail_attempt(own, first, 1, "w-own", "host", "it was us")
+        assert lease.claim_match(own, second, "w-own") is not None
+
+
 def test_a_revoked_machine_loses_leases_and_connections_at_once(
     conn: Connection,
     contest: Contest,
