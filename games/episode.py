@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from games.packed import unpack
 from games.protocol import Game, GameError, Json, S, Verdict
 
 FORMAT = "peck-replay/1"
@@ -175,13 +175,9 @@ def _parse_recorded_move(game: Game[S], state: S, seat: int, step: Step) -> Json
 
 
 def _decompress(blob: bytes, most_bytes: int) -> dict[str, Any]:
-    unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        text = unzip.decompress(blob, most_bytes)
-        if not unzip.eof:
-            raise EpisodeError(f"replay: cut short, or more than {most_bytes} bytes unpacked")
-        document = json.loads(text)
-    except (zlib.error, ValueError, RecursionError) as error:
+        document = json.loads(unpack(blob, most_bytes))
+    except (ValueError, RecursionError) as error:
         raise EpisodeError(f"replay: not the gzip of a JSON text ({error})") from error
     if not isinstance(document, dict):
         raise EpisodeError("replay: not a JSON object")

@@ -102,8 +102,10 @@ begin
     if v_machine is not null and (
         not (p_worker ->> 'slots')::integer between 1 and 256
         or not coalesce((p_worker ->> 'gpu')::integer, 0) between 0 and 256
+        or not (p_worker -> 'queues')
+           <@ '["play.cpu", "play.gpu", "scrim", "validate", "open"]'::jsonb
         or not coalesce((p_worker ->> 'speed')::double precision, 1) between 0.001 and 1000000) then
-        raise exception 'this worker has an impossible number of slots or GPUs, or speed'
+        raise exception 'this worker has an impossible number of slots or GPUs, speed or queue'
             using errcode = 'PK001';
     end if;
     if v_machine is not null and (

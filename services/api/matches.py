@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -27,7 +26,7 @@ from services.http.match_filters import Filters
 from services.http.paging import Page, Paging
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError, problem_responses
-from services.http.seat_logs import LogFormat
+from services.http.seat_logs import LogFormat, unpack_stored
 from services.http.seat_logs import read_seat_log as read_log
 
 router = APIRouter(prefix="/v1", tags=["matches"])
@@ -292,16 +291,17 @@ def read_replay(
     }
     if etags.matches(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    content = b"".join(app_state.blobs.open(one.replay_digest))
     if format == "kaggle":
+        content = b"".join(app_state.blobs.open(one.replay_digest))
         exported = kaggle_formats.episode_json(
             episodes.from_bytes(content), episode_id=one.number, team_names=names
         )
         content = json.dumps(exported).encode()
     elif "gzip" in accept_encoding:
+        content = b"".join(app_state.blobs.open(one.replay_digest))
         headers["Content-Encoding"] = "gzip"
     else:
-        content = gzip.decompress(content)
+        content = unpack_stored(app_state.blobs, one.replay_digest)
     return Response(content, headers=headers, media_type="application/json")
 
 

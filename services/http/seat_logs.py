@@ -7,14 +7,14 @@ time.
 
 from __future__ import annotations
 
-import gzip
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query
 from fastapi.responses import Response
 
 from games import kaggle_formats
+from games.packed import unpack
 from ladder.database.blobs import Blobs
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
@@ -25,6 +25,19 @@ LogFormat = Annotated[
     Literal["raw", "kaggle"],
     Query(description="raw: our format; kaggle: the format of Kaggle's logs"),
 ]
+
+
+MOST_BYTES: Final = 64 << 20
+"""Most bytes of a log or a replay, unpacked."""
+
+
+def unpack_stored(blobs: Blobs, digest: str) -> bytes:
+    """The bytes in this blob. Raises ProblemError if the machine that played stored no gzip, or a
+    bomb."""
+    try:
+        return unpack(b"".join(blobs.open(digest)), MOST_BYTES)
+    except ValueError as error:
+        raise ProblemError("not-found", f"The file cannot be read: {error}.") from None
 
 
 def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format: str) -> Response:
@@ -41,7 +54,7 @@ def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format
         raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")
     if found.log_digest is None or not blobs.exists(found.log_digest):
         raise ProblemError("not-found", f"There is no log; the match is {match.state}.")
-    content = gzip.decompress(b"".join(blobs.open(found.log_digest)))
+    content = unpack_stored(blobs, found.log_digest)
     if log_format == "kaggle":
         record: dict[str, Any] = json.loads(content)
         content = json.dumps(kaggle_formats.log_json(record["moves"])).encode()

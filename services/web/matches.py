@@ -28,6 +28,7 @@ from services.http.app_state import AppState, Db, State
 from services.http.live_answers import may_watch
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError
+from services.http.seat_logs import unpack_stored
 from services.web import form_texts, formatting
 from services.web.page_rendering import HEADERS, PageRoute, not_modified, render
 from services.web.session import Visitor
@@ -208,7 +209,7 @@ def show_log(
         raise NotFound.of("log")
     if not permissions.may_read_seat(who, found, one.team_id):
         raise NotFound.of("log")
-    text = gzip.decompress(b"".join(app_state.blobs.open(one.log_digest)))
+    text = unpack_stored(app_state.blobs, one.log_digest)
     log: dict[str, Any] = json.loads(text)
     if download:
         name = f'attachment; filename="match-{found.id}-seat-{seat}-log.json"'

@@ -90,6 +90,8 @@ def test_a_machine_can_neither_lock_nor_flood_nor_mislead(
         "raises its connections": sql(f"alter role {joined[0].login} connection limit 1000"),
         "offers fewer slots than none": register(slots=-1000),
         "offers no slot": register(slots=0),
+        "lets the scheduler ask for many queues": register(queues=[f"q{n}" for n in range(3000)]),
+        "serves the raters": register(queues=("open", "rate")),
         "has very many GPUs": register(gpu=10**6),
         "has no speed": register(speed=0.0),
         "has an endless speed": register(speed=str(inf)),
