@@ -39,10 +39,10 @@ from services.cli.machine_join import request_credentials
 from services.joined_machine import Credentials, find_ways
 from tests import servers, tls_front
 from tests.certificates import Authority, serving
-from tests.conftest import with_login
 from tests.integration import real_node
 from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import Contest, digest, raise_contest
+from tests.servers import with_login
 
 AGENT: Final = Path(__file__).resolve().parents[1] / "agents/hungry_geese/greedy/main.py"
 PARTS: Final = ("claim", "bundles", "play", "storing", "result", "connections", "total")

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import httpx
 import pytest
@@ -176,25 +175,11 @@ def worker_role(postgres_url: str) -> Iterator[None]:
 def worker_database_url(postgres_url: str, database_url: str) -> Iterator[str]:
     """The address of the same database with the workers' role, which may only lease."""
     with servers.worker_login(postgres_url):
-        yield with_login(database_url, db.WORKER_ROLE, servers.WORKER_PASSWORD)
+        yield servers.with_login(database_url, db.WORKER_ROLE, servers.WORKER_PASSWORD)
 
 
 @pytest.fixture
 def notifier_database_url(postgres_url: str, database_url: str) -> Iterator[str]:
     """The address of the same database with the notifier's role, which may only send notices."""
     with servers.worker_login(postgres_url):
-        yield with_login(database_url, db.NOTIFIER_ROLE, servers.NOTIFIER_PASSWORD)
-
-
-def without_login(database_url: str) -> str:
-    """The address of the same database, for logins that are added later."""
-    parts = urlsplit(database_url)
-    kept = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name == "host"])
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{kept}"
-
-
-def with_login(database_url: str, role: str, password: str) -> str:
-    """The address of the same database with another role."""
-    parts = urlsplit(database_url)
-    place = f"{role}:{password}@{parts.netloc.rpartition('@')[2]}"
-    return urlunsplit(parts._replace(netloc=place))
+        yield servers.with_login(database_url, db.NOTIFIER_ROLE, servers.NOTIFIER_PASSWORD)

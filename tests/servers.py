@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
@@ -149,6 +149,20 @@ def cloned(server_url: str, source: str) -> Iterator[str]:
 def with_database(url: str, name: str) -> str:
     """The address of another database on the same server."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def without_login(database_url: str) -> str:
+    """The address of the same database, for logins that are added later."""
+    parts = urlsplit(database_url)
+    kept = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name == "host"])
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{kept}"
+
+
+def with_login(database_url: str, role: str, password: str) -> str:
+    """The address of the same database with another role."""
+    parts = urlsplit(database_url)
+    place = f"{role}:{password}@{parts.netloc.rpartition('@')[2]}"
+    return urlunsplit(parts._replace(netloc=place))
 
 
 @contextmanager

@@ -33,10 +33,10 @@ from services.app import create_app
 from services.http.machines import require_redis_password
 from services.scheduler import jobs
 from tests import s3_server, typed
-from tests.conftest import without_login
 from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 from tests.lent_databases import Lender
+from tests.servers import without_login
 from workers import redis_users
 from workers.site_blobs import SiteBlobs
 from workers.storage_waits import NO_BLOB

@@ -20,8 +20,8 @@ from ladder.matches import history, lease, workers
 from ladder.matches.records import FinishResult
 from ladder.people import users
 from ladder.people.records import Viewer
-from tests.conftest import with_login
 from tests.integration.ladder.contest import Contest, digest, hello
+from tests.servers import with_login
 
 pytestmark = pytest.mark.usefixtures("worker_role")
 
