@@ -55,6 +55,18 @@ def find_namesakes(conn: Connection, viewer: Viewer, text: str) -> list[Agent]:
         ).fetchall()
 
 
+def find_similar_agents(conn: Connection, viewer: Viewer, text: str, limit: int) -> list[Agent]:
+    """The newest visible agents whose name or slug contains the text."""
+    seen, values = visibility.visible_agents(viewer)
+    part = text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    with conn.cursor(row_factory=class_row(Agent)) as cur:
+        return cur.execute(
+            f"{agents.AGENT} where (a.name ilike %s or a.slug ilike %s) and {seen}"
+            " order by a.id desc limit %s",
+            (f"%{part}%", f"%{part}%", *values, limit),
+        ).fetchall()
+
+
 def likeliest_pair(
     conn: Connection, viewer: Viewer, ones: Sequence[Agent], others: Sequence[Agent]
 ) -> tuple[Agent, Agent] | None:

@@ -208,12 +208,22 @@ def get_submission(conn: Connection, submission: SubmissionId | int) -> Submissi
 
 
 def list_submissions(
-    conn: Connection, agent_id: AgentId, after: SubmissionId | None = None, limit: int = 50
+    conn: Connection,
+    agent_id: AgentId,
+    after: SubmissionId | None = None,
+    limit: int = 50,
+    *,
+    with_rejected: bool = True,
 ) -> list[Submission]:
-    """An agent's submissions, newest first, older than ``after``."""
+    """An agent's submissions, newest first, older than ``after``.
+
+    Without the rejected ones, those are left out that every season refused.
+    """
     with conn.cursor(row_factory=class_row(Submission)) as cur:
         return cur.execute(
-            f"{SUBMISSION} where s.agent_id = %s and (%s::text is null or s.id < %s)"
+            f"{SUBMISSION} where s.agent_id = %s and (%s::text is null or s.id < %s)"  # noqa: S608
+            " and (%s or not exists (select 1 from entries e where e.submission_id = s.id"
+            "   having bool_and(e.state = 'rejected')))"
             " order by s.id desc limit %s",
-            (agent_id, after, after, limit),
+            (agent_id, after, after, with_rejected, limit),
         ).fetchall()

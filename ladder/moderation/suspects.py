@@ -47,7 +47,7 @@ class NearEqualGroup:
     expected: float
     """Number of such entries that the rest of the field explains."""
     members: tuple[SuspectEntry, ...]
-    """Nearest to the middle first."""
+    """The likeliest member first."""
 
 
 @dataclass(frozen=True, slots=True)

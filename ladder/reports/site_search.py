@@ -36,6 +36,8 @@ class Found:
     name: str
     about: str
     """Game of a league, team of an agent; empty for a team."""
+    league: str = ""
+    """Title of the league in which an agent played last; empty for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +59,27 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
     pattern = wanted.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     leagues, league_values = visibility.visible_leagues(viewer)
     agents, agent_values = visibility.visible_agents(viewer)
+    named = (f"%{pattern}%", f"%{pattern}%")
     parts: tuple[tuple[str, tuple[Any, ...]], ...] = (
         (
             "select 'league' as kind, l.id, l.slug, l.title as name, l.game as about from leagues l"  # noqa: S608
             f" where (l.title ilike %s or l.slug ilike %s) and {leagues}",
-            league_values,
+            (*named, *league_values),
         ),
         (
-            "select 'agent' as kind, a.id, a.slug, a.name, t.name as about from agents a"  # noqa: S608
+            "select 'agent' as kind, a.id, a.slug, a.name, t.name as about, coalesce((select"  # noqa: S608
+            "   l.title from entries e join seasons s on s.id = e.season_id join leagues l"
+            f"   on l.id = s.league_id where e.agent_id = a.id and {leagues}"
+            "   order by e.id desc limit 1), '') as league from agents a"
             " join teams t on t.id = a.team_id"
             f" where (a.name ilike %s or a.slug ilike %s) and {agents}",
-            agent_values,
+            (*league_values, *named, *agent_values),
         ),
         (
             "select 'team' as kind, t.id, t.slug, t.name, '' as about from teams t"  # noqa: S608
             " where (t.name ilike %s or t.slug ilike %s)"
             f" and exists (select 1 from agents a where a.team_id = t.id and {agents})",
-            agent_values,
+            (*named, *agent_values),
         ),
     )
     found: list[Found] = []
@@ -82,7 +88,7 @@ def search_names(conn: Connection, viewer: Viewer, text: str, limit: int = 20) -
             rows = cur.execute(
                 f"select * from ({query}) f order by f.name not ilike %s, length(f.name), f.id"  # noqa: S608
                 " limit %s",
-                (f"%{pattern}%", f"%{pattern}%", *values, f"{pattern}%", limit),
+                (*values, f"{pattern}%", limit),
             )
             found += rows.fetchall()
     return found

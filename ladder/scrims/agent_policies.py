@@ -64,6 +64,8 @@ class Opponent:
     submission_id: SubmissionId | None
     """Its newest version that plays in the season. None: it has none."""
     submission_number: int | None
+    version: int | None
+    """Its number among the submissions of its agent."""
     profile: str | None
     policy: ScrimPolicy
     facts: PolicyFacts
@@ -171,7 +173,8 @@ def read_opponents(
             "   max(y.created_at) filter (where y.team_id = %(team)s) as last_at"
             "   from played y join agents z on z.id = y.agent_id group by y.agent_id)"
             f" select {COLUMNS}, a.id, a.name, a.team_id, t.name as team_name, e.id as entry_id,"
-            " e.submission_id, b.number, e.profile, e.state, e.mu,"
+            " e.submission_id, b.number, submission_version(b.agent_id, b.number) as version,"
+            " e.profile, e.state, e.mu,"
             " coalesce(e.is_anchor, false) as is_reference, t.erased_at is not null as is_erased,"
             " o.rating as team_rating, o.is_in_league, o.former_team_ids, now() as at,"
             " coalesce(u.games, 0) as games, coalesce(u.games_with_team, 0) as games_with_team,"
@@ -207,6 +210,7 @@ def _opponent_of_row(row: dict[str, Any], season: Season, team_id: TeamId) -> Op
         row["entry_id"],
         row["submission_id"],
         row["number"],
+        row["version"],
         row["profile"],
         _policy_of_row(row),
         PolicyFacts(

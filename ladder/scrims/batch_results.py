@@ -25,10 +25,12 @@ class BatchCell:
     state: str
     first_submission_id: SubmissionId
     first_number: int
+    first_version: int
     first_agent_id: AgentId
     first_name: str
     second_submission_id: SubmissionId
     second_number: int
+    second_version: int
     second_agent_id: AgentId
     second_name: str
     games: int
@@ -56,6 +58,8 @@ class BatchTotal:
 
     submission_id: SubmissionId
     number: int
+    version: int
+    """Its number among the submissions of its agent."""
     agent_id: AgentId
     name: str
     points: float
@@ -88,12 +92,12 @@ class BatchResults:
         for cell in self.cells:
             for one in (
                 BatchTotal(
-                    *(cell.first_submission_id, cell.first_number),
+                    *(cell.first_submission_id, cell.first_number, cell.first_version),
                     *(cell.first_agent_id, cell.first_name),
                     *(cell.points, cell.finished_games),
                 ),
                 BatchTotal(
-                    *(cell.second_submission_id, cell.second_number),
+                    *(cell.second_submission_id, cell.second_number, cell.second_version),
                     *(cell.second_agent_id, cell.second_name),
                     *(cell.finished_games - cell.points, cell.finished_games),
                 ),
@@ -101,7 +105,7 @@ class BatchResults:
                 old = found.get(one.submission_id)
                 points, games = (old.points, old.games) if old else (0.0, 0)
                 found[one.submission_id] = BatchTotal(
-                    *(one.submission_id, one.number, one.agent_id, one.name),
+                    *(one.submission_id, one.number, one.version, one.agent_id, one.name),
                     *(points + one.points, games + one.games),
                 )
         return sorted(found.values(), key=lambda one: (-(one.score or 0.0), one.submission_id))
@@ -120,8 +124,11 @@ def read_results(conn: Connection, batch_id: ScrimBatchId) -> BatchResults:
             "   join seats y on y.match_id = m.id and y.submission_id = c.lineup ->> 1"
             "   where c.batch_id = %(batch)s group by m.scrim_id, m.id)"
             " select c.id as scrim_id, c.state, f.id as first_submission_id,"
-            " f.number as first_number, fa.id as first_agent_id, fa.name as first_name,"
-            " o.id as second_submission_id, o.number as second_number, oa.id as second_agent_id,"
+            " f.number as first_number,"
+            " submission_version(fa.id, f.number) as first_version, fa.id as first_agent_id,"
+            " fa.name as first_name,"
+            " o.id as second_submission_id, o.number as second_number,"
+            " submission_version(oa.id, o.number) as second_version, oa.id as second_agent_id,"
             " oa.name as second_name, c.games, c.finished_games, c.void_games,"
             " coalesce(r.points, 0)::float8 as points,"
             " coalesce(r.first_faults, 0)::integer as first_faults,"

@@ -74,6 +74,8 @@ class RequestSeat:
     submission_id: SubmissionId | None
     """None until the request is accepted."""
     submission_number: int | None
+    version: int | None
+    """Its number among the submissions of its agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def select_requests(
             "   when exists (select 1 from matches m where m.scrim_id = c.id"
             "     and m.state <> 'queued') then 'running' else 'accepted' end as state) shown"
             " cross join lateral (select jsonb_agg(jsonb_build_array(a.id, a.name, a.team_id, b.id,"
-            "   b.number) order by w.place) as seats"
+            "   b.number, submission_version(b.agent_id, b.number)) order by w.place) as seats"
             "   from jsonb_array_elements_text(coalesce(c.lineup, r.wanted))"
             "     with ordinality as w(key, place)"
             "   left join submissions b on b.id = w.key"

@@ -41,7 +41,7 @@ class NearEqualGroupOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     score: float = Field(description="middle of the group")
     expected: float = Field(description="number of such entries that the other entries explain")
-    members: list[SuspectEntryOut] = Field(description="nearest to the middle first")
+    members: list[SuspectEntryOut] = Field(description="the likeliest member first")
 
 
 class ThrowerOut(BaseModel):

@@ -25,6 +25,7 @@ from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 NEWS_SHOWN: Final = 12
+LEAGUES_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ def show_me(request: Request, conn: Db, app_state: AppState, who: Visitor) -> Re
         asked=scrim_requests.count_waiting(conn, [team.id for team in teams]),
         limits=[row for team in teams for row in limit_rows(conn, team)],
         invitations=team_invitations.invitations_to(conn, who.user_id),
+        leagues=[
+            (leagues.get_league(conn, league), who.roles[league])
+            for league in sorted(who.roles, reverse=True)[:LEAGUES_SHOWN]
+        ],
     )
 
 

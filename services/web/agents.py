@@ -190,12 +190,13 @@ def show_submissions(
     app_state: AppState,
     who: Visitor,
     entry: Annotated[str | None, Query(pattern=KEY)] = None,
+    stage: Annotated[str | None, Query(max_length=20)] = None,
 ) -> Response:
-    """The list alone, for live updates. Asks the page to reload once nothing waits."""
+    """The list alone, for live updates. Asks the page to reload once the stage is another one."""
     found = permissions.visible_agent(conn, who, agent)
     seen = entries_of(conn, who, found)
     values = submission_rows(conn, app_state, who, found, seen)
-    if not values["waiting"]:
+    if not values["stage"] or stage not in (None, values["stage"]):
         return Response(status_code=205)
     return render(
         request,
@@ -290,7 +291,7 @@ def draw_curve(conn: Connection, entry: Entry, season: Season) -> Markup | None:
 def submission_rows(
     conn: Connection, app_state: AppState, who: Viewer, agent: Agent, seen: Sequence[Entry]
 ) -> dict[str, Any]:
-    """Rows of the list, and whether one of them waits."""
+    """Rows of the list, and what one of them waits for: empty if nothing waits."""
     own = permissions.may_see_private(who, agent.team_id)
     known = leagues_seasons.seasons_with_leagues(conn, {entry.season_id for entry in seen})
     seasons = {season.id: (season, league) for season, league in known}
@@ -310,17 +311,18 @@ def submission_rows(
                 place=validations.queue_place_of(conn, entry.id) if waits else None,
                 steps=read_validation_steps(redis_url, conn, entry) if waits else None,
                 first_match_seconds=insights.first_match_seconds(conn, entry, season)
-                if waits
+                if waits or (own and is_new(entry))
                 else None,
                 may="agents:write" in who.scopes,
                 reads=permissions.may_read_logs(who, agent.team_id, entry.league_id),
             )
         )
-    waiting = any(
-        row.entry.state == "pending" or row.place is not None or (own and is_new(row.entry))
-        for row in rows
-    )
-    return {"entries": rows, "waiting": waiting}
+    stage = ""
+    if any(row.entry.state == "pending" or row.place is not None for row in rows):
+        stage = "validation"
+    elif own and any(is_new(row.entry) for row in rows):
+        stage = "first_match"
+    return {"entries": rows, "stage": stage}
 
 
 def is_new(entry: Entry) -> bool:

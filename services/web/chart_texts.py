@@ -24,13 +24,13 @@ def seats_label(seats: int) -> str:
 
 
 def seat_text(seat: int) -> str:
-    """The name of a seat."""
-    return f"Seat {seat}"
+    """The name of a seat; people count from 1."""
+    return f"Seat {seat + 1}"
 
 
 def place_share_text(seat: int, place: int, count: int, games: int) -> str:
     """What a part of a seat's bar shows."""
-    return f"Seat {seat}, place {place}: {count:,} of {games:,} ({count / games:.0%})"
+    return f"{seat_text(seat)}, place {place}: {count:,} of {games:,} ({count / games:.0%})"
 
 
 def move_times_label(matches: int, slowest: float, free: float) -> str:

@@ -20,8 +20,8 @@ from services.web.rating_curve import DrawingFrame, axis_ticks
 MOST_LINES: Final = 8
 """Lines that the style sheet tells apart."""
 LETTERS: Final = "ABCDEFGH"
-LARGE: Final = DrawingFrame(760, 280, "large", right=30)
-SMALL: Final = DrawingFrame(340, 230, "small", left=40, right=24)
+LARGE: Final = DrawingFrame(760, 280, "large", left=56, right=30)
+SMALL: Final = DrawingFrame(340, 230, "small", left=56, right=24)
 BARS_LARGE: Final = DrawingFrame(760, 0, "large", left=64, top=4)
 BARS_SMALL: Final = DrawingFrame(340, 0, "small", left=56, right=8, top=4)
 BAR: Final = 26

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup
+from ladder.entries import agent_lookup, agents
+from ladder.entries.records import Agent
 from ladder.enums import MatchKind
 from ladder.errors import Invalid, LadderError, NotFound
 from ladder.field_types import KEY
@@ -35,6 +36,11 @@ MATCHES_SHOWN: Final = 30
 TEAMS_SHOWN: Final = 60
 LEAGUES_SHOWN: Final = 200
 MEETINGS_SHOWN: Final = 20
+SEATS: Final = [("", "any"), *((str(seat), f"seat {seat + 1}") for seat in range(16))]
+"""The filter counts seats from 0; people count from 1."""
+OFFERED: Final = 200
+"""Newest agents whose names the comparison offers."""
+SIMILAR: Final = 10
 FIELDS: Final = dict.fromkeys(MatchQuery.model_fields, "")
 PAIR: Final = re.compile(r"(\S.{0,100}?)\s+(?:vs\.?|versus|against)\s+(\S.{0,100})", re.IGNORECASE)
 """A search for two agents: ``Gosling vs Lattice``."""
@@ -52,11 +58,17 @@ def show_matches(
     form = Form.of(request.query_params, FIELDS)  # type: ignore[arg-type]
     given = {name: value for name, value in form.values.items() if value}
     found = MatchPage([], None)
+    subject = None
     try:
         wanted = match_filters.resolve_filters(conn, who, MatchQuery.model_validate(given))
         found = match_search.search_page(
             conn, who, wanted, MatchId(before) if before else None, MATCHES_SHOWN
         )
+        if wanted.agent_id:
+            subject = agents.get_agent(conn, wanted.agent_id)
+            _show_name(form, "agent", subject)
+        if wanted.opponent_id:
+            _show_name(form, "opponent", agents.get_agent(conn, wanted.opponent_id))
     except NotFound as error:
         field = error.field or ("season" if error.what == "league" else error.what or "")
         form.wrong[field] = form_texts.NOTHING_NAMED
@@ -69,6 +81,8 @@ def show_matches(
         status=422 if form.wrong else 200,
         form=form,
         is_filtered=bool(given),
+        subject=subject,
+        seats=SEATS,
         matches=found.matches,
         older=older,
         seasons=[("", form_texts.ALL_LEAGUES), *league_options(conn, who)],
@@ -128,12 +142,13 @@ def show_comparison(
                 values[name] = agent_lookup.find_visible_agent(conn, who, form.values[field], field)
             except NotFound:
                 form.wrong[field] = form_texts.NOTHING_NAMED
+                similar = agent_lookup.find_similar_agents(conn, who, form.values[field], SIMILAR)
+                values["namesakes"][field] = similar
             except Invalid:
                 same = agent_lookup.find_namesakes(conn, who, form.values[field])
                 values["namesakes"][field] = same
             else:
-                if is_id(form.values[field], "age"):  # a link gave it; people read names
-                    form.values[field] = f"{values[name].team_name}/{values[name].slug}"
+                _show_name(form, field, values[name])
     if values["namesakes"] and not form.wrong:
         _choose_among_namesakes(conn, who, values, form)
     if values["one"] and values["other"]:
@@ -144,7 +159,20 @@ def show_comparison(
         values["found"] = found
         values["sharing"] = comparison_sharing(request, conn, values["one"], values["other"])
         values["matches"] = match_search.search_matches(conn, who, wanted, None, MEETINGS_SHOWN)
-    return render(request, "compare.html", status=422 if form.wrong else 200, form=form, **values)
+    return render(
+        request,
+        "compare.html",
+        status=422 if form.wrong else 200,
+        form=form,
+        offered=agent_lookup.find_similar_agents(conn, who, "", OFFERED),
+        **values,
+    )
+
+
+def _show_name(form: Form, field: str, agent: Agent) -> None:
+    """Shows a name where a link gave an id."""
+    if is_id(form.values[field], "age"):
+        form.values[field] = f"{agent.team_name}/{agent.slug}"
 
 
 def _choose_among_namesakes(

@@ -75,6 +75,8 @@ def seconds_text(value: float | None) -> str:
     """A duration in seconds, in a suitable unit."""
     if value is None:
         return "–"
+    if value == 0:
+        return "0 s"
     if value < 0:  # an overdrawn bank
         return f"−{seconds_text(-value)}"
     if 0 < value < 0.0001:
@@ -221,14 +223,14 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 
 
 def short_reason(reason: str) -> str:
-    """The sentence of a reason, without its numbers."""
-    return reason.partition(DETAILS)[0]
+    """The sentence of a reason, without its numbers and without saying the step twice."""
+    sentence = reason.partition(DETAILS)[0]
+    return re.sub(r"^[A-Z]+ at step \d+: (?=Raised in step)", "", sentence)
 
 
 def reason_html(reason: str) -> Markup:
     """The sentence of a reason, with its numbers folded."""
-    sentence, _, details = reason.partition(DETAILS)
-    sentence = re.sub(r"^[A-Z]+ at step \d+: (?=Raised in step)", "", sentence)  # it says both
+    sentence, details = short_reason(reason), reason.partition(DETAILS)[2]
     if not details:
         return escape(sentence)
     return Markup("{}<details><summary>Numbers</summary>{}</details>").format(

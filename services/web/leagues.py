@@ -85,10 +85,13 @@ def show_league(
     who: Visitor,
     page: Number = 1,
     season: SeasonNumber = None,
+    joined: bool = False,
 ) -> Response:
     """Shows the leaderboard, recent matches and how to join."""
     found = permissions.visible_league(conn, who, league)
-    return league_page(request, conn, app_state, who, found, page=page, season=season)
+    return league_page(
+        request, conn, app_state, who, found, page=page, season=season, joined=joined
+    )
 
 
 def league_page(
@@ -100,6 +103,7 @@ def league_page(
     *,
     page: int = 1,
     season: int | None = None,
+    joined: bool = False,
     unrehearsed: str | None = None,
 ) -> Response:
     """The page of a league, with the reason why a rehearsal was refused."""
@@ -133,6 +137,7 @@ def league_page(
         recent_address=f"/leagues/{found.slug}/recent?page={page}{query}",
         base_url=str(request.base_url).rstrip("/"),
         remote=terms.REMOTE,
+        joined=joined,
         unagreed=staff.staff_not_agreed_to(conn, found.id, who.user_id)
         if who.user_id and found.id in who.roles
         else [],

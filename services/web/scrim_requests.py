@@ -249,21 +249,23 @@ def agent_options(rows: list[Opponent], *, says_how: bool = False) -> list[tuple
     """Agents as a choice, with their teams if they are of others."""
     found = []
     for one in rows:
-        word = f"{one.agent_name}, submission {one.submission_number}"
+        word = f"{one.agent_name}, version {one.version}"
         if says_how:
             how = "starts at once" if one.answer().is_automatic else "its team answers"
-            word = f"{one.agent_name} ({one.team_name}): {how}"
+            word = f"{one.agent_name}: {how} ({one.team_name})"
         found.append((str(one.agent_id), word))
     return found
 
 
 def version_options(conn: Connection, who: Viewer, teams: Iterable[str]) -> list[tuple[str, str]]:
-    """Newest submissions of the agents of these teams as a choice."""
+    """Newest submissions of the agents of these teams as a choice, without rejected ones."""
     return [
         (one.id, f"{agent.name}, version {one.version}")
         for team in teams
         for agent in agents.list_agents(conn, viewer=who, team_id=TeamId(team))
-        for one in agents.list_submissions(conn, agent.id, limit=SUBMISSIONS_SHOWN)
+        for one in agents.list_submissions(
+            conn, agent.id, limit=SUBMISSIONS_SHOWN, with_rejected=False
+        )
     ]
 
 

@@ -52,6 +52,7 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
     new.select_option(contest.own[1].submission_id)
     old.select_option(contest.own[0].submission_id)
     page.get_by_label("Anchor: greedy").press("Space")
+    page.get_by_text("How sure, and how many games").click()
     page.get_by_label("Most pairs").fill("3")
     page.get_by_role("button", name="Compare").press("Enter")
     expect(page.get_by_text("No pair has ended yet")).to_be_visible()

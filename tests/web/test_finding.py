@@ -86,13 +86,22 @@ def test_two_agents_are_compared(site: Site) -> None:
     page = site.get("/compare?agent=gosling&opponent=lattice").text
     assert "<h1>Gosling against Lattice</h1>" in page
     assert "By starting seat of Gosling" in page
+    assert "Seat 0" not in page  # people count from 1
     assert site.get("/compare?agent=gosling&opponent=nobody").status_code == 422
-    assert "Name two agents" in site.get("/compare").text
+    similar = site.get("/compare?agent=gosling&opponent=latt")
+    assert similar.status_code == 422
+    assert ">Lattice of " in similar.text
+    empty = site.get("/compare").text
+    assert "Name two agents" in empty
+    assert ">Gosling</option>" in empty
     found = re.search(r"/agents/(age_\w+)", site.get("/search?q=gosling").text)
     assert found is not None
     page = site.get(f"/compare?agent={found[1]}").text
     assert "Name the opponent of Gosling" in page
     assert re.search(r'name="agent"[^>]* value="[^"]+/gosling"', page)
+    lost = site.get(f"/matches?agent={found[1]}&outcome=lost").text
+    assert "Matches that Gosling lost" in lost
+    assert "?results=shown" in lost
 
 
 def test_teams_are_listed_with_their_agents(site: Site) -> None:

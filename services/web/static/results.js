@@ -51,5 +51,8 @@ export function offerChoice(part) {
   }
 }
 
-if (remembered()) page.dataset.results = "shown";
+// A list of lost matches has told the result; its link asks for the table of results.
+const isAsked = new URLSearchParams(location.search).get("results") === "shown";
+if (remembered() || isAsked) page.dataset.results = "shown";
+if (isAsked && !location.hash) document.getElementById("result-title")?.scrollIntoView();
 offerChoice(document);

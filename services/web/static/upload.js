@@ -100,10 +100,19 @@ function start(zone) {
   }
 }
 
+// A new version of an agent needs neither a name nor a template.
 const season = document.getElementById("season");
-season?.addEventListener("change", () => {
-  for (const sample of document.querySelectorAll("[data-sample]")) {
-    sample.hidden = !sample.dataset.sample.split(" ").includes(season.value);
+const agent = document.querySelector("select[name=agent]");
+function showWhatIsNeeded() {
+  const isVersion = Boolean(agent?.value);
+  for (const id of ["name", "team"]) {
+    const field = document.getElementById(id)?.closest(".field");
+    if (field) field.hidden = isVersion;
   }
-});
+  for (const sample of document.querySelectorAll("[data-sample]")) {
+    sample.hidden = isVersion || !sample.dataset.sample.split(" ").includes(season.value);
+  }
+}
+for (const choice of [season, agent]) choice?.addEventListener("change", showWhatIsNeeded);
+if (agent?.value) showWhatIsNeeded();
 for (const zone of document.querySelectorAll("[data-drop]")) start(zone);
