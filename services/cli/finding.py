@@ -71,11 +71,11 @@ def compare(
         return
     stdout.print(f"{found['agent_name']} against {found['opponent_name']}, by placement")
     rows = [("in total", found["total"])]
-    rows += [(f"seat {row['seat']}", row["record"]) for row in found["by_seat"]]
+    rows += [(f"seat {row['seat'] + 1}", row["record"]) for row in found["by_seat"]]
     pairs = found["by_seats"]
     if len(pairs) > 2:  # with two seats the first agent's seat says it all
         rows += [
-            (f"seat {row['seat']} against seat {row['opponent_seat']}", row["record"])
+            (f"seat {row['seat'] + 1} against seat {row['opponent_seat'] + 1}", row["record"])
             for row in pairs
         ]
     rows += [

@@ -49,6 +49,8 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
     page = mine.open("/leagues/hungry-geese/better")
     assert problems(page) == []
     new, old = page.get_by_label("New version"), page.get_by_label("Old version")
+    assert contest.rejected is not None
+    assert contest.rejected.submission_id not in new.inner_html()
     new.select_option(contest.own[1].submission_id)
     old.select_option(contest.own[0].submission_id)
     page.get_by_label("Anchor: greedy").press("Space")
