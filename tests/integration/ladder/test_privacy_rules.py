@@ -1,4 +1,4 @@
-"""Every column that can hold a text has a rule in ladder/privacy/rules.py."""
+"""Every column that can hold a text has a rule in ladder/privacy/rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ladder.database.db import Connection
 from ladder.privacy.rules import RULES
 
 REMEDY = """\
-ladder/privacy/rules.py does not say what these columns hold about a person. Add each to the Rule of
+ladder/privacy/rules does not say what these columns hold about a person. Add each to the Rule of
 its table, or add a Rule for a new table:
 - rows that belong to one person and may go with the account: `mine` and `deleted=True`
 - a text that a person typed, in a row that stays: `mine` and `erased={column: new value}`
