@@ -17,6 +17,8 @@ T = TypeVar("T")
 Connection = psycopg.Connection[Any]
 WORKER_ROLE: Final = "peck_worker"
 NOTIFIER_ROLE: Final = "peck_notifier"
+MACHINE_ROLE: Final = "peck_machine"
+"""Has the logins of machines as members, and no login of its own."""
 CONNECT_SECONDS: Final = 10
 DEAD_AFTER: Final[dict[str, Any]] = {
     "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,

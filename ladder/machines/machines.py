@@ -124,7 +124,7 @@ def join(conn: Connection, code: str, name: str) -> tuple[Machine, str]:
     try:
         conn.execute(
             sql.SQL("create role {} in role {} connection limit {}").format(
-                *(sql.Identifier(login), sql.Identifier(db.WORKER_ROLE)),
+                *(sql.Identifier(login), sql.Identifier(db.MACHINE_ROLE)),
                 sql.Literal(MOST_CONNECTIONS),
             )
         )

@@ -110,4 +110,4 @@ revoke execute on function
     lease_wake_open(integer, double precision)
 from public, peck_worker;
 
-grant execute on function lease_own_queue() to peck_worker;
+grant execute on function lease_own_queue() to peck_worker, peck_machine;

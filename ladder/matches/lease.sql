@@ -925,4 +925,4 @@ grant execute on function
     lease_finish(text, integer, text, jsonb, jsonb, text, text, text),
     lease_fail(text, integer, text, text, text),
     remote_unreachable(text, integer, text, jsonb)
-to peck_worker;
+to peck_worker, peck_machine;

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from ladder.database import db
 from ladder.database.db import Connection
 from ladder.enums import MachineTier
 from ladder.errors import LadderError
@@ -60,7 +61,6 @@ def test_a_machine_can_neither_lock_nor_flood_nor_mislead(
     own: Connection,
     order: MatchOrder,
     joined: tuple[Machine, str],
-    database_url: str,
 ) -> None:
     for name in ("replay", *(f"log {seat}" for seat in range(4))):
         lease_blobs.record_upload(conn, joined[0].id, digest(name), 1)
@@ -87,6 +87,9 @@ def test_a_machine_can_neither_lock_nor_flood_nor_mislead(
         "fills the log of changes": sql("select pg_logical_emit_message(false, 'x', 'x')"),
         "reads passwords": sql("select * from pg_authid"),
         "runs a program": sql("copy (select 1) to program 'true'"),
+        "becomes a worker of the site": sql(f"set role {db.WORKER_ROLE}"),
+        "changes the password of workers": sql(f"alter role {db.WORKER_ROLE} password 'x'"),
+        "opens the role of machines": sql(f"alter role {db.MACHINE_ROLE} login"),
         "raises its connections": sql(f"alter role {joined[0].login} connection limit 1000"),
         "offers fewer slots than none": register(slots=-1000),
         "offers no slot": register(slots=0),

@@ -216,10 +216,10 @@ def test_a_database_of_an_earlier_version_is_refused_untouched(database_url: str
 
 
 def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
-    """The catalogue lists the rights of the public, workers and notifier roles."""
+    """The catalogue lists the rights of the public, workers, machines and notifier roles."""
     granted = ask(
         database_url,
-        "select p.proname::text from pg_proc p, aclexplode(p.proacl) a"
+        "select distinct p.proname::text from pg_proc p, aclexplode(p.proacl) a"
         " where p.pronamespace = 'public'::regnamespace and a.grantee <> p.proowner"
         " order by 1",
     )
