@@ -27,6 +27,7 @@ from ladder.people.identity_providers import read_providers
 from ladder.people.identity_visits import ProviderClient
 from ladder.people.passwords import PasswordHashing
 from ladder.settings import Settings
+from ladder.standings.board_updates import read_next_board
 from services.api import (
     accounts,
     administration,
@@ -188,7 +189,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 chosen.redis_url,
                 lambda ids: read_rows(news, lambda conn: live_states(conn, ids)),
             )
-            boards = LeaderboardCache()
+            boards = LeaderboardCache(
+                lambda season_id, before: read_rows(
+                    reads, lambda conn: read_next_board(conn, before, season_id)
+                )
+            )
             found = State(
                 chosen,
                 pool,

@@ -31,7 +31,7 @@ from ladder.people import audit_log
 from ladder.ratings import fitting as ratings_fitting
 from ladder.ratings import solo_seasons, standing_versions
 from ladder.standings import leaderboard
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 
 AT_ONCE: Final = 32
 """Highest number of an act's matches in flight; others wait, so rated play continues."""

@@ -72,6 +72,12 @@ def latest_version(
     return get_version(conn, season_id, row[0]), places_of_content(row[1])
 
 
+def latest_head(conn: Connection, season_id: SeasonId) -> StandingVersion | None:
+    """Returns the current official standing without its rows, or None."""
+    found = list_versions(conn, season_id, limit=1)
+    return found[0] if found else None
+
+
 def suspects_of_version(conn: Connection, season_id: SeasonId, version: int) -> SeasonSuspects:
     """Returns the suspects of a version."""
     row = conn.execute(

@@ -20,7 +20,7 @@ from ladder.matches.head_to_head import Record
 from ladder.matches.records import Match, replay_resource
 from ladder.people.permissions import may_see
 from ladder.people.records import STRANGER
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 from ladder.standings.leaderboard import read_board
 
 LINES: Final = 5

@@ -1,1 +1,2 @@
-"""The leaderboard: ``leaderboard`` reads the rows of a season, ``board_ranking`` ranks them."""
+"""The leaderboard: ``leaderboard`` reads a season, ``board_updates`` what changed in it;
+``board_ranking`` ranks the entries."""

@@ -13,7 +13,8 @@ from psycopg.rows import class_row
 from ladder.database.db import Connection
 from ladder.ids import SeasonId
 from ladder.leagues.medals import Medal
-from ladder.standings.board_ranking import Board, BoardRow
+from ladder.standings.board_ranking import Board
+from ladder.standings.board_records import BoardRow
 
 STEPS: Final = 12
 """Moments shown while the log grows by the factor e."""

@@ -2,139 +2,208 @@
 
 Entries that the official fit does not include yet use their live rating, which has the same scale.
 In a season of one seat, rows are ranked by the game's measures, in order.
+
+A board of many entries changes often and little. So its order can be updated, and a row is made
+when somebody reads it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from enum import StrEnum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import overload
 
-from ladder.ids import AgentId, EntryId, SeasonId, TeamId
+from ladder.ids import EntryId, SeasonId, TeamId
 from ladder.leagues import measures as leagues_measures
-from ladder.leagues.measures import Estimate, Measure
-from ladder.leagues.medals import Medal, MedalRules, MedalStatus
+from ladder.leagues.measures import Measure
+from ladder.leagues.medals import Medal, MedalStatus
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
+from ladder.standings.board_records import (
+    BoardEntry,
+    BoardRow,
+    MedalTerms,
+    OfficialVersion,
+    StandsBy,
+)
+
+Worth = tuple[float, ...]
+"""Less is better."""
+Key = tuple[bool, Worth, EntryId]
+"""The place of an entry in the order."""
 
 
-class StandsBy(StrEnum):
-    """Why an entry represents its team."""
+class BoardOrder:
+    """The entries that represent their teams, and anchors, best first.
 
-    DECLARED = "declared"
-    """The team's owner declared it."""
-    NEWEST = "newest"
-    """It is the team's newest entry with enough games."""
-    WAITING = "waiting"
-    """The team's newer entries have not played enough games yet."""
-    BETTER = "better"
-    """It is surely better than the team's newest entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoardEntry:
-    """An active or paused entry for the board."""
-
-    entry_id: EntryId
-    agent_id: AgentId
-    agent_name: str
-    team_id: TeamId
-    team_name: str
-    mu: float
-    sigma: float
-    games: int
-    last_match_at: datetime | None
-    is_anchor: bool
-    is_declared: bool = False
-    """Whether its team declared it."""
-    official: OfficialPlace | None = None
-    """None before the first fit that includes it."""
-    estimates: tuple[Estimate, ...] = ()
-    """Estimates by the season's measures, if it ranks by measures."""
-    remote: bool = False
-    paused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BoardRow:
-    """One row of the board."""
-
-    rank: int | None
-    """1 is best; equal scores share a rank, and the next rank follows directly. None for an anchor,
-    and for a team that has not played yet.
+    The official standing chooses the entry that represents a team. Before it, and if ``measures``
+    decide, the declared entry does, otherwise the best one; an entry that has played precedes one
+    that has not.
     """
-    team_id: TeamId
-    team_name: str
-    agent_id: AgentId
-    agent_name: str
-    entry_id: EntryId
-    score: float
-    """Live score, as are mu and sigma: each match changes it."""
-    mu: float
-    sigma: float
-    games: int
-    last_match_at: datetime | None
-    medal: Medal | None
-    is_anchor: bool
-    official: OfficialPlace | None = None
-    """Official place, whose score decides the rank."""
-    status: MedalStatus | None = None
-    """Status of the medal; None without one."""
-    sealed: Medal | None = None
-    """Sealed class: the team keeps it or gets a better one."""
-    is_declared: bool = False
-    """Whether the owner declared this entry."""
-    stands_by: StandsBy | None = None
-    """Why the entry represents its team; None if the team has no other or matches have one seat."""
-    estimates: tuple[Estimate, ...] = ()
-    """Values that decide the rank if matches have one seat; the score then means nothing."""
-    remote: bool = False
-    """Whether the agent runs at an address of its owner."""
-    paused: bool = False
-    """Whether the entry is paused: it keeps its rank and is not paired."""
+
+    def __init__(self, score_offset: float, measures: Sequence[Measure] = ()) -> None:
+        self.score_offset, self.measures = score_offset, measures
+        self.entries: dict[EntryId, BoardEntry] = {}
+        """All entries, also those that represent nobody."""
+        self._teams: dict[TeamId, tuple[EntryId, ...]] = {}
+        self._keys: list[Key] = []
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def entry(self, place: int) -> BoardEntry:
+        """Returns the entry at this place; 0 is best."""
+        return self.entries[self._keys[place][2]]
+
+    def team(self, entry: BoardEntry) -> list[BoardEntry]:
+        """Returns all entries of its team."""
+        return [self.entries[one] for one in self._teams[entry.team_id]]
+
+    def ranks(self) -> list[int | None]:
+        """Returns the rank at each place. Equal entries share one, and the next rank follows."""
+        found: list[int | None] = []
+        rank, previous = 0, None
+        for unplayed, worth, entry_id in self._keys:
+            if unplayed or self.entries[entry_id].is_anchor:
+                found.append(None)
+                continue
+            if worth != previous:
+                rank, previous = rank + 1, worth
+            found.append(rank)
+        return found
+
+    def updated(self, changed: Collection[BoardEntry], gone: Iterable[EntryId] = ()) -> BoardOrder:
+        """Returns the order with these entries new or replaced, and without those ``gone``."""
+        after = BoardOrder(self.score_offset, self.measures)
+        after.entries, after._teams = dict(self.entries), dict(self._teams)
+        teams = {each.team_id for each in changed}
+        for entry_id in [*gone, *(each.entry_id for each in changed)]:
+            if (before := after.entries.pop(entry_id, None)) is not None:
+                teams.add(before.team_id)
+                kept = tuple(one for one in after._teams[before.team_id] if one != entry_id)
+                after._teams[before.team_id] = kept
+        for each in changed:
+            after.entries[each.entry_id] = each
+            after._teams[each.team_id] = (*after._teams.get(each.team_id, ()), each.entry_id)
+        after._keys = list(self._keys)
+        for team in teams:
+            for key in self._keys_of_team(team):
+                del after._keys[bisect_left(after._keys, key)]
+            for key in after._keys_of_team(team):
+                insort(after._keys, key)
+        return after
+
+    def filled(self, contenders: Iterable[BoardEntry]) -> BoardOrder:
+        """Adds entries to an empty order, and returns it."""
+        teams = defaultdict[TeamId, list[EntryId]](list)
+        for each in contenders:
+            self.entries[each.entry_id] = each
+            teams[each.team_id].append(each.entry_id)
+        self._teams = {team: tuple(own) for team, own in teams.items()}
+        self._keys = sorted(key for team in self._teams for key in self._keys_of_team(team))
+        return self
+
+    def _keys_of_team(self, team: TeamId) -> list[Key]:
+        """Returns the keys of the entry that represents the team, and of its anchors."""
+        own = [self.entries[one] for one in self._teams.get(team, ())]
+        shown = [each for each in own if each.is_anchor]
+        if len(shown) < len(own):
+            competing = own if not shown else [each for each in own if not each.is_anchor]
+            shown.append(competing[0] if len(competing) == 1 else min(competing, key=self._claim))
+        return [(each.games == 0, self._worth(each), each.entry_id) for each in shown]
+
+    def _worth(self, each: BoardEntry) -> Worth:
+        if self.measures:
+            return leagues_measures.sort_key(self.measures, each.estimates)
+        if each.official is None:
+            return (-(each.mu + self.score_offset),)
+        return (-each.official.score,)
+
+    def _claim(self, each: BoardEntry) -> tuple[bool, bool, bool, bool, Worth, str]:
+        """Returns the claim of an entry to represent its team; the least one does."""
+        is_ranked = each.official is not None and each.official.rank is not None
+        return (
+            not (each.is_declared and each.games >= LEAST_GAMES),
+            not is_ranked,
+            each.games == 0,
+            not each.is_declared,
+            self._worth(each),
+            each.entry_id,
+        )
+
+
+class BoardRows(Sequence[BoardRow]):
+    """The rows of a board. Makes each row when it is first read."""
+
+    def __init__(self, order: BoardOrder, terms: MedalTerms) -> None:
+        self.order, self._terms = order, terms
+        self._ranks = order.ranks()
+        self.medals = _award_medals(order, self._ranks, terms)
+        """Medal at each place that has one; 0 is the best place."""
+        self._made: list[BoardRow | None] = [None] * len(order)
 
     @property
-    def score_and_sigma(self) -> tuple[float, float]:
-        """Returns score and sigma for the rank: official, or live before the first fit."""
-        place = self.official
-        return (self.score, self.sigma) if place is None else (place.score, place.sigma)
+    def ranked(self) -> int:
+        """Returns the number of teams that have a rank."""
+        return len(self._ranks) - self._ranks.count(None)
 
     @property
-    def chance(self) -> float | None:
-        """Returns the chance of this medal or a better one; None without a medal or a fit."""
-        if self.medal is None or self.official is None:
-            return None
-        return self.official.chances[list(Medal).index(self.medal)]
+    def sealed(self) -> int:
+        """Returns the number of teams whose medal is sealed."""
+        sealed = self._terms.sealed
+        return sum(
+            sealed.get(self.order.entry(n).team_id) is medal for n, medal in self.medals.items()
+        )
 
+    def __len__(self) -> int:
+        return len(self._made)
 
-@dataclass(frozen=True, slots=True)
-class OfficialVersion:
-    """The official standing on a board."""
+    @overload
+    def __getitem__(self, place: int) -> BoardRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[BoardRow, ...]: ...
+    def __getitem__(self, place: int | slice) -> BoardRow | tuple[BoardRow, ...]:
+        if isinstance(place, slice):
+            return tuple(self[one] for one in range(*place.indices(len(self))))
+        row = self._made[place]
+        if row is None:
+            row = self._made[place] = self._make_row(range(len(self))[place])
+        return row
 
-    version: int
-    log_no: int
-    made_at: datetime
-    wrong_medals: float
-    """Expected number of medals of the wrong class."""
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
+    __hash__ = None  # type: ignore[assignment]
 
-@dataclass(frozen=True, slots=True)
-class MedalTerms:
-    """Medal rules of a season, and their progress."""
-
-    rules: MedalRules = field(default_factory=MedalRules)
-    confidence: float = 0.95
-    """Confidence from which a medal is sealed, once uploads are locked."""
-    teams: int | None = None
-    """Number of teams for the medals, equal ones counted once; None: the ranked teams.
-
-    It includes teams with a valid entry that has not played.
-    """
-    sealed: Mapping[TeamId, Medal] = field(default_factory=dict)
-    is_final: bool = False
-    """Whether the standing is the last one, which awards medals that are not sealed."""
+    def _make_row(self, place: int) -> BoardRow:
+        each = self.order.entry(place)
+        medal = self.medals.get(place)
+        sealed = None if medal is None else self._terms.sealed.get(each.team_id)
+        return BoardRow(
+            rank=self._ranks[place],
+            team_id=each.team_id,
+            team_name=each.team_name,
+            agent_id=each.agent_id,
+            agent_name=each.agent_name,
+            entry_id=each.entry_id,
+            score=each.mu + self.order.score_offset,
+            mu=each.mu,
+            sigma=each.sigma,
+            games=each.games,
+            last_match_at=each.last_match_at,
+            medal=medal,
+            is_anchor=each.is_anchor,
+            official=each.official,
+            status=None if medal is None else _medal_status(medal, sealed, self._terms),
+            sealed=sealed,
+            is_declared=each.is_declared,
+            stands_by=None if self.order.measures else _why_it_stands(each, self.order.team(each)),
+            estimates=each.estimates,
+            remote=each.remote,
+            paused=each.paused,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +213,14 @@ class Board:
     accepted_no: int
     """Number of results in the season's log."""
     fitted: OfficialVersion | None
-    rows: tuple[BoardRow, ...]
+    rows: BoardRows
     terms: MedalTerms
     measures: tuple[Measure, ...] = ()
     """Measures that decide the rank if matches have one seat; empty: the score."""
+    places: Mapping[EntryId, OfficialPlace] = field(default_factory=dict, compare=False, repr=False)
+    """Places of the official standing."""
+    oldest_xid: int = field(default=0, compare=False)
+    """Changes by transactions from this id on may be missing."""
 
 
 def build_board(
@@ -155,89 +228,22 @@ def build_board(
     score_offset: float,
     terms: MedalTerms,
     measures: Sequence[Measure] = (),
-) -> tuple[BoardRow, ...]:
+) -> BoardRows:
     """Returns one row per team and one per anchor, best score first.
 
-    The official standing chooses the entry that represents a team. Before it, and if ``measures``
-    decide, the declared entry does, otherwise the best one; an entry that has played precedes one
-    that has not. Only teams that have played have ranks and medals. Equal teams count as one. The
-    other teams are at the end.
+    Only teams that have played have ranks and medals. Equal teams count as one. The other teams are
+    at the end.
     """
-
-    def worth(each: BoardEntry) -> tuple[float, ...]:
-        """Returns the sort key; less is better."""
-        if measures:
-            return leagues_measures.sort_key(measures, each.estimates)
-        live = each.mu + score_offset
-        return (-live if each.official is None else -each.official.score,)
-
-    def order(each: BoardEntry) -> tuple[bool, tuple[float, ...], str]:
-        return (each.games == 0, worth(each), each.entry_id)
-
-    def claim(each: BoardEntry) -> tuple[bool, bool, bool, bool, tuple[float, ...], str]:
-        is_ranked = each.official is not None and each.official.rank is not None
-        return (
-            not (each.is_declared and each.games >= LEAST_GAMES),
-            not is_ranked,
-            each.games == 0,
-            not each.is_declared,
-            worth(each),
-            each.entry_id,
-        )
-
-    best: dict[TeamId, BoardEntry] = {}
-    teams: dict[TeamId, list[BoardEntry]] = defaultdict(list)
-    anchors = []
-    for each in contenders:
-        if each.is_anchor:
-            anchors.append(each)
-            continue
-        teams[each.team_id].append(each)
-        if each.team_id not in best or claim(each) < claim(best[each.team_id]):
-            best[each.team_id] = each
-    shown = sorted([*best.values(), *anchors], key=order)
-
-    rows = []
-    rank = 0
-    previous: tuple[float, ...] | None = None
-    for each in shown:
-        own_rank = None
-        if _is_ranked(each):
-            if worth(each) != previous:
-                rank, previous = rank + 1, worth(each)
-            own_rank = rank
-        rows.append(
-            BoardRow(
-                rank=own_rank,
-                team_id=each.team_id,
-                team_name=each.team_name,
-                agent_id=each.agent_id,
-                agent_name=each.agent_name,
-                entry_id=each.entry_id,
-                score=each.mu + score_offset,
-                mu=each.mu,
-                sigma=each.sigma,
-                games=each.games,
-                last_match_at=each.last_match_at,
-                medal=None,
-                is_anchor=each.is_anchor,
-                official=each.official,
-                is_declared=each.is_declared,
-                stands_by=None if measures else _why_it_stands(each, teams[each.team_id]),
-                estimates=each.estimates,
-                remote=each.remote,
-                paused=each.paused,
-            )
-        )
-    return _award_medals(rows, terms)
+    return BoardRows(BoardOrder(score_offset, measures).filled(contenders), terms)
 
 
 def _why_it_stands(each: BoardEntry, team: Sequence[BoardEntry]) -> StandsBy | None:
-    if len(team) < 2 or each.is_anchor:
+    competing = [other for other in team if not other.is_anchor]
+    if len(competing) < 2 or each.is_anchor:
         return None
     if each.is_declared:
         return StandsBy.DECLARED
-    newer = [other for other in team if other.entry_id > each.entry_id]
+    newer = [other for other in competing if other.entry_id > each.entry_id]
     if not newer:
         return StandsBy.NEWEST
     if all(other.games < LEAST_GAMES for other in newer):
@@ -245,28 +251,39 @@ def _why_it_stands(each: BoardEntry, team: Sequence[BoardEntry]) -> StandsBy | N
     return StandsBy.BETTER
 
 
-def _award_medals(rows: list[BoardRow], terms: MedalTerms) -> tuple[BoardRow, ...]:
-    """Returns the rows with the medals of ranked teams."""
-    ranked = [
-        (row.rank, row.score_and_sigma[0], row.team_id) for row in rows if row.rank is not None
+def _award_medals(
+    order: BoardOrder, ranks: Sequence[int | None], terms: MedalTerms
+) -> dict[int, Medal]:
+    """Returns the medal at each place that has one.
+
+    If ranks decide, only the best places and those of sealed teams can have medals.
+    """
+    rules, sealed = terms.rules, terms.sealed
+    best = max((rank for rank in ranks if rank is not None), default=0)
+    cut = best
+    if rules.lines is None:
+        cut = rules.cuts(best if terms.teams is None else terms.teams)[-1]
+    kept = set[int | None]()
+    if sealed:
+        kept = {rank for n, rank in enumerate(ranks) if order.entry(n).team_id in sealed}
+    eligible = [
+        (n, rank)
+        for n, rank in enumerate(ranks)
+        if rank is not None and (rank <= cut or rank in kept)
     ]
-    sealed = [terms.sealed.get(team) for _, _, team in ranked]
-    teams = len({rank for rank, _, _ in ranked}) if terms.teams is None else terms.teams
-    given = iter(terms.rules.award([(rank, score) for rank, score, _ in ranked], teams, sealed))
-    awarded = []
-    for row in rows:
-        if row.rank is not None and (medal := next(given)) is not None:
-            kept = terms.sealed.get(row.team_id)
-            row = replace(row, medal=medal, sealed=kept, status=_medal_status(medal, kept, terms))
-        awarded.append(row)
-    return tuple(awarded)
+    entries = [order.entry(n) for n, _ in eligible]
+    given = rules.award(
+        [
+            (rank, each.mu + order.score_offset if each.official is None else each.official.score)
+            for (_, rank), each in zip(eligible, entries, strict=True)
+        ],
+        best if terms.teams is None else terms.teams,
+        [sealed.get(each.team_id) for each in entries],
+    )
+    return {n: medal for (n, _), medal in zip(eligible, given, strict=True) if medal is not None}
 
 
 def _medal_status(medal: Medal, sealed: Medal | None, terms: MedalTerms) -> MedalStatus:
     if sealed is medal:
         return MedalStatus.SEALED
     return MedalStatus.AWARDED if terms.is_final else MedalStatus.LIKELY
-
-
-def _is_ranked(each: BoardEntry) -> bool:
-    return each.games > 0 and not each.is_anchor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ladder.database.db import Connection
 from ladder.enums import ReplayVisibility, Visibility
@@ -13,18 +13,32 @@ from ladder.errors import NotFound
 from ladder.ids import EntryId, SeasonId, TeamId, is_id
 from ladder.leagues import measures as leagues_measures
 from ladder.leagues import sealed_medals, seasons
+from ladder.leagues.measures import Measure
 from ladder.leagues.medals import MedalRules
 from ladder.people.permissions import LeagueResource
 from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.ratings.solo_seasons import season_worst_reward, totals_from_json
-from ladder.standings.board_ranking import (
-    Board,
-    BoardEntry,
-    MedalTerms,
-    OfficialVersion,
-    build_board,
+from ladder.ratings.standing_versions import StandingVersion
+from ladder.standings.board_ranking import Board, BoardRows, build_board
+from ladder.standings.board_records import BoardEntry, MedalTerms, OfficialVersion
+
+ENTRY: Final = (
+    "e.id, e.agent_id, a.name, e.team_id, t.name, e.mu, e.sigma, e.games, e.last_match_at,"
+    " e.is_anchor, d.entry_id is not null, e.profile = 'remote', e.state = 'paused',"
+    " e.totals::text"  # JSON as text: it is parsed once, not in each row
+    " from entries e left join declared_entries d on d.entry_id = e.id"
+    " join agents a on a.id = e.agent_id join teams t on t.id = e.team_id"
 )
+
+
+def board_entry(
+    row: tuple[Any, ...],
+    place: OfficialPlace | None,
+    estimates: tuple[leagues_measures.Estimate, ...] = (),
+) -> BoardEntry:
+    """Returns the entry in a row of ``ENTRY``."""
+    return BoardEntry(*(*row[:11], place, estimates, *row[11:13]))
 
 
 def read_board(
@@ -34,58 +48,113 @@ def read_board(
     unsealed: Collection[TeamId] = (),
     totals: Mapping[EntryId, leagues_measures.Totals] | None = None,
 ) -> Board:
-    """Returns the whole board and its revision, from one moment. Raises NotFound.
+    """Returns the whole board and its revision. Raises NotFound.
 
     Cache it by revision: the board changes only with the season's revision. ``supposed`` replaces
     the places, ``totals`` the totals of some entries. Teams in ``unsealed`` count as without seals.
     """
+    season = board_season(conn, season_id)
     rows = conn.execute(
-        # JSON as text: it is parsed once, not in each row.
-        "select s.revision, s.score_offset, s.accepted_no, s.medals::text, s.medal_confidence,"
-        " s.medal_teams, s.final_version is not null, e.id, e.agent_id, a.name, e.team_id, t.name,"
-        " e.mu, e.sigma, e.games, e.last_match_at, e.is_anchor, d.entry_id is not null,"
-        " e.totals::text, e.profile = 'remote', e.state = 'paused', s.measures::text"
-        " from seasons s"
-        " left join entries e on e.season_id = s.id and e.state in ('active', 'paused')"
-        " left join declared_entries d on d.entry_id = e.id"
-        " left join agents a on a.id = e.agent_id left join teams t on t.id = e.team_id"
-        " where s.id = %s",
+        f"select {ENTRY} where e.season_id = %s and e.state in ('active', 'paused')",
         (season_id,),
     ).fetchall()
-    if not rows:
-        raise NotFound.of("season")
-    revision, score_offset, accepted_no, medals, confidence, teams, is_final = rows[0][:7]
-    sealed = sealed_medals.sealed_medals_of_season(conn, season_id)
-    sealed = {team: medal for team, medal in sealed.items() if team not in unsealed}
-    measures = seasons.measures_from_json(json.loads(rows[0][-1] or "null"))
-    fitted, places = None, dict[EntryId, OfficialPlace]()
     found = standing_versions.latest_version(conn, season_id)
-    if found is not None:
-        version, places = found
-        fitted = OfficialVersion(
-            version.version, version.log_no, version.made_at, version.wrong_medals
-        )
-        teams = version.teams if teams is None and supposed is None else teams
-    rules = MedalRules.from_json(json.loads(medals))
-    terms = MedalTerms(rules, confidence, teams, sealed, is_final)
+    version, places = (None, {}) if found is None else found
     if supposed is not None:
         places = dict(supposed)
-    worst = season_worst_reward(conn, season_id, measures, totals)
+    worst = season_worst_reward(conn, season_id, season.measures, totals)
     totals = totals or {}
 
     def estimates(row: tuple[Any, ...]) -> tuple[leagues_measures.Estimate, ...]:
-        if not measures:
+        if not season.measures:
             return ()
-        own = totals[row[7]] if row[7] in totals else totals_from_json(json.loads(row[18]))
-        return leagues_measures.estimates(measures, own, worst)
+        own = totals[row[0]] if row[0] in totals else totals_from_json(json.loads(row[-1]))
+        return leagues_measures.estimates(season.measures, own, worst)
 
     contenders = (
-        BoardEntry(*(*row[7:18], places.get(row[7]), estimates(row), *row[19:21]))
+        board_entry(row, places.get(row[0]), estimates(row))
         for row in rows
-        if row[7] is not None and (row[7] in places or measures or not is_final)
+        if row[0] in places or season.measures or not season.is_final
     )
-    standings = build_board(contenders, score_offset, terms, measures)
-    return Board(season_id, revision, accepted_no, fitted, standings, terms, measures)
+    terms = medal_terms(conn, season, version if supposed is None else None, unsealed)
+    standings = build_board(contenders, season.score_offset, terms, season.measures)
+    return season.board(version, standings, terms, places)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSeason:
+    """What the row of a season says about its board."""
+
+    season_id: SeasonId
+    revision: int
+    score_offset: float
+    accepted_no: int
+    medals: str
+    medal_confidence: float
+    medal_teams: int | None
+    is_final: bool
+    measures: tuple[Measure, ...]
+    oldest_xid: int
+    """All changes of the database by transactions before this one were visible."""
+
+    def board(
+        self,
+        version: StandingVersion | None,
+        rows: BoardRows,
+        terms: MedalTerms,
+        places: Mapping[EntryId, OfficialPlace],
+    ) -> Board:
+        """Returns the board with these rows."""
+        fitted = None
+        if version is not None:
+            fitted = OfficialVersion(
+                version.version, version.log_no, version.made_at, version.wrong_medals
+            )
+        return Board(
+            season_id=self.season_id,
+            revision=self.revision,
+            accepted_no=self.accepted_no,
+            fitted=fitted,
+            rows=rows,
+            terms=terms,
+            measures=self.measures,
+            places=places,
+            oldest_xid=self.oldest_xid,
+        )
+
+
+def board_season(conn: Connection, season_id: SeasonId) -> BoardSeason:
+    """Reads the season's row. Raises NotFound."""
+    row = conn.execute(
+        "select revision, score_offset, accepted_no, medals::text, medal_confidence, medal_teams,"
+        " final_version is not null, measures::text,"
+        " pg_snapshot_xmin(pg_current_snapshot())::text::bigint from seasons where id = %s",
+        (season_id,),
+    ).fetchone()
+    if row is None:
+        raise NotFound.of("season")
+    measures = seasons.measures_from_json(json.loads(row[7] or "null"))
+    return BoardSeason(season_id, *(*row[:7], measures, row[8]))
+
+
+def medal_terms(
+    conn: Connection,
+    season: BoardSeason,
+    version: StandingVersion | None,
+    unsealed: Collection[TeamId] = (),
+) -> MedalTerms:
+    """Returns the medal rules of a season; without seals of the teams in ``unsealed``."""
+    sealed = sealed_medals.sealed_medals_of_season(conn, season.season_id)
+    teams = season.medal_teams
+    if teams is None and version is not None:
+        teams = version.teams
+    return MedalTerms(
+        MedalRules.from_json(json.loads(season.medals)),
+        season.medal_confidence,
+        teams,
+        {team: medal for team, medal in sealed.items() if team not in unsealed},
+        season.is_final,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from ladder.ids import SeasonId, TeamId
 from ladder.leagues.medals import MedalStatus
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
-from ladder.standings.board_ranking import Board, BoardRow
+from ladder.standings.board_ranking import Board
+from ladder.standings.board_records import BoardRow
 from ladder.standings.leaderboard import read_board
 
 LIKELY_CHANCE: Final = 0.5

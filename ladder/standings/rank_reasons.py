@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from ladder.entries.records import Entry, EntryState
 from ladder.ids import TeamId
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 
 
 class NoRank(StrEnum):

@@ -14,8 +14,8 @@ from ladder.leagues import sealed_medals
 from ladder.leagues.measures import MeasureKind
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.leagues.request_models import Medals
-from ladder.standings import board_ranking, leaderboard
-from ladder.standings.board_ranking import StandsBy
+from ladder.standings import board_ranking, board_records, leaderboard
+from ladder.standings.board_records import StandsBy
 from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
 from services.http.app_state import AppState, Db, read_rows
@@ -205,13 +205,7 @@ def read_leaderboard(
     answer = app_state.boards.answer(page, if_none_match)
     if answer is not None:
         return answer
-    board = app_state.boards.board(
-        found.season_id,
-        found.revision,
-        lambda: read_rows(
-            app_state.reads, lambda conn: leaderboard.read_board(conn, found.season_id)
-        ),
-    )
+    board = app_state.boards.board(found.season_id, found.revision)
     page = replace(page, revision=board.revision)
     return app_state.boards.store_page(page, board_json(board, found.season_id, start, limit))
 
@@ -253,7 +247,7 @@ def board_json(board: board_ranking.Board, season_id: str, start: int, limit: in
     )
 
 
-def standing_out(row: board_ranking.BoardRow) -> StandingOut:
+def standing_out(row: board_records.BoardRow) -> StandingOut:
     """A row of the leaderboard. Leaves out ratings if a match has one seat."""
     out = StandingOut.model_validate(row)
     if row.estimates:

@@ -14,7 +14,7 @@ from ladder.leagues import leagues, records, roster_file
 from ladder.leagues import rosters as stored
 from ladder.people.permissions import may_manage
 from ladder.standings import leaderboard
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 from services.api.leaderboard import EstimateOut
 from services.http import permissions
 from services.http.app_state import Db

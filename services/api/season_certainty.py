@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.leagues.medals import Medal
-from ladder.standings import board_certainty, leaderboard
+from ladder.standings import board_certainty
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone
@@ -67,8 +67,6 @@ def read_certainty(
     """Everybody who sees the season. The expectations come from the official fit itself. A season
     of one seat has no moments."""
     found = permissions.visible_season(conn, who, season)
-    board = app_state.boards.board(
-        found.id, found.revision, lambda: leaderboard.read_board(conn, found.id)
-    )
+    board = app_state.boards.board(found.id, found.revision)
     seen = board_certainty.read_certainty(conn, found.id, board, datetime.now(UTC))
     return BoardCertaintyOut.model_validate(seen)

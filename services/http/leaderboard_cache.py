@@ -55,7 +55,9 @@ class BoardPage:
 class LeaderboardCache:
     """Leaderboards and pages of this process. Drops the least recently used. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[SeasonId, Board | None], Board]) -> None:
+        """``read`` returns the present leaderboard of a season; it gets the one in memory."""
+        self._read = read
         self._lock = threading.Lock()
         self._reading: dict[SeasonId, threading.Lock] = {}
         self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
@@ -79,8 +81,8 @@ class LeaderboardCache:
             self._pages[page] = content
         return page.response(content)
 
-    def board(self, season_id: SeasonId, revision: int, read: Callable[[], Board]) -> Board:
-        """The leaderboard at this revision or a later one. ``read`` runs once for all waiting
+    def board(self, season_id: SeasonId, revision: int) -> Board:
+        """The leaderboard at this revision or a later one. It is read once for all waiting
         threads."""
         with self._lock:
             reading = self._reading.setdefault(season_id, threading.Lock())
@@ -89,7 +91,7 @@ class LeaderboardCache:
                 kept = self._boards.get(season_id)
             if kept is not None and kept.revision >= revision:
                 return kept
-            board = read()
+            board = self._read(season_id, kept)
             with self._lock:
                 self._boards[season_id] = board
             return board

@@ -33,7 +33,7 @@ from services.http import auth, permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import AgentKey
 from services.http.validation_steps import ValidationSteps, read_validation_steps
-from services.web import charts, forms, leaderboard_page, rating_curve, remote_submission
+from services.web import charts, forms, rating_curve, remote_submission
 from services.web import declared_entry as web_declared_entry
 from services.web.account import redirect
 from services.web.forms import Form
@@ -236,12 +236,12 @@ def standing_context(
     )
     if entry is None or season is None:
         return values
-    board = leaderboard_page.read_board(app_state, conn, season)
+    board = app_state.boards.board(season.id, season.revision)
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_manage(who, records.league_resource(values["league"]))
     values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
     values["rank_reason"] = rank_reasons.why_no_rank(entry, board.rows)
-    values["ranked"] = sum(1 for row in board.rows if row.rank is not None)
+    values["ranked"] = board.rows.ranked
     values["shown_score"] = entry.mu + season.score_offset
     values["curve"] = None if season.measures else draw_curve(conn, entry, season)
     return values

@@ -14,7 +14,6 @@ from ladder.standings.board_certainty import CertaintyMoment
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import LeagueKey
-from services.web import leaderboard_page
 from services.web.leagues import SeasonNumber, pick_season, require_season
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -47,7 +46,7 @@ def show_certainty(
     """Shows it to everybody who sees the league."""
     found = permissions.visible_league(conn, who, league)
     chosen = require_season(pick_season(conn, found, season))
-    board = leaderboard_page.read_board(app_state, conn, chosen)
+    board = app_state.boards.board(chosen.id, chosen.revision)
     known = board_certainty.read_certainty(conn, chosen.id, board, datetime.now(UTC))
     orders = [each for each in known.moments if each.expected_order is not None]
     return render(
@@ -56,7 +55,7 @@ def show_certainty(
         league=found,
         season=chosen,
         known=known,
-        teams=sum(1 for row in board.rows if row.rank is not None),
+        teams=board.rows.ranked,
         order=draw_curve(orders, [each.expected_order or 0.0 for each in orders], 1.0),
         wrong=draw_curve(known.moments, [each.wrong_medals for each in known.moments]),
         width=WIDTH,

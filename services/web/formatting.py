@@ -20,7 +20,7 @@ from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches.match_titles import lineup_title, match_title
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
-from ladder.standings.board_ranking import BoardRow, StandsBy
+from ladder.standings.board_records import BoardRow, StandsBy
 from services.web import form_texts, state_chips
 from services.web.avatars import draw_avatar
 

@@ -21,10 +21,10 @@ from ladder.people.records import Viewer
 from ladder.reports import front_page, highlights, next_match
 from ladder.reports.front_page import PlayedMatch
 from ladder.reports.highlights import Interest
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 from services.http import permissions
 from services.http.app_state import AppState, Db, State
-from services.web import leaderboard_page, live
+from services.web import live
 from services.web.documents import game_paths
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -82,7 +82,7 @@ def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[League
         if not may_see(who, records.league_resource(league)):
             continue
         season = seasons.current_season(conn, league.id)
-        rows = leaderboard_page.read_board(app_state, conn, season).rows if season else ()
+        rows = app_state.boards.board(season.id, season.revision).rows if season else ()
         ranked = [row for row in rows if row.rank is not None]
         found.append(
             LeagueCard(

@@ -6,12 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from ladder.database.db import Connection
-from ladder.leagues.medals import Medal, MedalStatus
-from ladder.leagues.records import Season
-from ladder.standings import leaderboard
-from ladder.standings.board_ranking import Board, BoardRow, MedalTerms, OfficialVersion
-from services.http.app_state import State
+from ladder.leagues.medals import Medal
+from ladder.standings.board_ranking import Board
+from ladder.standings.board_records import BoardRow, MedalTerms, OfficialVersion
 
 PAGE_ROWS: Final = 100
 
@@ -38,13 +35,6 @@ class BoardPage:
     terms: MedalTerms
 
 
-def read_board(app_state: State, conn: Connection, season: Season) -> Board:
-    """The season's leaderboard, from memory until its revision changes."""
-    return app_state.boards.board(
-        season.id, season.revision, lambda: leaderboard.read_board(conn, season.id)
-    )
-
-
 def cut_page(board: Board, page: int) -> BoardPage:
     """The page with this number, or the nearest one that exists."""
     pages = max(1, -(-len(board.rows) // PAGE_ROWS))
@@ -53,7 +43,7 @@ def cut_page(board: Board, page: int) -> BoardPage:
     rows = board.rows[start : start + PAGE_ROWS]
     played = [row for row in rows if row.games > 0] or list(rows)
     spans = [row.score_and_sigma for row in played]
-    counted = Counter(row.medal for row in board.rows if row.medal is not None)
+    counted = Counter(board.rows.medals.values())
     return BoardPage(
         rows=rows,
         page=number,
@@ -61,12 +51,12 @@ def cut_page(board: Board, page: int) -> BoardPage:
         first=start + 1,
         last=start + len(rows),
         total=len(board.rows),
-        ranked=sum(1 for row in board.rows if row.rank is not None),
+        ranked=board.rows.ranked,
         low=min((score - 2 * sigma for score, sigma in spans), default=0.0),
         high=max((score + 2 * sigma for score, sigma in spans), default=1.0),
         accepted_no=board.accepted_no,
         fitted=board.fitted,
         medals=[(str(kind), counted[kind]) for kind in Medal if counted[kind]],
-        sealed=sum(1 for row in board.rows if row.status is MedalStatus.SEALED),
+        sealed=board.rows.sealed,
         terms=board.terms,
     )

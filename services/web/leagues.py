@@ -62,7 +62,7 @@ def show_leagues(
         if not may_see(who, records.league_resource(league)):
             continue
         season = seasons.current_season(conn, league.id)
-        standing = leaderboard_page.read_board(app_state, conn, season).rows if season else ()
+        standing = app_state.boards.board(season.id, season.revision).rows if season else ()
         cards.append(
             LeagueCard(
                 league=league,
@@ -114,7 +114,7 @@ def league_page(
     if chosen:
         values = {
             "board": leaderboard_page.cut_page(
-                leaderboard_page.read_board(app_state, conn, chosen), page
+                app_state.boards.board(chosen.id, chosen.revision), page
             ),
             "recent": finished_matches(conn, chosen, RECENT),
             "live_tag": board_etag(chosen, who, page),
@@ -164,7 +164,7 @@ def show_board(
     tag = board_etag(chosen, who, page)
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
-    board = leaderboard_page.cut_page(leaderboard_page.read_board(app_state, conn, chosen), page)
+    board = leaderboard_page.cut_page(app_state.boards.board(chosen.id, chosen.revision), page)
     return render(request, "parts/board.html", etag=tag, league=found, season=chosen, board=board)
 
 

@@ -12,10 +12,9 @@ from ladder.entries.records import Agent, Entry, EntryState
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.people.records import Team, Viewer
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 from ladder.standings.rank_reasons import RankReason, row_of_team, why_no_rank
 from services.http.app_state import State
-from services.web import leaderboard_page
 
 ENTRIES_READ: Final = 100
 OLDER_SHOWN: Final = 3
@@ -82,12 +81,12 @@ def _lines_by_league(
         its = [entry for entry in rows if entry.season_id == season.id]
         over = [entry for entry in its if entry.state in OVER]
         hidden = {entry.id for entry in over[OLDER_SHOWN:]}
-        board = leaderboard_page.read_board(app_state, conn, season)
+        board = app_state.boards.board(season.id, season.revision)
         found.append(
             LeagueLines(
                 season=season,
                 league=league,
-                ranked=sum(1 for row in board.rows if row.rank is not None),
+                ranked=board.rows.ranked,
                 standing=row_of_team(board.rows, its[0].team_id),
                 lines=[
                     _line(conn, entry, season, board.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -9,11 +10,11 @@ from fastapi import APIRouter, Query, Request, Response
 from ladder.field_types import KEY
 from ladder.reports import season_charts
 from ladder.reports.season_charts import StandingMoment
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.path_parameters import LeagueKey
-from services.web import charts, leaderboard_page, leagues
+from services.web import charts, leagues
 from services.web.charts import ChartLine
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -38,7 +39,7 @@ def show_charts(
     """Draws the official standings of the chosen agents, by default of the best ones."""
     found = permissions.visible_league(conn, who, league)
     playing = leagues.require_season(leagues.pick_season(conn, found, season))
-    rows = one_row_an_agent(leaderboard_page.read_board(app_state, conn, playing).rows)
+    rows = one_row_an_agent(app_state.boards.board(playing.id, playing.revision).rows)
     chosen = [row for row in rows if row.agent_id in agent] or rows[:CHOSEN_AT_FIRST]
     offered = [
         row
@@ -71,7 +72,7 @@ def show_charts(
     )
 
 
-def one_row_an_agent(rows: tuple[BoardRow, ...]) -> list[BoardRow]:
+def one_row_an_agent(rows: Sequence[BoardRow]) -> list[BoardRow]:
     """The best row of each agent, in the order of the board."""
     return list({row.agent_id: row for row in reversed(rows)}.values())[::-1]
 

@@ -25,12 +25,12 @@ from ladder.people import team_audits, team_invitations, teams, users
 from ladder.people.permissions import may_see
 from ladder.people.records import Team, Viewer
 from ladder.reports import team_results
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 from services.http import auth, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import TeamKey, TeamMergeKey
 from services.http.problems import ProblemError
-from services.web import form_texts, forms, leaderboard_page, session
+from services.web import form_texts, forms, session
 from services.web.account import redirect
 from services.web.page_rendering import PageRoute, render
 from services.web.session import Visitor
@@ -199,7 +199,7 @@ def season_rows(
         season, league = found[listed[0].season_id]
         best = None
         if may_see(who, records.league_resource(league)):
-            board = leaderboard_page.read_board(app_state, conn, season)
+            board = app_state.boards.board(season.id, season.revision)
             own = (row for row in board.rows if row.team_id == team_id and row.rank is not None)
             best = next(own, None)
         rows.append(SeasonRow(league, season, listed, best))

@@ -8,12 +8,13 @@ from random import Random
 
 import pytest
 
-from ladder.leagues.medals import Medal
+from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from ladder.standings import board_certainty, leaderboard
 from ladder.standings.board_certainty import CertaintyMoment
-from ladder.standings.board_ranking import Board
+from ladder.standings.board_ranking import build_board
+from ladder.standings.board_records import MedalTerms
 from services.web.certainty import HEIGHT, WIDTH, draw_curve
 from tests.integration.ladder.contest import Contest
 
@@ -59,13 +60,14 @@ def test_a_medal_is_sure_after_games_that_grow_with_the_square_of_its_distance(
         contest.active()
     play(contest, 3)
     board = leaderboard.read_board(contest.conn, contest.season.id)
-    (row, *_) = board.rows
-    assert row.official is not None
+    entry = board.rows.order.entry(0)
+    one_gold = MedalTerms(MedalRules(MedalRuleKind.COUNTS, gold=1))
 
     def outlook(chance: float) -> board_certainty.MedalOutlook:
-        assert row.official is not None
-        place = replace(row.official, chances=(chance, 1.0, 1.0))
-        given: Board = replace(board, rows=(replace(row, medal=Medal.GOLD, official=place),))
+        assert entry.official is not None
+        place = replace(entry.official, chances=(chance, 1.0, 1.0))
+        rows = build_board([replace(entry, official=place)], 0.0, one_gold)
+        given = replace(board, rows=rows)
         found = board_certainty.medal_outlook(given, Medal.GOLD, [moment(1, 100)], 1.0, NOW)
         assert found is not None
         return found

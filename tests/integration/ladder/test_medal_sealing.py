@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
 from ladder.standings import leaderboard
-from ladder.standings.board_ranking import BoardRow
+from ladder.standings.board_records import BoardRow
 from services.scheduler.jobs import close_due_seasons
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 from tests.integration.ladder.settled import ONE_EACH, settle
@@ -41,7 +42,7 @@ def turn(contest: Contest, state: str) -> None:
     seasons.set_season_state(contest.conn, contest.season.id, state)
 
 
-def board(contest: Contest) -> tuple[BoardRow, ...]:
+def board(contest: Contest) -> Sequence[BoardRow]:
     return leaderboard.read_board(contest.conn, contest.season.id).rows
 
 

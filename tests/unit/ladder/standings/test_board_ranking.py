@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from ladder.ids import AgentId, EntryId, TeamId
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.ratings.official.standing import OfficialPlace
-from ladder.standings.board_ranking import BoardEntry, BoardRow, MedalTerms, StandsBy
 from ladder.standings.board_ranking import build_board as build_by
+from ladder.standings.board_records import BoardEntry, BoardRow, MedalTerms, StandsBy
 
 
-def build(contenders: Iterable[BoardEntry], score_offset: float) -> tuple[BoardRow, ...]:
+def build(contenders: Iterable[BoardEntry], score_offset: float) -> Sequence[BoardRow]:
     return build_by(contenders, score_offset, MedalTerms())
 
 
