@@ -13,6 +13,7 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import overload
 
 from ladder.ids import EntryId, SeasonId, TeamId
@@ -49,6 +50,9 @@ class BoardOrder:
         """All entries, also those that represent nobody."""
         self._teams: dict[TeamId, tuple[EntryId, ...]] = {}
         self._keys: list[Key] = []
+        self._anchors: set[EntryId] = set()
+        self.declared: set[EntryId] = set()
+        """Those that their teams declared."""
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -61,31 +65,39 @@ class BoardOrder:
         """Returns all entries of its team."""
         return [self.entries[one] for one in self._teams[entry.team_id]]
 
-    def ranks(self) -> list[int | None]:
-        """Returns the rank at each place. Equal entries share one, and the next rank follows."""
+    def ranks(self, last: int | None = None) -> list[int | None]:
+        """Returns the rank at each place, or at the places up to the rank ``last`` and one more.
+
+        Equal entries share a rank, and the next rank follows.
+        """
         found: list[int | None] = []
         rank, previous = 0, None
         for unplayed, worth, entry_id in self._keys:
-            if unplayed or self.entries[entry_id].is_anchor:
+            if unplayed or entry_id in self._anchors:
                 found.append(None)
                 continue
             if worth != previous:
                 rank, previous = rank + 1, worth
             found.append(rank)
+            if last is not None and rank > last:
+                break
         return found
 
     def updated(self, changed: Collection[BoardEntry], gone: Iterable[EntryId] = ()) -> BoardOrder:
         """Returns the order with these entries new or replaced, and without those ``gone``."""
         after = BoardOrder(self.score_offset, self.measures)
         after.entries, after._teams = dict(self.entries), dict(self._teams)
+        after._anchors, after.declared = set(self._anchors), set(self.declared)
         teams = {each.team_id for each in changed}
         for entry_id in [*gone, *(each.entry_id for each in changed)]:
             if (before := after.entries.pop(entry_id, None)) is not None:
                 teams.add(before.team_id)
                 kept = tuple(one for one in after._teams[before.team_id] if one != entry_id)
                 after._teams[before.team_id] = kept
+                after._anchors.discard(entry_id)
+                after.declared.discard(entry_id)
         for each in changed:
-            after.entries[each.entry_id] = each
+            after._add(each)
             after._teams[each.team_id] = (*after._teams.get(each.team_id, ()), each.entry_id)
         after._keys = list(self._keys)
         for team in teams:
@@ -99,11 +111,18 @@ class BoardOrder:
         """Adds entries to an empty order, and returns it."""
         teams = defaultdict[TeamId, list[EntryId]](list)
         for each in contenders:
-            self.entries[each.entry_id] = each
+            self._add(each)
             teams[each.team_id].append(each.entry_id)
         self._teams = {team: tuple(own) for team, own in teams.items()}
         self._keys = sorted(key for team in self._teams for key in self._keys_of_team(team))
         return self
+
+    def _add(self, each: BoardEntry) -> None:
+        self.entries[each.entry_id] = each
+        if each.is_anchor:
+            self._anchors.add(each.entry_id)
+        if each.is_declared:
+            self.declared.add(each.entry_id)
 
     def _keys_of_team(self, team: TeamId) -> list[Key]:
         """Returns the keys of the entry that represents the team, and of its anchors."""
@@ -139,10 +158,21 @@ class BoardRows(Sequence[BoardRow]):
 
     def __init__(self, order: BoardOrder, terms: MedalTerms) -> None:
         self.order, self._terms = order, terms
-        self._ranks = order.ranks()
-        self.medals = _award_medals(order, self._ranks, terms)
+        self._first_ranks = self._ranks_for_medals()
+        """Ranks at the first places; most boards are read no further."""
+        self.medals = _award_medals(order, self._first_ranks, terms)
         """Medal at each place that has one; 0 is the best place."""
         self._made: list[BoardRow | None] = [None] * len(order)
+
+    def _ranks_for_medals(self) -> list[int | None]:
+        rules, teams = self._terms.rules, self._terms.teams
+        if teams is None or rules.lines is not None or self._terms.sealed:
+            return self._ranks
+        return self.order.ranks(last=rules.cuts(teams)[-1])
+
+    @cached_property
+    def _ranks(self) -> list[int | None]:
+        return self.order.ranks()
 
     @property
     def ranked(self) -> int:
@@ -182,7 +212,7 @@ class BoardRows(Sequence[BoardRow]):
         medal = self.medals.get(place)
         sealed = None if medal is None else self._terms.sealed.get(each.team_id)
         return BoardRow(
-            rank=self._ranks[place],
+            rank=(self._first_ranks if place < len(self._first_ranks) else self._ranks)[place],
             team_id=each.team_id,
             team_name=each.team_name,
             agent_id=each.agent_id,
@@ -254,33 +284,19 @@ def _why_it_stands(each: BoardEntry, team: Sequence[BoardEntry]) -> StandsBy | N
 def _award_medals(
     order: BoardOrder, ranks: Sequence[int | None], terms: MedalTerms
 ) -> dict[int, Medal]:
-    """Returns the medal at each place that has one.
-
-    If ranks decide, only the best places and those of sealed teams can have medals.
-    """
-    rules, sealed = terms.rules, terms.sealed
-    best = max((rank for rank in ranks if rank is not None), default=0)
-    cut = best
-    if rules.lines is None:
-        cut = rules.cuts(best if terms.teams is None else terms.teams)[-1]
-    kept = set[int | None]()
-    if sealed:
-        kept = {rank for n, rank in enumerate(ranks) if order.entry(n).team_id in sealed}
-    eligible = [
-        (n, rank)
-        for n, rank in enumerate(ranks)
-        if rank is not None and (rank <= cut or rank in kept)
-    ]
-    entries = [order.entry(n) for n, _ in eligible]
-    given = rules.award(
+    """Returns the medal at each place that has one; ``ranks`` end behind the last such place."""
+    ranked = [(n, rank) for n, rank in enumerate(ranks) if rank is not None]
+    entries = [order.entry(n) for n, _ in ranked]
+    given = terms.rules.award(
         [
             (rank, each.mu + order.score_offset if each.official is None else each.official.score)
-            for (_, rank), each in zip(eligible, entries, strict=True)
+            for (_, rank), each in zip(ranked, entries, strict=True)
         ],
-        best if terms.teams is None else terms.teams,
-        [sealed.get(each.team_id) for each in entries],
+        ranked[-1][1] if terms.teams is None and ranked else terms.teams or 0,
+        [terms.sealed.get(each.team_id) for each in entries],
     )
-    return {n: medal for (n, _), medal in zip(eligible, given, strict=True) if medal is not None}
+    places = zip(ranked, given, strict=True)
+    return {n: medal for (n, _), medal in places if medal is not None}
 
 
 def _medal_status(medal: Medal, sealed: Medal | None, terms: MedalTerms) -> MedalStatus:

@@ -26,7 +26,7 @@ from ladder.standings.leaderboard import (
 LEAST_ENTRIES: Final = 1000
 """A board of fewer entries is read whole: that is faster than looking for changed names."""
 MOST_NAMES: Final = 1000
-SINCE: Final = "age(%(since)s::text::xid)"
+SINCE: Final = "(select age(%(since)s::text::xid))"
 
 
 def read_next_board(
@@ -86,9 +86,8 @@ def _update(conn: Connection, before: Board, season: BoardSeason) -> Board | Non
             "select entry_id from declared_entries where season_id = %s", (season.season_id,)
         )
     }
-    for each in order.entries.values():
-        if each.is_declared != (each.entry_id in declared) and each.entry_id not in changed:
-            changed[each.entry_id] = replace(each, is_declared=not each.is_declared)
+    for entry in (declared ^ order.declared) & order.entries.keys() - changed.keys():
+        changed[entry] = replace(order.entries[entry], is_declared=entry in declared)
     gone = [entry for entry, _ in found if entry not in changed]
     terms = medal_terms(conn, season, version)
     after = order.updated(changed.values(), gone)
