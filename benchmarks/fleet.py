@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 stage = stack.enter_context(staged())
                 urls = make_machines(stage, count, asked.per_machine)
                 seconds = asked.seconds + SETTLE_SECONDS + 2
-                matches = make_matches(stage.contest, int(sum(asked.claims) * seconds))
+                matches = make_matches(stage, int(sum(asked.claims) * seconds))
                 fleet = Fleet(stage, count, kind == "kept", matches)
                 began = time.monotonic()
                 fleet.start(urls, stack)

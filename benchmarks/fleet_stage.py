@@ -37,6 +37,7 @@ DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
 POOLER: Final = "peck_pooler"
 PASSWORD: Final = "pooler-of-the-benchmark"
 ENTRIES: Final = 20
+SEASONS: Final = 20
 REPLAY: Final = digest("replay")
 
 
@@ -166,16 +167,18 @@ def register(contest: Contest, count: int, owners: Sequence[MachineId]) -> None:
     )
 
 
-def make_matches(contest: Contest, count: int) -> list[str]:
-    """So many queued rated matches of twenty entries, in their order."""
-    conn = contest.conn
-    lineup = [contest.active() for _ in range(ENTRIES)]
+def make_matches(stage: Stage, count: int) -> list[str]:
+    """So many queued rated matches, in their order, in turn of SEASONS seasons of ENTRIES each."""
+    conn = stage.contest.conn
+    contests = [stage.contest, *(raise_contest(conn) for _ in range(SEASONS - 1))]
+    lineups = [[contest.active() for _ in range(ENTRIES)] for contest in contests]
     models = [
         contest.rated(*(lineup[(first + 5 * seat) % ENTRIES] for seat in range(4)))
         for first in range(ENTRIES)
+        for contest, lineup in zip(contests, lineups, strict=True)
     ]
     made = sorted(ids.new_id("mat") for _ in range(count))
-    copies = Jsonb([[each, models[no % ENTRIES]] for no, each in enumerate(made)])
+    copies = Jsonb([[each, models[no % len(models)]] for no, each in enumerate(made)])
     with conn.transaction():
         for table, key in (("matches", "id"), ("seats", "match_id")):
             conn.execute(
