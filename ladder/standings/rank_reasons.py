@@ -32,7 +32,7 @@ class RankReason:
 
     why: NoRank
     standing: BoardRow | None
-    """The row of the entry that stands for the team; None if no entry does."""
+    """The row of another entry that stands for the team; None if there is none."""
 
 
 def row_of_team(rows: Iterable[BoardRow], team_id: TeamId) -> BoardRow | None:
@@ -47,6 +47,8 @@ def why_no_rank(entry: Entry, rows: Iterable[BoardRow]) -> RankReason | None:
     if own is not None and own.rank is not None:
         return None
     standing = row_of_team(listed, entry.team_id)
+    if standing is not None and standing.entry_id == entry.id:
+        standing = None
     if entry.is_anchor:
         return RankReason(NoRank.REFERENCE, None)
     if entry.disqualified_at is not None:
