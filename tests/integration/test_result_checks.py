@@ -16,19 +16,16 @@ from games.episode import to_bytes
 from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
-from ladder.enums import MachineTier
 from ladder.ids import MatchId
 from ladder.machines import lease_blobs, machines, reports
-from ladder.machines.machines import Machine
-from ladder.matches import history, lease, workers
+from ladder.matches import history, lease
 from ladder.matches.records import EpisodeResult, FinishResult, MatchOrder
-from ladder.people.records import Viewer
 from services.scheduler import jobs
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, digest, raise_contest
+from tests.integration.ladder.test_hostile_machines import own as own
 from tests.integration.ladder.test_machine_trust import agreed
 from tests.integration.ladder.test_machines import admin as admin
 from tests.integration.ladder.test_machines import joined as joined
-from tests.integration.ladder.test_machines import login
 from workers import tasks
 
 pytestmark = pytest.mark.usefixtures("worker_role")
@@ -58,17 +55,6 @@ def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str) ->
     monkeypatch.setattr(tasks, "blobs", made)
     monkeypatch.setattr(tasks, "database_url", database_url)
     return made
-
-
-@pytest.fixture
-def own(
-    conn: Connection, database_url: str, joined: tuple[Machine, str], admin: Viewer
-) -> Iterator[Connection]:
-    """The connection of a volunteer's machine with one worker."""
-    machines.trust(conn, admin, "pond", MachineTier.VOLUNTEER)
-    with login(database_url, joined) as connection:
-        workers.register_worker(connection, hello("pond-1", queues=("open",)))
-        yield connection
 
 
 def claimed(own: Connection, contest: Contest) -> MatchOrder:

@@ -9,6 +9,7 @@ from ladder.errors import Conflict
 from ladder.leagues import seasons
 from ladder.ratings import fitting, standing_versions
 from ladder.standings import leaderboard
+from ladder.standings.rank_reasons import NoRank, RankReason, why_no_rank
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.test_fitting import play, refit
 
@@ -69,3 +70,11 @@ def test_a_team_declares_only_its_own_active_entry(
     with pytest.raises(Conflict, match="locked"):
         declared_entry.declare_entry(conn, season, team, None, owner)
     assert declared_entry.declared_entry_of_team(conn, season, team) == own
+
+
+def test_an_only_entry_without_games_is_not_represented_by_itself(contest: Contest) -> None:
+    conn, season = contest.conn, contest.season
+    entry = entries.get_entry(conn, contest.active())
+    rows = tuple(leaderboard.read_board(conn, season.id).rows)
+    assert [row.entry_id for row in rows] == [entry.id]
+    assert why_no_rank(entry, rows) == RankReason(NoRank.UNPLAYED, None)
