@@ -10,8 +10,8 @@ when somebody reads it.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import overload
@@ -53,6 +53,8 @@ class BoardOrder:
         self._anchors: set[EntryId] = set()
         self.declared: set[EntryId] = set()
         """Those that their teams declared."""
+        self._ranked: Counter[Worth] = Counter()
+        """Number of entries of each worth that have a rank."""
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -64,6 +66,11 @@ class BoardOrder:
     def team(self, entry: BoardEntry) -> list[BoardEntry]:
         """Returns all entries of its team."""
         return [self.entries[one] for one in self._teams[entry.team_id]]
+
+    @property
+    def last_rank(self) -> int:
+        """Returns the last rank: equal entries count once."""
+        return len(self._ranked)
 
     def ranks(self, last: int | None = None) -> list[int | None]:
         """Returns the rank at each place, or at the places up to the rank ``last`` and one more.
@@ -99,12 +106,19 @@ class BoardOrder:
         for each in changed:
             after._add(each)
             after._teams[each.team_id] = (*after._teams.get(each.team_id, ()), each.entry_id)
-        after._keys = list(self._keys)
+        after._keys, after._ranked = list(self._keys), self._ranked.copy()
         for team in teams:
-            for key in self._keys_of_team(team):
+            left, came = self._keys_of_team(team), after._keys_of_team(team)
+            for key in left:
                 del after._keys[bisect_left(after._keys, key)]
-            for key in after._keys_of_team(team):
+            for key in came:
                 insort(after._keys, key)
+            worths = list(self._ranked_worths(left))
+            after._ranked.subtract(worths)
+            after._ranked.update(after._ranked_worths(came))
+            for worth in worths:
+                if not after._ranked[worth]:
+                    del after._ranked[worth]
         return after
 
     def filled(self, contenders: Iterable[BoardEntry]) -> BoardOrder:
@@ -115,7 +129,14 @@ class BoardOrder:
             teams[each.team_id].append(each.entry_id)
         self._teams = {team: tuple(own) for team, own in teams.items()}
         self._keys = sorted(key for team in self._teams for key in self._keys_of_team(team))
+        self._ranked.update(self._ranked_worths(self._keys))
         return self
+
+    def _ranked_worths(self, keys: Iterable[Key]) -> Iterator[Worth]:
+        """Yields the worth of each entry that has a rank: a competitor that has played."""
+        for unplayed, worth, entry_id in keys:
+            if not unplayed and entry_id not in self._anchors:
+                yield worth
 
     def _add(self, each: BoardEntry) -> None:
         self.entries[each.entry_id] = each
@@ -165,10 +186,10 @@ class BoardRows(Sequence[BoardRow]):
         self._made: list[BoardRow | None] = [None] * len(order)
 
     def _ranks_for_medals(self) -> list[int | None]:
-        rules, teams = self._terms.rules, self._terms.teams
-        if teams is None or rules.lines is not None or self._terms.sealed:
+        rules = self._terms.rules
+        if rules.lines is not None or self._terms.sealed:
             return self._ranks
-        return self.order.ranks(last=rules.cuts(teams)[-1])
+        return self.order.ranks(last=rules.cuts(_teams_for_medals(self.order, self._terms))[-1])
 
     @cached_property
     def _ranks(self) -> list[int | None]:
@@ -281,6 +302,11 @@ def _why_it_stands(each: BoardEntry, team: Sequence[BoardEntry]) -> StandsBy | N
     return StandsBy.BETTER
 
 
+def _teams_for_medals(order: BoardOrder, terms: MedalTerms) -> int:
+    """Returns the number of teams that decides how many medals there are."""
+    return order.last_rank if terms.teams is None else terms.teams
+
+
 def _award_medals(
     order: BoardOrder, ranks: Sequence[int | None], terms: MedalTerms
 ) -> dict[int, Medal]:
@@ -292,7 +318,7 @@ def _award_medals(
             (rank, each.mu + order.score_offset if each.official is None else each.official.score)
             for (_, rank), each in zip(ranked, entries, strict=True)
         ],
-        ranked[-1][1] if terms.teams is None and ranked else terms.teams or 0,
+        _teams_for_medals(order, terms),
         [terms.sealed.get(each.team_id) for each in entries],
     )
     places = zip(ranked, given, strict=True)

@@ -2,6 +2,9 @@
 
 A leaderboard changes at most once for each accepted match. So rows are read and serialised once for
 each revision. A request then reads only the season's row.
+
+A new official standing changes every entry, and to read a large leaderboard whole takes seconds.
+Readers of a large one wait only shortly, then get the revision before it.
 """
 
 from __future__ import annotations
@@ -9,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import gzip
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +27,11 @@ from services.http import etags
 
 SEASONS: Final = 32
 PAGES_BYTES: Final = 64 << 20
+BOARDS_AT_A_TIME: Final = 8
+LARGE: Final = 1000
+"""Least number of rows of a leaderboard whose readers do not wait until it is read."""
+PATIENCE_SECONDS: Final = 0.1
+"""Readers wait at most so long after the read of a large leaderboard began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,9 @@ class LeaderboardCache:
         """``read`` returns the present leaderboard of a season; it gets the one in memory."""
         self._read = read
         self._lock = threading.Lock()
-        self._reading: dict[SeasonId, threading.Lock] = {}
+        self._readers = ThreadPoolExecutor(BOARDS_AT_A_TIME, "leaderboards")
+        self._reading: dict[SeasonId, tuple[float, Future[Board]]] = {}
+        """When the read under way began, and its result."""
         self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
         self._pages: LRUCache[BoardPage, bytes] = LRUCache(PAGES_BYTES, len)
 
@@ -82,16 +94,34 @@ class LeaderboardCache:
         return page.response(content)
 
     def board(self, season_id: SeasonId, revision: int) -> Board:
-        """The leaderboard at this revision or a later one. It is read once for all waiting
-        threads."""
-        with self._lock:
-            reading = self._reading.setdefault(season_id, threading.Lock())
-        with reading:
+        """The leaderboard at this revision or a later one; a large one may be the one before.
+
+        It is read once for all waiting threads. Raises what reading it raises.
+        """
+        while True:
             with self._lock:
                 kept = self._boards.get(season_id)
-            if kept is not None and kept.revision >= revision:
-                return kept
+                if kept is not None and kept.revision >= revision:
+                    return kept
+                joined = season_id in self._reading
+                if not joined:
+                    read = self._readers.submit(self._read_and_keep, season_id, kept)
+                    self._reading[season_id] = time.monotonic(), read
+                began_at, read = self._reading[season_id]
+            if kept is not None and len(kept.rows) >= LARGE:
+                wait([read], max(0.0, began_at + PATIENCE_SECONDS - time.monotonic()))
+                if not read.done():
+                    return kept
+            board = read.result()
+            if board.revision >= revision or not joined:
+                return board
+
+    def _read_and_keep(self, season_id: SeasonId, kept: Board | None) -> Board:
+        try:
             board = self._read(season_id, kept)
             with self._lock:
                 self._boards[season_id] = board
             return board
+        finally:
+            with self._lock:
+                del self._reading[season_id]

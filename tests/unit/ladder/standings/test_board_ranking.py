@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ladder.ids import AgentId, EntryId, TeamId
 from ladder.leagues.medals import Medal, MedalStatus
 from ladder.ratings.official.standing import OfficialPlace
+from ladder.standings.board_ranking import BoardOrder
 from ladder.standings.board_ranking import build_board as build_by
 from ladder.standings.board_records import BoardEntry, BoardRow, MedalTerms, StandsBy
 
@@ -241,3 +242,22 @@ def test_a_medal_shows_the_chance_of_the_class_or_better() -> None:
         (None, None),
     ]
     assert build([contender(n, 900.0 - n) for n in range(10)], 0.0)[0].chance is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=8),
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 3), st.integers(0, 1)), max_size=4),
+)
+def test_an_updated_order_has_the_last_rank_of_a_whole_one(
+    before: list[tuple[int, int, bool]], changes: list[tuple[int, int, int]]
+) -> None:
+    entries = {
+        n: contender(n, float(mu), team_id=TeamId(f"tea_{team}"), is_anchor=anchor)
+        for n, (team, mu, anchor) in enumerate(before)
+    }
+    order = BoardOrder(0.0).filled(entries.values())
+    for n, mu, games in changes:
+        entries[n] = replace(entries.get(n) or contender(n, 0.0), mu=float(mu), games=games)
+        order = order.updated([entries[n]])
+    whole = BoardOrder(0.0).filled(entries.values())
+    assert order.last_rank == whole.last_rank == max([r or 0 for r in whole.ranks()], default=0)
