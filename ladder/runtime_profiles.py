@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 Name = Literal["python", "numpy", "science", "torch", "torch-gpu"]
 NAMES: Final[tuple[str, ...]] = get_args(Name)
 ON_GPU: Final = frozenset({"torch-gpu"})
-"""Profiles whose seats each have their own GPU, or slice of one."""
+"""Profiles whose seats each need a GPU, a slice or a share of one."""
 REMOTE: Final = "remote"
 """Profile of remote agents, whatever their machines have. Nobody can choose it."""
 

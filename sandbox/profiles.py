@@ -57,10 +57,15 @@ class Profile:
     lock: Path | None
     on_command: bool = False
     """Whether only ``sandbox.launchers.profile_cli build`` builds it."""
-    gpu: bool = False
-    """Whether each box needs one whole GPU, or one slice."""
+    gpu_mb: int = 0
+    """GPU memory that each box needs, with the CUDA context. 0 for a profile without a GPU."""
     zygote_mb: int = 0
     """Memory of its imports, on top of the agent's memory."""
+
+    @property
+    def gpu(self) -> bool:
+        """Whether each box needs a GPU: a whole one, a slice, or a share."""
+        return self.gpu_mb > 0
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -114,11 +119,11 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "torch-gpu",
-            "neural networks on a GPU of the seat's own",
+            "neural networks on a GPU",
             _TORCH,
             _LOCKS / "torch-gpu.lock",
             on_command=True,
-            gpu=True,
+            gpu_mb=2000,
             zygote_mb=512,
         ),
     )
@@ -128,6 +133,10 @@ FIRST = "numpy"
 BY_ITSELF = tuple(name for name, profile in PROFILES.items() if not profile.on_command)
 """The profiles that every node builds when it starts; the larger one is last."""
 ON_COMMAND = tuple(name for name, profile in PROFILES.items() if profile.on_command)
+
+
+GPU_MB = max(profile.gpu_mb for profile in PROFILES.values())
+"""GPU memory that a box of any profile may need."""
 
 
 def get_profile(name: str) -> Profile:

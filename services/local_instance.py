@@ -295,6 +295,7 @@ class LocalInstance:
                 *("--run-dir", str(self._run_dir / "node")),
                 *("--launcher", self.options.launcher),
                 *("--runtime", NodeSettings.read().node_runtime),
+                *("--gpu-shares", NodeSettings.read().gpu_shares or "1"),
                 # We hold the state folder's lock, so another node there is stopping.
                 *("--patience", str(NODE_END_SECONDS)),
             ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sandbox import profiles
 from sandbox.box import seccomp
 from sandbox.doctor.machine_facts import Machine
 from sandbox.doctor.probes import ProbeResults
@@ -363,6 +364,17 @@ def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
             "gpu", CheckState.NOT_NEEDED, "no NVIDIA device node; GPU profiles are not served"
         )
     found = ", ".join(f"/dev/{name}" for name in machine.gpus)
+    memory = {n: mb for n, mb in tried.gpu_memory_mb.items() if n.isdigit()}
+    rooms = [f"{n} has {mb} MB for {mb // profiles.GPU_MB} boxes" for n, mb in memory.items()]
+    found += "".join(f"; GPU {room} at most" for room in rooms)
+    if ways and any(mb < profiles.GPU_MB for mb in memory.values()):
+        return Check(
+            "gpu",
+            CheckState.DEGRADED,
+            found,
+            f"a box needs {profiles.GPU_MB} MB, so the smaller GPU serves none",
+            "use a GPU with more memory",
+        )
     if ways:
         return Check("gpu", CheckState.OK, f"{found}; described by {', '.join(ways)}")
     what = "a CDI file in YAML, which is not read" if machine.cdi_files else "no CDI file"

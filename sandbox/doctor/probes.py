@@ -13,16 +13,17 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sandbox import profiles
 from sandbox.doctor.machine_facts import Machine
 from sandbox.errors import HostFault
-from sandbox.launchers import cgroups, choose
+from sandbox.launchers import cgroups, choose, gpu_shares
 from sandbox.launchers.bubblewrap import BubblewrapLauncher
 from sandbox.match import steal_monitor
+from sandbox.settings import Settings
 
 _FROZEN_SECONDS = 2.0
 _PROFILE = "python"
@@ -63,6 +64,10 @@ class ProbeResults:
     match_group: MatchGroupProbe
     above_all: bool = True
     """Whether a thread may run above all others."""
+    gpu_memory_mb: Mapping[str, int] = field(default_factory=dict)
+    """Memory of each GPU by its number and its UUID. Empty without ``nvidia-smi``."""
+    gpu_shares: int = 1
+    """How many boxes an operator lets share a GPU, by ``PECK_GPU_SHARES``."""
 
 
 def run_probes(machine: Machine) -> ProbeResults:
@@ -73,7 +78,20 @@ def run_probes(machine: Machine) -> ProbeResults:
         version, trouble = _probe_bubblewrap()
     group = _probe_match_group(machine)
     above = steal_monitor.may_run_above_others()
-    return ProbeResults(engine, engine_trouble, cannot, version, trouble, limited, group, above)
+    memory = gpu_shares.read_memory() if machine.gpus else {}
+    shares = Settings.read().gpu_shares
+    return ProbeResults(
+        engine,
+        engine_trouble,
+        cannot,
+        version,
+        trouble,
+        limited,
+        group,
+        above,
+        gpu_memory_mb=memory,
+        gpu_shares=int(shares) if shares.isdigit() else 1,
+    )
 
 
 def _probe_engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sandbox.box import user_and_openmp
+from sandbox.launchers import gpu_shares
 from sandbox.launchers.cgroups import MatchGroup
 from sandbox.launchers.gpu import Gpu
 from sandbox.profiles import Profile, Say
@@ -104,7 +105,7 @@ class BoxSpec:
     warms_page_cache: bool = False
     """Whether it is the first box of its profile here and reads the libraries into memory."""
     gpu: Gpu | None = None
-    """The GPU of the box for its life, if the profile needs one."""
+    """The GPU of the box for its life, or its share of one, if the profile needs one."""
 
     @property
     def uid_base(self) -> int:
@@ -160,7 +161,7 @@ class Launcher(Protocol):
         """Whether boxes of a profile that is only built on command could start here."""
 
     def gpus(self) -> tuple[Gpu, ...]:
-        """The GPUs for boxes of GPU profiles, one each."""
+        """The GPUs for boxes of GPU profiles."""
 
     def start(self, spec: BoxSpec) -> Box:
         """Start a box and return it when its supervisor has connected. Raises HostFault.
@@ -206,11 +207,17 @@ def supervisor_setup(
     """The setup message for the supervisor, as far as all launchers share it."""
     folders = spec.gpu.library_folders() if spec.gpu is not None else ()
     searched = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
+    shared = gpu_shares.share_environment(spec.gpu) if spec.gpu is not None else {}
     return {
         "op": "setup",
         "mode": mode,
         "imports": list(spec.profile.imports),
-        "environment": {**spec.profile.environment, **searched, **_user_environment(home)},
+        "environment": {
+            **spec.profile.environment,
+            **searched,
+            **shared,
+            **_user_environment(home),
+        },
         "uid_base": spec.uid_base,
         "warms_page_cache": spec.warms_page_cache,
         "agent_dir": AGENT,

@@ -102,6 +102,12 @@ class MatchGroup:
             return int(os.pread(self.powers["cpu_stat"], 64, 0).split()[1]) * 1e-6
         return 0.0
 
+    def processes(self) -> frozenset[int]:
+        """The pids of its processes. Empty once it is removed."""
+        with contextlib.suppress(OSError):
+            return frozenset(map(int, (self._folder / "cgroup.procs").read_text().split()))
+        return frozenset()
+
     def thaw(self) -> None:
         """Let the processes run again, whoever stopped them."""
         with contextlib.suppress(OSError, KeyError):

@@ -1,9 +1,10 @@
 """Finds this machine's GPUs in CDI files or through the engine, and gives each box one.
 
-A box gets one whole GPU or one slice. The vendor's CDI file lists what it needs: device nodes and
-driver libraries. ``nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json`` writes it.
-Only JSON is read; ``gpu_lacks`` reports YAML files. Never tested on a real GPU. Source: the
-Container Device Interface specification.
+A box gets one whole GPU, one slice (MIG), or one share (``gpu_shares``). The vendor's CDI file
+lists what it needs: device nodes and driver libraries.
+``nvidia-ctk cdi generate --format=json --output=/etc/cdi/nvidia.json`` writes it. Only JSON is
+read; ``gpu_lacks`` reports YAML files. Never tested on a real GPU. Source: the Container Device
+Interface specification.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +31,7 @@ _EVERYTHING = "all"
 
 @dataclass(frozen=True)
 class Gpu:
-    """A whole GPU or a slice of one, as a CDI file describes it.
+    """A whole GPU or a slice of one, as a CDI file describes it, or a share of either.
 
     ``nodes`` are (host, box) paths of device nodes, ``libraries`` those of driver libraries.
     """
@@ -38,6 +40,22 @@ class Gpu:
     """Qualified name: ``nvidia.com/gpu=0``."""
     nodes: tuple[tuple[str, str], ...] = ()
     libraries: tuple[tuple[str, str], ...] = ()
+    share: int = 0
+    """Number of the share, from 0."""
+    memory_share: float = 1.0
+    """Part of the device's memory that one box may use. Below 1 if boxes share the device."""
+    memory_mb: int = 0
+    """The same in MB. 0 if the device is not shared."""
+
+    @property
+    def device(self) -> str:
+        """Its number or UUID: ``0`` of ``nvidia.com/gpu=0``."""
+        return self.name.partition("=")[2]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other boxes may use the device at the same time."""
+        return self.memory_share < 1
 
     def bubblewrap_options(self) -> list[str]:
         """Mounts for a box that has no driver libraries of its own."""
@@ -73,12 +91,11 @@ class Gpu:
         """The arguments of ``docker.types.DeviceRequest`` for this GPU alone."""
         if _engine_supports_cdi(info):
             return {"driver": "cdi", "device_ids": [self.name]}
-        device = self.name.partition("=")[2]
-        return {"driver": "nvidia", "device_ids": [device], "capabilities": [["gpu"]]}
+        return {"driver": "nvidia", "device_ids": [self.device], "capabilities": [["gpu"]]}
 
 
 class GpuPool:
-    """Tracks which box has which GPU. A box takes one for its life. Thread-safe."""
+    """Tracks which box has which GPU or share. A box takes one for its life. Thread-safe."""
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         self._lock = threading.Lock()
@@ -89,15 +106,25 @@ class GpuPool:
         return len(self._known)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether boxes share a device."""
+        return any(gpu.is_shared for gpu in self._known)
+
+    @property
     def free(self) -> int:
         """How many GPUs are free at this moment."""
         with self._lock:
             return len(self._free)
 
     def take(self) -> Gpu | None:
-        """Take a free GPU; None if all are taken."""
+        """Take a free GPU, or a share of the least used one; None if all are taken."""
         with self._lock:
-            return self._free.pop(0) if self._free else None
+            if not self._free:
+                return None
+            shares = Counter(gpu.name for gpu in self._free)
+            best = max(self._free, key=lambda gpu: shares[gpu.name])
+            self._free.remove(best)
+            return best
 
     def give_back(self, gpu: Gpu) -> None:
         """Give a GPU back after its box is gone, so that nothing remains on it. Safe to repeat."""

@@ -30,6 +30,7 @@ from sandbox.errors import (
     SeatRefused,
 )
 from sandbox.match.cpu_meter import CpuMeter
+from sandbox.match.gpu_turn import GpuTurn
 
 __all__ = [
     "AgentAway",
@@ -95,6 +96,8 @@ class Ending:
     out_of_memory: bool
     log: tuple[MoveLog, ...]
     clean: bool
+    exceeded_gpu_mb: int = 0
+    """The agent's share of a GPU's memory in MB, if it used more. Else 0."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class NodeHello:
     image_digests: Mapping[str, str]
     lacks: tuple[str, ...]
     gpus: int = 0
-    """GPUs, or slices of GPUs, for boxes that need one each."""
+    """How many boxes can have a GPU, a slice or a share at a time."""
 
 
 class Loan:
@@ -115,6 +118,8 @@ class Loan:
 
     is_remote = False
     """Whether the agent runs on its owner's machine."""
+    gpu_turn: GpuTurn | None = None
+    """The turn of the GPU that the box shares with others. None if it shares none."""
 
     def __init__(
         self,
@@ -126,6 +131,7 @@ class Loan:
         memory_mb: int,
         *,
         is_remote: bool = False,
+        gpu_turn: GpuTurn | None = None,
     ) -> None:
         self.socket = agent
         """Socket to the process: non-blocking, one packet per frame."""
@@ -134,6 +140,7 @@ class Loan:
         self.image_digest = image_digest
         self.memory_mb = memory_mb
         self.is_remote = is_remote
+        self.gpu_turn = gpu_turn
         self._conversation = conversation
         self._seat = seat
 
@@ -217,6 +224,8 @@ def end_all(loans: Iterable[Loan]) -> None:
         for loan in seats.values():
             loan.socket.close()
             loan.meter.close()
+            if loan.gpu_turn is not None:
+                loan.gpu_turn.close()
 
 
 def borrow(node_socket: Path, request: SeatRequest, timeout_seconds: float) -> Loan:
@@ -284,6 +293,7 @@ def _loans_from_answer(
         del fds[: len(names)]
         agent = socket.socket(fileno=named.pop("agent"))
         agent.setblocking(False)
+        turn = GpuTurn(named.pop("gpu_turn")) if "gpu_turn" in named else None
         meter = CpuMeter(named, float(seat["cpus"]), seat.get("by_wall") is True)
         digest = str(seat["image_digest"])
         conversation.opened(number)
@@ -296,6 +306,7 @@ def _loans_from_answer(
                 digest,
                 request.memory_mb,
                 is_remote=seat.get("elsewhere") is True,
+                gpu_turn=turn,
             )
         )
     return tuple(lent)
@@ -399,6 +410,7 @@ def _parse_ending(answer: dict[str, Any]) -> Ending | HostFault:
             out_of_memory=bool(answer["out_of_memory"]),
             log=tuple(MoveLog(int(s), str(out), str(err)) for s, out, err in answer["log"]),
             clean=bool(answer["clean"]),
+            exceeded_gpu_mb=int(answer.get("exceeded_gpu_mb", 0)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HostFault(f"the node's answer is not understood: {error!r}") from None

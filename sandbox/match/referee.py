@@ -257,12 +257,15 @@ class _RunningEpisode:
         able = [seat for seat in self._seats if seat.fault is None]
         # With load "own" the agent's file runs now: its imports cost time and need a core.
         size = self._max_parallel_seats if self._clock.load == "own" else len(able)
-        for group in _chunks(able, size):
-            questions = [
-                seat.build_start_question(self._configuration, seat_seed(self._seed, seat.index))
-                for seat in group
-            ]
-            ask_all(questions, self._own, self._stop_at)
+        for group in _groups_of(able, size):
+            with group[0].wait_for_gpu(self._stop_at):
+                questions = [
+                    seat.build_start_question(
+                        self._configuration, seat_seed(self._seed, seat.index)
+                    )
+                    for seat in group
+                ]
+                ask_all(questions, self._own, self._stop_at)
             for seat, question in zip(group, questions, strict=True):
                 seat.accept_start_answer(question)
 
@@ -296,7 +299,8 @@ class _RunningEpisode:
             for seat in able:
                 if seat not in group:
                     seat.freeze_if_computing()
-            moves.update(self._ask(group))
+            with group[0].wait_for_gpu(self._stop_at):
+                moves.update(self._ask(group))
         if fork is not None and self.steps <= fork.step + 1:
             recorded = fork.episode.steps[self.steps - 1].moves
             for seat in able:
@@ -380,14 +384,14 @@ class _RunningEpisode:
 
     def _groups(self, able: Sequence[Seat]) -> list[Sequence[Seat]]:
         """Group the seats to ask: quick and remote seats together, the others
-        ``max_parallel_seats`` at a time.
+        ``max_parallel_seats`` at a time. A seat on a shared GPU is asked alone.
 
         The first group rotates with each step.
         """
         together = [seat for seat in able if seat.may_be_asked_with_others]
         apart = [seat for seat in able if not seat.may_be_asked_with_others]
         first = self.steps % len(apart) if apart else 0
-        groups = [*_chunks(apart[first:] + apart[:first], self._max_parallel_seats)]
+        groups = _groups_of(apart[first:] + apart[:first], self._max_parallel_seats)
         return [together, *groups] if together else groups
 
 
@@ -443,9 +447,11 @@ def _end_seats(seats: Sequence[Seat]) -> None:
         seat.end()
 
 
-def _chunks(seats: Sequence[Seat], size: int) -> Iterator[Sequence[Seat]]:
-    for first in range(0, len(seats), max(1, size)):
-        yield seats[first : first + size]
+def _groups_of(seats: Sequence[Seat], size: int) -> list[Sequence[Seat]]:
+    """Groups of ``size`` seats. A seat on a shared GPU is alone."""
+    others = [seat for seat in seats if not seat.shares_gpu]
+    chunks = [others[at : at + size] for at in range(0, len(others), max(1, size))]
+    return [*chunks, *([seat] for seat in seats if seat.shares_gpu)]
 
 
 def _derive_seed(seed: bytes, purpose: bytes) -> bytes:

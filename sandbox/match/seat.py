@@ -14,6 +14,7 @@ next question's clock. Off-turn time that the bank cannot pay shortens the next 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 from collections import deque
@@ -123,11 +124,24 @@ class Seat:
     def may_be_asked_with_others(self) -> bool:
         """Whether others may be asked at the same time.
 
-        True if recent answers were short or the agent is remote.
+        True if recent answers were short or the agent is remote. Never on a shared GPU.
         """
+        if self.shares_gpu:
+            return False
         if self._loan is not None and self._loan.is_remote:
             return True
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
+
+    @property
+    def shares_gpu(self) -> bool:
+        """Whether other boxes use the seat's GPU too."""
+        return self._loan is not None and self._loan.gpu_turn is not None
+
+    def wait_for_gpu(self, stop_at: float) -> contextlib.AbstractContextManager[None]:
+        """Hold the seat's GPU, if other boxes share it. Raises StopReached after ``stop_at``."""
+        if self._loan is None or self._loan.gpu_turn is None:
+            return contextlib.nullcontext()
+        return self._loan.gpu_turn.held(stop_at)
 
     def build_start_question(self, configuration: Mapping[str, Json], seed: bytes) -> Question:
         """The start message. Its answer is due within the load allowance."""
@@ -358,9 +372,9 @@ class Seat:
         if question.answer is None and now < question.cost.charged_seconds / 2:
             return None
         self.end()
-        if self._ending is not None and self._ending.out_of_memory:
-            assert self._loan is not None
-            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
+        fault = self._memory_fault(step)
+        if fault is not None:
+            return fault
         waited = self._timing.waiting_seconds + unforgiven
         raise HostTooSlow(
             f"seat {self.index} waited {waited:.1f} s for a core in this episode and was late in "
@@ -398,9 +412,9 @@ class Seat:
     def _program_fault(self, step: int, frame: reply_decoder.ProgramFault) -> SeatFault:
         if frame.is_gone:
             self.end()
-        if self._ending is not None and self._ending.out_of_memory:
-            assert self._loan is not None
-            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
+        fault = self._memory_fault(step)
+        if fault is not None:
+            return fault
         return seat_faults.contract_fault(
             step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late
         )
@@ -409,15 +423,25 @@ class Seat:
         if question.trouble is NoAnswerCause.BROKEN:
             return seat_faults.broken_protocol_fault(step, question.detail)
         self.end()
-        assert self._loan is not None
+        fault = self._memory_fault(step)
+        if fault is not None:
+            return fault
         assert self._ending is not None
-        if self._ending.out_of_memory:
-            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
         if self._ending.signal is not None:
             return seat_faults.killed_fault(step, self._ending.signal)
         if self._ending.exit_code is not None:
             return seat_faults.exited_fault(step, self._ending.exit_code)
         return seat_faults.vanished_fault(step)
+
+    def _memory_fault(self, step: int) -> SeatFault | None:
+        """The fault of using too much memory, if the process has ended and did so."""
+        if self._ending is None or self._loan is None:
+            return None
+        if self._ending.exceeded_gpu_mb:
+            return seat_faults.out_of_gpu_memory_fault(step, self._ending.exceeded_gpu_mb)
+        if self._ending.out_of_memory:
+            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
+        return None
 
     def _pardon_or_fail(self, fault: SeatFault) -> Verdict:
         """Pardon the fault if the game does. Otherwise end the seat."""

@@ -87,6 +87,15 @@ def out_of_memory_fault(step: int, memory_mb: int) -> SeatFault:
     )
 
 
+def out_of_gpu_memory_fault(step: int, gpu_mb: int) -> SeatFault:
+    """The node ended the process, because it used more than its share of a GPU's memory."""
+    return _make_fault(
+        Verdict.ERROR,
+        step,
+        f"The agent used more than its {gpu_mb} MB of GPU memory {_step_text(step)}",
+    )
+
+
 def vanished_fault(step: int) -> SeatFault:
     """The connection ended for an unknown reason, and the box was unharmed."""
     return _make_fault(

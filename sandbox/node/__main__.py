@@ -23,12 +23,12 @@ from pathlib import Path
 
 from sandbox import process_guard, profiles
 from sandbox.errors import HostFault
-from sandbox.launchers import base, choose, degraded_defences
+from sandbox.launchers import base, choose, degraded_defences, gpu_shares
 from sandbox.launchers.gpu import GpuPool
 from sandbox.listener import Listener, open_listening_socket
 from sandbox.match import steal_monitor
 from sandbox.match.steal_monitor import StealMonitor
-from sandbox.node import leftovers
+from sandbox.node import gpu_memory, leftovers
 from sandbox.node.box_pool import BoxPool
 from sandbox.node.lender import BoxLender
 from sandbox.settings import Settings
@@ -93,6 +93,12 @@ def _exit_without_threads() -> None:
     os._exit(1)
 
 
+def _parse_shares(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= gpu_shares.MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {gpu_shares.MOST}")
+    return int(text)
+
+
 def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.node", description="lends boxes")
     parser.add_argument("--socket", type=Path, required=True, help="where to listen")
@@ -113,6 +119,12 @@ def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--keep", type=int, default=24, help="idle boxes kept for submissions")
     parser.add_argument("--keep-mb", type=int, help="their bundles; default: 1/4 of all memory")
     parser.add_argument("--most", type=int, default=64, help="boxes in all")
+    parser.add_argument(
+        "--gpu-shares",
+        type=_parse_shares,
+        default=Settings.read().gpu_shares or "1",
+        help="boxes that may share one GPU; default: $PECK_GPU_SHARES, or 1",
+    )
     parser.add_argument("--allow-uid", type=int, action="append", default=[])
     parser.add_argument(
         "--patience", type=float, default=0.0, help="seconds to wait for another node here to end"
@@ -158,11 +170,16 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
         runtime=options.runtime,
     )
     cores, unseen = _start_steal_monitor()
-    lacks = (*kind.lacks(), *unseen)
+    gpus = kind.gpus()
+    memory = gpu_shares.read_memory() if gpus else {}
+    devices = GpuPool(gpu_shares.divide_gpus(gpus, memory, options.gpu_shares, profiles.GPU_MB))
+    shared = gpu_shares.share_lacks(gpus, memory, options.gpu_shares, profiles.GPU_MB)
+    if devices.is_shared:
+        shared += degraded_defences.sentences_for_lack(degraded_defences.SHARED_GPU)
+    lacks = (*kind.lacks(), *unseen, *shared)
     for sentence in lacks:
         _print_line(f"lacks: {sentence}")
     listener = open_listening_socket(options.socket.resolve())
-    devices = GpuPool(kind.gpus())
     process_guard.set_on_stop_signal(
         stop
     )  # before the first box starts and the first client connects
@@ -178,6 +195,9 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
         say=_print_line,
         refills=not options.no_refill,
     )
+    if devices.is_shared:
+        watch = threading.Thread(target=gpu_memory.watch, args=(pool, stop), daemon=True)
+        watch.start()
     hello = {
         "node": name,
         "launcher": kind.name,

@@ -47,6 +47,8 @@ class PooledBox:
     matches: int = 0
     started_at: float = field(default_factory=time.monotonic)
     used_at: float = field(default_factory=time.monotonic)
+    exceeded_gpu_mb: int = 0
+    """Its share of a GPU's memory in MB, if its agent used more. Else 0."""
     is_leaving: bool = False
     """Set when its last match ends. It then pre-forks no child and is not kept."""
 
@@ -199,6 +201,12 @@ class BoxPool:
                 coming = self._starting[key]
                 raise BoxLate(f"no box of {key[0]} was ready in time; {coming} are being started")
             self._changed.wait(deadline - now if asked else min(deadline - now, TEND_SECONDS))
+
+    @contextlib.contextmanager
+    def lent_boxes(self) -> Iterator[frozenset[PooledBox]]:
+        """The boxes of running matches. None is given back in the meantime."""
+        with self._changed:
+            yield frozenset(self._busy)
 
     def give_back(self, place: PooledBox) -> None:
         """Return a checked clean box, which waits for its submission's next match."""

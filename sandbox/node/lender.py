@@ -27,6 +27,7 @@ from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import CPUS, Launcher
 from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
 from sandbox.listener import MOST_SEATS
+from sandbox.match.gpu_turn import GpuTurns
 from sandbox.match.steal_monitor import StealMonitor
 from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
 
@@ -78,6 +79,7 @@ class BoxLender:
         self._image_digests = image_digests
         self._steal_monitor = steal_monitor
         self._digests = _DigestCache()
+        self._gpu_turns = GpuTurns()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
         """Lend what the message asks for and end it. Returns when the connection ends.
@@ -252,6 +254,7 @@ class BoxLender:
         """
         seats: list[dict[str, Any]] = []
         fds: list[int] = []
+        turns: list[int] = []
         for one in lent:
             if isinstance(one, BundleRefused):
                 seats.append({"op": "refused", "entry": one.entry, "reason": one.reason})
@@ -264,6 +267,9 @@ class BoxLender:
                 named.update(box.group.powers)
             if self._steal_monitor is not None:
                 named["lost"] = self._steal_monitor.descriptor
+            if box.spec.gpu is not None and box.spec.gpu.is_shared:
+                named["gpu_turn"] = self._gpu_turns.open(box.spec.gpu.name)
+                turns.append(named["gpu_turn"])
             fds += named.values()
             seats.append(
                 {
@@ -279,6 +285,7 @@ class BoxLender:
                 connection, {"op": "lent", "node": self._name, "seats": seats}, tuple(fds)
             )
         finally:
+            wire.close_all(turns)
             for one in lent:
                 if isinstance(one, _LentBox):
                     one.preforked.close()
@@ -327,13 +334,13 @@ class BoxLender:
         out_of_memory = ended.out_of_memory or self._out_of_memory(place)
         if not self._launcher.reusable:
             self._pool.discard(place, wait=True)
-            return _end_report(ended, out_of_memory, clean=True)
+            return _end_report(ended, place, out_of_memory, clean=True)
         if ended.clean and not out_of_memory:
             self._pool.give_back(place)
         else:
             _print_line(f"box {place.box.spec.name} is thrown away after a match")
             self._pool.discard(place)
-        return _end_report(ended, out_of_memory, clean=ended.clean)
+        return _end_report(ended, place, out_of_memory, clean=ended.clean)
 
     def _report_lost_box(self, place: PooledBox, fault: HostFault) -> dict[str, Any]:
         """The report of a seat whose box no longer answers."""
@@ -345,13 +352,12 @@ class BoxLender:
             return {"op": "fault", "reason": f"{hosts} ({fault})"}
         # The agent may have done this to its box, so it is not the host's fault.
         _print_line(f"box {place.box.spec.name} was lost in a match: {fault}")
-        return _end_report(
-            MatchEnd(None, None, out_of_memory, [], False), out_of_memory, clean=False
-        )
+        lost = MatchEnd(None, None, out_of_memory, [], False)
+        return _end_report(lost, place, out_of_memory, clean=False)
 
     def _out_of_memory(self, place: PooledBox) -> bool:
         # A box is thrown away after its first such kill, so any count is this match's.
-        return self._launcher.oom_kills(place.box) > 0
+        return place.exceeded_gpu_mb > 0 or self._launcher.oom_kills(place.box) > 0
 
 
 class _DigestCache:
@@ -415,7 +421,9 @@ def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) ->
     return list(dict.fromkeys(seats))
 
 
-def _end_report(ended: MatchEnd, out_of_memory: bool, *, clean: bool) -> dict[str, Any]:
+def _end_report(
+    ended: MatchEnd, place: PooledBox, out_of_memory: bool, *, clean: bool
+) -> dict[str, Any]:
     return {
         "op": "ended",
         "exit_code": ended.exit_code,
@@ -423,6 +431,7 @@ def _end_report(ended: MatchEnd, out_of_memory: bool, *, clean: bool) -> dict[st
         "out_of_memory": out_of_memory,
         "log": ended.log,
         "clean": clean,
+        "exceeded_gpu_mb": place.exceeded_gpu_mb,
     }
 
 

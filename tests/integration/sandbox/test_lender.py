@@ -7,90 +7,27 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from sandbox.box import wire
 from sandbox.errors import HostFault
-from sandbox.launchers import choose
 from sandbox.launchers.gpu import GpuPool
-from sandbox.listener import Listener
 from sandbox.match import loans
 from sandbox.node import lender
-from sandbox.node.box_pool import BoxPool, PooledBox
-from sandbox.node.lender import BoxLender
+from sandbox.node.box_pool import PooledBox
 from tests.integration.sandbox.census import wait_until
-from tests.integration.sandbox.conftest import require
-from tests.integration.sandbox.nodes import HONEST, MEMORY_MB, STATE, Player
+from tests.integration.sandbox.lending import MOST, LendingNode, lend_boxes
+from tests.integration.sandbox.nodes import MEMORY_MB, Player
 
 pytestmark = pytest.mark.bubblewrap
-MOST = 4
-
-
-class Watched(BoxPool):
-    """A pool that shows its busy boxes."""
-
-    @property
-    def busy(self) -> list[PooledBox]:
-        return list(self._busy)
-
-    @property
-    def idle(self) -> list[PooledBox]:
-        return list(self._idle)
-
-
-@dataclass
-class LendingNode:
-    """A node in this process."""
-
-    pool: Watched
-    socket: Path
-
-    def request(self, name: str) -> loans.SeatRequest:
-        path = self.socket.parent / f"{name}.py"
-        path.write_text(f"{HONEST}# {name}\n")
-        return loans.SeatRequest("python", path, MEMORY_MB)
-
-    def borrow(self, *names: str, seconds: float = 120.0) -> list[loans.Loan]:
-        lent = loans.borrow_all(self.socket, [self.request(name) for name in names], seconds)
-        return [one for one in lent if isinstance(one, loans.Loan)]
-
-    def settle(self) -> None:
-        """Wait until no box is busy; the end of a conversation causes that."""
-        with self.pool._changed:
-            assert self.pool._changed.wait_for(lambda: not self.pool.busy, 120)
 
 
 @pytest.fixture
 def lending_node(short_folder: Callable[[], Path]) -> Iterator[LendingNode]:
-    require("bubblewrap")
-    if os.geteuid() != 0:
-        pytest.skip("boxes of an ordinary user take one match only")
-    folder = short_folder()
-    kind, digests = choose.choose_launcher("bubblewrap", ["python"], folder, STATE, print)
-    pool = Watched(
-        kind,
-        "node-test",
-        warm={"python": 0},
-        devices=GpuPool(()),
-        memory_mb=MEMORY_MB,
-        keep=MOST,
-        keep_bytes=1 << 30,
-        most=MOST,
-        say=print,
-    )
-    connections = Listener(BoxLender("node-test", kind, pool, digests).serve, {}, frozenset({0}))
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / "node.sock"))
-        listener.listen()
-        connections.start_accepting(listener)
-        yield LendingNode(pool, folder / "node.sock")
-        listener.shutdown(socket.SHUT_RDWR)
-    connections.hang_up()
-    pool.close()
-    kind.sweep()
+    with lend_boxes(short_folder(), "python", GpuPool(())) as node:
+        yield node
 
 
 def reaper_and_supervisor(place: PooledBox) -> tuple[int, int]:

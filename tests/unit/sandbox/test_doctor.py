@@ -168,6 +168,25 @@ def test_a_gpu_is_found_by_device_node_and_cdi_file(tmp_path: Path) -> None:
     assert "YAML" in unread.found
 
 
+def test_a_gpu_with_too_little_memory_is_reported(tmp_path: Path) -> None:
+    described = '{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu"}'
+    found = read(tmp_path, dev__nvidia0="", **{"etc__cdi__nvidia.json": described})
+    uuid = "GPU-11111111-2222-3333-4444-555555555555"
+    roomy = concluded(found, replace(SOUND, gpu_memory_mb={"0": 8188, uuid: 8188}))
+    assert row(roomy, "gpu").state is CheckState.OK
+    assert "GPU 0 has 8188 MB for 4 boxes at most" in row(roomy, "gpu").found
+    small = row(concluded(found, replace(SOUND, gpu_memory_mb={"0": 1500, uuid: 1500})), "gpu")
+    assert small.state is CheckState.DEGRADED
+    assert "a box needs 2000 MB" in small.costs
+
+
+def test_sharing_a_gpu_weakens_defences(tmp_path: Path) -> None:
+    sharing = replace(SOUND, gpu_shares=4)
+    found = concluded(read(tmp_path / "with", dev__nvidia0=""), sharing)
+    assert {lack for lack, _ in found.degraded["docker"]} == {"shared GPU"}
+    assert concluded(read(tmp_path / "without"), sharing).degraded["docker"] == ()
+
+
 def test_a_sound_machine_lacks_nothing(tmp_path: Path) -> None:
     found = concluded(read(tmp_path))
     assert found.launcher == "docker"

@@ -1,0 +1,50 @@
+"""Ends agents that use more than their share of a GPU's memory.
+
+CUDA limits no program, so the node looks at each process's use once a second. It finds a box's
+processes in the box's match group, so it ends nobody where no such groups can be made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Mapping
+
+from sandbox.launchers import gpu_shares
+from sandbox.node.box_pool import BoxPool, PooledBox
+
+LOOK_SECONDS = 1.0
+
+
+def watch(pool: BoxPool, stop: threading.Event) -> None:
+    """End agents that are over their share, until ``stop`` is set."""
+    while not stop.wait(LOOK_SECONDS):
+        with pool.lent_boxes() as places:
+            shares_gpu = any(_share_mb(place) for place in places)
+        if shares_gpu:
+            end_greedy_agents(pool, gpu_shares.read_use())
+
+
+def end_greedy_agents(pool: BoxPool, used_mb: Mapping[int, int]) -> None:
+    """End the agents whose processes use more than their share. ``used_mb`` is by pid.
+
+    A process that is in a lent box now, and was there when it was measured, is of the box's
+    present match.
+    """
+    with pool.lent_boxes() as places:
+        for place in places:
+            group, share_mb = place.box.group, _share_mb(place)
+            if group is None or not share_mb:
+                continue
+            found = group.processes() & used_mb.keys()
+            if sum(used_mb[pid] for pid in found) > share_mb:
+                place.exceeded_gpu_mb = share_mb
+                for pid in found:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+
+def _share_mb(place: PooledBox) -> int:
+    return place.box.spec.gpu.memory_mb if place.box.spec.gpu is not None else 0
