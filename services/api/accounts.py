@@ -22,11 +22,12 @@ from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
 from services.http.auth import FullAdmin, Known
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page
 from services.http.path_parameters import SessionKey, UserKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["accounts"])
+router = APIRouter(prefix="/v1", tags=["accounts"], route_class=LazyRoute)
 
 
 class NewAccount(BaseModel):

@@ -17,11 +17,12 @@ from ladder.people.instance_settings import QUOTA, SIGN_UP
 from services.api.moderation import AuditEntryOut
 from services.http.app_state import AppState, Db
 from services.http.auth import Admin
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import UserKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["administration"])
+router = APIRouter(prefix="/v1", tags=["administration"], route_class=LazyRoute)
 Quota = Annotated[int, Field(ge=0, le=10_000_000)]
 
 

@@ -18,11 +18,12 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Writer
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import AgentKey, Filter
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["agents"])
+router = APIRouter(prefix="/v1", tags=["agents"], route_class=LazyRoute)
 
 
 class AgentOut(BaseModel):

@@ -13,10 +13,11 @@ from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Host
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import SeasonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["seasons"])
+router = APIRouter(prefix="/v1", tags=["seasons"], route_class=LazyRoute)
 
 
 class NewAnchors(BaseModel):

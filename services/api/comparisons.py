@@ -18,11 +18,12 @@ from services.http.auth import Known, Scrimmer
 from services.http.comparison_replays import analyse_replays
 from services.http.comparison_requests import start_comparison
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import ComparisonKey, Filter, LeagueKey
 from services.http.problems import ProblemError, problem_responses
 
-router = APIRouter(prefix="/v1", tags=["comparisons"])
+router = APIRouter(prefix="/v1", tags=["comparisons"], route_class=LazyRoute)
 
 
 class ComparisonOut(BaseModel):

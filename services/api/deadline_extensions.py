@@ -13,11 +13,12 @@ from ladder.leagues import deadline_extensions
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Host, Known
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page
 from services.http.path_parameters import SeasonKey, TeamKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["seasons"])
+router = APIRouter(prefix="/v1", tags=["seasons"], route_class=LazyRoute)
 
 
 class ExtensionOut(BaseModel):

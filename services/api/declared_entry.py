@@ -11,10 +11,11 @@ from ladder.ids import EntryId
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Writer
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import SeasonKey, TeamKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["seasons"])
+router = APIRouter(prefix="/v1", tags=["seasons"], route_class=LazyRoute)
 PATH = "/seasons/{season}/teams/{team}/entry"
 
 

@@ -21,13 +21,14 @@ from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known, Writer
 from services.http.body_limits import arrival_of
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import EntryKey, Filter, SeasonKey
 from services.http.problems import ProblemError, problem_responses
 from services.http.seat_logs import LogFormat, read_seat_log
 from services.http.validation_steps import read_validation_steps
 
-router = APIRouter(prefix="/v1", tags=["entries"])
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=LazyRoute)
 
 
 class QueueOut(BaseModel):

@@ -12,11 +12,12 @@ from ladder.people import expected_people
 from services.http.app_state import Db
 from services.http.auth import Admin
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import ExpectedPersonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["accounts"])
+router = APIRouter(prefix="/v1", tags=["accounts"], route_class=LazyRoute)
 SAMPLE: Final = "name,address\nAda Lovelace,ada@example.edu\nGrace Hopper,\n"
 
 

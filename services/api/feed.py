@@ -28,10 +28,11 @@ from ladder.reports import feed
 from ladder.reports.feed import FeedItemKind
 from services.http.app_state import AppState, Db, State, read_rows
 from services.http.auth import Credentials, Known
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.problems import ProblemError
 
-router = APIRouter(prefix="/v1", tags=["users"])
+router = APIRouter(prefix="/v1", tags=["users"], route_class=LazyRoute)
 LOOK_SECONDS: Final = 1.0
 QUIET_LOOK_SECONDS: Final = 5.0
 """Seconds between two reads without a notification."""

@@ -10,10 +10,11 @@ from services.http.app_state import AppState, Db
 from services.http.auth import Scrimmer
 from services.http.forks import NewFork
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import MatchKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["scrims"])
+router = APIRouter(prefix="/v1", tags=["scrims"], route_class=LazyRoute)
 
 
 @router.post(

@@ -8,8 +8,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from services.http.app_state import AppState, Db
+from services.http.lazy_routes import LazyRoute
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=LazyRoute)
 
 
 class Health(BaseModel):

@@ -13,10 +13,11 @@ from ladder.reports import highlights
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import LeagueKey, MatchKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["matches"])
+router = APIRouter(prefix="/v1", tags=["matches"], route_class=LazyRoute)
 
 
 class HighlightOut(BaseModel):

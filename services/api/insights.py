@@ -19,10 +19,11 @@ from services.api.leaderboard import EstimateOut, OfficialPlaceOut
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import EntryKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["entries"])
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=LazyRoute)
 
 
 class RivalOut(BaseModel):

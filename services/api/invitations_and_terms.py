@@ -18,11 +18,12 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known, Writer
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import InvitationKey, LeagueKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["members"])
+router = APIRouter(prefix="/v1", tags=["members"], route_class=LazyRoute)
 Code = Annotated[str, Field(max_length=100, examples=["join_8Zk3..."])]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="`digest` of the terms")]
 

@@ -20,12 +20,13 @@ from services.api.seasons import MeasureOut
 from services.http import etags, paging, permissions
 from services.http.app_state import AppState, Db, read_rows
 from services.http.auth import Anyone, Credentials, viewer_of_request
+from services.http.lazy_routes import LazyRoute
 from services.http.leaderboard_cache import BoardPage
 from services.http.paging import Page
 from services.http.path_parameters import SeasonKey
 from services.http.problems import ProblemError, problem_responses
 
-router = APIRouter(prefix="/v1", tags=["leaderboard"])
+router = APIRouter(prefix="/v1", tags=["leaderboard"], route_class=LazyRoute)
 
 
 class OfficialPlaceOut(BaseModel):

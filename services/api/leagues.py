@@ -28,11 +28,12 @@ from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import LeagueKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["leagues"])
+router = APIRouter(prefix="/v1", tags=["leagues"], route_class=LazyRoute)
 
 
 class GameOut(BaseModel):

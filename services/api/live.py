@@ -11,6 +11,7 @@ from ladder.enums import MatchState
 from ladder.people import users
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Credentials
+from services.http.lazy_routes import LazyRoute
 from services.http.live_answers import (
     WatchedMatch,
     answer_watcher,
@@ -21,7 +22,7 @@ from services.http.live_streams import Watcher
 from services.http.path_parameters import MatchKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["matches"])
+router = APIRouter(prefix="/v1", tags=["matches"], route_class=LazyRoute)
 
 
 class LiveOut(BaseModel):

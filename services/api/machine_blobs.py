@@ -10,11 +10,12 @@ from ladder.ids import UserId
 from ladder.machines import lease_blobs
 from services.http import uploads
 from services.http.app_state import AppState, app_state_of, transaction
+from services.http.lazy_routes import LazyRoute
 from services.http.machines import KnownMachine
 from services.http.path_parameters import Digest
 from services.http.problems import ProblemError, problem_responses
 
-router = APIRouter(prefix="/v1/machine/blobs", tags=["machines"])
+router = APIRouter(prefix="/v1/machine/blobs", tags=["machines"], route_class=LazyRoute)
 BYTES = {"application/octet-stream": {"schema": {"type": "string"}}}
 
 

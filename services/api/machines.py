@@ -16,6 +16,7 @@ from ladder.people import users
 from services.http.app_state import AppState, Db, transaction
 from services.http.attempt_limits import Limits
 from services.http.auth import Admin, FullAdmin
+from services.http.lazy_routes import LazyRoute
 from services.http.machines import (
     change_redis_user,
     delete_redis_user,
@@ -27,7 +28,7 @@ from services.http.path_parameters import MachineInvitationKey, MachineKey
 from services.http.problems import problem_responses
 from workers import redis_users
 
-router = APIRouter(prefix="/v1/machines", tags=["machines"])
+router = APIRouter(prefix="/v1/machines", tags=["machines"], route_class=LazyRoute)
 Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}(\.[A-Za-z0-9_-]{43})?$")]
 Owner = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 MachineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]{0,59}$")]

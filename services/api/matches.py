@@ -22,6 +22,7 @@ from ladder.people.records import Viewer
 from services.http import etags, match_filters, permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known
+from services.http.lazy_routes import LazyRoute
 from services.http.match_filters import Filters
 from services.http.paging import Page, Paging
 from services.http.path_parameters import MatchKey
@@ -29,7 +30,7 @@ from services.http.problems import ProblemError, problem_responses
 from services.http.seat_logs import LogFormat, unpack_stored
 from services.http.seat_logs import read_seat_log as read_log
 
-router = APIRouter(prefix="/v1", tags=["matches"])
+router = APIRouter(prefix="/v1", tags=["matches"], route_class=LazyRoute)
 TERMINAL = (MatchState.FINISHED, MatchState.VOID)
 MEETINGS_SHOWN = 50
 

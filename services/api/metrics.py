@@ -26,9 +26,10 @@ from ladder.people.records import Viewer
 from ladder.reports import season_health
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone
+from services.http.lazy_routes import LazyRoute
 from services.http.metrics import SEASON
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=LazyRoute)
 
 
 class MetricsResponse(PlainTextResponse):

@@ -25,11 +25,12 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Host, Known
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import LeagueKey, RejudgementKey, SeasonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["moderation"])
+router = APIRouter(prefix="/v1", tags=["moderation"], route_class=LazyRoute)
 MATCHES_SHOWN: Final = 200
 
 

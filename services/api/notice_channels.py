@@ -30,11 +30,12 @@ from services.http.auth import (
     viewer_of_request,
 )
 from services.http.idempotency import IdempotencyKey, IdempotentRequest
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import ChannelKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1/me", tags=["notices"])
+router = APIRouter(prefix="/v1/me", tags=["notices"], route_class=LazyRoute)
 
 
 class ChannelOut(BaseModel):

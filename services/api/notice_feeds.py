@@ -15,11 +15,12 @@ from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import FullWriter, Known, Writer
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page
 from services.http.path_parameters import FeedKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1/me", tags=["notices"])
+router = APIRouter(prefix="/v1/me", tags=["notices"], route_class=LazyRoute)
 
 
 class FeedOut(BaseModel):

@@ -15,10 +15,11 @@ from ladder.notices.kinds import NoticeKind
 from ladder.people.records import Viewer
 from services.http.app_state import Db
 from services.http.auth import Known, Writer
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1/me", tags=["notices"])
+router = APIRouter(prefix="/v1/me", tags=["notices"], route_class=LazyRoute)
 
 
 class NoticeOut(BaseModel):

@@ -13,10 +13,11 @@ from ladder.privacy import erasing
 from services.http import privacy
 from services.http.app_state import AppState, Db
 from services.http.auth import FullAdmin, FullToken, Known
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import UserKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["privacy"])
+router = APIRouter(prefix="/v1", tags=["privacy"], route_class=LazyRoute)
 
 
 class Deletion(BaseModel):

@@ -10,10 +10,11 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Host
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import LeagueKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["leagues"])
+router = APIRouter(prefix="/v1", tags=["leagues"], route_class=LazyRoute)
 
 
 class RehearsalOut(BaseModel):

@@ -11,10 +11,11 @@ from services.http.app_state import AppState, Db
 from services.http.auth import Writer
 from services.http.body_limits import arrival_of
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import AgentKey, Filter
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["submissions"])
+router = APIRouter(prefix="/v1", tags=["submissions"], route_class=LazyRoute)
 
 
 @router.post(

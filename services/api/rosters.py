@@ -20,13 +20,14 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page
 from services.http.participant_export import ExportForm, ParticipantsOut, participants_file
 from services.http.path_parameters import LeagueKey, SeasonKey
 from services.http.problems import ProblemError, problem_responses
 from services.http.spreadsheets import csv_text
 
-router = APIRouter(prefix="/v1", tags=["rosters"])
+router = APIRouter(prefix="/v1", tags=["rosters"], route_class=LazyRoute)
 SAMPLE: Final = "name,team,role,external_id\nAda Lovelace,Engines,competitor,s-1815\n"
 
 

@@ -9,9 +9,10 @@ from ladder import runtime_profiles as known
 from ladder.matches import workers as matches_workers
 from sandbox import profiles
 from services.http.app_state import Db
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page
 
-router = APIRouter(prefix="/v1", tags=["profiles"])
+router = APIRouter(prefix="/v1", tags=["profiles"], route_class=LazyRoute)
 
 
 class ProfileOut(BaseModel):

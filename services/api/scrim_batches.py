@@ -20,12 +20,13 @@ from services.http.app_state import Db
 from services.http.auth import Known, Scrimmer
 from services.http.batch_export import results_csv
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.participant_export import ExportForm
 from services.http.path_parameters import BatchKey, Filter
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["scrims"])
+router = APIRouter(prefix="/v1", tags=["scrims"], route_class=LazyRoute)
 
 
 class CompetitorOut(BaseModel):

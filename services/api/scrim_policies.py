@@ -16,12 +16,13 @@ from ladder.scrims.request_models import ScrimPolicyBody, policy_body
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Known, Writer
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page
 from services.http.path_parameters import AgentKey, SeasonKey
 from services.http.problems import problem_responses
 from services.http.scrim_access import policy_of_body, season_of_agent
 
-router = APIRouter(prefix="/v1", tags=["scrims"])
+router = APIRouter(prefix="/v1", tags=["scrims"], route_class=LazyRoute)
 AsTeam = Annotated[
     str | None, Query(alias="as", pattern=KEY, description="team id or slug; default: your team")
 ]

@@ -17,11 +17,12 @@ from services.http import permissions, scrim_access
 from services.http.app_state import Db
 from services.http.auth import Known, Scrimmer
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import Filter, ScrimRequestKey
 from services.http.problems import ProblemError, problem_responses
 
-router = APIRouter(prefix="/v1", tags=["scrims"])
+router = APIRouter(prefix="/v1", tags=["scrims"], route_class=LazyRoute)
 
 
 class RequestSeatOut(BaseModel):

@@ -11,8 +11,9 @@ from ladder.reports import site_search
 from ladder.reports.site_search import FoundKind
 from services.http.app_state import Db
 from services.http.auth import Anyone
+from services.http.lazy_routes import LazyRoute
 
-router = APIRouter(prefix="/v1", tags=["search"])
+router = APIRouter(prefix="/v1", tags=["search"], route_class=LazyRoute)
 
 
 class FoundOut(BaseModel):

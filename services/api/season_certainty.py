@@ -12,10 +12,11 @@ from ladder.standings import board_certainty
 from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import SeasonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["leaderboard"])
+router = APIRouter(prefix="/v1", tags=["leaderboard"], route_class=LazyRoute)
 
 
 class CertaintyMomentOut(BaseModel):

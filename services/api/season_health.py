@@ -16,10 +16,11 @@ from ladder.reports.season_health import AlarmCause
 from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import SeasonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["seasons"])
+router = APIRouter(prefix="/v1", tags=["seasons"], route_class=LazyRoute)
 
 
 class SeasonAlarmOut(BaseModel):

@@ -21,11 +21,12 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page
 from services.http.path_parameters import Filter, LeagueKey, SeasonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["seasons"])
+router = APIRouter(prefix="/v1", tags=["seasons"], route_class=LazyRoute)
 
 
 class MeasureOut(BaseModel):

@@ -25,12 +25,13 @@ from services.http.app_state import Db, app_state_of, transaction
 from services.http.auth import Credentials, Known, check_scopes, viewer_of_request
 from services.http.body_limits import arrival_of
 from services.http.idempotency import IdempotencyKey, IdempotentRequest
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import AgentKey, Filter, SubmissionKey
 from services.http.problems import ProblemError, problem_responses
 from services.http.uploads import UploadPlan
 
-router = APIRouter(prefix="/v1", tags=["submissions"])
+router = APIRouter(prefix="/v1", tags=["submissions"], route_class=LazyRoute)
 DEFAULT_LIMIT_BYTES = 100 << 20
 FORM = {
     "type": "object",

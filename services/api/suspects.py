@@ -14,10 +14,11 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Host, Known
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.path_parameters import PlaceKey, SeasonKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1/seasons/{season}", tags=["moderation"])
+router = APIRouter(prefix="/v1/seasons/{season}", tags=["moderation"], route_class=LazyRoute)
 
 
 class SuspectEntryOut(BaseModel):

@@ -16,11 +16,12 @@ from services.http import permissions
 from services.http.app_state import Db
 from services.http.auth import Known, Writer
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import TeamInvitationKey, TeamKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["teams"])
+router = APIRouter(prefix="/v1", tags=["teams"], route_class=LazyRoute)
 
 
 class TeamInvitationOut(BaseModel):

@@ -51,11 +51,12 @@ from services.http import permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Host, Writer
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import AgentKey, Filter, LeagueKey, ShowKey, TournamentKey
 from services.http.problems import problem_responses
 
-router = APIRouter(prefix="/v1", tags=["tournaments"])
+router = APIRouter(prefix="/v1", tags=["tournaments"], route_class=LazyRoute)
 Stage = Annotated[int, Query(ge=1, le=4, description="stage of the plan, from 1")]
 Round = Annotated[int | None, Query(ge=1, le=4096, description="round of the stage; default: all")]
 

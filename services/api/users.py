@@ -17,11 +17,12 @@ from services.api.teams import TeamOut
 from services.http.app_state import Db
 from services.http.auth import Admin, Credentials, Known, require_full_token
 from services.http.idempotency import Idempotent
+from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
 from services.http.path_parameters import TokenKey, UserKey
 from services.http.problems import ProblemError, problem_responses
 
-router = APIRouter(prefix="/v1", tags=["users"])
+router = APIRouter(prefix="/v1", tags=["users"], route_class=LazyRoute)
 
 
 class UserOut(BaseModel):

@@ -17,13 +17,13 @@ import psycopg_pool
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from ladder.database import db
 from ladder.database.blobs import BlobsUnavailable
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
+from services.http.lazy_routes import LazyRoute
 from services.http.problems import ACCOUNT_DELETED, BY_STATUS, PROBLEM_KINDS, ProblemError
 from services.web import form_texts, formatting, session
 
@@ -130,7 +130,7 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     return 500, PROBLEM_KINDS["internal"].title, PROBLEM_KINDS["internal"].text
 
 
-class PageRoute(APIRoute):
+class PageRoute(LazyRoute):
     """A route that answers errors with pages."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
