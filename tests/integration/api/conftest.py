@@ -6,8 +6,6 @@ tests share them.
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -82,7 +80,4 @@ def http(app: FastAPI) -> Iterator[httpx.Client]:
 @pytest.fixture
 def world(app: FastAPI, http: httpx.Client, built: World) -> World:
     """People, two leagues, agents, and finished matches; see world.py."""
-    fresh = copy.deepcopy(dataclasses.replace(built, http=None, blobs=None))  # type: ignore[arg-type]
-    return dataclasses.replace(
-        fresh, http=http, blobs=built.blobs, database_url=app.state.database_url
-    )
+    return built.copied(http, app.state.database_url)

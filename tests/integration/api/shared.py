@@ -6,8 +6,6 @@ no other test of the file counts. A test that changes more takes ``fresh_world``
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -26,12 +24,11 @@ from tests.servers import cloned
 @contextmanager
 def served(app: FastAPI, built: World, database_url: str) -> Iterator[World]:
     """The world, served by this application on a copy of its database."""
-    fresh = copy.deepcopy(dataclasses.replace(built, http=None, blobs=None))  # type: ignore[arg-type]
     with (
         serve(app) as address,
         httpx.Client(base_url=address, timeout=60, verify=tls_context(address)) as client,
     ):
-        yield dataclasses.replace(fresh, http=client, blobs=built.blobs, database_url=database_url)
+        yield built.copied(client, database_url)
 
 
 @contextmanager

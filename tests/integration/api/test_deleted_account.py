@@ -22,6 +22,7 @@ from fastapi import Request
 from psycopg import sql
 from redis import Redis
 
+from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import entries
 from ladder.enums import MatchKind
@@ -294,8 +295,7 @@ def person(world: World) -> Person:
 @pytest.fixture
 def watching(world: World) -> Iterator[Connection]:
     """A connection in autocommit."""
-    with world.connect() as conn:
-        conn.autocommit = True
+    with db.connect(world.database_url, autocommit=True) as conn:
         yield conn
 
 

@@ -22,6 +22,7 @@ import json
 import random
 import types
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,9 +30,9 @@ import httpx
 
 from games import GAMES
 from games.episode import Episode, Step, to_bytes
-from ladder.database import db
 from ladder.database.blobs import Blobs, open_blobs
 from ladder.database.db import Connection
+from ladder.database.kept_connection import KeptConnection
 from ladder.entries import agents, entries
 from ladder.enums import MatchKind
 from ladder.ids import AgentId, MatchId, SeasonId, UserId, new_id
@@ -68,12 +69,21 @@ class World:
     comparisons: dict[str, str] = field(default_factory=dict)
     """By league, once ``comparison_of_member`` was called."""
 
+    def __post_init__(self) -> None:
+        self.database = KeptConnection(self.database_url)
+
     def client(self, person: str) -> Client:
         """The API as this person sees it; ``stranger`` has no token."""
         return Client(str(self.http.base_url), self.tokens.get(person), http=self.http)
 
-    def connect(self) -> Connection:
-        return db.connect(self.database_url)
+    def connect(self) -> AbstractContextManager[Connection]:
+        """A connection for one transaction."""
+        return self.database.use()
+
+    def copied(self, http: httpx.Client, database_url: str) -> World:
+        """The same world in a copy of its database."""
+        ids = {name: dict(value) for name, value in vars(self).items() if isinstance(value, dict)}
+        return World(http, database_url, self.blobs, **ids)
 
 
 def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
@@ -111,6 +121,7 @@ def build(http: httpx.Client, database_url: str, blobs_url: str) -> World:
     enter(world, "private", "insider")
     reject(world)
     request_scrim(world)
+    world.database.close()
     return world
 
 
