@@ -115,7 +115,7 @@ def role_password(state: Path, role: str) -> str:
     return (state / "passwords" / role).read_text()
 
 
-def _postgres_candidates() -> Iterator[Path]:
+def postgres_candidates() -> Iterator[Path]:
     """Folders with postgres and initdb: from PATH, the distribution, the wheel."""
     on_path = shutil.which("postgres")
     if on_path is not None:
@@ -142,7 +142,7 @@ def _postgres_binaries(state: Path, data: Path, uid: int | None) -> Path:
     marker = data / "PG_VERSION"
     wanted = marker.read_text().strip() if marker.exists() else None
     seen = []
-    for folder in _postgres_candidates():
+    for folder in postgres_candidates():
         if not ((folder / "postgres").is_file() and (folder / "initdb").is_file()):
             continue
         version = _version(folder)
