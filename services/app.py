@@ -1,303 +1,33 @@
-"""The web application: routers, error handlers, and the state it opens at its start.
+"""Loads the web application without the garbage collector, which would take a fifth of the time.
 
 Run as ``uvicorn services.app:create_app --factory``. Settings come from ``PECK_*``.
 """
 
 from __future__ import annotations
 
-from asyncio import to_thread
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import gc
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
-from fastapi.dependencies.models import Dependant
-from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
-from starlette.routing import BaseRoute
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
-from games import external
-from ladder.database import db
-from ladder.database.blobs import open_blobs
-from ladder.machines import addresses, certificates
-from ladder.mail import MailServer
-from ladder.matches.live_matches import live_states
-from ladder.people.identity_providers import read_providers
-from ladder.people.identity_visits import ProviderClient
-from ladder.people.passwords import PasswordHashing
-from ladder.settings import Settings
-from ladder.standings.board_updates import read_next_board
-from services.api import (
-    accounts,
-    administration,
-    agents,
-    anchors,
-    comparisons,
-    deadline_extensions,
-    declared_entry,
-    entries,
-    expected_people,
-    feed,
-    forks,
-    health,
-    highlights,
-    insights,
-    invitations_and_terms,
-    join_requests,
-    leaderboard,
-    leagues,
-    live,
-    machine_blobs,
-    machines,
-    matches,
-    metrics,
-    moderation,
-    notice_channels,
-    notice_feeds,
-    notices,
-    privacy,
-    rehearsals,
-    remote_agents,
-    rosters,
-    runtime_profiles,
-    scrim_batches,
-    scrim_policies,
-    scrim_requests,
-    scrims,
-    search,
-    season_certainty,
-    season_health,
-    seasons,
-    submissions,
-    suspects,
-    team_invitations,
-    team_merges,
-    teams,
-    tournaments,
-    users,
-)
-from services.http import auth, problems
-from services.http import machines as machine_callers
-from services.http.app_state import (
-    AT_A_TIME,
-    NEWS_AT_A_TIME,
-    POOL_SIZE,
-    READS_AT_A_TIME,
-    State,
-    read_pool,
-    read_rows,
-)
-from services.http.attempt_limits import AttemptLimits
-from services.http.body_limits import BodyLimit
-from services.http.compression import PageCompression
-from services.http.ending import Ending
-from services.http.leaderboard_cache import LeaderboardCache
-from services.http.live_limits import WatcherLimits
-from services.http.live_matches import LiveMatches
-from services.http.mailing import Mailer
-from services.http.metrics import ApiMetrics, TimingMiddleware
-from services.http.quick_boards import QuickBoardAnswers, QuickBoards
-from services.http.security_headers import SecurityHeaders
-from services.http.uploads import UploadSlots
-from services.version import VERSION
-from services.web import routes as pages
-
-TITLE: Final = "Pecking Order"
-DESCRIPTION: Final = """A ladder for game-playing agents.
-
-Errors are `application/problem+json` (RFC 9457); the page at `type` explains each. Follow the
-`next` link to read further pages of a list. Send an `Idempotency-Key` with every POST that creates
-something. A thing that you may not see answers `404`, like a missing thing.
-"""
-ROUTERS: Final = (
-    leaderboard.router,  # first, because it is read most: routes are tried in order
-    users.router,
-    accounts.router,
-    privacy.router,
-    expected_people.router,
-    administration.router,
-    feed.router,
-    notices.router,
-    notice_channels.router,
-    notice_feeds.router,
-    teams.router,
-    team_invitations.router,
-    team_merges.router,
-    leagues.router,
-    invitations_and_terms.router,
-    join_requests.router,
-    rosters.router,
-    seasons.router,
-    anchors.router,
-    season_health.router,
-    season_certainty.router,
-    declared_entry.router,
-    deadline_extensions.router,
-    agents.router,
-    submissions.router,
-    remote_agents.router,
-    runtime_profiles.router,
-    entries.router,
-    insights.router,
-    matches.router,
-    live.router,
-    highlights.router,
-    scrims.router,
-    forks.router,
-    rehearsals.router,
-    comparisons.router,
-    tournaments.router,
-    scrim_policies.router,
-    scrim_requests.router,
-    scrim_batches.router,
-    search.router,
-    moderation.router,
-    suspects.router,
-    machines.router,
-    machine_blobs.router,
-    health.router,
-    metrics.router,
-)
-BODILESS: Final = ("get", "delete", "head")
+    from ladder.settings import Settings
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The web application of one process, API and pages. Raises ValueError without a database or
-    for a wrong setting, and
-    ExternalGameError if a file in PECK_GAMES defines no game."""
-    chosen = settings or Settings()
-    if not chosen.database_url or not chosen.blobs_url:
-        raise ValueError("set PECK_DATABASE_URL and PECK_BLOBS_URL")
-    mail_server = MailServer.of(chosen)
-    providers = {one.key: ProviderClient(one) for one in read_providers(chosen.identity_providers)}
-    external.register_games(chosen.games)
-    addresses.check_addresses(chosen)
-    certificates.read_certificates(chosen.machine_certificates)
-    measures = ApiMetrics()
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        blobs = open_blobs(chosen.blobs_url, chosen.machine_blobs_endpoint)
-        with (
-            db.pool(chosen.database_url, POOL_SIZE) as pool,
-            read_pool(chosen.database_url, READS_AT_A_TIME) as reads,
-            read_pool(chosen.database_url, NEWS_AT_A_TIME) as news,
-        ):
-            intake = UploadSlots(POOL_SIZE - AT_A_TIME)
-            live_matches = LiveMatches(
-                chosen.redis_url,
-                lambda ids: read_rows(news, lambda conn: live_states(conn, ids)),
-            )
-            boards = LeaderboardCache(
-                lambda season_id, before: read_rows(
-                    reads, lambda conn: read_next_board(conn, before, season_id)
-                )
-            )
-            found = State(
-                chosen,
-                pool,
-                reads,
-                news,
-                blobs,
-                boards,
-                QuickBoards(boards),
-                intake,
-                measures,
-                PasswordHashing(
-                    chosen.password_memory_mib, chosen.password_passes, chosen.password_hashes
-                ),
-                AttemptLimits(chosen.redis_url),
-                live_matches,
-                Ending(live_matches.notify_all),
-                WatcherLimits(chosen.live_streams, chosen.live_streams_per_address),
-                Mailer(mail_server, chosen.base_url) if mail_server is not None else None,
-                providers,
-            )
-            app.state.peck = found
-            with found.ending.noticing_signals():
-                async with (
-                    found.listener.listening(chosen.database_url),
-                    found.clock.ticking(),
-                    found.live.reading(),
-                    found.quick_boards.heads.reading(chosen.database_url),
-                ):
-                    yield
-            if found.mailer is not None:
-                await to_thread(found.mailer.close)
-
-    app = FastAPI(
-        title=TITLE,
-        version=VERSION,
-        description=DESCRIPTION,
-        lifespan=lifespan,
-        redirect_slashes=False,
-        docs_url=None,  # our own page instead: FastAPI's loads scripts from other sites
-        redoc_url=None,
-    )
-    problems.install_handlers(app)
-    app.router.routes.extend(all_routes())
-    pages.mount(app)
-    app.openapi = openapi_document  # type: ignore[method-assign]
-    app.add_middleware(QuickBoardAnswers)
-    app.add_middleware(PageCompression)
-    app.add_middleware(BodyLimit)
-    app.add_middleware(SecurityHeaders, base_url=chosen.base_url)
-    app.add_middleware(TimingMiddleware, measures=measures)
-    return app
+    """The application of one process; see ``services.application.create_app``."""
+    return _load()(settings)
 
 
 @cache
-def all_routes() -> tuple[BaseRoute, ...]:
-    """The routes of API and pages, which all applications of a process share.
+def _load() -> Callable[[Settings | None], FastAPI]:
+    gc.disable()
+    try:
+        from services.application import create_app  # here, so that no import comes before disable
 
-    ``include_router`` would prepare each route a second time at the first request, in 0.3 s.
-    """
-    return tuple(route for router in (*ROUTERS, *pages.ROUTERS) for route in router.routes)
-
-
-@cache
-def openapi_document() -> dict[str, Any]:
-    """The OpenAPI document with the problem's schema. Leaves out impossible answers. The token is
-    optional for operations that need none."""
-    document = get_openapi(
-        title=TITLE, version=VERSION, description=DESCRIPTION, routes=all_routes()
-    )
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    for model in (problems.Problem, problems.FieldProblem):
-        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        schema.pop("$defs", None)
-        schemas[model.__name__] = schema
-    known = {
-        route.name
-        for router in ROUTERS
-        for route in router.routes
-        if isinstance(route, APIRoute) and needs_token(route.dependant)
-    }
-    for methods in document["paths"].values():
-        for method, operation in methods.items():
-            if "security" in operation and operation["operationId"] not in known:
-                operation["security"].insert(0, {})
-            if method in BODILESS:
-                operation["responses"].pop("413", None)
-                operation["responses"].pop("400", None)
-            elif "application/octet-stream" not in operation.get("requestBody", {}).get(
-                "content", {}
-            ):
-                operation["responses"].update(encode_keys(problems.problem_responses(415)))
-    return document
-
-
-def needs_token(dependant: Dependant) -> bool:
-    """Whether the route refuses anonymous callers."""
-    checks = (
-        auth.require_scopes,
-        submissions.plan_upload,
-        notice_channels.plan_channel,
-        machine_callers.machine_of_request,
-    )
-    return any(one.call in checks or needs_token(one) for one in dependant.dependencies)
-
-
-def encode_keys(responses: dict[int | str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {str(status): response for status, response in responses.items()}
+        return create_app
+    finally:
+        gc.freeze()  # modules stay to the end, so the collector need not look at them
+        gc.enable()

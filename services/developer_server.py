@@ -21,7 +21,7 @@ OWN_PACKAGES: Final = ("egress", "games", "ladder", "sandbox", "services", "work
 
 def main() -> None:
     with contextlib.suppress(Exception):  # the child reports the error
-        importlib.import_module("services.app")
+        importlib.import_module("services.application")
     import uvicorn
 
     for name in [name for name in sys.modules if name.partition(".")[0] in OWN_PACKAGES]:

