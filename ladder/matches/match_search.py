@@ -20,7 +20,7 @@ from ladder.enums import MatchKind, MatchState
 from ladder.errors import Invalid
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId
 from ladder.matches import history
-from ladder.matches.records import Match
+from ladder.matches.records import Match, Seat
 from ladder.people import visibility
 from ladder.people.records import Viewer
 
@@ -87,6 +87,17 @@ class MatchFilter:
     def names_a_player(self) -> bool:
         """Whether an agent or an entry is named."""
         return self.agent_id is not None or self.entry_id is not None
+
+    def seat_of_player(self, match: Match) -> Seat | None:
+        """The seat of the named agent or entry in a match, its best one; None if none is named."""
+        seats = [
+            seat
+            for seat in match.seats
+            if (self.agent_id or self.entry_id)
+            and self.agent_id in (None, seat.agent_id)
+            and self.entry_id in (None, seat.entry_id)
+        ]
+        return min(seats, key=lambda seat: (seat.placement or 99, seat.seat), default=None)
 
 
 @dataclass(frozen=True, slots=True)

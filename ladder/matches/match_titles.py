@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from ladder.enums import MatchKind, MatchState
-from ladder.matches.records import Match
+from ladder.matches.records import Match, Seat
 
 UNFINISHED: Final = {
     MatchState.QUEUED: "waiting for a machine",
     MatchState.RUNNING: "being played",
     MatchState.VOID: "void",
 }
+
+
+FAULTS: Final = {"TIMEOUT": "timed out", "ERROR": "error", "INVALID": "invalid move"}
+"""Verdicts of seats that failed."""
 
 
 class Placed(Protocol):
@@ -63,6 +67,50 @@ def result_text(seats: Sequence[Placed], length: str) -> str:
     if len(first) > 1:
         return f"{_listed(first)} share the first place before {_listed(others)} in {length}"
     return f"{first[0]} beats {_listed(others)} in {length}"
+
+
+def ending_text(match: Match, seat: Seat, *, explains: bool) -> str | None:
+    """How a finished match ended for a seat: ``won``, ``4th of 4``, ``lost: timed out at step 41``.
+
+    The step of a fault is named if ``explains``: the caller checks that the viewer may see it. None
+    for an unfinished match. A validation ends as its first copy that failed.
+    """
+    if match.state is not MatchState.FINISHED or seat.placement is None:
+        return None
+    if match.kind is MatchKind.VALIDATION:
+        failed = [one for one in match.seats if one.verdict not in (None, "DONE")]
+        seat = min(failed, key=lambda one: one.failed_step or 0, default=seat)
+    fault = _fault_text(seat, explains=explains)
+    if match.kind is MatchKind.VALIDATION:
+        result = "failed" if fault else "passed"
+    elif len(match.seats) == 1:
+        result = "failed" if fault else "finished"
+    else:
+        result = _result_of(match, seat)
+    return f"{result}: {fault}" if fault else result
+
+
+def _fault_text(seat: Seat, *, explains: bool) -> str:
+    if seat.verdict in (None, "DONE"):
+        return ""
+    fault = FAULTS.get(seat.verdict, seat.verdict.lower())
+    if not explains or seat.failed_step is None:
+        return fault
+    return f"{fault} at step {seat.failed_step}" if seat.failed_step else f"{fault} while loading"
+
+
+def _result_of(match: Match, seat: Seat) -> str:
+    is_shared = [one.placement for one in match.seats].count(seat.placement) > 1
+    if len(match.seats) == 2:
+        return "tied" if is_shared else "won" if seat.placement == 1 else "lost"
+    place = f"{ordinal(seat.placement or 0)} of {len(match.seats)}"
+    return f"shared {place}" if is_shared else place
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``3rd``, ``4th``, ``11th``."""
+    is_teen = 10 < number % 100 < 14
+    return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def _validation_end(match: Match) -> str:

@@ -71,6 +71,10 @@ class MatchOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     title: str = Field(examples=["Lattice beats Drifter in 199 steps"])
+    ending: str | None = Field(
+        description="how it ended for the agent or entry that a list names, in a few words",
+        examples=["lost: timed out"],
+    )
     kind: MatchKind
     season_id: str
     league_id: str
@@ -136,7 +140,7 @@ class EpisodeLocation(BaseModel):
     position: int
 
 
-def match_out(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
+def match_out(who: Viewer, match: Match, *, replay: bool, ending: str | None = None) -> MatchOut:
     """The part of a match that the viewer may see. The caller checks that the viewer may see the
     match."""
     seats = []
@@ -150,6 +154,7 @@ def match_out(who: Viewer, match: Match, *, replay: bool) -> MatchOut:
     return MatchOut(
         id=match.id,
         title=match_title(match),
+        ending=ending,
         kind=match.kind,
         season_id=match.season_id,
         league_id=match.league_id,
@@ -179,7 +184,14 @@ def list_matches(conn: Db, who: Anyone, span: Paging, filters: Filters) -> Page[
     found = match_search.search_page(conn, who, wanted, before, span.limit)
     sees_replay = permissions.visible_replay_filter(conn, who)
     return span.page_before(
-        found.matches, found.following, lambda row: match_out(who, row, replay=sees_replay(row))
+        found.matches,
+        found.following,
+        lambda row: match_out(
+            who,
+            row,
+            replay=sees_replay(row),
+            ending=match_filters.ending_of(who, wanted, row),
+        ),
     )
 
 

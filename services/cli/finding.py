@@ -53,8 +53,15 @@ def matches(
         print_json(rows)
         return
     table(
-        ["match", "made", "kind", "title"],
-        [(row["id"], timestamp_text(row["created_at"]), row["kind"], row["title"]) for row in rows],
+        ["match", "made", "kind", *(["how it ended"] if agent else []), "title"],
+        [
+            (
+                *(row["id"], timestamp_text(row["created_at"]), row["kind"]),
+                *([row["ending"]] if agent else []),
+                row["title"],
+            )
+            for row in rows
+        ],
     )
 
 

@@ -47,7 +47,7 @@ def episodes(
         print_json(rows[:limit])
         return
     table(
-        ["episode", "match", "kind", "state", "made", "place", "verdict", "against"],
+        ["episode", "match", "kind", "state", "made", "how it ended", "against"],
         [
             (
                 match["episodes"][0]["number"] if match["episodes"] else None,
@@ -55,8 +55,7 @@ def episodes(
                 match["kind"],
                 match["state"],
                 timestamp_text(match["created_at"]),
-                mine["placement"],
-                mine["verdict"],
+                match["ending"],
                 ", ".join(seat["agent_name"] for seat in match["seats"] if seat is not mine),
             )
             for match in rows[:limit]

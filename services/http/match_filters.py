@@ -14,6 +14,7 @@ from ladder.field_types import Key, Line
 from ladder.ids import AgentId
 from ladder.matches import match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
+from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from services.http import permissions
 
@@ -87,6 +88,12 @@ def resolve_filters(conn: Connection, who: Viewer, given: MatchQuery) -> MatchFi
         state=given.state,
         since=match_search.parse_since(given.since) if given.since else None,
     )
+
+
+def ending_of(who: Viewer, wanted: MatchFilter, match: Match) -> str | None:
+    """How the match ended for the agent or entry that the filter names. None without one."""
+    seat = wanted.seat_of_player(match)
+    return permissions.seat_ending(who, match, seat) if seat else None
 
 
 def _named_agent(conn: Connection, who: Viewer, name: str | None, field: str) -> AgentId | None:

@@ -33,7 +33,8 @@ from ladder.leagues import leagues, records, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches import records as matches_records
-from ladder.matches.records import Match
+from ladder.matches.match_titles import ending_text
+from ladder.matches.records import Match, Seat
 from ladder.people import permissions, users
 from ladder.people.records import Team, Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
@@ -243,6 +244,11 @@ def may_read_seat(who: Viewer, match: Match, team_id: TeamId) -> bool:
     """Whether the viewer may read log and reason of this team's seat in the match."""
     league_id = None if match.scrim else match.league_id
     return permissions.may_see(who, permissions.LogResource(team_id, league_id, match.scrim))
+
+
+def seat_ending(who: Viewer, match: Match, seat: Seat) -> str | None:
+    """How the match ended for this seat, in a few words, as far as the viewer may read it."""
+    return ending_text(match, seat, explains=may_read_seat(who, match, seat.team_id))
 
 
 def visible_match(conn: Connection, who: Viewer, key: str) -> Match:

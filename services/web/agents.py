@@ -80,6 +80,8 @@ class MatchRow:
 
     match: Match
     seat: Seat
+    ending: str | None
+    """How it ended for the agent; None while it is not finished."""
     others: list[Seat]
     change: float | None
     charged_seconds: float | None
@@ -168,7 +170,7 @@ def agent_page(
         entry=chosen,
         season=season,
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",
-        matches=[match_row(row, found, owner or sees_replay(row)) for row in rows],
+        matches=[match_row(who, row, found, owner or sees_replay(row)) for row in rows],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_context(conn, app_state, who, chosen, season),
@@ -331,7 +333,7 @@ def is_new(entry: Entry) -> bool:
     return entry.state is EntryState.ACTIVE and entry.games == 0 and bool(is_recent)
 
 
-def match_row(match: Match, agent: Agent, is_open: bool) -> MatchRow:
+def match_row(who: Viewer, match: Match, agent: Agent, is_open: bool) -> MatchRow:
     """One row of the table of matches."""
     seat = next(seat for seat in match.seats if seat.agent_id == agent.id)
     change = None
@@ -340,6 +342,7 @@ def match_row(match: Match, agent: Agent, is_open: bool) -> MatchRow:
     return MatchRow(
         match=match,
         seat=seat,
+        ending=permissions.seat_ending(who, match, seat),
         others=[other for other in match.seats if other is not seat],
         change=change,
         charged_seconds=seat.charged_seconds if is_open else None,

@@ -18,7 +18,7 @@ from ladder.field_types import KEY
 from ladder.ids import MatchId, is_id
 from ladder.leagues import leagues
 from ladder.matches import head_to_head, match_search
-from ladder.matches.match_search import MatchPage, Outcome, SeatVerdict
+from ladder.matches.match_search import MatchFilter, MatchPage, Outcome, SeatVerdict
 from ladder.people.records import Viewer
 from ladder.reports import site_search
 from services.http import match_filters
@@ -58,6 +58,7 @@ def show_matches(
     form = Form.of(request.query_params, FIELDS)  # type: ignore[arg-type]
     given = {name: value for name, value in form.values.items() if value}
     found = MatchPage([], None)
+    wanted = MatchFilter()
     subject = None
     try:
         wanted = match_filters.resolve_filters(conn, who, MatchQuery.model_validate(given))
@@ -84,6 +85,7 @@ def show_matches(
         subject=subject,
         seats=SEATS,
         matches=found.matches,
+        endings={one.id: match_filters.ending_of(who, wanted, one) for one in found.matches},
         older=older,
         seasons=[("", form_texts.ALL_LEAGUES), *league_options(conn, who)],
         outcomes=form_texts.options_of_words(Outcome),

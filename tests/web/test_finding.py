@@ -104,6 +104,17 @@ def test_two_agents_are_compared(site: Site) -> None:
     assert "?results=shown" in lost
 
 
+def test_a_list_of_an_agents_matches_says_how_each_ended_for_it(site: Site) -> None:
+    crasher = site.contest.own[-1]  # it raised in a rated match
+    path = f"/matches?agent={crasher.agent_id}&outcome=lost&kind=rated"
+    mine, others = site.get(path, site.contest.owner_token).text, site.get(path).text
+    row = mine.split(f'href="/matches/{site.contest.failed_match}', 1)[1].split("</li>", 1)[0]
+    assert re.search(r"<strong>4th of 4: error (while loading|at step \d+)</strong>", row)
+    assert "<strong>4th of 4: error</strong>" in others  # the step is for its team
+    page = site.get(f"/agents/{crasher.agent_id}", site.contest.owner_token).text
+    assert re.search(r"<strong>4th of 4: error (while loading|at step \d+)</strong>", page)
+
+
 def test_teams_are_listed_with_their_agents(site: Site) -> None:
     page = site.get("/teams").text
     assert "Odo and Friends" in page

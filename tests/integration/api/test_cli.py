@@ -468,6 +468,12 @@ def test_matches_takes_the_filters_of_the_site(peck: Peck) -> None:
              "--kind", "rated", "--json")
     )  # fmt: skip
     assert {row["kind"] for row in lost} == {"rated"}
+    endings = {row["ending"] for row in rows if row["kind"] == "rated" and row["ending"]}
+    assert endings
+    assert all(re.match(r"(shared )?[1-4](st|nd|rd|th) of 4|won|lost|tied", one) for one in endings)
+    shown = peck("matches", "--agent", "member/flood-public-member", "--kind", "rated").stdout
+    assert "how it ended" in shown
+    assert all(one in shown for one in endings)
     wrong = peck("matches", "--outcome", "won")
     assert wrong.returncode == 1
     assert "name an agent too" in wrong.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from ladder.enums import MatchKind, MatchState
 from ladder.ids import AgentId, EntryId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId
-from ladder.matches.match_titles import match_title
+from ladder.matches.match_titles import ending_text, match_title, ordinal
 from ladder.matches.records import Episode, Match, Seat
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)
@@ -105,3 +106,55 @@ def test_title_of_a_validation_says_whether_it_passed() -> None:
 def test_title_of_a_failed_game_for_one_player_says_so() -> None:
     failed = match([1], seats=(seat(0, 1, "TIMEOUT"),))
     assert match_title(failed) == "A fails after 199 steps"
+
+
+@pytest.mark.parametrize(
+    ("placements", "endings"),
+    [
+        ([2, 1], ["lost", "won"]),
+        ([1, 1], ["tied", "tied"]),
+        ([3, 1, 1, 4], ["3rd of 4", "shared 1st of 4", "shared 1st of 4", "4th of 4"]),
+        ([1], ["finished"]),
+    ],
+)
+def test_ending_names_the_result_of_a_seat(
+    placements: list[int | None], endings: list[str]
+) -> None:
+    played = match(placements)
+    assert [ending_text(played, one, explains=True) for one in played.seats] == endings
+
+
+@pytest.mark.parametrize(
+    ("verdict", "step", "explained", "short"),
+    [
+        ("TIMEOUT", 41, "lost: timed out at step 41", "lost: timed out"),
+        ("ERROR", 0, "lost: error while loading", "lost: error"),
+        ("INVALID", 7, "lost: invalid move at step 7", "lost: invalid move"),
+    ],
+)
+def test_ending_names_a_fault_and_its_step_to_its_readers_alone(
+    verdict: str, step: int, explained: str, short: str
+) -> None:
+    failed = replace(seat(0, 2, verdict), failed_step=step)
+    played = match([], seats=(failed, seat(1, 1)))
+    assert ending_text(played, failed, explains=True) == explained
+    assert ending_text(played, failed, explains=False) == short
+
+
+def test_ending_of_a_validation_is_passed_or_failed() -> None:
+    failed = seat(0, 4, "TIMEOUT")
+    tried = match([], kind=MatchKind.VALIDATION, seats=(failed, *(seat(0, 1) for _ in range(3))))
+    assert {ending_text(tried, one, explains=False) for one in tried.seats} == {"failed: timed out"}
+    passed = match([], kind=MatchKind.VALIDATION, seats=tried.seats[1:])
+    assert ending_text(passed, passed.seats[0], explains=False) == "passed"
+
+
+def test_an_unfinished_match_has_no_ending() -> None:
+    waiting = match([None, None], state=MatchState.QUEUED, episodes=())
+    assert ending_text(waiting, waiting.seats[0], explains=True) is None
+
+
+def test_ordinals_end_as_people_write_them() -> None:
+    assert [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 16)] == [
+        *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "16th")
+    ]
