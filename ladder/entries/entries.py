@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, deadlines, declared_entry, validations
-from ladder.entries.records import Entry, EntryState, Submission
+from ladder.entries.records import Entry, EntryState, Newcomers, Submission
 from ladder.errors import Conflict, LadderError, LimitReached, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, seasons, staff
@@ -342,6 +342,19 @@ def count_teams(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[Season
             (list(season_ids),),
         ).fetchall()
     )
+
+
+def count_newcomers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, Newcomers]:
+    """Competitors' entries without a rated match; seasons without one are missing."""
+    rows = conn.execute(
+        "select season_id, count(*) filter (where state = 'pending'),"
+        " count(*) filter (where state = 'active' and in_flight = 0),"
+        " count(*) filter (where state = 'active' and in_flight > 0) from entries"
+        " where season_id = any (%s) and state in ('pending', 'active') and games = 0"
+        " and not is_anchor group by season_id",
+        (list(season_ids),),
+    )
+    return {SeasonId(row[0]): Newcomers(*row[1:]) for row in rows}
 
 
 def candidates_by_season(

@@ -98,3 +98,15 @@ class Entry:
     def remote(self) -> bool:
         """Whether the agent runs at an address of its owner."""
         return self.profile == REMOTE
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomers:
+    """Numbers of competitors' entries without a rated match."""
+
+    validating: int
+    """Entries in validation."""
+    waiting: int
+    """Active entries that are in no match."""
+    playing: int
+    """Active entries in their first matches."""

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup, escape
 
 from games import GAMES
+from ladder.entries.records import Newcomers
 from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
@@ -222,6 +223,20 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def newcomers_text(newcomers: Newcomers) -> str:
+    """``3 agents are playing their first matches, and 1 agent is in validation.``"""
+    told = [
+        f"{plural(count, 'agent')} {'is' if count == 1 else 'are'} {what}"
+        for count, what in (
+            (newcomers.playing, "playing their first matches"),
+            (newcomers.waiting, "waiting for their first match"),
+            (newcomers.validating, "in validation"),
+        )
+        if count
+    ]
+    return f"{', and '.join(told)}."
+
+
 def short_reason(reason: str) -> str:
     """The sentence of a reason, without its numbers and without saying the step twice."""
     sentence = reason.partition(DETAILS)[0]
@@ -294,6 +309,7 @@ FILTERS: Final = {
     "medal_odds": medal_odds_text,
     "stands_by": STANDS_BY_TEXTS.__getitem__,
     "plural": plural,
+    "newcomers": newcomers_text,
     "ranks": rank_interval,
     "percent": percent_text,
     "estimate": estimate_text,

@@ -11,6 +11,8 @@ from fastapi import APIRouter, Request, Response
 
 from games import GAMES
 from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.entries.records import Newcomers
 from ladder.leagues import leagues, records, seasons
 from ladder.leagues.records import League, Season
 from ladder.matches import history
@@ -45,6 +47,8 @@ class LeagueCard:
     season: Season | None
     top: tuple[BoardRow, ...]
     teams: int
+    newcomers: Newcomers | None
+    """What new agents do while no team has a rank."""
     has_picture: bool
 
 
@@ -84,12 +88,14 @@ def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[League
         season = seasons.current_season(conn, league.id)
         rows = app_state.boards.board(season.id, season.revision).rows if season else ()
         ranked = [row for row in rows if row.rank is not None]
+        newcomers = entries.count_newcomers(conn, [season.id] if season and not ranked else [])
         found.append(
             LeagueCard(
                 league=league,
                 season=season,
                 top=tuple(ranked[:TOP_SHOWN]),
                 teams=len(ranked),
+                newcomers=newcomers.get(season.id) if season else None,
                 has_picture=f"games/{league.game}.md" in game_paths(),
             )
         )

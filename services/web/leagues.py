@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
+from ladder.entries import entries
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.field_types import KEY
@@ -113,9 +114,7 @@ def league_page(
     values: dict[str, Any] = {}
     if chosen:
         values = {
-            "board": leaderboard_page.cut_page(
-                app_state.boards.board(chosen.id, chosen.revision), page
-            ),
+            **board_values(conn, app_state, chosen, page),
             "recent": finished_matches(conn, chosen, RECENT),
             "live_tag": board_etag(chosen, who, page),
             "pulse": season_health.read_health(conn, chosen, found),
@@ -164,8 +163,8 @@ def show_board(
     tag = board_etag(chosen, who, page)
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
-    board = leaderboard_page.cut_page(app_state.boards.board(chosen.id, chosen.revision), page)
-    return render(request, "parts/board.html", etag=tag, league=found, season=chosen, board=board)
+    values = board_values(conn, app_state, chosen, page)
+    return render(request, "parts/board.html", etag=tag, league=found, season=chosen, **values)
 
 
 @router.get("/leagues/{league}/recent")
@@ -200,6 +199,13 @@ def require_season(season: Season | None) -> Season:
     if season is None:
         raise NotFound.of("season")
     return season
+
+
+def board_values(conn: Connection, app_state: State, season: Season, page: int) -> dict[str, Any]:
+    """A page of the leaderboard, and what new agents do while no team has a rank."""
+    board = leaderboard_page.cut_page(app_state.boards.board(season.id, season.revision), page)
+    newcomers = {} if board.ranked else entries.count_newcomers(conn, [season.id])
+    return {"board": board, "newcomers": newcomers.get(season.id)}
 
 
 def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match]:

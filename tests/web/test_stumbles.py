@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser
 
+from ladder.database.db import connect
+from ladder.enums import MatchKind
+from ladder.matches import matches
+from ladder.matches.records import LineupSeat
+from ladder.people import tokens, users
+from tests.web import seeding
 from tests.web.conftest import Site, Tab
 
 pytestmark = pytest.mark.browser
@@ -82,3 +89,28 @@ def test_who_follows_an_invitation_reads_so_at_the_sign_in(site: Site) -> None:
     assert "You have an invitation to a league" in site.get(f"/sign-in?{invited}").text
     assert "join the league that invited you" in site.get(f"/sign-up?{invited}").text
     assert "invitation to a league" not in site.get("/sign-in").text
+
+
+def test_a_league_without_ranks_says_what_its_new_agents_do(site: Site) -> None:
+    token = site.contest.host_token
+    with connect(site.database_url) as conn:
+        host_id = tokens.owner_of_token(conn, token)
+        assert host_id is not None
+        host = users.get_user(conn, host_id)
+        league, season = seeding.make_league(conn, host, "new-pond", "New Pond", "private")
+        new = replace(site.contest, league=league, season=season, active=[], players={})
+        assert "Be the first: submit" in site.get("/leagues/new-pond", token).text
+        teams = [seeding.team_of(conn, name) for name in ("Early Birds", "Late Birds")]
+        seated = [seeding.add(conn, site.blobs, new, one, "First", "greedy") for one in teams]
+        seeding.enter(conn, new, seated[0].agent_id, b"new here", "waits")
+        conn.commit()
+        waiting = "2 agents are waiting for their first match, and 1 agent is in validation."
+        for path in ("/leagues/new-pond", "/leagues/new-pond/board", "/"):
+            page = site.get(path, token).text
+            assert waiting in page
+            assert "Be the first: submit" not in page
+        lineup = [LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in 2 * seated]
+        matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+        conn.commit()
+    playing = "2 agents are playing their first matches, and 1 agent is in validation."
+    assert playing in site.get("/leagues/new-pond", token).text
