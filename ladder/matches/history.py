@@ -95,6 +95,16 @@ def match_of_episode(conn: Connection, episode: str | int) -> Match:
     return found[0]
 
 
+def first_rated_match(conn: Connection, entry_id: EntryId) -> Match | None:
+    """The first rated match of an entry that was not given up. The caller checks visibility."""
+    tail = (
+        "where m.id = (select t.match_id from seats t join matches x on x.id = t.match_id"
+        " where t.entry_id = %s and x.kind = 'rated' and x.state <> 'void'"
+        " order by t.match_id limit 1)"
+    )
+    return next(iter(_select_matches(conn, tail, (entry_id,))), None)
+
+
 def list_matches(
     conn: Connection,
     *,

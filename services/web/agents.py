@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -36,6 +35,7 @@ from services.http.validation_steps import ValidationSteps, read_validation_step
 from services.web import charts, forms, rating_curve, remote_submission
 from services.web import declared_entry as web_declared_entry
 from services.web.account import redirect
+from services.web.first_match import FirstMatch, is_new, read_first_match
 from services.web.forms import Form
 from services.web.live import playing_now
 from services.web.page_rendering import PageRoute, render
@@ -46,8 +46,6 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN = 25
 TOURNAMENTS_SHOWN = 10
 POINTS_SHOWN = 300
-NEW_FOR = timedelta(hours=1)
-"""How long the page of a new entry updates itself until the first rated match."""
 STANDING = (EntryState.ACTIVE, EntryState.PAUSED, EntryState.RETIRED)
 
 
@@ -66,6 +64,8 @@ class SubmissionRow:
     """How far the validation match is, for the owner."""
     first_match_seconds: float | None
     """Shown to the owner of a waiting entry, if known."""
+    first_match: FirstMatch | None
+    """Shown to the owner of a new entry, once it is made."""
     url: str | None
     """Address of a remote agent, shown to its team alone."""
     may: bool
@@ -313,8 +313,9 @@ def submission_rows(
                 place=validations.queue_place_of(conn, entry.id) if waits else None,
                 steps=read_validation_steps(redis_url, conn, entry) if waits else None,
                 first_match_seconds=insights.first_match_seconds(conn, entry, season)
-                if waits or (own and is_new(entry))
+                if waits or (own and is_new(entry) and not entry.games)
                 else None,
+                first_match=read_first_match(conn, app_state, who, entry, season) if own else None,
                 may="agents:write" in who.scopes,
                 reads=permissions.may_read_logs(who, agent.team_id, entry.league_id),
             )
@@ -322,15 +323,9 @@ def submission_rows(
     stage = ""
     if any(row.entry.state == "pending" or row.place is not None for row in rows):
         stage = "validation"
-    elif own and any(is_new(row.entry) for row in rows):
+    elif own and any(is_new(row.entry) and not row.entry.games for row in rows):
         stage = "first_match"
     return {"entries": rows, "stage": stage}
-
-
-def is_new(entry: Entry) -> bool:
-    """Whether the entry plays and waits for its first rated match."""
-    is_recent = entry.activated_at and datetime.now(UTC) - entry.activated_at < NEW_FOR
-    return entry.state is EntryState.ACTIVE and entry.games == 0 and bool(is_recent)
 
 
 def match_row(who: Viewer, match: Match, agent: Agent, is_open: bool) -> MatchRow:

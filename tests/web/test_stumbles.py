@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser
 
-from ladder.database.db import connect
+from ladder.database.db import Connection, connect
 from ladder.enums import MatchKind
 from ladder.matches import matches
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
+from ladder.ratings import live_ratings
 from tests.web import seeding
 from tests.web.conftest import Site, Tab
+from tests.web.games_played import play_queued
+from tests.web.seeding import Contest
 
 pytestmark = pytest.mark.browser
 HEIGHT = "document.documentElement.scrollHeight"
@@ -91,14 +95,19 @@ def test_who_follows_an_invitation_reads_so_at_the_sign_in(site: Site) -> None:
     assert "invitation to a league" not in site.get("/sign-in").text
 
 
+def empty_contest(conn: Connection, site: Site, slug: str) -> Contest:
+    """A contest in a new private league of the host, without agents."""
+    host_id = tokens.owner_of_token(conn, site.contest.host_token)
+    assert host_id is not None
+    host = users.get_user(conn, host_id)
+    league, season = seeding.make_league(conn, host, slug, slug.title(), "private")
+    return replace(site.contest, league=league, season=season, active=[], players={}, rated=[])
+
+
 def test_a_league_without_ranks_says_what_its_new_agents_do(site: Site) -> None:
     token = site.contest.host_token
     with connect(site.database_url) as conn:
-        host_id = tokens.owner_of_token(conn, token)
-        assert host_id is not None
-        host = users.get_user(conn, host_id)
-        league, season = seeding.make_league(conn, host, "new-pond", "New Pond", "private")
-        new = replace(site.contest, league=league, season=season, active=[], players={})
+        new = empty_contest(conn, site, "new-pond")
         assert "Be the first: submit" in site.get("/leagues/new-pond", token).text
         teams = [seeding.team_of(conn, name) for name in ("Early Birds", "Late Birds")]
         seated = [seeding.add(conn, site.blobs, new, one, "First", "greedy") for one in teams]
@@ -110,7 +119,37 @@ def test_a_league_without_ranks_says_what_its_new_agents_do(site: Site) -> None:
             assert waiting in page
             assert "Be the first: submit" not in page
         lineup = [LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in 2 * seated]
-        matches.create_match(conn, season=season, kind=MatchKind.RATED, lineup=lineup)
+        matches.create_match(conn, season=new.season, kind=MatchKind.RATED, lineup=lineup)
         conn.commit()
     playing = "2 agents are playing their first matches, and 1 agent is in validation."
     assert playing in site.get("/leagues/new-pond", token).text
+
+
+def test_an_uploads_progress_ends_with_its_first_rated_match_and_rank(site: Site) -> None:
+    with connect(site.database_url) as conn:
+        nia = users.create_user(conn, "Nia New", is_admin=True)  # sees the private league
+        _, token = tokens.mint_token(conn, nia.id, "laptop", ["read"])
+        new = empty_contest(conn, site, "first-pond")
+        mine = users.create_team(conn, "Nia and Friends", "nia", nia.id)
+        seated = [
+            seeding.add(conn, site.blobs, new, team, "Debut", "greedy")
+            for team in (mine, seeding.team_of(conn, "Nia's Neighbours"))
+        ]
+        path = f"/agents/{seated[0].agent_id}"
+        assert "Its first rated match comes when" in site.get(path, token).text
+        lineup = [LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in 2 * seated]
+        made = matches.create_match(conn, season=new.season, kind=MatchKind.RATED, lineup=lineup)
+        conn.commit()
+        link = f'Its first rated match: <a href="/matches/{made}'
+        waiting = site.get(f"{path}/submissions?stage=first_match", token).text
+        assert f'{link}">Debut against Debut, Debut and Debut</a>. It waits for a machine.' in waiting
+        play_queued(conn, site.blobs, made, [new.players[one.id]() for one in 2 * seated])
+        assert "Its rank follows in some seconds" in site.get(path, token).text
+        live_ratings.rate_season(conn, new.season.id)
+        conn.commit()
+    assert site.get(f"{path}/submissions?stage=first_match", token).status_code == 205
+    page = site.get(path, token).text
+    assert f"{link}?results=shown" in page
+    assert re.search(r"\(<strong>(shared )?[1-4](st|nd|rd|th) of 4</strong>\)", page)
+    assert re.search(r"Its rank is <strong>[12] of 2</strong> now", page)
+    assert link not in site.get(path, site.contest.host_token).text  # for its team alone
