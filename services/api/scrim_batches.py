@@ -82,9 +82,11 @@ class BatchCellOut(BaseModel):
     state: str
     first_submission_id: str
     first_number: int
+    first_version: int = Field(description="its number among the submissions of its agent")
     first_name: str
     second_submission_id: str
     second_number: int
+    second_version: int
     second_name: str
     games: int
     finished_games: int

@@ -123,9 +123,15 @@ def print_report(report: Mapping[str, Any]) -> None:
             for name, side in (("old", report["old"]), ("new", report["new"]))
         ],
     )
-    _print_gains("seat", report["seats"])
+    seats = [{**gain, "name": _seat_name(gain["name"])} for gain in report["seats"]]
+    _print_gains("seat", seats)
     _print_gains("opponent", report["opponents"])
     _print_first_differences(report["first_differences"])
+
+
+def _seat_name(name: str) -> str:
+    """``seat 0`` of a report as people count: ``seat 1``."""
+    return f"seat {int(name.split()[1]) + 1}"
 
 
 def _print_gains(what: str, gains: Sequence[Mapping[str, Any]]) -> None:
@@ -153,7 +159,7 @@ def _print_first_differences(found: Sequence[Mapping[str, Any]]) -> None:
     stdout.print("first different moves of the pairs with the largest differences:")
     for one in found:
         stdout.print(
-            f"  pair {one['pair']} ({one['difference']:+.3f}), seat {one['seat']}, step"
+            f"  pair {one['pair']} ({one['difference']:+.3f}), seat {one['seat'] + 1}, step"
             f" {one['step']}: {one['old_replay']} {one['new_replay']}"
         )
 

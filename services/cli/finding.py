@@ -18,7 +18,7 @@ def matches(
         str | None, typer.Option("--league", "--season", help="Slug, or season id.")
     ] = None,
     version: Annotated[
-        int | None, typer.Option(min=1, help="Number of the agent's submission.")
+        int | None, typer.Option(min=1, help="Number of the submission: its ref in `peck submissions`.")
     ] = None,
     outcome: Annotated[
         str | None, typer.Option(help="won, tied or lost: for the agent, or against the opponent.")
@@ -26,7 +26,9 @@ def matches(
     verdict: Annotated[
         str | None, typer.Option(help="Of the agent: DONE, ERROR, INVALID or TIMEOUT.")
     ] = None,
-    seat: Annotated[int | None, typer.Option(min=0, max=15, help="Seat of the agent.")] = None,
+    seat: Annotated[
+        int | None, typer.Option(min=1, max=16, help="Seat of the agent, from 1.")
+    ] = None,
     kind: Annotated[str | None, typer.Option(help="rated, validation or scrim.")] = None,
     since: Annotated[
         str | None, typer.Option(help="A date such as 2026-05-31, or an age such as 12h or 2d.")
@@ -42,7 +44,7 @@ def matches(
         "version": version,
         "outcome": outcome,
         "verdict": verdict.upper() if verdict else None,
-        "seat": seat,
+        "seat": None if seat is None else seat - 1,
         "kind": kind,
         "since": since,
     }

@@ -24,8 +24,8 @@ def fork(
     seat: Annotated[
         list[str] | None,
         typer.Option(
-            help="SEAT=AGENT, for example 2=my-agent; for a file a path; repeatable. Default: the"
-            " agent that played."
+            help="SEAT=AGENT, for example 2=my-agent, with seats from 1; for a file a path;"
+            " repeatable. Default: the agent that played."
         ),
     ] = None,
     move: Annotated[
@@ -84,7 +84,7 @@ def fork(
         ["seat", "agent", "in the record", "games", "wins", "mean place", "faults"],
         [
             (
-                row["seat"],
+                row["seat"] + 1,
                 row["agent_name"],
                 row["recorded_placement"],
                 row["games"],
@@ -113,7 +113,7 @@ def request_of(
     match = ladder.match(match_id)
     count = len(match["seats"])
     if odd := [number for number in (*seats, *moves) if number >= count]:
-        raise MissingInput(f"seat {odd[0]}: this match has seats 0 to {count - 1}")
+        raise MissingInput(f"seat {odd[0] + 1}: this match has seats 1 to {count}")
     mine = own_agents(ladder) if seats else []
     lineup: list[str | None] = [None] * count
     for number, name in seats.items():
@@ -130,11 +130,11 @@ def request_of(
 
 
 def parse_choice(text: str, option: str, form: str) -> tuple[int, str]:
-    """Parses SEAT=VALUE. Raises MissingInput."""
+    """Parses SEAT=VALUE: people count seats from 1, the result counts from 0. Raises MissingInput."""
     number, equals, value = text.partition("=")
-    if not number.isdecimal() or len(number) > 2 or not equals or not value:
+    if not number.isdecimal() or len(number) > 2 or not int(number) or not equals or not value:
         raise MissingInput(f"{option} {text!r}: type {form}, for example {option} 2=NORTH")
-    return int(number), value
+    return int(number) - 1, value
 
 
 def parse_move(text: str) -> Any:

@@ -64,7 +64,7 @@ def insights(
         print_json(found)
         return
     stdout.print(
-        f"{entry['agent_name']}, submission {entry['submission_number']}, {entry['state']}"
+        f"{entry['agent_name']}, version {entry['version']}, {entry['state']}"
     )
     for line in _prospect_sentences(found):
         stdout.print(line)
@@ -76,7 +76,7 @@ def insights(
     table(
         ["seat", "games", "mean place", "expected", "actual"],
         [
-            (row["seat"], row["games"], row["mean_placement"], *_share_row(("", row["share"]))[2:])
+            (row["seat"] + 1, row["games"], row["mean_placement"], *_share_row(("", row["share"]))[2:])
             for row in found["seats"]
         ],
     )

@@ -252,7 +252,7 @@ def print_rehearsal(match: Json) -> None:
     table(
         ["place", "agent", "seat", "verdict"],
         [
-            (seat["placement"], seat["agent_name"], seat["seat"], seat["verdict"])
+            (seat["placement"], seat["agent_name"], seat["seat"] + 1, seat["verdict"])
             for seat in sorted(match["seats"], key=lambda s: (s["placement"] or 99, s["seat"]))
         ],
     )

@@ -76,9 +76,10 @@ def _plan(asked: LocalFork) -> local_match.LocalPlan:
     record = find_record(asked.file, asked.seed)
     episode = record.episode
     if missing := [seat for seat in range(episode.seats) if seat not in asked.agents]:
-        raise RunError(f"--seat: name an agent for seat {missing[0]}, as --seat {missing[0]}=PATH")
+        first = missing[0] + 1
+        raise RunError(f"--seat: name an agent for seat {first}, as --seat {first}=PATH")
     if odd := [seat for seat in (*asked.agents, *asked.moves) if seat >= episode.seats]:
-        raise RunError(f"seat {odd[0]}: this episode has seats 0 to {episode.seats - 1}")
+        raise RunError(f"seat {odd[0] + 1}: this episode has seats 1 to {episode.seats}")
     if asked.profile not in PROFILES:
         raise RunError(f"type one of {', '.join(PROFILES)}: there is no profile {asked.profile!r}")
     if asked.launcher not in set(LauncherName):

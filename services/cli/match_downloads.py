@@ -103,7 +103,7 @@ def replay(
         Path | None,
         typer.Option(help="Agent to run through a recorded seat, on this machine."),
     ] = None,
-    seat: Annotated[int | None, typer.Option(min=0, help="The recorded seat, from 0.")] = None,
+    seat: Annotated[int | None, typer.Option(min=1, help="The recorded seat, from 1.")] = None,
     seed: Annotated[
         str | None, typer.Option(help="Seed of the match in hex, if the file does not tell it.")
     ] = None,
@@ -132,7 +132,7 @@ def replay(
             recorded_seat.Comparison(
                 match,
                 seed,
-                seat,
+                seat - 1,
                 agent,
                 goes_on=every,
                 launcher=launcher,
@@ -157,16 +157,20 @@ def replay(
 
 def logs(
     episode: Annotated[str, typer.Argument(help="Episode number or match id.")],
-    seat: Annotated[int, typer.Argument(min=0, help="Seat, from 0.")],
+    seat: Annotated[int, typer.Argument(min=1, help="Seat, from 1.")],
     path: Where = None,
     form: Annotated[str, typer.Option("--format", help="kaggle or raw.")] = "kaggle",
     as_json: AsJson = False,
 ) -> None:
-    """Download the log of one of your agents as episode-NUMBER-agent-SEAT-logs.json."""
+    """Download the log of one of your agents.
+
+    The file has Kaggle's name, in which seats count from 0: seat 1 is in episode-7-agent-0-logs.json.
+    """
     with connect() as ladder:
         match_id, _, number = match_of(ladder, episode)
-        content = ladder.seat_log(match_id, seat, form=form)
-    write_json(content, Path("-") if as_json else path, f"episode-{number}-agent-{seat}-logs.json")
+        content = ladder.seat_log(match_id, seat - 1, form=form)
+    name = f"episode-{number}-agent-{seat - 1}-logs.json"
+    write_json(content, Path("-") if as_json else path, name)
 
 
 def register(app: typer.Typer) -> None:

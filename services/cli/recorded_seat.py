@@ -87,7 +87,7 @@ def _compared(asked: Comparison) -> dict[str, Any]:
         typer.echo("the seed of the match is unknown: random choices may differ", err=True)
     count = sum(1 for _ in questions(game, episode, asked.seat))
     if not count:
-        raise RunError(f"--seat {asked.seat}: this seat was never asked")
+        raise RunError(f"--seat {asked.seat + 1}: this seat was never asked")
     plan = local_match.LocalPlan(
         game=game,
         configuration=episode.configuration,
@@ -148,7 +148,7 @@ def _difference_json(one: Difference, printed: Mapping[int, Mapping[str, str]]) 
 def _print_found(found: Mapping[str, Any]) -> None:
     asked = f"{found['compared']} of {found['questions']} moves compared"
     if not found["differences"]:
-        typer.echo(f"no difference: {asked} in seat {found['seat']}")
+        typer.echo(f"no difference: {asked} in seat {found['seat'] + 1}")
         return
     for one in found["differences"]:
         recorded, own = _move(one["recorded"]), _move(one["own"])

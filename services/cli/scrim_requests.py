@@ -291,8 +291,8 @@ def show_batch(
         ["first", "second", "games", "score", "95 %", "state"],
         [
             (
-                f"{cell['first_name']} {cell['first_number']}",
-                f"{cell['second_name']} {cell['second_number']}",
+                f"{cell['first_name']}, version {cell['first_version']}",
+                f"{cell['second_name']}, version {cell['second_version']}",
                 cell["finished_games"],
                 percent_text(cell["score"]),
                 f"{percent_text(cell['interval'][0])} to {percent_text(cell['interval'][1])}",
@@ -344,8 +344,8 @@ def show_request(found: Json, as_json: bool) -> None:
         f" {found['games']} games, {found['state']}"
     )
     for seat in found["seats"]:
-        number = seat["submission_number"]
-        pinned = "newest version when accepted" if number is None else f"submission {number}"
+        version = seat["version"]
+        pinned = "newest version when accepted" if version is None else f"version {version}"
         stdout.print(f"  {seat['agent_name']}, {pinned}")
     if found["answer"]:
         stdout.print(f"answer: {found['answer']}")

@@ -175,7 +175,10 @@ def is_being_retried(entry: Json) -> bool:
 
 def print_upload(made: Json, agent: Json) -> None:
     submission, entry, limits = made["submission"], made["entry"], made["limits"]
-    stdout.print(f"submission {submission['number']} of {agent['name']}: {submission['id']}")
+    stdout.print(
+        f"version {submission['version']} of {agent['name']}: {submission['id']},"
+        f" ref {submission['number']}"
+    )
     stdout.print(f"entry {entry['id']}: {state_text(entry)}")
     stdout.print(
         f"uploads today: {limits['used']} used, {limits['left']} left, "
@@ -216,12 +219,13 @@ def submissions(
         print_json([{**row, "entry": entries.get(row["id"])} for row, _ in rows])
         return
     table(
-        ["ref", "id", "agent", "file", "date", "message", "status", "score"],
+        ["ref", "id", "agent", "version", "file", "date", "message", "status", "score"],
         [
             (
                 row["number"],
                 row["id"],
                 one["name"],
+                row["version"],
                 row["url"] or row["filename"],
                 timestamp_text(row["created_at"]),
                 row["message"],
@@ -250,13 +254,13 @@ def entries(
         print_json(rows)
         return
     table(
-        ["entry", "league", "agent", "submission", "state", "rating", "games", "last match"],
+        ["entry", "league", "agent", "version", "state", "rating", "games", "last match"],
         [
             (
                 row["id"],
                 where[row["season_id"]],
                 row["agent_name"] + " (remote)" * row["remote"],
-                row["submission_number"],
+                row["version"],
                 state_text(row),
                 row["mu"],
                 row["games"],

@@ -92,7 +92,7 @@ def _game(
     seats = documents[0]["seats"]
     if names and len(names) != seats:
         raise RunError(f"{files[0]}: give --name {seats} times, once for each seat")
-    own = documents[0].get("names") or [f"Seat {seat}" for seat in range(seats)]
+    own = documents[0].get("names") or [f"Seat {seat + 1}" for seat in range(seats)]
     return LocalGame(
         documents[0]["game"],
         tuple(names) or tuple(own),

@@ -57,7 +57,7 @@ COMMANDS: Final = {
     "read_replay": "replay MATCH",
     "read_seat_log": "logs MATCH SEAT",
     "create_scrim": "scrim AGENT OPPONENT",
-    "create_fork": "fork MATCH --step 40 --seat 0=AGENT",
+    "create_fork": "fork MATCH --step 40 --seat 1=AGENT",
     "create_comparison": "better OLD NEW --league LEAGUE",
     "cancel_scrim": "scrims cancel SCRIM",
     "read_scrim_policy": "scrims policy AGENT",

@@ -14,8 +14,6 @@ from ladder.matches import history
 from ladder.matches.match_search import MatchFilter
 from ladder.matches.records import Match
 from ladder.people.records import Viewer
-from ladder.standings import rank_reasons
-from ladder.standings.rank_reasons import RankReason
 from services.http import match_filters
 from services.http.app_state import State
 from services.http.live_answers import may_watch
@@ -36,8 +34,6 @@ class FirstMatch:
     rank: int | None
     ranked: int
     """Number of teams with a rank."""
-    reason: RankReason | None
-    """Why a rated entry has no rank."""
 
 
 def is_new(entry: Entry) -> bool:
@@ -61,5 +57,4 @@ def read_first_match(
         is_live=match.state is MatchState.RUNNING and may_watch(conn, who, match),
         rank=own.rank if own else None,
         ranked=board.rows.ranked,
-        reason=rank_reasons.why_no_rank(entry, board.rows) if entry.games else None,
     )

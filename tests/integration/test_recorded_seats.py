@@ -168,16 +168,16 @@ def test_the_command_names_the_step_of_a_planted_change(node: RealNode, tmp_path
     status, game = typed_command("run", "hungry_geese", same, same, *short)
     assert status == 0
     file = game["files"]["replay"]
-    status, found = typed_command("replay", file, "--seat", "1", "--agent", same)
+    status, found = typed_command("replay", file, "--seat", "2", "--agent", same)
     assert (status, found["differences"]) == (0, [])
-    status, found = typed_command("replay", file, "--seat", "1", "--agent", planted)
+    status, found = typed_command("replay", file, "--seat", "2", "--agent", planted)
     assert (status, found["compared"]) == (1, 5)
     (one,) = found["differences"]
     assert (one["step"], one["stdout"], one["own"] != one["recorded"]) == (5, "planted\n", True)
     assert one["observation"]["step"] == 4
-    status, found = typed_command("replay", file, "--seat", "1", "--agent", planted, "--all")
+    status, found = typed_command("replay", file, "--seat", "2", "--agent", planted, "--all")
     assert (status, found["compared"]) == (1, found["questions"])
-    seats = ("--seat", f"0={same}", "--seat", f"1={same}")
+    seats = ("--seat", f"1={same}", "--seat", f"2={same}")
     status, again = typed_command("fork", file, "--step", "5", *seats, "--out", "forked")
     assert status == 0
     one, two = (
@@ -185,7 +185,7 @@ def test_the_command_names_the_step_of_a_planted_change(node: RealNode, tmp_path
     )
     assert moves_and_chance(one) == moves_and_chance(two)
     other = next(move for move in ("EAST", "WEST") if move != one.steps[5].moves[1])
-    by_hand = ("--move", f"1={other}", "--draws", "new", "--out", "by-hand")
+    by_hand = ("--move", f"2={other}", "--draws", "new", "--out", "by-hand")
     status, changed = typed_command("fork", file, "--step", "5", *seats, *by_hand)
     three = from_bytes((tmp_path / changed["files"]["replay"]).read_bytes())
     assert (status, three.steps[:5]) == (0, one.steps[:5])

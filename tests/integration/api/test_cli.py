@@ -257,12 +257,12 @@ def test_downloaded_files_have_kaggle_names(peck: Peck, world: World, tmp_path: 
     number = rated["episodes"][0]["number"]
     assert str(number) in peck("episodes", submission).stdout
     assert peck("replay", str(number), "-p", "down").returncode == 0
-    assert peck("logs", rated["id"], "0", "-p", "down").returncode == 0
+    assert peck("logs", rated["id"], "1", "-p", "down").returncode == 0
     replay = json.loads((tmp_path / "down" / f"episode-{number}-replay.json").read_text())
     assert replay["name"] == "hungry_geese"
     log = json.loads((tmp_path / "down" / f"episode-{number}-agent-0-logs.json").read_text())
     assert log[0][0]["stdout"] == "secret of seat 0"
-    refused = peck("logs", rated["id"], "1")
+    refused = peck("logs", rated["id"], "2")
     assert refused.returncode == 1
     assert "owner" in refused.stderr
 
@@ -487,6 +487,35 @@ def test_compare_and_search_name_agents(peck: Peck) -> None:
     assert "in total" in found.stdout
     assert "Flood public.host" in peck("search", "flood").stdout
     assert peck("compare", "flood-public-member", "nobody").returncode == 1
+
+
+def test_people_count_seats_from_one_and_json_from_zero(peck: Peck, world: World) -> None:
+    agent = "member/flood-public-member"
+    first = read(peck("matches", "--agent", agent, "--seat", "1", "--json"))
+    assert first
+    assert all(row["seats"][0]["agent_name"] == "Flood public.member" for row in first)
+    assert peck("matches", "--agent", agent, "--seat", "0").returncode == 2
+    rated = next(row for row in first if row["kind"] == "rated")
+    unknown = peck("fork", rated["id"], "--step", "1", "--seat", "5=flood-public-member")
+    assert "seat 5: this match has seats 1 to 2" in unknown.stderr
+    assert "type SEAT=AGENT" in peck("fork", rated["id"], "--step", "1", "--seat", "0=x").stderr
+    chosen = ("--seat", "2=flood-public-member", "--no-wait")
+    scrim = peck("fork", rated["id"], "--step", "1", *chosen).stdout
+    forked = read(peck("fork", rated["id"], "--step", "1", *chosen, "--json"))
+    assert forked["seats"][1]["agent_name"] == "Flood public.member"
+    assert forked["seats"][1]["seat"] == 1
+    assert [line.split()[0] for line in scrim.splitlines()[2:4]] == ["1", "2"]
+
+
+def test_people_read_the_versions_of_an_agent_in_scrims(peck: Peck, world: World) -> None:
+    mine, host = world.agents["public.member"], world.agents["public.host"]
+    order = {"season": world.seasons["public"], "kind": "gauntlet", "games": 1}
+    batch = world.client("member").start_batch(order | {"agents": [mine, host]})["id"]
+    (cell,) = read(peck("scrims", "batch", batch, "--json"))["cells"]
+    assert cell["second_number"] > cell["second_version"] == 1
+    shown = peck("scrims", "batch", batch).stdout
+    assert "Flood public.member, version 1  Flood public.host, version 1 " in shown
+    assert "Flood public.member, version 1, active" in peck("insights", "flood-public-member").stdout
 
 
 def test_episodes_takes_what_insights_takes(peck: Peck, world: World) -> None:
