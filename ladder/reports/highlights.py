@@ -208,6 +208,7 @@ def list_highlights(
     """The matches of a day (in UTC; default: the last 24 hours) whose replay the viewer may see.
 
     With a league, its pinned matches come first. The caller checks that the viewer may see it.
+    Without one, leagues take turns: the best match of each comes first, then the second best.
     """
     pinned = pinned_matches(conn, league.id) if league else []
     begin = datetime.combine(day, time(), UTC) if day else datetime.now(UTC) - timedelta(days=1)
@@ -216,7 +217,8 @@ def list_highlights(
         "select match_id, upset, lead_changes, closeness, steps, score from match_interest"  # noqa: S608
         " where finished_at >= %s and finished_at < %s and (%s::text is null or league_id = %s)"
         f" and league_id in (select l.id from leagues l where {seen})"
-        " and match_id <> all (%s) order by score desc, match_id desc limit %s",
+        " and match_id <> all (%s) order by row_number() over (partition by league_id"
+        "   order by score desc, match_id desc), score desc, match_id desc limit %s",
         (
             *(begin, begin + timedelta(days=1), league.id if league else None),
             *(league.id if league else None, *values, pinned, 4 * limit),

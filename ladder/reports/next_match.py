@@ -23,21 +23,35 @@ NEWEST: Final = 20
 
 
 def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) -> Match | None:
-    """The match of the league to watch after this one, whose replay the viewer may see.
+    """The match to watch after this one, whose replay the viewer may see; None if there is none.
 
-    A game worth watching of the last day is followed by the next best one, and the last of them by
-    the newest match of the season. Any other match is followed by an older one. So nobody who goes
-    on and on sees a match twice. None if there is no further replay.
+    A game worth watching of the last day is followed by the next best one of its league, and the
+    last of them by a newest match. Any other match is followed by an older one. So nobody who goes
+    on and on in a league sees a match twice. Of the matches that may follow, one with other agents
+    does; if the league has none, an older match of another league follows.
     """
     found = highlights.list_highlights(conn, viewer, league=league, limit=BEST)
     best = [one.match for one in found]
     known = [one.id for one in best]
-    is_best = match.id in known
-    if is_best and match.id != known[-1]:
-        return best[known.index(match.id) + 1]
-    before = None if is_best else match.id
-    others = newest_replays(conn, viewer, season_id=match.season_id, before=before)
-    return next((one for one in others if one.id not in known), None)
+    place = known.index(match.id) if match.id in known else None
+    before = match.id if place is None else None
+    after = [] if place is None else best[place + 1 : place + 2]
+
+    def others(season_id: SeasonId | None) -> list[Match]:
+        replays = newest_replays(conn, viewer, season_id=season_id, before=before)
+        return [one for one in replays if one.id not in known and one.id != match.id]
+
+    for group in (lambda: after, lambda: others(match.season_id), lambda: others(None)):
+        chosen = min(group(), key=lambda one: _share_of_same_agents(one, match), default=None)
+        if chosen is not None and _share_of_same_agents(chosen, match) < 1:
+            return chosen
+        after = after or ([] if chosen is None else [chosen])
+    return next(iter(after), None)
+
+
+def _share_of_same_agents(one: Match, other: Match) -> float:
+    agents = {seat.agent_id for seat in one.seats}
+    return len(agents & {seat.agent_id for seat in other.seats}) / max(1, len(agents))
 
 
 def choose_next(

@@ -18,7 +18,7 @@ def matches(
         str | None, typer.Option("--league", "--season", help="Slug, or season id.")
     ] = None,
     version: Annotated[
-        int | None, typer.Option(min=1, help="Number of the submission: its ref in `peck submissions`.")
+        int | None, typer.Option(min=1, help="Ref of the submission in `peck submissions`.")
     ] = None,
     outcome: Annotated[
         str | None, typer.Option(help="won, tied or lost: for the agent, or against the opponent.")

@@ -130,7 +130,7 @@ def request_of(
 
 
 def parse_choice(text: str, option: str, form: str) -> tuple[int, str]:
-    """Parses SEAT=VALUE: people count seats from 1, the result counts from 0. Raises MissingInput."""
+    """Parses SEAT=VALUE, with a seat from 1; returns a seat from 0. Raises MissingInput."""
     number, equals, value = text.partition("=")
     if not number.isdecimal() or len(number) > 2 or not int(number) or not equals or not value:
         raise MissingInput(f"{option} {text!r}: type {form}, for example {option} 2=NORTH")

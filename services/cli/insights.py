@@ -76,7 +76,10 @@ def insights(
     table(
         ["seat", "games", "mean place", "expected", "actual"],
         [
-            (row["seat"] + 1, row["games"], row["mean_placement"], *_share_row(("", row["share"]))[2:])
+            (
+                *(row["seat"] + 1, row["games"], row["mean_placement"]),
+                *_share_row(("", row["share"]))[2:],
+            )
             for row in found["seats"]
         ],
     )

@@ -68,6 +68,27 @@ def test_matches_are_ranked_and_show_no_result(judged: Site) -> None:
     assert judged.get(f"/leagues/{slug}/watch?day=yesterday").status_code == 422
 
 
+def test_leagues_take_turns_in_the_list_of_all(judged: Site) -> None:
+    with db.connect(judged.database_url) as conn:
+        found = highlights.list_highlights(conn, STRANGER)
+    named = [one.league.slug for one in found]
+    count = len(set(named))
+    assert count > 1
+    assert len(set(named[:count])) == count
+    turns = [named[: place + 1].count(slug) for place, slug in enumerate(named)]
+    assert turns == sorted(turns)  # each league's best, then each league's second best
+
+
+def test_a_match_of_another_league_follows_if_a_league_has_no_other_agents(judged: Site) -> None:
+    with db.connect(judged.database_url) as conn:
+        shown = history.get_match(conn, judged.contest.other_games["battlesnake"])
+        league = leagues.get_league(conn, shown.league_id)
+        follows = next_match.match_after(conn, STRANGER, shown, league)
+    assert follows is not None
+    agents = {seat.agent_id for seat in shown.seats}
+    assert not agents & {seat.agent_id for seat in follows.seats}
+
+
 def test_nobody_who_goes_on_and_on_sees_a_replay_twice(judged: Site) -> None:
     contest = judged.contest
     with db.connect(judged.database_url) as conn:

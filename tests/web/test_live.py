@@ -14,7 +14,7 @@ from games.episode import Episode
 from ladder.database import db
 from ladder.enums import MatchKind
 from ladder.matches import lease, matches, workers
-from ladder.matches.records import LineupSeat
+from ladder.matches.records import LineupSeat, MatchOrder
 from tests import live_playing
 from tests.integration.api.world import report
 from tests.live_playing import Playing
@@ -51,6 +51,11 @@ def live_site(
 
 def begin(site: Site, redis_url: str) -> Playing:
     """A rated match of four agents that has begun."""
+    return live_playing.begin(claim(site), redis_url)
+
+
+def claim(site: Site) -> MatchOrder:
+    """A rated match of four agents that a worker has claimed."""
     lineup = [
         LineupSeat(entry.id, entry.submission_id, entry.agent_id, entry.team_id)
         for entry in site.contest.active[:4]
@@ -65,7 +70,7 @@ def begin(site: Site, redis_url: str) -> Playing:
     with db.connect(site.database_url) as conn:
         order = lease.claim_match(conn, match_id, WORKER.id)
     assert order is not None
-    return live_playing.begin(order, redis_url)
+    return order
 
 
 def finish(site: Site, playing: Playing) -> Episode:
@@ -113,6 +118,25 @@ def test_a_running_match_is_followed_and_becomes_its_replay(
     expect(page.locator("[data-do=live]")).to_have_count(0)
     assert page.evaluate("globalThis.isSamePage")
     assert page.url == address
+    page.context.close()
+
+
+def test_a_page_says_what_a_match_waits_for_before_its_first_step(
+    live_site: Site, redis_url: str, browser: Browser
+) -> None:
+    order = claim(live_site)
+    page = opened(browser, f"{live_site.address}/matches/{order.match_id}", motion=True)
+    expect(page.locator(".loading")).to_have_text(
+        re.compile(r"^Starting the agents' sandboxes… \d+ s$")
+    )
+    playing = live_playing.begin(order, redis_url)
+    expect(page.locator(".loading")).to_be_hidden()
+    state = page.locator(".live-state")
+    expect(state).to_have_text("The agents load and choose their first moves")
+    playing.play(1)
+    expect(page.locator("[data-player]")).to_have_attribute("data-step", "1")
+    expect(state).to_be_hidden()
+    finish(live_site, playing)
     page.context.close()
 
 

@@ -141,8 +141,8 @@ def test_an_uploads_progress_ends_with_its_first_rated_match_and_rank(site: Site
         made = matches.create_match(conn, season=new.season, kind=MatchKind.RATED, lineup=lineup)
         conn.commit()
         link = f'Its first rated match: <a href="/matches/{made}'
-        waiting = site.get(f"{path}/submissions?stage=first_match", token).text
-        assert f'{link}">Debut against Debut, Debut and Debut</a>. It waits for a machine.' in waiting
+        part = site.get(f"{path}/submissions?stage=first_match", token).text
+        assert f'{link}">Debut against Debut, Debut and Debut</a>. It waits for a machine.' in part
         play_queued(conn, site.blobs, made, [new.players[one.id]() for one in 2 * seated])
         assert "Its rank follows in some seconds" in site.get(path, token).text
         live_ratings.rate_season(conn, new.season.id)

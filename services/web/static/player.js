@@ -384,7 +384,14 @@ async function startLive(root) {
   const game = await import(`./${root.dataset.game}.js`);
   const names = [...root.querySelectorAll("[data-seat]")].map((row) => row.dataset.name);
   const said = find(root, ".live-state");
+  const beganAt = Date.now();
+  const waited = root.querySelector("[data-waited]");
+  const waiting = setInterval(() => {
+    if (waited) waited.textContent = `${Math.round((Date.now() - beganAt) / 1000)} s`;
+  }, 1000);
+  let awaited = ""; // what the agents do before their first moves
   const begin = (replay, over) => {
+    clearInterval(waiting);
     find(root, ".arena").replaceChildren();
     const board = new game.Board(find(root, ".arena"), replay);
     root.player = new Player(root, replay, board, names, { over, live: !over });
@@ -403,12 +410,14 @@ async function startLive(root) {
         begin(replay, false);
       }
       root.dataset.frames = String(episode.frames.length);
+      awaited = episode.frames.length > 1 ? "" : "The agents load and choose their first moves";
+      say(awaited);
     },
     next(position) {
       say("The next episode is being played.");
       if (root.player?.follows !== false) root.dispatchEvent(new CustomEvent("peck-next", { detail: position }));
     },
-    state: say,
+    state: (text) => say(text || awaited),
     async end(state) {
       try {
         if (state !== "finished") throw new Error(state);
@@ -417,6 +426,7 @@ async function startLive(root) {
         root.querySelector("[data-do=live]")?.remove();
         if (root.player) root.player.extend(replay, true);
         else begin(replay, true);
+        awaited = "";
         say("");
         root.dataset.over = "true";
         root.dispatchEvent(new Event("peck-over"));
@@ -431,7 +441,10 @@ async function startLive(root) {
     said.hidden = !text;
   }
 
-  root.endLive = () => match.stop();
+  root.endLive = () => {
+    clearInterval(waiting);
+    match.stop();
+  };
 }
 
 // The parts of a match's page that tell its result, as they are after the end.

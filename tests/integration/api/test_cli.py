@@ -515,7 +515,8 @@ def test_people_read_the_versions_of_an_agent_in_scrims(peck: Peck, world: World
     assert cell["second_number"] > cell["second_version"] == 1
     shown = peck("scrims", "batch", batch).stdout
     assert "Flood public.member, version 1  Flood public.host, version 1 " in shown
-    assert "Flood public.member, version 1, active" in peck("insights", "flood-public-member").stdout
+    insights = peck("insights", "flood-public-member").stdout
+    assert "Flood public.member, version 1, active" in insights
 
 
 def test_episodes_takes_what_insights_takes(peck: Peck, world: World) -> None:
