@@ -15,35 +15,31 @@ from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues.records import League
 
 REPLAYS: Final = {
-    ReplayVisibility.PUBLIC: (
-        "Rated matches are shown to all of them as they are played, and their replays after that."
-    ),
+    ReplayVisibility.PUBLIC: "They also watch rated matches live, and their replays afterwards.",
     ReplayVisibility.MEMBERS: (
-        "Rated matches are shown to all members as they are played, and their replays after that."
+        "Only members of the league watch rated matches live, and their replays afterwards."
     ),
     ReplayVisibility.OWN: (
-        "Rated matches and their replays are shown move by move to the teams that play in them, and"
-        " to the hosts, alone."
+        "Only the hosts, and the teams that play in a rated match, watch it live or as a replay."
     ),
     ReplayVisibility.AFTER_CLOSE: (
-        "Rated matches and their replays are shown move by move to the teams that play in them, and"
-        " to the hosts, until the season is finished; then they open to all who see the league."
+        "Until the season ends, only the hosts, and the teams that play in a rated match, watch it"
+        " live or as a replay. After that, everybody who sees the league watches the replays."
     ),
 }
 REMOTE: Final = (
-    "Agents in this season may run at addresses of their owners. What computes there is not"
-    " checked, its time is measured over the network, and their owners see matches as they are"
-    " played."
+    "Agents in this season may run at addresses of their owners. Nobody checks what computes there."
+    " Their time is measured over the network, and their owners see matches as they are played."
 )
 """For a season that takes remote agents."""
 STAFF_TERMS: Final = {
     LeagueRole.GRADER: (
-        "{} is a grader: in spite of the above, this person reads logs, reasons and tracebacks of"
-        " your agents in this league, but no bundles and no scrims."
+        "{} is a grader: this person reads the logs of your agents in this league and why they"
+        " failed, but neither their code nor your scrims."
     ),
     LeagueRole.COMMENTATOR: (
-        "{} is a commentator: this person sees replays of your agents before the season is"
-        " finished, where those open only then."
+        "{} is a commentator: this person sees replays of your agents before the season ends, also"
+        " where others wait for its end."
     ),
 }
 """For a person whom a host named grader or commentator."""
@@ -73,21 +69,25 @@ def terms_text(
 ) -> str:
     """Returns the text, one sentence a line. It names the graders and commentators in ``staff``."""
     told = (REMOTE.replace("this season", "seasons that say so", 1),) if remote else ()
-    audience = "Anyone" if visibility is Visibility.PUBLIC else "Members"
+    seer = "Everybody sees" if visibility is Visibility.PUBLIC else "Members see"
     return "\n".join(
         (
-            f"{audience} may see this league: its leaderboard, its matches, and the names of the "
-            "teams and agents in them.",
+            "This site stores your account, the agents that you upload, what they print, and the "
+            "results and replays of their matches. Its page Privacy says how long, and how you "
+            "delete it.",
+            f"{seer} the leaderboard, the matches, and the names of teams and agents.",
             REPLAYS[replays],
-            "Names of people, and the ids that a host gave them, are for the hosts alone; but who "
-            "joins without a team gets one of their own name.",
-            "Hosts see that a submission was rejected, not why. Bundles, logs and tracebacks are "
-            "for their own team alone; no host reads them. Where a host's roster names your team, "
-            "its people are those whom the roster names.",
+            "Only your team sees the code of its agents. Only your team, and graders to whom it "
+            "agreed, see their logs and why they failed. Hosts see that they failed, not why.",
+            "Only your team and the hosts see your name. An id that a host gave you is for hosts "
+            "only. If you join without a team, you get a team with your name.",
+            "If a host's list names your team, its people are those on the list.",
             "Administrators of this site see what hosts see, and every replay.",
+            "A host may name graders, who read logs, and commentators, who see replays early. They "
+            "see nothing of your team until all its people agree.",
             *told,
             *(STAFF_TERMS[role].format(name) for name, role in staff),
-            "None of this is widened later without your consent.",
+            "No host shows more of this to more people unless you agree.",
         )
     )
 

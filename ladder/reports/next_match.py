@@ -35,18 +35,19 @@ def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) 
     known = [one.id for one in best]
     place = known.index(match.id) if match.id in known else None
     before = match.id if place is None else None
-    after = [] if place is None else best[place + 1 : place + 2]
+    following = [] if place is None else best[place + 1 : place + 2]
 
     def others(season_id: SeasonId | None) -> list[Match]:
         replays = newest_replays(conn, viewer, season_id=season_id, before=before)
         return [one for one in replays if one.id not in known and one.id != match.id]
 
-    for group in (lambda: after, lambda: others(match.season_id), lambda: others(None)):
-        chosen = min(group(), key=lambda one: _share_of_same_agents(one, match), default=None)
+    alike: list[Match] = []
+    for read in (lambda: following, lambda: others(match.season_id), lambda: others(None)):
+        chosen = min(read(), key=lambda one: _share_of_same_agents(one, match), default=None)
         if chosen is not None and _share_of_same_agents(chosen, match) < 1:
             return chosen
-        after = after or ([] if chosen is None else [chosen])
-    return next(iter(after), None)
+        alike += [chosen] if chosen else []
+    return alike[0] if alike else None
 
 
 def _share_of_same_agents(one: Match, other: Match) -> float:

@@ -63,9 +63,7 @@ def insights(
     if as_json:
         print_json(found)
         return
-    stdout.print(
-        f"{entry['agent_name']}, version {entry['version']}, {entry['state']}"
-    )
+    stdout.print(f"{entry['agent_name']}, version {entry['version']}, {entry['state']}")
     for line in _prospect_sentences(found):
         stdout.print(line)
     if not found["games"] or found["estimates"]:

@@ -28,7 +28,7 @@ def test_a_person_joins_a_league_with_a_code(world: World, club: str) -> None:
     made = host.invite(club, max_uses=1, label="the course")
     invited = rival.invitation_terms(made["code"])
     assert (invited["slug"], invited["role"]) == (club, "competitor")
-    assert "to the teams that play in them" in invited["terms"]["text"]
+    assert "the teams that play in a rated match" in invited["terms"]["text"]
     assert not invited["terms"]["agreed"]
     with pytest.raises(ApiError) as stale:
         rival.join(made["code"], "0" * 64)
@@ -70,7 +70,7 @@ def test_peck_joins_a_league_with_a_code(peck: Peck, world: World, club: str) ->
     assert f"/join?code={code.stdout.strip()}" in code.stderr
     asked = peck("join", code.stdout.strip())
     assert asked.returncode == 1
-    assert "Bundles, logs and tracebacks" in asked.stdout
+    assert "Only your team sees the code of its agents." in asked.stdout
     assert "add --yes" in asked.stderr
     assert read(peck("join", code.stdout.strip(), "--yes", "--json"))["role"] == "viewer"
     (row,) = read(peck("league", "invitations", club, "--json", **as_host))
@@ -100,7 +100,7 @@ def test_a_form_on_the_site_joins_a_league(world: World, club: str) -> None:
         assert "used up" in wrong.text
         page = browser.post("/join", data={"code": code, "form_token": proof(page)}).text
         assert "The club" in page
-        assert "None of this is widened later" in page
+        assert "No host shows more of this to more people" in page
         digest = page.split('name="digest" value="')[1].split('"', 1)[0]
         form = {"code": code, "digest": digest, "form_token": proof(page)}
         joined = browser.post("/join/agree", data=form)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
-from ladder.enums import ReplayVisibility, Visibility
+from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues import terms
 
 PUBLIC, MEMBERS, OWN, AFTER_CLOSE = ReplayVisibility
@@ -20,6 +21,23 @@ def test_a_digest_identifies_the_text_of_the_terms() -> None:
         assert terms.terms_text(*told) == terms.terms_text(*each)
     assert terms.settings_with_digest("0" * 64) is None
     assert len({terms.terms_text(*each) for each in EVERY}) == 16
+
+
+def test_the_terms_are_short_and_say_what_is_stored_and_who_sees_it() -> None:
+    staff = [("Ada", LeagueRole.GRADER), ("Bo", LeagueRole.COMMENTATOR)]
+    for each in EVERY:
+        told = terms.terms_text(*each, staff)
+        assert len(told.split()) < 290
+        assert max(len(sentence.split()) for sentence in re.split(r"[.:]\s", told)) <= 26
+        for words in (
+            "stores your account, the agents that you upload, what they print",
+            "page Privacy",
+            "Only your team sees the code of its agents.",
+            "graders, who read logs, and commentators, who see replays early",
+            "Ada is a grader: ",
+            "Bo is a commentator: ",
+        ):
+            assert words in told
 
 
 def test_consent_covers_only_settings_with_no_wider_audience() -> None:
