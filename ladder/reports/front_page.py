@@ -96,8 +96,12 @@ def best_match(matches: Sequence[PlayedMatch], now: datetime) -> PlayedMatch | N
 
 
 def upsets(matches: Sequence[PlayedMatch], most: int) -> list[PlayedMatch]:
-    """The newest matches whose winner had a much lower live score than a loser."""
-    return [one for one in matches if one.upset >= UPSET and not one.faults][:most]
+    """The newest matches whose winner had a much lower live score than a loser; one of a pair."""
+    found: dict[tuple[AgentId | None, AgentId | None], PlayedMatch] = {}
+    for one in matches:
+        if one.upset >= UPSET and not one.faults:
+            found.setdefault((one.winner_id, one.loser_id), one)
+    return list(found.values())[:most]
 
 
 def newcomers(conn: Connection, viewer: Viewer, most: int) -> list[Newcomer]:

@@ -37,16 +37,18 @@ def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) 
     before = match.id if place is None else None
     following = [] if place is None else best[place + 1 : place + 2]
 
-    def others(season_id: SeasonId | None) -> list[Match]:
-        replays = newest_replays(conn, viewer, season_id=season_id, before=before)
-        return [one for one in replays if one.id not in known and one.id != match.id]
+    def groups() -> Iterator[list[Match]]:
+        yield following
+        for season_id in (match.season_id, None):
+            replays = newest_replays(conn, viewer, season_id=season_id, before=before)
+            yield [one for one in replays if one.id not in known and one.id != match.id]
 
     alike: list[Match] = []
-    for read in (lambda: following, lambda: others(match.season_id), lambda: others(None)):
-        chosen = min(read(), key=lambda one: _share_of_same_agents(one, match), default=None)
-        if chosen is not None and _share_of_same_agents(chosen, match) < 1:
+    for group in filter(None, groups()):
+        chosen = min(group, key=lambda one: _share_of_same_agents(one, match))
+        if _share_of_same_agents(chosen, match) < 1:
             return chosen
-        alike += [chosen] if chosen else []
+        alike.append(chosen)
     return alike[0] if alike else None
 
 

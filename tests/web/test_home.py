@@ -49,6 +49,8 @@ def test_the_best_match_is_of_today_and_between_strong_agents() -> None:
 def test_an_upset_has_a_winner_far_below_a_loser() -> None:
     far, near = played("far", upset=1.5), played("near", upset=0.5)
     assert upsets([near, far, played("broken", upset=3.0, faults=1)], 5) == [far]
+    again, other = played("again", upset=2.0), played("other", upset=2.0, loser_id=AgentId("c"))
+    assert upsets([far, again, other], 5) == [far, other]
 
 
 @pytest.mark.browser

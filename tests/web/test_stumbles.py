@@ -150,6 +150,7 @@ def test_an_uploads_progress_ends_with_its_first_rated_match_and_rank(site: Site
     assert site.get(f"{path}/submissions?stage=first_match", token).status_code == 205
     page = site.get(path, token).text
     assert f"{link}?results=shown" in page
+    assert 'class="columns agent waits"' in page  # the list comes first on a phone
     assert re.search(r"\(<strong>(shared )?[1-4](st|nd|rd|th) of 4</strong>\)", page)
     assert re.search(r"Its rank is <strong>[12] of 2</strong> now", page)
     assert link not in site.get(path, site.contest.host_token).text  # for its team alone
