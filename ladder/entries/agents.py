@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from psycopg import errors
@@ -227,3 +228,22 @@ def list_submissions(
             " order by s.id desc limit %s",
             (agent_id, after, after, with_rejected, limit),
         ).fetchall()
+
+
+def number_of_version(conn: Connection, agent_id: AgentId, version: int) -> int | None:
+    """The number of an agent's submission with this version; None if there is none."""
+    row = conn.execute(
+        "select number from submissions where agent_id = %s order by number offset %s limit 1",
+        (agent_id, version - 1),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def versions_of_numbers(conn: Connection, numbers: Iterable[int]) -> dict[int, int]:
+    """The version of each submission among those of its agent, by the submission's number."""
+    rows = conn.execute(
+        "select number, submission_version(agent_id, number) from submissions"
+        " where number = any (%s)",
+        (sorted(numbers),),
+    )
+    return dict(rows.fetchall())

@@ -320,6 +320,8 @@ def _match_clauses(wanted: MatchFilter, before: MatchId | None) -> tuple[list[st
         for name, value in (("kind", wanted.kind), ("state", wanted.state))
         if value is not None
     ]
+    if wanted.outcome is not None and wanted.kind is None:
+        words.append("m.kind <> 'validation'")  # an agent neither wins nor loses against itself
     return [*found, *words], list(found.values())
 
 

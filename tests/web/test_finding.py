@@ -104,6 +104,23 @@ def test_two_agents_are_compared(site: Site) -> None:
     assert "?results=shown" in lost
 
 
+def test_the_version_of_the_page_is_that_of_the_agents_page(site: Site) -> None:
+    second = site.contest.own[1]
+    assert second.submission_number > second.version == 2
+    of_second = f"agent={second.agent_id}&kind=validation&version=2"
+    found = titles(site.get(f"/matches?{of_second}", site.contest.owner_token))
+    assert found == ["Validation of Gosling, passed"]
+    assert titles(site.get(f"/matches?agent={second.agent_id}&version=99")) == []
+    numbered = site.get("/compare?agent=gosling&opponent=lattice").text
+    assert "By submission" not in numbered
+
+
+def test_a_lost_match_is_no_validation(site: Site) -> None:
+    path = "/matches?agent=gosling&outcome=lost"
+    assert titles(site.get(path, site.contest.owner_token))
+    assert "Validation of" not in site.get(path, site.contest.owner_token).text
+
+
 def test_a_list_of_an_agents_matches_says_how_each_ended_for_it(site: Site) -> None:
     crasher = site.contest.own[-1]  # it raised in a rated match
     path = f"/matches?agent={crasher.agent_id}&outcome=lost&kind=rated"
