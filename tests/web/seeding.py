@@ -59,6 +59,10 @@ ROSTER = (
 )
 
 
+LONG_GAME_SEED = bytes(16)
+"""Seed of a match in which the crashing agent lives until it raises."""
+
+
 @dataclass
 class Contest:
     """The seeded objects that tests refer to."""
@@ -131,7 +135,9 @@ def seed(conn: Connection, blobs: Blobs, *, rated: int, scrim_games: int = 6) ->
     crasher = add(conn, blobs, contest, mine, "Brittle", "survivor")
     contest.own.append(crasher)
     contest.players[crasher.id] = lambda: crashing(30, "survivor")
-    contest.failed_match = play_rated(conn, blobs, contest, [crasher, *contest.active[:3]])
+    contest.failed_match = play_rated(
+        conn, blobs, contest, [crasher, *contest.active[:3]], LONG_GAME_SEED
+    )
     fitter, draw = OfficialFitter(), random.Random(7)
     for games in (rated // 2, rated - rated // 2):
         play_many(conn, blobs, contest, games, draw)
@@ -247,13 +253,20 @@ def enter(
     return entries.enter_season(conn, contest.season.id, submission.id, is_anchor=anchor)[0]
 
 
-def play_rated(conn: Connection, blobs: Blobs, contest: Contest, lineup: list[Entry]) -> MatchId:
+def play_rated(
+    conn: Connection,
+    blobs: Blobs,
+    contest: Contest,
+    lineup: list[Entry],
+    seed: bytes | None = None,
+) -> MatchId:
     """Play and rate one match."""
     match_id = matches.create_match(
         conn,
         season=contest.season,
         kind=MatchKind.RATED,
         lineup=[LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in lineup],
+        seed=seed,
     )
     conn.commit()
     play_queued(conn, blobs, match_id, [contest.players[entry.id]() for entry in lineup])
