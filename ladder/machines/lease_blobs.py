@@ -20,8 +20,8 @@ LEASE_BYTES: Final = 256 << 20
 LEAST_CHARGE_BYTES: Final = 4096
 """Small blobs count so much, because each takes a file."""
 HELD: Final = """with held as (
-select m.id, m.attempt, m.scrim_id from matches m join workers w on w.id = m.worker
- where m.state = 'running' and m.lease_until > now() and w.machine_id = %(machine)s)
+select id, attempt, scrim_id from matches
+ where machine_id = %(machine)s and state = 'running' and lease_until > now())
 """
 READABLE: Final = (
     HELD

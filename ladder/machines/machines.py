@@ -225,8 +225,8 @@ def end_leases(conn: Connection, machine: MachineId, reason: str) -> list[MatchI
     held = [
         MatchId(row[0])
         for row in conn.execute(
-            "select m.id from matches m join workers w on w.id = m.worker"
-            " where m.state = 'running' and w.machine_id = %s order by m.id for update of m",
+            "select id from matches where machine_id = %s and state = 'running'"
+            " order by id for update",
             (machine,),
         )
     ]

@@ -25,6 +25,8 @@
 --
 -- What workers call has force_generic_plan: a new connection plans each statement once. Otherwise
 -- Postgres plans it for each of the first five calls, which costs more than the calls themselves.
+-- A plan that was made while few matches ran is kept while many run. So they find a match by its id
+-- alone: with a state beside the id, a plan may read all running matches at each call.
 --
 -- Some functions send a notification; matches.sql explains the channels.
 
@@ -38,11 +40,12 @@ create or replace function lease_machine() returns text
 language plpgsql stable security definer set search_path = public, pg_temp as $$
 declare
     v_machine text;
+    v_login text := session_user;    -- as a text: a value of type name could not use the index
 begin
-    if session_user not like 'peck\_machine\_%' then
+    if v_login not like 'peck\_machine\_%' then
         return null;
     end if;
-    select id into v_machine from machines where login = session_user and revoked_at is null;
+    select id into v_machine from machines where login = v_login and revoked_at is null;
     if not found then
         raise exception 'this machine was revoked: it must join again' using errcode = 'PK001';
     end if;
@@ -137,13 +140,15 @@ begin
     end if;
 end $$;
 
--- Notes that a worker is alive. False: the worker is unknown and must register again.
+-- Notes that a worker is alive. False: the worker is unknown and must register again. The commit does
+-- not wait for the disk, because a crash of Postgres may lose heartbeats: the next ones follow.
 create or replace function lease_heartbeat(p_worker text) returns boolean
 language plpgsql security definer set search_path = public, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 declare
     v_machine text := lease_machine();
 begin
+    perform set_config('synchronous_commit', 'off', true);
     update workers set seen_at = clock_timestamp()
      where id = p_worker and machine_id is not distinct from v_machine;
     if found then
@@ -359,22 +364,23 @@ declare
     v_oldest timestamptz := case when exists (
         select 1 from machines where id = v_machine and tier <> 'trusted')
         then clock_timestamp() - interval '6 hours' else '-infinity' end;
+    h record;
+    m matches;
 begin
-    return query
-    with held as (
-        select m.id from matches m
-          join unnest(p_matches, p_attempts) as h(id, attempt)
-            on h.id = m.id and h.attempt = m.attempt
-          left join workers w on w.id = m.worker
-         where m.state = 'running' and w.machine_id is not distinct from v_machine
-           and m.claimed_at > v_oldest
-           and not exists (select 1 from machine_reports r where r.match_id = m.id)
-         order by m.id
-           for update of m
-    )
-    update matches m set lease_until = clock_timestamp() + make_interval(secs => m.lease_seconds)
-      from held where m.id = held.id
-    returning m.id, m.attempt;
+    for h in
+        select u.id, u.attempt from unnest(p_matches, p_attempts) as u(id, attempt)
+         order by u.id collate "C"
+    loop
+        select * into m from matches where id = h.id for update;
+        continue when not found or m.state <> 'running' or m.attempt is distinct from h.attempt
+            or m.machine_id is distinct from v_machine or m.claimed_at <= v_oldest
+            or exists (select 1 from machine_reports r where r.match_id = m.id);
+        update matches set lease_until = clock_timestamp() + make_interval(secs => lease_seconds)
+         where id = m.id;
+        match_id := m.id;
+        attempt := m.attempt;
+        return next;
+    end loop;
 end $$;
 
 -- -------------------------------------------------------------------------------------------------

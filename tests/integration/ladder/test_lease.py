@@ -192,6 +192,16 @@ def test_an_unregistered_worker_is_refused(contest: Contest, lineup: MatchId) ->
     assert workers.record_heartbeat(contest.conn, "stranger") is False
 
 
+def test_a_heartbeat_does_not_wait_for_the_disk(contest: Contest) -> None:
+    conn = contest.conn
+    conn.execute("set synchronous_commit = on")
+    workers.register_worker(conn, hello("w1"))
+    with conn.transaction():
+        assert workers.record_heartbeat(conn, "w1")
+        assert conn.execute("show synchronous_commit").fetchone() == ("off",)
+    assert conn.execute("show synchronous_commit").fetchone() == ("on",)
+
+
 @pytest.mark.parametrize("placements", [[1, 2, 3], [1, 2, 3, 5], [1, 2, 3, 0], [1, 2, 3, 4, 5]])
 def test_an_invalid_result_is_refused(
     contest: Contest, lineup: MatchId, placements: list[int]

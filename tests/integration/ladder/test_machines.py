@@ -173,6 +173,63 @@ def test_a_machine_holds_a_limited_number_of_matches(
         assert lease.claim_match(own, second, "w-own") is not None
 
 
+def test_a_renewal_reads_only_its_matches(
+    conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    match_id = queued(conn, contest)
+    conn.execute(
+        "insert into matches select (jsonb_populate_record(m, jsonb_build_object("
+        "'id', 'mat_copy' || n))).* from matches m, generate_series(1, 2000) as n where id = %s",
+        (match_id,),
+    )
+    conn.execute("vacuum analyze matches")
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("w-own"))
+        assert lease.claim_match(own, match_id, "w-own") is not None
+        # This renewal makes the plan, while Postgres expects no running match.
+        assert lease.renew_leases(own, [(match_id, 1)]) == [(match_id, 1)]
+        conn.execute(
+            "update matches set state = 'running', attempt = 1, worker = 'w', claimed_at = now(),"
+            " lease_until = now() + interval '1 hour' where id like 'mat_copy%'"
+        )
+        with own.transaction():
+            before = rows_read(own, "matches")
+            assert lease.renew_leases(own, [(match_id, 1)]) == [(match_id, 1)]
+            assert rows_read(own, "matches") - before < 50
+
+
+def test_a_call_reads_one_of_many_machines(
+    conn: Connection, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    conn.execute(
+        "insert into machines select (jsonb_populate_record(m, jsonb_build_object("
+        "'id', 'mac_' || n, 'name', n, 'login', 'peck_machine_' || n, 'secret_hash', n))).*"
+        " from machines m, generate_series(1, 2000) as n"
+    )
+    # Its row moves behind the others, so a scan would meet them first.
+    conn.execute("update machines set judged_from = now() where id = %s", (joined[0].id,))
+    conn.execute("vacuum analyze machines")
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("w-own"))
+        with own.transaction():
+            before = rows_read(own, "machines")
+            assert workers.record_heartbeat(own, "w-own")
+            assert rows_read(own, "machines") - before < 50
+
+
+def rows_read(conn: Connection, table: str) -> int:
+    """Rows of a table and entries of its indexes that this transaction read."""
+    row = conn.execute(
+        "with parts as (select %s::regclass::oid as oid"
+        " union select inhrelid from pg_inherits where inhparent = %s::regclass)"
+        " select sum(pg_stat_get_xact_tuples_returned(oid)) from (select oid from parts"
+        " union select indexrelid from pg_index where indrelid in (select oid from parts)) as r",
+        (table, table),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def test_a_revoked_machine_loses_leases_and_connections_at_once(
     conn: Connection,
     contest: Contest,
