@@ -3,10 +3,10 @@
     python -m benchmarks.fleet [--workers 100 1000 10000] [--claims 200 400 800] [--seconds 20]
         [--per-machine 100] [--connections kept new]
 
-Simulated workers in a few processes claim matches, renew leases, send heartbeats every 5 s and
-report results; no game is played. All go through PgBouncer with the settings of `deploy/`, but
-without TLS. So many workers share the login of one machine. ``new`` opens a connection for each
-call. Times are those that a worker sees.
+Simulated workers in a few processes claim matches, renew leases, report results, and send
+heartbeats as often as Postgres asks for; no game is played. All go through PgBouncer with the
+settings of `deploy/`, but without TLS. So many workers share the login of one machine. ``new``
+opens a connection for each call. Times are those that a worker sees.
 
 Messages come at a steady rate, whatever the workers do. If the claims follow in time, the next
 higher rate of ``--claims`` is tried with the same workers. Otherwise the curve bends here. Needs
@@ -41,6 +41,7 @@ PER_PROCESS: Final = 2_500
 FILES: Final = 30_000
 LONGEST_HOLD_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 10.0
+"""After the first results, which come when the first matches were held long enough."""
 TICK_SECONDS: Final = 0.01
 AIM_MILLISECONDS: Final = 100.0
 AIM_SHARE: Final = 0.95
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with ExitStack() as stack:
                 stage = stack.enter_context(staged())
                 urls = make_machines(stage, count, asked.per_machine)
-                seconds = asked.seconds + SETTLE_SECONDS + 2
+                seconds = LONGEST_HOLD_SECONDS + SETTLE_SECONDS + asked.seconds + 2
                 matches = make_matches(stage, int(sum(asked.claims) * seconds))
                 fleet = Fleet(stage, count, kind == "kept", matches)
                 began = time.monotonic()
@@ -125,7 +126,7 @@ class Fleet:
         stop = threading.Event()
         waking = threading.Thread(target=self.wake, args=(rate, stop))
         waking.start()
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(hold + SETTLE_SECONDS)
         pids = {**self.stage.pids, "workers": self.processes[0].pid}
         before = {name: cpu_seconds(pid) for name, pid in pids.items()}
         self.tell(str(hold))

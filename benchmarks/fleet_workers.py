@@ -26,7 +26,10 @@ from ladder import ids
 
 QUEUE: Final = "bench.play"
 PACE_SECONDS: Final = 5.0
-"""Between two heartbeats of a worker, and two renewals of its lease."""
+"""Between two renewals of a lease."""
+LONGEST_PAUSE_SECONDS: Final = 20.0
+"""Between two heartbeats of a worker of a large fleet; the first ones spread over it."""
+HEARTBEAT: Final = "select lease_alive($1)"
 LOGINS_AT_A_TIME: Final = 16
 FILES: Final = 30_000
 
@@ -145,7 +148,7 @@ class Worker:
 
     async def begin(self) -> None:
         """Opens both connections."""
-        await self.call("select lease_heartbeat($1)", self.id)
+        await self.call(HEARTBEAT, self.id)
         async with self.workers.logins:
             await self.redis.llen(QUEUE)
 
@@ -187,10 +190,11 @@ class Worker:
             getattr(self.workers.counts, into).append(time.perf_counter() - began)
 
     async def beat(self) -> None:
-        await asyncio.sleep(random.random() * PACE_SECONDS)
+        seconds = LONGEST_PAUSE_SECONDS * random.random()
         while True:
-            await self.timed("heartbeats", "select lease_heartbeat($1)", self.id)
-            await asyncio.sleep(PACE_SECONDS)
+            await asyncio.sleep(seconds)
+            answer = await self.timed("heartbeats", HEARTBEAT, self.id)
+            seconds = PACE_SECONDS if answer is None else float(answer)
 
     async def play(self) -> None:
         while True:

@@ -87,7 +87,7 @@ class Course:
 
     def beat(self) -> None:
         """Keeps simulated workers alive and leases valid in slow runs."""
-        self.conn.execute("update workers set seen_at = now()")
+        self.conn.execute("update workers set live_until = now() + interval '1 hour'")
 
     def play_as(self, machine: Machine, match_id: MatchId) -> bool:
         """Claims, plays and reports as the machine. False: it got nothing."""

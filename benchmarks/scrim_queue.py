@@ -132,7 +132,7 @@ def run(conn: Connection, contest: Contest, newcomers: int) -> tuple[list[float]
     fleet, draw, fields = Fleet(conn, contest), Random(1), SeasonCache()
     began: dict[EntryId, float] = {}
     while len(began) < newcomers or not began.keys() <= fleet.rated_ended.keys():
-        conn.execute("update workers set seen_at = now()")
+        conn.execute("update workers set live_until = now() + interval '1 hour'")
         if len(began) < newcomers and int(fleet.now) % 5 == 0:
             began[contest.active()] = fleet.now
         started = time.perf_counter()

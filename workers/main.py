@@ -14,6 +14,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +36,7 @@ from sandbox.errors import HostFault
 from sandbox.match import loans
 from workers import match_attempt, tasks
 from workers.broker import QUEUES, app, machine_login
-from workers.lease_renewal import HeldLease, LeaseRenewal
+from workers.lease_renewal import LONGEST_PAUSE_SECONDS, HeldLease, LeaseRenewal
 from workers.liveness import StallMonitor, playing_children
 from workers.machine_speed import SpeedMeter, speed_class
 from workers.redis_users import OPEN
@@ -163,13 +164,14 @@ def _make_worker_context(
     told: WorkerHello | None = None
     meter = SpeedMeter()
     ends = False
+    due_at = 0.0
     own = (OPEN,) if queues == [OPEN] else None
 
     def greet() -> None:
         """Records that this worker lives, and what the node and the remote daemon offer if that
         changed. Raises HostFault while the node does not answer, so the worker soon no longer
         counts as live."""
-        nonlocal told, ends
+        nonlocal told, ends, due_at
         node = loans.node_hello(settings.node_socket)
         remote = _request_remote_hello(settings)
         speed = meter.speed()
@@ -186,15 +188,21 @@ def _make_worker_context(
             speed=speed,
             image_digests={**node.image_digests, **(remote.image_digests if remote else {})},
         )
+        if said == told and time.monotonic() < due_at:
+            return
         with database.use() as conn:
             if is_machine and not ends and workers.own_queues(conn) != own:
                 ends = True
                 log_event("worker_ends", reason="the tier of this machine changed")
                 os.kill(os.getpid(), signal.SIGTERM)
-            if said == told and workers.record_heartbeat(conn, worker):
-                return
+            if said == told:
+                seconds = workers.record_heartbeat(conn, worker)
+                if seconds is not None:
+                    # greet comes in steps of LONGEST_PAUSE_SECONDS; the nearest step counts
+                    due_at = time.monotonic() + seconds - LONGEST_PAUSE_SECONDS / 2
+                    return
             workers.register_worker(conn, said)
-        told = said
+        told, due_at = said, 0.0
         log_event(
             "worker_ready",
             worker=worker,

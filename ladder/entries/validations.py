@@ -71,7 +71,7 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
         "         and (q.turn, q.id) < (m.turn, m.id) and m.state = 'queued'),"
         " (select coalesce(sum(slots), 0) from workers"
-        "   where m.queue = any (queues) and seen_at > now() - interval '15 seconds'),"
+        "   where m.queue = any (queues) and live_until > now()),"
         " coalesce((select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
         "    select v.finished_at, v.claimed_at from entries o"
         "      join matches v on v.id = o.validation_match_id and v.state = 'finished'"

@@ -47,7 +47,7 @@ select m.id, m.name, m.login, m.tier, m.owner_id, u.name as owner_name,
        (select exp(avg(s.log_time_ratio)) from machine_samples s where s.machine_id = m.id
            and s.created_at > m.judged_from) as time_ratio,
        (select avg(w.speed) from workers w where w.machine_id = m.id
-           and w.seen_at > now() - interval '15 seconds') as speed,
+           and w.live_until > now()) as speed,
        max(w.seen_at) as seen_at, coalesce(sum(w.slots) filter (where live), 0)::int as slots,
        (select count(*) from matches r where r.state = 'running' and r.machine_id = m.id)::int
            as running,
@@ -56,7 +56,7 @@ select m.id, m.name, m.login, m.tier, m.owner_id, u.name as owner_name,
        coalesce(array_agg(distinct lacking) filter (where live and lacking <> ''), '{}') as lacks
   from machines m left join users u on u.id = m.owner_id
   left join lateral (
-       select w.*, w.seen_at > now() - interval '15 seconds' as live,
+       select w.*, w.live_until > now() as live,
               array_to_string(w.lacks, '; ') as lacking
          from workers w where w.machine_id = m.id) w on true
 """
@@ -177,7 +177,8 @@ def revoke(conn: Connection, by: Viewer, key: str) -> tuple[Machine, list[MatchI
     conn.execute(sql.SQL("drop role if exists {}").format(sql.Identifier(machine.login)))
     held = end_leases(conn, machine.id, REVOKED)
     conn.execute(
-        "update workers set seen_at = to_timestamp(0) where machine_id = %s", (machine.id,)
+        "update workers set seen_at = to_timestamp(0), live_until = now() where machine_id = %s",
+        (machine.id,),
     )
     record_act(conn, by, "revoke-machine", machine.id)
     return _require_machine(conn, machine.id), held

@@ -91,7 +91,7 @@ begin
          where m.state = 'queued' and m.deadline_at > v_now
            and (m.woken_at is null or m.woken_at <= v_old) and lease_tier(m) > 1
            and exists (select 1 from workers w
-                        where w.seen_at > v_now - interval '15 seconds' and 'open' = any (w.queues)
+                        where w.live_until > v_now and 'open' = any (w.queues)
                           and lease_fits(w, m) and lease_allows(w.machine_id, m))
          order by m.turn, m.id limit greatest(p_limit - v_out, 0)
            for update of m skip locked

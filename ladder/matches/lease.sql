@@ -116,7 +116,7 @@ begin
         or (p_worker ->> 'slots')::integer + (
             select coalesce(sum(slots), 0) from workers
              where machine_id = v_machine and id <> p_worker ->> 'id'
-               and seen_at > clock_timestamp() - interval '15 seconds') > 256) then
+               and live_until > clock_timestamp()) > 256) then
         raise exception 'this machine offers more than 256 slots, or registered 5000 workers in a day'
             using errcode = 'PK001';
     end if;
@@ -132,7 +132,7 @@ begin
            slots = excluded.slots, profiles = excluded.profiles, gpu = excluded.gpu,
            speed_class = excluded.speed_class, lacks = excluded.lacks,
            image_digests = excluded.image_digests, speed = excluded.speed,
-           seen_at = clock_timestamp()
+           seen_at = clock_timestamp(), live_until = clock_timestamp() + interval '15 seconds'
      where workers.machine_id is not distinct from v_machine;
     if not found then
         raise exception 'worker % belongs to another machine', p_worker ->> 'id'
@@ -140,23 +140,38 @@ begin
     end if;
 end $$;
 
--- Notes that a worker is alive. False: the worker is unknown and must register again. The commit does
--- not wait for the disk, because a crash of Postgres may lose heartbeats: the next ones follow.
-create or replace function lease_heartbeat(p_worker text) returns boolean
+-- Notes that a worker is alive. Returns the seconds until its next heartbeat. Null: the worker is
+-- unknown and must register again.
+--
+-- All workers together send about 500 heartbeats a second at most. The number of workers comes from
+-- the statistics of the table, which count those of the last day. A worker is live for three times the
+-- pause. The commit does not wait for the disk: after a crash of Postgres the next heartbeat follows.
+create or replace function lease_alive(p_worker text) returns double precision
 language plpgsql security definer set search_path = public, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 declare
     v_machine text := lease_machine();
+    v_seconds double precision;
 begin
     perform set_config('synchronous_commit', 'off', true);
-    update workers set seen_at = clock_timestamp()
+    select least(greatest(reltuples / 500, 5), 20) into v_seconds
+      from pg_class where oid = 'public.workers'::regclass;
+    update workers
+       set seen_at = clock_timestamp(),
+           live_until = clock_timestamp() + make_interval(secs => 3 * v_seconds)
      where id = p_worker and machine_id is not distinct from v_machine;
     if found then
-        return true;
+        return v_seconds;
     end if;
     perform lease_check_worker(p_worker);
-    return false;
+    return null;
 end $$;
+
+-- The version before calls this every 5 seconds. False: the worker must register again.
+create or replace function lease_heartbeat(p_worker text) returns boolean
+language sql security definer set search_path = public, pg_temp as $$
+    select lease_alive(p_worker) is not null
+$$;
 
 -- -------------------------------------------------------------------------------------------------
 -- 2. The scheduler wakes workers
@@ -191,7 +206,7 @@ begin
          where m.queue = p_queue and m.state = 'queued' and m.deadline_at > v_now
            and (m.woken_at is null or m.woken_at <= v_old)
            and exists (select 1 from workers w
-                        where w.seen_at > v_now - interval '15 seconds' and p_queue = any (w.queues)
+                        where w.live_until > v_now and p_queue = any (w.queues)
                           and lease_fits(w, m) and lease_allows(w.machine_id, m))
          order by m.turn, m.id limit greatest(p_limit - v_out, 0)
            for update skip locked
@@ -248,7 +263,7 @@ begin
     if v_fits and m.refused_worker = p_worker and m.refused_until > v_now then
         v_fits := not exists (
             select 1 from workers o
-             where o.id <> p_worker and o.seen_at > v_now - interval '15 seconds' and lease_fits(o, m)
+             where o.id <> p_worker and o.live_until > v_now and lease_fits(o, m)
                and lease_allows(o.machine_id, m));
     end if;
     if v_fits is not true then
@@ -279,7 +294,7 @@ begin
         if v_slots <= greatest(2, (
             select sum(slots) from (
                 select slots from workers
-                 where seen_at > v_now - interval '15 seconds' and slots > 0 limit v_slots) as live))
+                 where live_until > v_now and slots > 0 limit v_slots) as live))
         then
             -- Nothing waits for a lock here, so the order of locks does not matter.
             select * into v_first from matches o
@@ -902,6 +917,7 @@ revoke execute on function
     lease_check_blobs(text[]),
     lease_check_words(jsonb, integer),
     lease_register(jsonb),
+    lease_alive(text),
     lease_heartbeat(text),
     lease_fits(workers, matches),
     lease_wake(text, integer, double precision),
@@ -924,6 +940,7 @@ from public, peck_worker;
 
 grant execute on function
     lease_register(jsonb),
+    lease_alive(text),
     lease_heartbeat(text),
     lease_claim(text, text),
     lease_claim_next(text, text),

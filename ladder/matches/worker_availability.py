@@ -9,7 +9,7 @@ from ladder import runtime_profiles
 from ladder.database.db import Connection
 from ladder.matches.matches import queue_of
 from ladder.matches.records import LineupSeat
-from ladder.matches.workers import LIVE_SECONDS, Worker
+from ladder.matches.workers import Worker
 
 WAIT_MESSAGE = "it waits until one does"
 GIVEN_UP_SECONDS: Final = 3600.0
@@ -66,10 +66,10 @@ def long_unserved_profiles(conn: Connection, wanted: Collection[str]) -> set[str
     """
     rows = conn.execute(
         "select p from unnest(%(wanted)s::text[]) p where exists ("
-        "   select 1 from workers where seen_at > now() - make_interval(secs => %(live)s)"
+        "   select 1 from workers where live_until > now()"
         "   and started_at < now() - make_interval(secs => %(patience)s)"
         "   and queues && '{play.cpu,play.gpu}') and not exists (select 1 from workers"
         "   where seen_at > now() - make_interval(secs => %(patience)s) and p = any (profiles))",
-        {"wanted": list(wanted), "live": LIVE_SECONDS, "patience": GIVEN_UP_SECONDS},
+        {"wanted": list(wanted), "patience": GIVEN_UP_SECONDS},
     )
     return {row[0] for row in rows}

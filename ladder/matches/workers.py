@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Final
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
-
-LIVE_SECONDS: Final = 15  # a worker seen this recently is live; the SQL has the same number
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +58,12 @@ def register_worker(conn: Connection, hello: WorkerHello) -> None:
     conn.execute("select lease_register(%s)", (Jsonb(document),))
 
 
-def record_heartbeat(conn: Connection, worker: str) -> bool:
-    """Records that a worker is alive. Call it every 5 seconds. False: register again."""
-    row = conn.execute("select lease_heartbeat(%s)", (worker,)).fetchone()
+def record_heartbeat(conn: Connection, worker: str) -> float | None:
+    """Records that a worker is alive. Returns the seconds until the next call: 5, and up to 20
+    with many workers. None: the worker must register again."""
+    row = conn.execute("select lease_alive(%s)", (worker,)).fetchone()
     assert row is not None
-    return bool(row[0])
+    return None if row[0] is None else float(row[0])
 
 
 def own_queues(conn: Connection) -> tuple[str, ...] | None:
@@ -80,13 +78,12 @@ def delete_old_workers(conn: Connection) -> int:
 
 
 def live_workers(conn: Connection) -> list[Worker]:
-    """Returns workers seen within LIVE_SECONDS, without those of drained machines."""
+    """Returns the live workers, without those of drained machines."""
     with conn.cursor(row_factory=class_row(Worker)) as cur:
         return cur.execute(
             "select id, host, node, queues, slots, profiles, gpu, speed_class, lacks,"
             " image_digests, started_at, seen_at from workers"
-            " where seen_at > now() - make_interval(secs => %s) and not exists"
+            " where live_until > now() and not exists"
             " (select 1 from machines where id = workers.machine_id and drained_at is not null)"
-            " order by id",
-            (LIVE_SECONDS,),
+            " order by id"
         ).fetchall()

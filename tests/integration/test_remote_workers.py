@@ -240,3 +240,24 @@ def test_a_worker_serves_remote_agents_while_their_daemon_answers(
         own.process.kill()
         own.process.wait()
         assert served() == {"python"}
+
+
+def test_a_worker_sends_no_heartbeat_before_it_is_due(
+    conn: Connection, worker_context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "worker_context", None)
+    conn.execute(
+        "insert into workers (id, host, node, queues, slots, profiles)"
+        " select n, '', '', '{}', 0, '{}' from generate_series(1, 50000) as n"
+    )
+    conn.execute("vacuum analyze workers")  # so many workers pause for 20 seconds
+    settings = worker_context.settings
+    greet = main._make_worker_context(settings, ["play.cpu"], 1, is_machine=False)._greet
+
+    def seen() -> object:
+        greet()
+        return conn.execute("select seen_at from workers where slots = 1").fetchone()
+
+    registered, beaten = seen(), seen()
+    assert registered != beaten
+    assert seen() == beaten

@@ -76,7 +76,7 @@ def one(conn: Connection, query: str) -> object:
 
 
 def silence_workers(conn: Connection) -> None:
-    conn.execute("update workers set seen_at = now() - interval '1 hour'")
+    conn.execute("update workers set live_until = now()")
 
 
 def test_matches_are_made_only_for_the_live_slots(contest: Contest) -> None:

@@ -203,7 +203,7 @@ def play_queued(
     workers.record_heartbeat(conn, WORKER.id)
     order = lease.claim_match(conn, match_id, WORKER.id)
     # Its last heartbeat stays recent for as long as the tests take.
-    conn.execute("update workers set seen_at = now() + interval '1 hour'")
+    conn.execute("update workers set live_until = now() + interval '1 hour'")
     conn.commit()
     assert order is not None, f"{match_id} could not be claimed"
     return play_order(conn, blobs, order, agents)

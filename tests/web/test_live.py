@@ -66,7 +66,7 @@ def claim(site: Site) -> MatchOrder:
             conn, season=site.contest.season, kind=MatchKind.RATED, lineup=lineup
         )
         conn.execute("update matches set lease_seconds = 3600 where id = %s", (match_id,))
-        conn.execute("update workers set seen_at = now() + interval '1 hour'")
+        conn.execute("update workers set live_until = now() + interval '1 hour'")
     with db.connect(site.database_url) as conn:
         order = lease.claim_match(conn, match_id, WORKER.id)
     assert order is not None

@@ -217,7 +217,7 @@ def test_watch_shows_the_alarm_of_a_silent_league(fresh_peck: Peck, fresh_world:
     assert "expected: one every 60 s" in fresh_peck("watch", "public", PECK_TOKEN="").stdout
     with fresh_world.connect() as conn:
         conn.execute("update entries set last_match_at = now() - interval '1 hour'")
-        conn.execute("update workers set seen_at = now() - interval '1 hour'")
+        conn.execute("update workers set live_until = now() - interval '1 hour'")
     silent = fresh_peck("watch", "public")
     assert silent.returncode == 1
     assert "alarm (no_capacity): No machine is free" in silent.stdout

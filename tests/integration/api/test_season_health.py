@@ -23,7 +23,7 @@ def lively(world: World) -> None:
 def silence(world: World) -> None:
     with world.connect() as conn:
         conn.execute("update entries set last_match_at = now() - interval '1 hour'")
-        conn.execute("update workers set seen_at = now() - interval '1 hour'")
+        conn.execute("update workers set live_until = now() - interval '1 hour'")
 
 
 def test_a_season_that_plays_has_no_alarm(world: World) -> None:

@@ -301,7 +301,7 @@ class LeaseActs:
 
     def set_seen(self, ahead: str, workers: tuple[str, ...]) -> None:
         self.quick.execute(
-            f"update workers set seen_at = now() + {ahead} where id = any (%s)", (list(workers),)
+            f"update workers set live_until = now() + {ahead} where id = any (%s)", (list(workers),)
         )
 
     def _move(self, change: str, match_id: MatchId) -> None:

@@ -203,7 +203,7 @@ def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> Non
     moved = validations.queue_place_of(contest.conn, third)
     assert moved is not None
     assert moved.position == 1
-    contest.conn.execute("update workers set seen_at = now() - interval '1 hour'")
+    contest.conn.execute("update workers set live_until = now() - interval '1 hour'")
     silent = validations.queue_place_of(contest.conn, second)
     assert silent is not None
     assert silent.eta_seconds is None

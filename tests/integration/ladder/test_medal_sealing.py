@@ -264,7 +264,7 @@ def test_an_unplayable_entry_delays_seals_only_for_a_limited_time(settled: Conte
     settled.conn.execute(
         "update workers set seen_at = now() - interval '70 minutes' where id = 'w9'"
     )
-    settled.conn.execute("update workers set seen_at = now() where id <> 'w9'")
+    settled.conn.execute("update workers set live_until = now() + interval '1 hour'")
     assert sealed() == 3
 
 

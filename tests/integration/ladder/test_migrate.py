@@ -224,6 +224,7 @@ def test_only_granted_functions_are_open_to_others(database_url: str) -> None:
         " order by 1",
     )
     assert granted == [
+        "lease_alive",
         "lease_claim",
         "lease_claim_next",
         "lease_fail",
