@@ -1,7 +1,7 @@
 """TrueSkill game by game, vectorised over games without a common player; used by the baselines.
 
 It has the model and the messages of the ``trueskill`` package without a draw margin: a tie means
-equal performances. The package needs hundreds of microseconds a game. tests/unit/benchmarks
+equal performances. The package needs hundreds of microseconds a game. tests/integration/benchmarks
 compares the two.
 """
 

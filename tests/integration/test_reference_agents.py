@@ -12,7 +12,7 @@ import pytest
 
 from games.hungry_geese import GAME, Ending
 
-AGENTS = Path(__file__).parents[3] / "agents" / "hungry_geese"
+AGENTS = Path(__file__).parents[2] / "agents" / "hungry_geese"
 NAMES = sorted(path.parent.name for path in AGENTS.glob("*/main.py"))
 BUDGETS = {"BUDGET_SECONDS": 0.002, "QUICK_SECONDS": 0.0, "LONG_SECONDS": 0.01}
 

@@ -20,7 +20,7 @@ import pytest
 
 from games import GAMES
 
-PAGES = Path(__file__).parents[3] / "docs" / "games"
+PAGES = Path(__file__).parents[2] / "docs" / "games"
 SEATS = {"hungry_geese": 4, "battlesnake": 4, "golad": 2, "snake": 1}
 STEPS = 25
 Answer = Callable[[dict[str, Any], dict[str, Any]], Any]
