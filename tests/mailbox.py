@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,9 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 
-WAIT_SECONDS = 30.0
+from tests.ports import free_port
+
+WAIT_SECONDS = 120.0
 
 
 class Mailbox:
@@ -52,9 +53,7 @@ class Mailbox:
 @contextmanager
 def smtp_server(mailbox: Mailbox) -> Iterator[int]:
     """The port of a server without TLS on this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    port = free_port()
     running = Controller(mailbox, hostname="127.0.0.1", port=port)
     running.start()
     try:

@@ -21,9 +21,11 @@ from typing import Final
 
 import httpx
 
+from tests.ports import free_port
+
 REGION: Final = "us-east-1"
 BUCKET: Final = "blobs"
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 240.0
 SLOW_SECONDS: Final = 2.0
 GRPC: Final = 10_000
 """Each port of the server has a second one, this much higher."""
@@ -78,7 +80,7 @@ class S3Process:
 @contextmanager
 def running(folder: Path) -> Iterator[S3Process]:
     """A running server with the empty bucket ``blobs``, whose files lie in ``folder``."""
-    server = S3Server(_free_port(), secrets.token_hex(8), secrets.token_hex(16))
+    server = S3Server(free_port(also_above=GRPC), secrets.token_hex(8), secrets.token_hex(16))
     users = {
         "identities": [
             {
@@ -99,7 +101,7 @@ def running(folder: Path) -> Iterator[S3Process]:
 
 
 def _command(folder: Path, port: int) -> list[str]:
-    master, volume, filer = _free_port(), _free_port(), _free_port()
+    master, volume, filer = (free_port(also_above=GRPC) for _ in range(3))
     return [
         str(Path(sys.executable).with_name("weed")),
         *("-logtostderr=true", "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
@@ -109,16 +111,6 @@ def _command(folder: Path, port: int) -> list[str]:
         *("-s3.autoCreateBucket=false", "-master.telemetry=false"),
         *("-master.electionTimeout=1s", "-master.volumeSizeLimitMB=64", "-volume.max=20"),
     ]
-
-
-def _free_port() -> int:
-    while True:
-        with socket.socket() as probe, socket.socket() as second:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-            with suppress(OSError, OverflowError):
-                second.bind(("127.0.0.1", port + GRPC))
-                return port
 
 
 def _make_bucket(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:

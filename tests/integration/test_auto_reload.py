@@ -18,6 +18,7 @@ from services.child_processes import Child, spawn
 from services.host_checks import StartError, listen_on_port, site_answers
 from services.local_instance import LocalInstance, UpOptions
 from services.supervised_process import SupervisedProcess
+from tests.ports import free_port
 
 
 @pytest.fixture
@@ -26,9 +27,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalI
     (tmp_path / "games").mkdir()
     (tmp_path / "games" / "rules.py").write_text("RATE = 40\n")
     monkeypatch.setattr(auto_reload, "CHECKOUT", tmp_path)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     made = LocalInstance(UpOptions(), lambda _: None)
     made.settings = Settings(port=port)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import IO, Any
 import pytest
 
 from games import GAMES
+from tests.ports import free_port
 
 PAGES = Path(__file__).parents[2] / "docs" / "games"
 SEATS = {"hungry_geese": 4, "battlesnake": 4, "golad": 2, "snake": 1}
@@ -65,9 +65,7 @@ def answering(contract: str, source: str, folder: Path) -> Iterator[Answer]:
         exec(compile(source, "main.py", "exec"), names)
         yield names["agent"]
     elif contract == "http":
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         with program(source, folder, str(port)):
             yield lambda seen, _: ask_server(port, seen)
     else:

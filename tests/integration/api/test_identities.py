@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from services.app import create_app
 from tests.integration.api.lying_provider import LyingProvider, lying_provider
 from tests.integration.api.serving import serve
 from tests.integration.api.test_accounts import PASSWORD, form_token
+from tests.ports import free_port
 from tests.servers import cloned
 
 CLIENT = {"client_id": "peck", "client_secret": "hush", "networks": ["127.0.0.0/8"]}
@@ -40,16 +40,14 @@ def liar() -> Iterator[LyingProvider]:
 @pytest.fixture(scope="module")
 def honest() -> Iterator[str]:
     """The issuer of `oidc-provider-mock`, in a process of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     claims = {"sub": "ada-1", "email": "ada@example.edu", "email_verified": True, "name": "Ada"}
     command = [sys.executable, "-m", "oidc_provider_mock", "--port", str(port)]
     command += ["--require-nonce", "true", "--user-claims", json.dumps(claims)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while time.monotonic() < until:
             assert server.poll() is None, "the provider ended"
             try:
