@@ -22,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -57,6 +58,8 @@ class Student:
     """Planned start of the upload, in seconds before (below zero) or after the deadline."""
     slow_seconds: float
     """How long the body takes; 0: it is sent at once."""
+    page: str = ""
+    """The page with the form for uploads, once the student has signed in and opened it."""
     sign_in_seconds: float | None = None
     began_at: float | None = None
     """When the header of the upload's request was sent, in seconds relative to the deadline."""
@@ -125,11 +128,7 @@ def run(stack: Stack, students: int, seconds: float, late: int) -> Outcome:
     season = make_season(stack)
     planned = plan(students, seconds, late, slow_seconds=min(15.0, seconds / 2))
     make_accounts(stack, planned)
-    closes_at = datetime.now(UTC) + timedelta(seconds=seconds + 1)
-    with db.connect(stack.instance.settings.database_url) as conn:
-        conn.execute("update seasons set closes_at = %s where id = %s", (closes_at, season))
-    deadline = time.monotonic() + (closes_at - datetime.now(UTC)).total_seconds()
-    asyncio.run(everybody(stack.address, season, planned, deadline))
+    asyncio.run(everybody(stack, season, planned, seconds))
     outcome = Outcome(planned)
     await_validations(stack, season, outcome)
     return outcome
@@ -170,26 +169,60 @@ def make_accounts(stack: Stack, students: Sequence[Student]) -> None:
 
 
 async def everybody(
-    address: str, season: SeasonId, students: Sequence[Student], deadline: float
+    stack: Stack, season: SeasonId, students: Sequence[Student], seconds: float
 ) -> None:
-    await asyncio.gather(*(attend(address, season, one, deadline) for one in students))
+    """Lets all students act. Those who upload soon have signed in before the deadline is set."""
+    async with AsyncExitStack() as opened:
+        clients = {
+            one.name: await opened.enter_async_context(
+                httpx.AsyncClient(
+                    base_url=stack.address,
+                    headers={"Accept": "text/html"},
+                    timeout=300,
+                    verify=False,
+                )
+            )
+            for one in students
+        }
+        soon = [one for one in students if seconds + one.uploads_at <= SIGN_IN_BEFORE_SECONDS]
+        await asyncio.gather(*(open_page(clients[one.name], one) for one in soon))
+        deadline = set_deadline(stack, season, seconds + 1)
+        await asyncio.gather(
+            *(attend(clients[one.name], season, one, deadline) for one in students)
+        )
 
 
-async def attend(address: str, season: SeasonId, one: Student, deadline: float) -> None:
+def set_deadline(stack: Stack, season: SeasonId, seconds: float) -> float:
+    """Closes the uploads of the season after this time; returns when, by ``time.monotonic``."""
+    closes_at = datetime.now(UTC) + timedelta(seconds=seconds)
+    with db.connect(stack.instance.settings.database_url) as conn:
+        conn.execute("update seasons set closes_at = %s where id = %s", (closes_at, season))
+    return time.monotonic() + (closes_at - datetime.now(UTC)).total_seconds()
+
+
+async def attend(
+    client: httpx.AsyncClient, season: SeasonId, one: Student, deadline: float
+) -> None:
     """One student: signs in about twenty seconds before the upload, then uploads."""
     begins_at = deadline + one.uploads_at
-    await asyncio.sleep(max(0.0, begins_at - SIGN_IN_BEFORE_SECONDS - time.monotonic()))
-    async with httpx.AsyncClient(
-        base_url=address, headers={"Accept": "text/html"}, timeout=300, verify=False
-    ) as client:
-        try:
-            await sign_in(client, one)
-            page = (await client.get("/upload")).text
-            await asyncio.sleep(max(0.0, begins_at - time.monotonic()))
-            await upload(client, season, one, page, deadline)
-            one.answered_at = time.monotonic() - deadline
-        except (httpx.HTTPError, AttributeError) as error:
-            one.trouble = f"{type(error).__name__}: {error}"
+    if not one.page:
+        await asyncio.sleep(max(0.0, begins_at - SIGN_IN_BEFORE_SECONDS - time.monotonic()))
+        await open_page(client, one)
+    await asyncio.sleep(max(0.0, begins_at - time.monotonic()))
+    try:
+        await upload(client, season, one, deadline)
+        one.answered_at = time.monotonic() - deadline
+    except (httpx.HTTPError, AttributeError) as error:
+        one.trouble += f"{type(error).__name__}: {error}"
+
+
+async def open_page(client: httpx.AsyncClient, one: Student) -> None:
+    """Signs in and opens the page with the form for uploads."""
+    try:
+        await sign_in(client, one)
+        one.page = (await client.get("/upload")).text
+    except (httpx.HTTPError, AttributeError) as error:
+        one.trouble = f"{type(error).__name__}: {error}"
 
 
 async def sign_in(client: httpx.AsyncClient, one: Student) -> None:
@@ -208,13 +241,13 @@ async def sign_in(client: httpx.AsyncClient, one: Student) -> None:
 
 
 async def upload(
-    client: httpx.AsyncClient, season: SeasonId, one: Student, page: str, deadline: float
+    client: httpx.AsyncClient, season: SeasonId, one: Student, deadline: float
 ) -> None:
     """Sends the form of the upload page; a slow student takes a while."""
     boundary = token_hex(16)
     fields = {
-        "form_token": found(FORM_TOKEN, page),
-        "key": found(KEY, page),
+        "form_token": found(FORM_TOKEN, one.page),
+        "key": found(KEY, one.page),
         "season": season,
         "name": f"goose of {one.name}",
     }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import httpx
+from fastapi import FastAPI
 
 from ladder.leagues import seasons
 from tests.integration.api.test_cli import Peck, read
 from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import GOOD, World
+from tests.waiting import wait_until
 
 
 def set_closing(world: World, moment: datetime) -> None:
@@ -29,12 +30,11 @@ def send(world: World, body: Iterator[bytes]) -> httpx.Response:
     )
 
 
-def test_an_upload_counts_from_its_first_byte(world: World) -> None:
-    set_closing(world, datetime.now(UTC) + timedelta(seconds=2))
-
+def test_an_upload_counts_from_its_first_byte(world: World, app: FastAPI) -> None:
     def slow() -> Iterator[bytes]:
         yield GOOD
-        time.sleep(2.5)
+        wait_until(lambda: app.state.peck.intake.senders.total() == 1, "the upload arrives")
+        set_closing(world, datetime.now(UTC))
         with world.connect() as conn:
             assert seasons.lock_and_finish_due_seasons(conn) == [world.seasons["public"]]
         yield b"# late"
