@@ -60,5 +60,8 @@ def running(
             print(f"== {part.name}\n{log_tail(instance.state / 'log' / f'{part.name}.log', 15)}")
         raise
     finally:
+        for part in instance.parts:
+            if part.name == "worker" and part.child is not None:
+                part.child.process.kill()  # it would go on with its matches for 5 s
         instance.stop()
         shutil.rmtree(folder, ignore_errors=True)

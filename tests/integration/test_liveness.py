@@ -6,16 +6,22 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from redis import Redis
 
+from tests.waiting import wait_until
 from workers.broker import make_celery_app
-from workers.liveness import STALLED_SECONDS, STALLED_STATUS
+from workers.liveness import STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+IMPATIENT = """
+from workers import liveness, main
+liveness.StallMonitor.__init__.__kwdefaults__["stalled_seconds"] = 1.0
+main.main()
+"""
+"""A worker that counts as stalled after a second, not after ten."""
 
 
 def children(pid: int) -> list[int]:
@@ -30,19 +36,17 @@ def test_a_worker_with_a_stalled_pool_exits(database_url: str, redis_url: str) -
         "PECK_DATABASE_URL": database_url,
         "PECK_REDIS_URL": redis_url,
     }
-    command = [sys.executable, "-P", "-m", "workers.main", "--queues", "rate", "--slots", "1"]
+    command = [sys.executable, "-P", "-c", IMPATIENT, "--queues", "rate", "--slots", "1"]
     worker, pool = subprocess.Popen(command, env=environment, cwd=CHECKOUT), list[int]()
     try:
-        deadline = time.monotonic() + 120
-        while not (pool := children(worker.pid)):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(lambda: bool(children(worker.pid)), "the worker has a pool")
+        pool = children(worker.pid)
         for child in pool:
             os.kill(child, signal.SIGSTOP)
         with make_celery_app(redis_url) as app:
             for number in range(3):
                 app.send_task("peck.rate", args=(str(number),), queue="rate", retry=False)
-        assert worker.wait(240 + STALLED_SECONDS) == STALLED_STATUS
+        assert worker.wait(300) == STALLED_STATUS
     finally:
         worker.kill()
         worker.wait()
