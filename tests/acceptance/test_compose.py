@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 
-pytestmark = [pytest.mark.docker, pytest.mark.network_interfaces, pytest.mark.timeout(900)]
+from tests.ports import free_port
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.docker, pytest.mark.network_interfaces, pytest.mark.timeout(1800)]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LEAGUE = "game-of-life-and-death"  # its matches are short
 AGENTS = 6
 SEATS = 2
 LEASE_SECONDS = 5
+LONGEST_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,12 @@ class Deployment:
 def deployment() -> Iterator[Deployment]:
     folder = Path(tempfile.mkdtemp(prefix="peck-compose-", dir="/var/tmp"))
     folder.chmod(0o711)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PECK_")}
     made = Deployment(
         folder.name,
         {
             **kept,
-            "PECK_PORT": str(port),
+            "PECK_PORT": str(free_port()),
             "PECK_NODE_DIR": str(folder / "node"),
             "PECK_IMAGE": "pecking-order:test",
             "PECK_DEMO_LEAGUES": LEAGUE,
@@ -76,17 +75,10 @@ def deployment() -> Iterator[Deployment]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def wait_until(done: Callable[[], bool], what: str, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain until {what}"
-        time.sleep(0.5)
-
-
 def games(deployment: Deployment) -> list[int]:
     """Games of each agent on the demo league's board, read over the published port."""
     try:
-        with httpx.Client(base_url=deployment.address, timeout=5) as http:
+        with httpx.Client(base_url=deployment.address) as http:
             board = http.get(f"/v1/seasons/{LEAGUE}/leaderboard")
             return [row["games"] for row in board.raise_for_status().json()["items"]]
     except httpx.HTTPError:
@@ -96,7 +88,7 @@ def games(deployment: Deployment) -> list[int]:
 def killed(deployment: Deployment) -> list[str]:
     """Kill the worker and restart it; returns the ids of the matches that it was playing."""
     under_way = "select id from matches where state = 'running' and kind = 'rated'"
-    wait_until(lambda: bool(deployment.query(under_way)), "a match is under way", 60)
+    wait_until(lambda: bool(deployment.query(under_way)), "a match is under way", pause_seconds=0.5)
     deployment.compose("kill", "worker")
     struck = [row[0] for row in deployment.query(under_way)]
     deployment.compose("up", "--detach", "--no-deps", "worker")
@@ -110,7 +102,8 @@ def test_a_killed_worker_loses_no_match(deployment: Deployment) -> None:
         found = games(deployment)
         return len(found) == AGENTS and max(found) > 0
 
-    wait_until(filled, "every demo agent is valid and a rated match is on the board", 300)
+    board = "every demo agent is valid and a rated match is on the board"
+    wait_until(filled, board, LONGEST_SECONDS, pause_seconds=0.5)
 
     struck: list[str] = []
     while not struck:  # repeats if the kill fell between two matches
@@ -124,7 +117,8 @@ def test_a_killed_worker_loses_no_match(deployment: Deployment) -> None:
     wait_until(
         lambda: deployment.query(results) == [["finished", "t", str(SEATS)]] * len(struck),
         "the interrupted matches are finished by a later attempt and rated once",
-        180,
+        LONGEST_SECONDS,
+        pause_seconds=0.5,
     )
     assert deployment.query("select count(*) from matches where state = 'void'") == [["0"]]
     blamed = "select count(*) from seats where verdict is not null and verdict <> 'DONE'"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from services.api_client import Client
 from tests import typed
-from tests.acceptance.test_main_path import AGENTS, SCOPES, until
+from tests.acceptance.test_main_path import AGENTS, SCOPES
 from tests.stack import Stack
+from tests.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATES = ("--closes", "2999-12-01T18:00+01:00", "--ends", "2999-12-08T18:00+01:00")
@@ -41,7 +42,7 @@ def test_readme_league_plays_with_one_copy_of_an_anchor(
     assert sent.returncode == 0, sent.stdout + sent.stderr
     assert hal.season_health("autumn")["lacking"] is None
 
-    until(lambda: bool(next(hal.leaderboard("autumn"))["games"]), 150, "the first rated match")
+    wait_until(lambda: bool(next(hal.leaderboard("autumn"))["games"]), "the first rated match")
     rows = list(hal.leaderboard("autumn"))
     assert [row["rank"] for row in rows if not row["is_anchor"]] == [1]
     assert {row["rank"] for row in rows if row["is_anchor"]} == {None}

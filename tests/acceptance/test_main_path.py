@@ -7,8 +7,6 @@ a scrim is played.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,19 +14,12 @@ import pytest
 from services.api_client import ApiError, Client, Json
 from tests.drills import deadline
 from tests.stack import Stack
+from tests.waiting import wait_until
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese"
 CRASHES = b"def agent(observation):\n    print('about to fail')\n    return 1 // 0\n"
 SCOPES = ["read", "agents:write", "scrims:write", "leagues:write"]
 MATCHES = 12
-
-
-def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait; fail when it takes too long."""
-    deadline = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < deadline, f"{what} took more than {seconds:.0f} s"
-        time.sleep(0.25)
 
 
 def team(stack: Stack, name: str) -> Client:
@@ -47,7 +38,7 @@ def validated(ladder: Client, made: Json) -> Json:
         entry.update(ladder.entry(made["entry"]["id"]))
         return bool(entry["state"] != "pending")
 
-    until(is_over, 60, "validation")
+    wait_until(is_over, "validation")
     return entry
 
 
@@ -95,14 +86,14 @@ def test_uploaded_agents_reach_leaderboard_replay_and_scrim(stack: Stack) -> Non
         rows = stranger.matches(season=season["id"], kind="rated", most=200)
         return [row for row in rows if row["state"] == "finished"]
 
-    until(lambda: len(finished()) >= MATCHES, 150, f"{MATCHES} rated matches")
+    wait_until(lambda: len(finished()) >= MATCHES, f"{MATCHES} rated matches")
     numbers = sorted(row["accepted_no"] for row in finished())
     assert len(set(numbers)) == len(numbers)
 
     def is_rated() -> bool:
         return any(row["games"] > 0 for row in stranger.leaderboard("geese"))
 
-    until(is_rated, 30, "the leaderboard")
+    wait_until(is_rated, "the leaderboard")
     board = list(stranger.leaderboard("geese"))
     assert [row["team_name"] for row in board if row["rank"] is not None]
     assert len(board) == 2
@@ -157,7 +148,7 @@ def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) 
         scrim.update(ada.scrim(scrim["id"]))
         return bool(scrim["state"] != "running")
 
-    until(is_over, 60, "the scrim")
+    wait_until(is_over, "the scrim")
     assert scrim["finished_games"] == 3
     assert sum(score["wins"] for score in scrim["summary"]) == pytest.approx(3)
     played = list(ada.matches(scrim=scrim["id"]))

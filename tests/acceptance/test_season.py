@@ -12,8 +12,9 @@ from typing import Final
 import pytest
 
 from services.api_client import ApiError, Client, Json
-from tests.acceptance.test_main_path import AGENTS, team, until, validated
+from tests.acceptance.test_main_path import AGENTS, team, validated
 from tests.stack import Stack
+from tests.waiting import wait_until
 
 FIRST_GAMES: Final = 6
 FINAL_GAMES: Final = 12
@@ -57,8 +58,8 @@ def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
     def accepted(count: int) -> bool:
         return bool(board(ann, key)["accepted_no"] >= count)
 
-    until(lambda: accepted(FIRST_GAMES), 120, f"{FIRST_GAMES} results")
-    until(lambda: board(ann, key)["fitted"] is not None, 30, "the official standing")
+    wait_until(lambda: accepted(FIRST_GAMES), f"{FIRST_GAMES} results")
+    wait_until(lambda: board(ann, key)["fitted"] is not None, "the official standing")
     shown = board(ann, key)["items"]
     found = [row["rank"] for row in shown]  # equal agents may share one
     assert len(found) == len(agents)
@@ -74,7 +75,7 @@ def test_a_season_runs_from_opening_to_final_standing(stack: Stack) -> None:
         ben.upload(agents["survivor"][1], b"def agent(o): return 'EAST'\n", season="cup")
     assert late.value.status == 409
     assert "locked" in str(late.value)
-    until(lambda: accepted(FINAL_GAMES), 120, f"{FINAL_GAMES} results")
+    wait_until(lambda: accepted(FINAL_GAMES), f"{FINAL_GAMES} results")
 
     check_repair(ann, ben, key, agents["greedy"][1])
     ann.patch(f"/v1/seasons/{key}", {"state": "finished"})
@@ -94,7 +95,7 @@ def check_repair(host: Client, other: Client, key: str, agent: str) -> None:
         other.rejudge(key, "I lost", **predicate)
     assert refused.value.status == 403
     act = host.rejudge(key, "The node was broken.", **predicate)
-    until(lambda: host.rejudgement(act["id"])["done"] == act["total"], 60, "matches judged again")
+    wait_until(lambda: host.rejudgement(act["id"])["done"] == act["total"], "matches judged again")
     assert board(host, key)["accepted_no"] >= before + 2 * act["total"]
     assert [audit["act"] for audit in host.audits("cup")] == ["rejudge"]
 
@@ -112,7 +113,7 @@ def check_end(host: Client, key: str) -> None:
         awarded = all(row["status"] != "likely" for row in now["items"] if row["medal"])
         return not live and now["fitted"]["log_no"] == now["accepted_no"] and awarded
 
-    until(is_final, 90, "the final standing")
+    wait_until(is_final, "the final standing")
     last = board(host, key)
     assert sum(row["medal"] is not None for row in last["items"]) >= 1
     time.sleep(QUIET_SECONDS)  # the scheduler and the rater find no work

@@ -7,8 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from services import embedded_servers
 from services.child_processes import Child, log_tail, spawn
 from tests import servers
 from tests.daemon import LIBRARIES, daemon_of
+from tests.waiting import wait_until
 from workers.liveness import STALLED_STATUS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -154,12 +154,4 @@ def wait_for_node(fleet: Fleet) -> None:
             return True
         return False
 
-    wait_until(answers, "the node answers", 120)
-
-
-def wait_until(done: Callable[[], bool], what: str, seconds: float) -> None:
-    """Wait for a condition; fails with its name."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain until {what}"
-        time.sleep(0.05)
+    wait_until(answers, "the node answers")

@@ -24,9 +24,10 @@ from ladder.leagues import leagues
 from ladder.people import users
 from ladder.ratings import rating_updates
 from ladder.ratings.rating_updates import RatedResult, RatingParameters
-from tests.chaos.fleet import Fleet, wait_until
+from tests.chaos.fleet import Fleet
 from tests.chaos.quick_leagues import QUICK, make_quick_league
 from tests.sizes import sized
+from tests.waiting import wait_until
 from workers.lease_renewal import HeldLease, held_leases
 
 pytestmark = [pytest.mark.bubblewrap]
@@ -132,7 +133,6 @@ def test_every_match_is_rated_once_despite_killed_processes(fleet: Fleet) -> Non
         wait_until(
             lambda: count(fleet, "select count(*) from matches where state = 'finished'") > 0,
             "the first match is finished",
-            240,
         )
         killer, started = Killer(fleet), time.monotonic()
         accidents = {
@@ -157,9 +157,9 @@ def test_every_match_is_rated_once_despite_killed_processes(fleet: Fleet) -> Non
         with db.connect(fleet.database_url) as conn:
             leagues.set_league_state(conn, league, "paused")
         open_rows = "select count(*) from matches where state in ('queued', 'running')"
-        wait_until(lambda: left(fleet, open_rows) == 0, "no match is open", 240)
+        wait_until(lambda: left(fleet, open_rows) == 0, "no match is open")
         unrated = "select (accepted_no - rated_no)::integer from seasons"
-        wait_until(lambda: left(fleet, unrated) == 0, "everything is rated", 240)
+        wait_until(lambda: left(fleet, unrated) == 0, "everything is rated")
         report(fleet, killer, time.monotonic() - started)
         check(fleet, killer)
 

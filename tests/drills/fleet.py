@@ -36,11 +36,11 @@ from services import embedded_servers
 from services.api_client import Client
 from tests import network_machines, servers, tls_front
 from tests.certificates import Authority, serving
-from tests.chaos.fleet import wait_until
 from tests.chaos.quick_leagues import QUICK, make_quick_league
 from tests.network_machines import NetworkMachine
 from tests.s3_server import variables
 from tests.stack import Stack, running
+from tests.waiting import wait_until
 
 HOST: Final = "10.77.20.1"
 NETWORK: Final = "peckfleet"

@@ -31,12 +31,12 @@ from services.joined_machine import Credentials, JoinedMachine, check_ways, find
 from services.local_instance import UpOptions
 from tests import tls_front
 from tests.certificates import Authority, serving
-from tests.chaos.fleet import wait_until
 from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import Contest
 from tests.integration.real_node import RealNode
 from tests.integration.test_workers import EAST, SLOW, enter
 from tests.integration.test_workers import contest as contest
+from tests.waiting import wait_until
 from workers import broker
 
 pytestmark = pytest.mark.bubblewrap
@@ -137,15 +137,15 @@ def test_a_joined_machine_plays_a_match_and_hands_the_next_one_back(
             (worker,) = [part.child for part in machine.parts]
             assert worker is not None
             log = machine._log("worker")
-            wait_until(lambda: machines.get_machine(conn, "pond").slots == 1, "it is on", 60)
+            wait_until(lambda: machines.get_machine(conn, "pond").slots == 1, "it is on")
             wake(match)
-            wait_until(lambda: history.get_match(conn, match).state == "finished", "played", 60)
+            wait_until(lambda: history.get_match(conn, match).state == "finished", "played")
             assert entries.get_entry(conn, entry).state is EntryState.ACTIVE
             found = history.get_match(conn, match)
             assert blobs.exists(found.episodes[0].replay_digest)
             assert all(seat.log_digest and blobs.exists(seat.log_digest) for seat in found.seats)
             wake(slow)
-            wait_until(lambda: history.get_match(conn, slow).state == "running", "claimed", 60)
+            wait_until(lambda: history.get_match(conn, slow).state == "running", "claimed")
         finally:
             machine.stop()
         assert history.get_match(conn, slow).state == "queued", log.read_text()

@@ -19,8 +19,8 @@ from ladder.matches import workers
 from services import embedded_servers
 from services.scheduler import leader
 from services.scheduler.leader import Job
-from tests.chaos.fleet import wait_until
 from tests.integration.ladder.contest import hello, raise_contest
+from tests.waiting import wait_until
 
 
 @contextmanager
@@ -53,13 +53,13 @@ def test_a_second_leader_takes_over_when_the_first_stops(
         return run
 
     with leading(database_url, leads("first")) as first:
-        wait_until(lambda: "first" in rounds, "the first leads", 120)
+        wait_until(lambda: "first" in rounds, "the first leads")
         with leading(database_url, leads("second")):
             before = len(rounds)
-            wait_until(lambda: len(rounds) > before + 8, "the first goes on", 120)
+            wait_until(lambda: len(rounds) > before + 8, "the first goes on")
             assert "second" not in rounds
             first.set()
-            wait_until(lambda: "second" in rounds, "the second leads", 120)
+            wait_until(lambda: "second" in rounds, "the second leads")
 
 
 def test_a_failing_job_does_not_block_other_jobs(database_url: str) -> None:
@@ -94,12 +94,12 @@ def test_the_leader_continues_after_a_postgres_restart() -> None:
 
     try:
         with leading(server.url, count):
-            wait_until(lambda: bool(rounds), "it leads", 120)
+            wait_until(lambda: bool(rounds), "it leads")
             server.child.process.send_signal(signal.SIGQUIT)
             server.child.process.wait()
             server = embedded_servers.start_postgres(state, durable=False)
             before = len(rounds)
-            wait_until(lambda: len(rounds) > before, "it leads again", 120)
+            wait_until(lambda: len(rounds) > before, "it leads again")
     finally:
         server.stop()
         shutil.rmtree(state, ignore_errors=True)
@@ -122,14 +122,14 @@ def test_a_notification_wakes_the_idle_leader(
         lineup = [contest.active() for _ in range(4)]
         played = contest.rated(*lineup)
         with leading(database_url, count):
-            wait_until(lambda: bool(rounds), "the first round", 20)
+            wait_until(lambda: bool(rounds), "the first round")
             if act == "queue":
                 contest.rated(*lineup)
             elif act == "register":
                 workers.register_worker(conn, hello("w2"))
             else:
                 contest.play(played, [1, 2, 3, 4])
-            wait_until(lambda: len(rounds) > 1, "the second round", 20)
+            wait_until(lambda: len(rounds) > 1, "the second round")
 
 
 def test_only_one_leader_holds_the_lock(database_url: str) -> None:

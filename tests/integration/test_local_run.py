@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from tests import typed
 from tests.integration import real_node
 from tests.integration.real_node import EAST, SEED, RealNode
 from tests.unit.games import worked_example
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -239,22 +239,17 @@ def test_the_node_of_a_run_ends_with_the_run(tmp_path: Path, how: signal.Signals
         text=True,
     )
     try:
-        _wait_until(lambda: (tmp_path / "out").exists())
+        wait_until(lambda: (tmp_path / "out").exists(), "the game begins")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         assert children
         process.send_signal(how)
-        told = process.communicate(timeout=60)[1]
+        told = process.communicate(timeout=300)[1]
     finally:
         process.kill()
         process.wait()
-    _wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+    wait_until(
+        lambda: not any(Path(f"/proc/{child}").exists() for child in children), "all have ended"
+    )
     if how is signal.SIGINT:
         assert process.returncode == 130
         assert told.strip() == "peck run: stopped"
-
-
-def _wait_until(reached: Any) -> None:
-    give_up_at = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < give_up_at, "waited for a minute"
-        time.sleep(0.05)

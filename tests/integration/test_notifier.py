@@ -32,9 +32,9 @@ from ladder.notices.webhook_address import check_address, rules_of
 from ladder.people import users
 from ladder.settings import Settings
 from services.scheduler import jobs
-from tests.chaos.fleet import wait_until
 from tests.mailbox import Mailbox, smtp_server
 from tests.receivers import ENVIRONMENT, RULES, Receiver, receiving
+from tests.waiting import wait_until
 from workers import broker, notice_tasks
 from workers.notice_tasks import NotifierContext, send_until
 
@@ -241,7 +241,7 @@ def test_a_dead_receiver_delays_nobody_else(
     for thread in threads:
         thread.start()
     wait_until(
-        lambda: sum(call.path.startswith("/quick") for call in receiver.calls) == 5, "all quick", 30
+        lambda: sum(call.path.startswith("/quick") for call in receiver.calls) == 5, "all quick"
     )
     dead = sum(call.path.startswith("/dead") for call in receiver.calls)
     receiver.ended.set()
@@ -326,7 +326,7 @@ def test_a_killed_notifier_loses_nothing_and_repeats_with_the_same_id(
 
     first = start()
     try:
-        wait_until(woken, "the first call", 60)
+        wait_until(woken, "the first call")
     finally:
         first.kill()
         first.wait(120)
@@ -340,7 +340,7 @@ def test_a_killed_notifier_loses_nothing_and_repeats_with_the_same_id(
         return row == (len(wanted),)
 
     try:
-        wait_until(all_sent, "everything is sent", 60)
+        wait_until(all_sent, "everything is sent")
     finally:
         second.send_signal(signal.SIGTERM)
         second.wait(120)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from kombu.transport.redis import Channel
 from redis import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
+from tests.waiting import wait_until
 from workers import broker, redis_users
 
 LOGIN = "peck_machine_pond"
@@ -67,7 +67,7 @@ def test_a_worker_takes_messages(server: Redis, redis_url: str) -> None:
     try:
         for number in range(3):
             site.send_task("peck.test_play", args=(f"mat_{number}",), queue="play.cpu", retry=False)
-        wait_for(lambda: len(taken) == 3)
+        wait_until(lambda: len(taken) == 3, "all messages are taken")
     finally:
         worker.stop()
     assert sorted(taken) == ["mat_0", "mat_1", "mat_2"]
@@ -78,13 +78,6 @@ def test_a_worker_takes_messages(server: Redis, redis_url: str) -> None:
         redis_users.SEPARATOR,
         [*redis_users.PRIORITIES],
     )
-
-
-def wait_for(is_done: object) -> None:
-    until = time.monotonic() + 120
-    while not is_done():  # type: ignore[operator]
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ from services.child_processes import SERVICE_NICE
 from services.host_checks import StartError
 from services.local_instance import LocalInstance, UpOptions
 from tests import servers
-from tests.chaos.fleet import wait_until
 from tests.daemon import LIBRARIES
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -232,7 +232,7 @@ def instance() -> Iterator[Instance]:
 
 def test_suggested_commands_work_without_demo_leagues(instance: Instance) -> None:
     assert [league["slug"] for league in instance.up.get("/v1/leagues")["items"]] == ["first"]
-    wait_until(lambda: finished(instance.state) >= 1, "a match is finished", 120)
+    wait_until(lambda: finished(instance.state) >= 1, "a match is finished")
 
 
 def test_a_dead_part_is_restarted(instance: Instance) -> None:
@@ -259,10 +259,10 @@ def strike_and_wait(up: Running, state: Path) -> None:
     for pid in struck:
         os.kill(pid, signal.SIGKILL)
     told = state / "up.err"
-    wait_until(lambda: told.read_text().count("restarting it") >= 4, "they are missed", 30)
+    wait_until(lambda: told.read_text().count("restarting it") >= 4, "they are missed")
     before = finished(state)
-    wait_until(lambda: finished(state) > before + 1, "matches are played again", 120)
-    wait_until(lambda: answers(up), "the site answers again", 60)
+    wait_until(lambda: finished(state) > before + 1, "matches are played again")
+    wait_until(lambda: answers(up), "the site answers again")
 
 
 def test_a_second_peck_up_on_the_same_folder_is_refused(instance: Instance) -> None:
@@ -302,7 +302,7 @@ def test_peck_up_continues_after_a_kill(instance: Instance) -> None:
         demo = again.get("/v1/leagues/game-of-life-and-death")
         assert demo["game"] == "golad", "demo leagues come"
         assert finished(state) >= before, "nothing finished is lost"
-        wait_until(lambda: finished(state) > before, "matches go on", 120)
+        wait_until(lambda: finished(state) > before, "matches go on")
 
 
 def test_a_port_in_use_is_refused(state: Path) -> None:

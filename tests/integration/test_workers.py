@@ -39,10 +39,10 @@ from ladder.settings import Settings
 from sandbox.match import loans
 from sandbox.match.match_record import read_log
 from services import embedded_servers
-from tests.chaos.fleet import wait_until
 from tests.integration import real_node
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
+from tests.waiting import wait_until
 from workers import broker, liveness, match_attempt
 from workers.broker import WakeError
 from workers.lease_renewal import HeldLease, LeaseRenewal, held_leases, hold_lease
@@ -180,7 +180,7 @@ def test_a_running_match_is_published_and_a_silent_redis_costs_it_nothing(
     def entries_sent() -> list[dict[str, Any]]:
         return [json.loads(one[live_stream.FIELD]) for _, one in client.xrange(key)]
 
-    wait_until(lambda: {"over": True} in entries_sent(), "the end is published", 30)
+    wait_until(lambda: {"over": True} in entries_sent(), "the end is published")
     start, *more = [one for one in entries_sent() if "steps" in one]
     frames = LiveFrames(start["start"])
     for step in [*start["steps"], *(step for one in more for step in one["steps"])]:
@@ -293,7 +293,7 @@ def test_a_match_is_queued_again_after_its_node_dies(
             target=lambda: outcomes.append(match_attempt.play_match(worker_context, match_id))
         )
         thread.start()
-        wait_until(lambda: len(held_leases(tmp_path)) == 1, "the match is played", 30)
+        wait_until(lambda: len(held_leases(tmp_path)) == 1, "the match is played")
         doomed.kill()
         thread.join(60)
     assert outcomes == ["host_fault"]
@@ -367,12 +367,12 @@ def test_one_thread_renews_all_leases_of_a_host(
     mine = [HeldLease(MatchId(f"mat_{n}"), 1, 0.3, os.getpid()) for n in "ab"]
     with hold_lease(tmp_path, mine[0]), hold_lease(tmp_path, mine[1]):
         first.start()
-        wait_until(lambda: len(calls) > 2, "leases are renewed", 20)
+        wait_until(lambda: len(calls) > 2, "leases are renewed")
         second.start()
         assert calls[0] == [(MatchId("mat_a"), 1), (MatchId("mat_b"), 1)]
         first.stop()
         before = len(calls)
-        wait_until(lambda: len(calls) > before, "the other thread takes over", 20)
+        wait_until(lambda: len(calls) > before, "the other thread takes over")
         second.stop()
 
 

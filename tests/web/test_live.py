@@ -159,17 +159,17 @@ def test_a_page_without_streams_asks_for_the_same_frames(
     with page.expect_event("requestfailed"):
         page.goto(f"{live_site.address}/matches/{playing.order.match_id}")
     page.clock.run_for(SILENT_MS)
-    expect(page.locator("[data-player]")).to_have_attribute("data-step", "2", timeout=30_000)
+    expect(page.locator("[data-player]")).to_have_attribute("data-step", "2")
     expect(page.locator(".live-state")).to_be_hidden()
     assert page.evaluate(NAMES) == []
     assert page.evaluate(CONTRAST) == []
     playing.play(1)
     page.clock.run_for(POLL_MS)
-    expect(page.locator(".step-last")).to_have_text("3", timeout=30_000)
+    expect(page.locator(".step-last")).to_have_text("3")
     expect(page.locator("[data-player]")).to_have_attribute("data-step", "2")
     finish(live_site, playing)
     page.clock.run_for(POLL_MS)
-    expect(page.locator("[data-player]")).to_have_attribute("data-over", "true", timeout=30_000)
+    expect(page.locator("[data-player]")).to_have_attribute("data-over", "true")
     expect(page.locator("h1 .spoiler")).to_be_hidden()
     context.close()
 

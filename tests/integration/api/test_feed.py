@@ -21,10 +21,10 @@ from services.api_client import ApiError
 from services.http import stream_limits
 from services.http.notifications import NotificationListener
 from services.http.problems import ProblemError, error_response
-from tests.chaos.fleet import wait_until
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World, play_rated
+from tests.waiting import wait_until
 
 SETTLE_SECONDS = 0.3
 
@@ -90,7 +90,7 @@ def test_a_notification_wakes_a_quiet_stream(
     monkeypatch.setattr(feed, "QUIET_LOOK_SECONDS", 3600.0)
     time.sleep(SETTLE_SECONDS)  # events of the world's creation are old by now
     listener = app.state.peck.listener
-    wait_until(lambda: listener.quiet_seconds() > feed.NEWS_SECONDS, "nothing is heard", 30)
+    wait_until(lambda: listener.quiet_seconds() > feed.NEWS_SECONDS, "nothing is heard")
     headers = {"Authorization": f"Bearer {fresh_world.tokens['member']}"}
     with fresh_world.http.stream("GET", "/v1/me/feed/stream", headers=headers) as answer:
         play_rated(fresh_world, "public")

@@ -20,7 +20,6 @@ from services.cli.submissions import queue_text
 from services.http import live_limits, live_matches, live_streams
 from services.http.problems import ProblemError
 from tests import live_playing
-from tests.chaos.fleet import wait_until
 from tests.integration.api import world as worlds
 from tests.integration.api.browsing import browse
 from tests.integration.api.conftest import application
@@ -30,6 +29,7 @@ from tests.integration.api.world import GOOD, WORKER, World
 from tests.live_playing import Playing
 from tests.loops import run_coroutine
 from tests.servers import cloned
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_steps_wait_for_the_delay_of_their_league(world: World, redis_url: str) 
     match_id = playing.order.match_id
     playing.play(4)
     client = redis.Redis.from_url(redis_url)
-    wait_until(lambda: client.xlen(playing.key) > 0, "Redis has the steps", 30)
+    wait_until(lambda: client.xlen(playing.key) > 0, "Redis has the steps")
     with stream(world, match_id, "member") as answer:
         watching = Watching(answer)
         asked = world.http.get(f"/v1/matches/{match_id}/live", headers=headers(world, "member"))
@@ -334,7 +334,7 @@ def test_a_team_sees_how_far_its_validation_is(world: World, redis_url: str) -> 
         found: int | None = member.entry(made["id"])["queue"]["step"]
         return found
 
-    wait_until(lambda: step() == 7, "the owner sees the step", 30)
+    wait_until(lambda: step() == 7, "the owner sees the step")
     assert "playing step 7 of at most 200 for" in queue_text(member.entry(made["id"])["queue"])
     with browse(world, "member") as browser:
         page = browser.get(f"/agents/{agent['id']}").text

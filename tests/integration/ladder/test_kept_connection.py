@@ -9,7 +9,7 @@ import pytest
 
 from ladder.database.db import Connection, connect
 from ladder.database.kept_connection import KeptConnection
-from tests.chaos.fleet import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_an_unused_connection_is_closed(database_url: str) -> None:
     brief = KeptConnection(database_url, kept_seconds=0.05)
     first = backend(brief)
     with connect(database_url, autocommit=True) as other:
-        wait_until(lambda: not is_connected(other, first), "the connection is closed", 60)
+        wait_until(lambda: not is_connected(other, first), "the connection is closed")
     assert backend(brief) != first
     brief.close()
 
