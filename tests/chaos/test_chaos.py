@@ -7,8 +7,7 @@ import os
 import random
 import signal
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,12 @@ pytestmark = [pytest.mark.bubblewrap]
 
 MATCHES = sized(12, 110)
 LANDED = sized(5, 22)
-KILL_EVERY_SECONDS = 2.0
+KILL_EVERY_SECONDS = sized(1.0, 2.0)
 REST_SECONDS = 6.0
-"""The pause between kills after enough have landed, so that slow machines finish matches too."""
+"""The longest pause between kills after all accidents, so that slow machines finish matches too."""
 LONGEST_SECONDS = 400.0
 STRUCK = {"child", "worker", "node"}
+MADE = "select count(*) from matches where kind = 'rated'"
 
 
 def make_league(fleet: Fleet) -> LeagueId:
@@ -75,21 +75,17 @@ class Killer:
         self.fleet = fleet
         self.kills: Counter[str] = Counter()
         self.hits: list[tuple[str, list[HeldLease]]] = []
-        self.turns: Iterator[str] = itertools.cycle(
-            ["child", "worker", "node", "child", "child", "child", "worker"]
-        )
+        self.turns = deque(["child", "worker", "node", "child", "child", "child", "worker"])
         self.random = random.Random(7)
 
     def strike(self) -> None:
-        """Kill the next part while matches play."""
-        what = next(self.turns)
-        playing: list[HeldLease] = []
+        """Kill the next part while matches play. If none plays for a while, its turn stays."""
         deadline = time.monotonic() + 5
-        while not playing and time.monotonic() < deadline:
-            playing = held_leases(self.fleet.run_dir)
+        while not (playing := held_leases(self.fleet.run_dir)) and time.monotonic() < deadline:
+            time.sleep(0.01)
         if not playing:
             return
-        victim = self.random.choice(playing)
+        what, victim = self.turns[0], self.random.choice(playing)
         if what == "child":
             with suppress(ProcessLookupError):
                 os.kill(victim.pid, signal.SIGKILL)
@@ -105,6 +101,7 @@ class Killer:
             struck = playing
             self.fleet.kill("node")
             self.fleet.start("node")
+        self.turns.rotate(-1)
         self.kills[what] += 1
         self.hits.append((what, struck))
 
@@ -117,6 +114,11 @@ class Killer:
             for what, struck in self.hits
             if any((lease.match_id, lease.attempt) not in finished for lease in struck)
         )
+
+    def has_landed(self) -> bool:
+        """Whether enough kills of each kind interrupted an attempt."""
+        landed = self.landed()
+        return landed.total() >= LANDED and set(landed) == STRUCK
 
     def _worker_of(self, pid: int) -> str | None:
         with suppress(OSError):
@@ -144,15 +146,14 @@ def test_every_match_is_rated_once_despite_killed_processes(fleet: Fleet) -> Non
             sized(6, 30): fleet.empty_redis,
         }
         for strike in itertools.count(1):
-            landed = killer.landed()
-            has_landed = landed.total() >= LANDED and set(landed) == STRUCK
-            time.sleep(REST_SECONDS if has_landed and not accidents else KILL_EVERY_SECONDS)
+            time.sleep(KILL_EVERY_SECONDS)
             killer.strike()
             fleet.start_stalled_again()
             accidents.pop(strike, lambda: None)()
-            made = count(fleet, "select count(*) from matches where kind = 'rated'")
-            enough = made >= MATCHES and has_landed
-            if not accidents and (enough or time.monotonic() - started > LONGEST_SECONDS):
+            if accidents:
+                continue
+            is_late = time.monotonic() - started > LONGEST_SECONDS
+            if is_late or (rest(fleet) and killer.has_landed()):
                 break
         with db.connect(fleet.database_url) as conn:
             leagues.set_league_state(conn, league, "paused")
@@ -164,8 +165,16 @@ def test_every_match_is_rated_once_despite_killed_processes(fleet: Fleet) -> Non
         check(fleet, killer)
 
 
+def rest(fleet: Fleet) -> bool:
+    """Leave the fleet alone until enough matches are made, or a while; returns whether they are."""
+    until = time.monotonic() + REST_SECONDS
+    while not (enough := left(fleet, MADE) >= MATCHES) and time.monotonic() < until:
+        time.sleep(0.1)
+    return enough
+
+
 def left(fleet: Fleet, query: str) -> int:
-    """The count of unfinished work; restarts workers that exited."""
+    """The count, for example of unfinished work; restarts workers that exited."""
     fleet.start_stalled_again()
     return count(fleet, query)
 
@@ -183,7 +192,7 @@ def report(fleet: Fleet, killer: Killer, seconds: float) -> None:
 
 
 def check(fleet: Fleet, killer: Killer) -> None:
-    rated = count(fleet, "select count(*) from matches where kind = 'rated'")
+    rated = count(fleet, MADE)
     assert rated >= 0.9 * MATCHES
     assert killer.landed().total() >= 0.9 * LANDED
     assert set(killer.landed()) == STRUCK
