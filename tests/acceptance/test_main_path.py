@@ -166,7 +166,7 @@ def check_scrim(ada: Client, bob: Client, season: str, agents: dict[str, Json]) 
 
 
 def test_every_upload_that_begins_before_the_deadline_is_accepted(stack: Stack) -> None:
-    outcome = deadline.run(stack, students=8, seconds=6.0, late=2)
+    outcome = deadline.run(stack, students=8, seconds=4.0, late=2, episodeSteps=30)
     assert outcome.faults == []
     accepted = sum(one.is_accepted for one in outcome.students)
     assert 0 < accepted == len(outcome.validated_seconds)

@@ -21,7 +21,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -123,9 +123,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if outcome.faults else 0
 
 
-def run(stack: Stack, students: int, seconds: float, late: int) -> Outcome:
-    """Lets the students sign in and upload; waits for the validations."""
-    season = make_season(stack)
+def run(stack: Stack, students: int, seconds: float, late: int, **configuration: int) -> Outcome:
+    """Lets the students sign in and upload; waits for the validations.
+
+    The games have their usual length, except by a setting of ``configuration``.
+    """
+    season = make_season(stack, configuration)
     planned = plan(students, seconds, late, slow_seconds=min(15.0, seconds / 2))
     make_accounts(stack, planned)
     asyncio.run(everybody(stack, season, planned, seconds))
@@ -134,11 +137,12 @@ def run(stack: Stack, students: int, seconds: float, late: int) -> Outcome:
     return outcome
 
 
-def make_season(stack: Stack) -> SeasonId:
-    """A league of Hungry Geese with four seats and games of usual length."""
+def make_season(stack: Stack, configuration: Mapping[str, int]) -> SeasonId:
+    """A league of Hungry Geese with four seats and this configuration."""
     admin = stack.client(stack.admin_token)
     league = admin.create_league(f"class-{token_hex(3)}", "A class", "hungry_geese")
-    return SeasonId(admin.create_season(league["id"], seats=4)["id"])
+    made = admin.create_season(league["id"], seats=4, configuration=configuration)
+    return SeasonId(made["id"])
 
 
 def plan(students: int, seconds: float, late: int, *, slow_seconds: float) -> list[Student]:
