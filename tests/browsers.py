@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
-EXPECTED_MS = 60_000
-"""How long a page may take to show what a test expects; a loaded machine draws late."""
+EXPECTED_MS = 120_000
+"""How long a page may take to load and to show what a test expects; a loaded machine is slow."""
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -36,6 +37,21 @@ def chromium() -> Iterator[Browser]:
         pytest.skip(line)
     expect.set_options(timeout=EXPECTED_MS)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        started = playwright.chromium.launch(
+            executable_path=path, args=list(ARGUMENTS), timeout=EXPECTED_MS
+        )
+        started.new_context = _patient(started.new_context)  # type: ignore[method-assign]
+        started.new_page = _patient(started.new_page)  # type: ignore[method-assign]
         yield started
         started.close()
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes contexts or pages that wait EXPECTED_MS, where Playwright would wait 30 s."""
+
+    def make_patient(**options: Any) -> Any:
+        made = make(**options)
+        made.set_default_timeout(EXPECTED_MS)
+        return made
+
+    return make_patient

@@ -181,7 +181,6 @@ def tab(site: Site, browser: Browser) -> Iterator[Callable[..., Tab]]:
             reduced_motion="reduce",
             java_script_enabled=script,
         )
-        context.set_default_timeout(120_000)
         made = Tab(context.new_page(), site.address)
         made.page.on("console", made.hear)
         made.page.on("pageerror", lambda error: made.complaints.append(str(error)))
