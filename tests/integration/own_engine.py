@@ -61,7 +61,7 @@ class OwnEngine:
         """End the engine: SIGTERM as a service manager, SIGKILL as a crash."""
         assert self.process is not None
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(300)
 
     def load(self) -> None:
         """Load the box's image; the usual engine builds it if necessary."""
@@ -82,7 +82,7 @@ class OwnEngine:
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(f"{self.folder}/docker.sock") != 0:
                 return False
-        with contextlib.closing(docker.DockerClient(self.address, timeout=20)) as client:
+        with contextlib.closing(docker.DockerClient(self.address, timeout=60)) as client:
             return bool(client.ping())
 
 
@@ -94,7 +94,7 @@ def missing() -> str | None:
     if os.geteuid() != 0:
         return "no engine of the test's own: only root can start one"
     try:
-        with contextlib.closing(docker.from_env(timeout=10)) as usual:
+        with contextlib.closing(docker.from_env(timeout=60)) as usual:
             usual.ping()
     except (docker.errors.DockerException, OSError) as error:
         return f"no engine of the test's own: no other that builds its image: {error}"

@@ -127,7 +127,7 @@ def test_a_site_with_a_syntax_error_exits(
     assert page(listener) == "40"
     (tmp_path / "page.py").write_text("RATE = \n")
     developer_server.restart_worker(site.process.pid)
-    assert site.process.wait(60) == 1
+    assert site.process.wait(300) == 1
 
 
 def test_a_request_waits_until_the_site_starts(listener: socket.socket, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def leading(url: str, run: Callable[[Connection], dict[str, int]]) -> Iterator[t
         yield stopping
     finally:
         stopping.set()
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()
 
 

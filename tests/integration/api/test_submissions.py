@@ -263,6 +263,6 @@ def test_simultaneous_uploads_of_a_person_are_limited(fresh_world: World, app: F
     assert other["submission"]["id"]
     release.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert statuses == [201, 201, 201]
     assert upload(fresh_world, b"one more again").status_code == 201

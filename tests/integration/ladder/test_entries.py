@@ -67,7 +67,7 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert sorted(outcomes) == [False] * 5 + [True] * 3
     assert len(entries.list_entries(conn, season_id=contest.season.id)) == 3
 

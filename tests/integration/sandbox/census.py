@@ -96,7 +96,7 @@ class Taker:
         if self.engine is None:
             return frozenset()
         try:
-            with contextlib.closing(docker.APIClient(self.engine, timeout=5)) as client:
+            with contextlib.closing(docker.APIClient(self.engine, timeout=60)) as client:
                 found = client.containers(all=True, filters={"label": f"{RUN_LABEL}={self._key}"})
                 for entry in found:
                     self._ids.add(entry["Id"])

@@ -57,7 +57,7 @@ def missing(launcher: str) -> str | None:
         if "DOCKER_HOST" not in os.environ and not os.access(socket, os.R_OK | os.W_OK):
             return f"no Docker engine answers: {socket} is not there or not for this user"
         try:
-            client = docker.from_env(timeout=10)
+            client = docker.from_env(timeout=60)
             client.ping()
             client.close()
         except (docker.errors.DockerException, OSError) as error:

@@ -122,10 +122,10 @@ def test_a_match_is_played_again_after_an_engine_restart(
         target=lambda: outcomes.append(match_attempt.play_match(first, match_id))
     )
     thread.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     own_engine.end(signal.SIGKILL)
     own_engine.start()
-    thread.join(60)
+    thread.join(300)
     assert outcomes == ["host_fault"]
     assert match_attempt.play_match(replace(first, worker="w2"), match_id) == "accepted"
     match = history.get_match(contest.conn, match_id)
