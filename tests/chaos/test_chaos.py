@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.bubblewrap]
 
 MATCHES = sized(12, 110)
 LANDED = sized(5, 22)
-KILL_EVERY_SECONDS = sized(1.0, 2.0)
+KILL_EVERY_SECONDS = sized(1, 2)
 REST_SECONDS = 6.0
 """The longest pause between kills after all accidents, so that slow machines finish matches too."""
 LONGEST_SECONDS = 400.0

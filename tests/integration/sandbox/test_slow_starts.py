@@ -29,7 +29,7 @@ from tests.integration.sandbox.nodes import MEMORY_MB, READY_SECONDS, ROOT, STAT
 pytestmark = pytest.mark.bubblewrap
 
 _begun: list[subprocess.Popen[str]] = []
-END_SECONDS = 45
+END_SECONDS = 240
 """Far more than a node takes to end, far less than a start may take."""
 SLOW = """#!/bin/sh
 # Starts the node's first box normally, and never any other box.
