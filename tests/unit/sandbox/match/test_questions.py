@@ -203,7 +203,10 @@ def test_a_closed_connection_is_reported(pair: Pair, own: OwnRunQueue, end: str)
 
 def test_a_late_child_does_not_delay_other_children(own: OwnRunQueue) -> None:
     pairs = [_pair() for _ in range(3)]
-    questions = [_question(ours, own, b"{}", 0.2) for ours, _ in pairs]
+    limits = [1.0, LONG, LONG]
+    questions = [
+        _question(ours, own, b"{}", limit) for (ours, _), limit in zip(pairs, limits, strict=True)
+    ]
 
     def child(theirs: socket.socket) -> None:
         theirs.send(theirs.recv(ROOM))
