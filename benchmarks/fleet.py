@@ -41,7 +41,7 @@ PER_PROCESS: Final = 2_500
 FILES: Final = 30_000
 LONGEST_HOLD_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 10.0
-"""After the first results, which come when the first matches were held long enough."""
+"""Wait between the first results and the measurement."""
 TICK_SECONDS: Final = 0.01
 AIM_MILLISECONDS: Final = 100.0
 AIM_SHARE: Final = 0.95

@@ -28,7 +28,7 @@ QUEUE: Final = "bench.play"
 PACE_SECONDS: Final = 5.0
 """Between two renewals of a lease."""
 LONGEST_PAUSE_SECONDS: Final = 20.0
-"""Between two heartbeats of a worker of a large fleet; the first ones spread over it."""
+"""Longest pause between two heartbeats of a worker. The first heartbeats spread over it."""
 HEARTBEAT: Final = "select lease_alive($1)"
 LOGINS_AT_A_TIME: Final = 16
 FILES: Final = 30_000

@@ -136,7 +136,7 @@ ON_COMMAND = tuple(name for name, profile in PROFILES.items() if profile.on_comm
 
 
 GPU_MB = max(profile.gpu_mb for profile in PROFILES.values())
-"""GPU memory that a box of any profile may need."""
+"""GPU memory for a box of any profile: the most that one needs."""
 
 
 def get_profile(name: str) -> Profile:

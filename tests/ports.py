@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from typing import Final
 
 PORTS: Final = range(10_000, 22_000)
-"""The kernel gives other ports to connections, and to servers that ask for any: 32768 and higher.
+"""Ports that the kernel does not choose: it gives connections and servers ports from 32768.
 
-So no other process is likely to take such a port before the server of the test binds it.
+So another process rarely takes such a port before the server of the test binds it.
 """
 
 
 def free_port(*, also_above: int = 0) -> int:
-    """A port of this machine that nobody uses, and nobody uses the one this much higher."""
+    """A port of this machine that nobody uses. The port ``also_above`` higher is unused too."""
     while True:
         port = random.choice(PORTS)
         with ExitStack() as probes:

@@ -20,5 +20,5 @@ def wait_until(
     """Wait for a condition; fails with its name."""
     deadline = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain until {what}"
+        assert time.monotonic() < deadline, f"not reached in {seconds:g} s: {what}"
         time.sleep(pause_seconds)

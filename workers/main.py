@@ -168,9 +168,9 @@ def _make_worker_context(
     own = (OPEN,) if queues == [OPEN] else None
 
     def greet() -> None:
-        """Records that this worker lives, and what the node and the remote daemon offer if that
-        changed. Raises HostFault while the node does not answer, so the worker soon no longer
-        counts as live."""
+        """Records what the node and the remote daemon offer if that changed. Otherwise sends a
+        heartbeat if one is due. Raises HostFault while the node does not answer, so the worker
+        soon no longer counts as live."""
         nonlocal told, ends, due_at
         node = loans.node_hello(settings.node_socket)
         remote = _request_remote_hello(settings)
@@ -198,7 +198,7 @@ def _make_worker_context(
             if said == told:
                 seconds = workers.record_heartbeat(conn, worker)
                 if seconds is not None:
-                    # greet comes in steps of LONGEST_PAUSE_SECONDS; the nearest step counts
+                    # LeaseRenewal calls this every LONGEST_PAUSE_SECONDS: take the nearest call.
                     due_at = time.monotonic() + seconds - LONGEST_PAUSE_SECONDS / 2
                     return
             workers.register_worker(conn, said)

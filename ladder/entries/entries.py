@@ -345,7 +345,10 @@ def count_teams(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[Season
 
 
 def count_newcomers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, Newcomers]:
-    """Competitors' entries without a rated match; seasons without one are missing."""
+    """Counts the entries whose first rated match has not ended, by season; anchors do not count.
+
+    Seasons without such entries are left out.
+    """
     rows = conn.execute(
         "select season_id, count(*) filter (where state = 'pending'),"
         " count(*) filter (where state = 'active' and in_flight = 0),"

@@ -102,11 +102,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Newcomers:
-    """Numbers of competitors' entries without a rated match."""
+    """Numbers of entries whose first rated match has not ended; anchors do not count."""
 
     validating: int
     """Entries in validation."""
     waiting: int
-    """Active entries that are in no match."""
+    """Active entries without a queued or running rated match."""
     playing: int
-    """Active entries in their first matches."""
+    """Active entries whose first rated matches are queued or running."""

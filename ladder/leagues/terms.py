@@ -15,7 +15,9 @@ from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.leagues.records import League
 
 REPLAYS: Final = {
-    ReplayVisibility.PUBLIC: "They also watch rated matches live, and their replays afterwards.",
+    ReplayVisibility.PUBLIC: (
+        "Everybody who sees the league watches rated matches live, and their replays afterwards."
+    ),
     ReplayVisibility.MEMBERS: (
         "Only members of the league watch rated matches live, and their replays afterwards."
     ),
@@ -34,8 +36,8 @@ REMOTE: Final = (
 """For a season that takes remote agents."""
 STAFF_TERMS: Final = {
     LeagueRole.GRADER: (
-        "{} is a grader: this person reads the logs of your agents in this league and why they"
-        " failed, but neither their code nor your scrims."
+        "{} is a grader: this person sees the logs of your agents in this league and why an agent"
+        " failed, but neither code nor scrims."
     ),
     LeagueRole.COMMENTATOR: (
         "{} is a commentator: this person sees replays of your agents before the season ends, also"
@@ -73,18 +75,20 @@ def terms_text(
     return "\n".join(
         (
             "This site stores your account, the agents that you upload, what they print, and the "
-            "results and replays of their matches. Its page Privacy says how long, and how you "
-            "delete it.",
+            "results and replays of their matches. Its page Privacy says how long the site keeps "
+            "it, and how you delete it.",
             f"{seer} the leaderboard, the matches, and the names of teams and agents.",
             REPLAYS[replays],
             "Only your team sees the code of its agents. Only your team, and graders to whom it "
-            "agreed, see their logs and why they failed. Hosts see that they failed, not why.",
+            "agreed, see the logs of its agents and why an agent failed. Hosts see that an agent "
+            "failed, not why.",
             "Only your team and the hosts see your name. An id that a host gave you is for hosts "
-            "only. If you join without a team, you get a team with your name.",
-            "If a host's list names your team, its people are those on the list.",
+            "only. If you join without a team, you get a team with your name, which "
+            "all can see.",
+            "If a host's list names your team, only people on that list are its members.",
             "Administrators of this site see what hosts see, and every replay.",
-            "A host may name graders, who read logs, and commentators, who see replays early. They "
-            "see nothing of your team until all its people agree.",
+            "A host may name graders, who read logs, and commentators, who see replays early. "
+            "Graders and commentators see no more than others until all people of your team agree.",
             *told,
             *(STAFF_TERMS[role].format(name) for name, role in staff),
             "No host shows more of this to more people unless you agree.",

@@ -96,7 +96,7 @@ def match_of_episode(conn: Connection, episode: str | int) -> Match:
 
 
 def first_rated_match(conn: Connection, entry_id: EntryId) -> Match | None:
-    """The first rated match of an entry that was not given up. The caller checks visibility."""
+    """The first rated match of an entry, without void ones. The caller checks visibility."""
     tail = (
         "where m.id = (select t.match_id from seats t join matches x on x.id = t.match_id"
         " where t.entry_id = %s and x.kind = 'rated' and x.state <> 'void'"

@@ -25,8 +25,8 @@
 --
 -- What workers call has force_generic_plan: a new connection plans each statement once. Otherwise
 -- Postgres plans it for each of the first five calls, which costs more than the calls themselves.
--- A plan that was made while few matches ran is kept while many run. So they find a match by its id
--- alone: with a state beside the id, a plan may read all running matches at each call.
+-- A plan that was made while few matches ran is kept while many run. So these functions find a
+-- match by its id alone: with a state beside the id, a plan may read all running matches at a call.
 --
 -- Some functions send a notification; matches.sql explains the channels.
 
@@ -40,7 +40,7 @@ create or replace function lease_machine() returns text
 language plpgsql stable security definer set search_path = public, pg_temp as $$
 declare
     v_machine text;
-    v_login text := session_user;    -- as a text: a value of type name could not use the index
+    v_login text := session_user;    -- a value of type name could not use the index
 begin
     if v_login not like 'peck\_machine\_%' then
         return null;
@@ -144,8 +144,9 @@ end $$;
 -- unknown and must register again.
 --
 -- All workers together send about 500 heartbeats a second at most. The number of workers comes from
--- the statistics of the table, which count those of the last day. A worker is live for three times the
--- pause. The commit does not wait for the disk: after a crash of Postgres the next heartbeat follows.
+-- the statistics of the table, which has the workers of the last day. After a heartbeat a worker is
+-- live for three times the pause. The commit does not wait for the disk: if a crash of Postgres
+-- loses a heartbeat, the next one follows.
 create or replace function lease_alive(p_worker text) returns double precision
 language plpgsql security definer set search_path = public, pg_temp
 set plan_cache_mode = force_generic_plan as $$
@@ -167,7 +168,7 @@ begin
     return null;
 end $$;
 
--- The version before calls this every 5 seconds. False: the worker must register again.
+-- Workers of the previous version call this every 5 seconds. False: the worker must register again.
 create or replace function lease_heartbeat(p_worker text) returns boolean
 language sql security definer set search_path = public, pg_temp as $$
     select lease_alive(p_worker) is not null

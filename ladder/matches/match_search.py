@@ -89,7 +89,7 @@ class MatchFilter:
         return self.agent_id is not None or self.entry_id is not None
 
     def seat_of_player(self, match: Match) -> Seat | None:
-        """The seat of the named agent or entry in a match, its best one; None if none is named."""
+        """The best seat of the filter's agent or entry in a match; None if it names neither."""
         seats = [
             seat
             for seat in match.seats

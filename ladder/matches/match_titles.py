@@ -16,7 +16,7 @@ UNFINISHED: Final = {
 
 
 FAULTS: Final = {"TIMEOUT": "timed out", "ERROR": "error", "INVALID": "invalid move"}
-"""Verdicts of seats that failed."""
+"""Words for the verdicts of seats that failed."""
 
 
 class Placed(Protocol):
@@ -73,7 +73,7 @@ def ending_text(match: Match, seat: Seat, *, explains: bool) -> str | None:
     """How a finished match ended for a seat: ``won``, ``4th of 4``, ``lost: timed out at step 41``.
 
     The step of a fault is named if ``explains``: the caller checks that the viewer may see it. None
-    for an unfinished match. A validation ends as its first copy that failed.
+    for an unfinished match. A validation ends as the copy that failed first.
     """
     if match.state is not MatchState.FINISHED or seat.placement is None:
         return None

@@ -96,7 +96,10 @@ def best_match(matches: Sequence[PlayedMatch], now: datetime) -> PlayedMatch | N
 
 
 def upsets(matches: Sequence[PlayedMatch], most: int) -> list[PlayedMatch]:
-    """The newest matches whose winner had a much lower live score than a loser; one of a pair."""
+    """The newest matches whose winner had a much lower live score than a loser.
+
+    At most one for each winner and loser.
+    """
     found: dict[tuple[AgentId | None, AgentId | None], PlayedMatch] = {}
     for one in matches:
         if one.upset >= UPSET and not one.faults:

@@ -208,7 +208,7 @@ def list_highlights(
     """The matches of a day (in UTC; default: the last 24 hours) whose replay the viewer may see.
 
     With a league, its pinned matches come first. The caller checks that the viewer may see it.
-    Without one, leagues take turns: the best match of each comes first, then the second best.
+    Without a league, leagues take turns: first the best match of each, then the second best.
     """
     pinned = pinned_matches(conn, league.id) if league else []
     begin = datetime.combine(day, time(), UTC) if day else datetime.now(UTC) - timedelta(days=1)

@@ -25,10 +25,10 @@ NEWEST: Final = 20
 def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) -> Match | None:
     """The match to watch after this one, whose replay the viewer may see; None if there is none.
 
-    A game worth watching of the last day is followed by the next best one of its league, and the
-    last of them by a newest match. Any other match is followed by an older one. So nobody who goes
-    on and on in a league sees a match twice. Of the matches that may follow, one with other agents
-    does; if the league has none, an older match of another league follows.
+    After a game worth watching of the last day comes the next best game of the league. After the
+    last of these comes a new match of the season. After any other match comes an older one. So
+    nobody who goes on and on in a season sees a match twice. A match with other agents comes first.
+    If the season has none, a match of any season or league follows.
     """
     found = highlights.list_highlights(conn, viewer, league=league, limit=BEST)
     best = [one.match for one in found]

@@ -365,14 +365,14 @@ def _check_gpu(machine: Machine, tried: ProbeResults) -> Check:
         )
     found = ", ".join(f"/dev/{name}" for name in machine.gpus)
     memory = {n: mb for n, mb in tried.gpu_memory_mb.items() if n.isdigit()}
-    rooms = [f"{n} has {mb} MB for {mb // profiles.GPU_MB} boxes" for n, mb in memory.items()]
-    found += "".join(f"; GPU {room} at most" for room in rooms)
+    rooms = [f"{n} has {mb} MB, room for {mb // profiles.GPU_MB} boxes" for n, mb in memory.items()]
+    found += "".join(f"; GPU {room}" for room in rooms)
     if ways and any(mb < profiles.GPU_MB for mb in memory.values()):
         return Check(
             "gpu",
             CheckState.DEGRADED,
             found,
-            f"a box needs {profiles.GPU_MB} MB, so the smaller GPU serves none",
+            f"a box needs {profiles.GPU_MB} MB, so a GPU with less memory serves no box",
             "use a GPU with more memory",
         )
     if ways:

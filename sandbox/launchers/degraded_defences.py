@@ -150,8 +150,8 @@ _ONE_GPU = (
     DegradedRow(
         "memory",
         "boxes that share a GPU also share its memory. Torch limits itself, but an agent can lift "
-        "that limit. Until the node ends it, a second or two later, another agent may get no "
-        "memory on the GPU and lose",
+        "that limit. The node ends such an agent after a second or two. Until then another agent "
+        "may get no memory on the GPU and lose",
         _OWN_GPU,
     ),
     DegradedRow(

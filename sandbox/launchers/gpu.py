@@ -45,7 +45,7 @@ class Gpu:
     memory_share: float = 1.0
     """Part of the device's memory that one box may use. Below 1 if boxes share the device."""
     memory_mb: int = 0
-    """The same in MB. 0 if the device is not shared."""
+    """Memory in MB that one box may use. 0 if the device is not shared."""
 
     @property
     def device(self) -> str:

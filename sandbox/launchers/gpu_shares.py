@@ -2,8 +2,8 @@
 
 An operator chooses it (``--gpu-shares``), because CUDA does not isolate the memory of programs on
 one device. Torch gets a limit that an agent could lift. ``sandbox.node.gpu_memory`` ends agents
-that are over their share. ``nvidia-smi`` tells the memory. A device of unknown memory, such as a
-slice, is not shared.
+that are over their share. ``nvidia-smi`` prints the memory of a device. A device of unknown
+memory, such as a slice, is not shared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Turns of boxes that share a GPU: one seat is asked at a time, also by several matches.
 
 A GPU's work is charged by wall time. So while a seat is asked, no other seat may use its GPU.
-The lock of a device is on a nameless file of the node. Each loan has its own opening of the file,
-and the kernel releases a lock with its opening, so a killed worker blocks nobody.
+The node has a nameless file for each device. Each loan opens this file anew and locks it. The
+kernel releases the lock when the last process closes what the loan opened. So a killed worker
+blocks nobody.
 
 Source: open file description locks in fcntl(2).
 """
@@ -22,8 +23,8 @@ from sandbox.match.questions import StopReached
 TRY_SECONDS = 0.001
 _FLOCK = struct.Struct("hhqqi")
 _QUEUE, _DEVICE = 0, 1
-"""Bytes of the file to lock. Who holds the queue gets the device next, so a match that asks again
-at once does not overtake another one.
+"""Bytes of the file that a loan locks. The loan with the lock of the queue gets the device next.
+So a match that asks again at once does not overtake another one.
 """
 
 
@@ -35,7 +36,7 @@ class GpuTurns:
         self._lock = threading.Lock()
 
     def open(self, name: str) -> int:
-        """Returns a new opening of the device's file. The caller closes it."""
+        """Opens the device's file anew. Returns a descriptor, which the caller closes."""
         with self._lock:
             if name not in self._files:
                 self._files[name] = os.memfd_create("gpu-turn", os.MFD_CLOEXEC)
@@ -43,7 +44,7 @@ class GpuTurns:
 
 
 class GpuTurn:
-    """One loan's opening of its GPU's file. Owns the descriptor."""
+    """The lock of one loan on its GPU. Owns the descriptor of the GPU's file."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -61,7 +62,7 @@ class GpuTurn:
         try:
             yield
         finally:
-            if self._descriptor >= 0:  # a seat that fails is ended in its turn
+            if self._descriptor >= 0:  # closed already if the seat failed in its turn
                 self._set(_DEVICE, fcntl.F_UNLCK)
 
     def close(self) -> None:
@@ -72,7 +73,7 @@ class GpuTurn:
 
     def _lock(self, byte: int, stop_at: float) -> None:
         while True:
-            # Tried again and again, because a lock that waits has no time-out.
+            # Polls, because a waiting fcntl lock has no time-out.
             with contextlib.suppress(BlockingIOError):
                 self._set(byte, fcntl.F_WRLCK)
                 return

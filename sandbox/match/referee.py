@@ -258,7 +258,7 @@ class _RunningEpisode:
         # With load "own" the agent's file runs now: its imports cost time and need a core.
         size = self._max_parallel_seats if self._clock.load == "own" else len(able)
         for group in _groups_of(able, size):
-            with group[0].wait_for_gpu(self._stop_at):
+            with group[0].hold_gpu(self._stop_at):
                 questions = [
                     seat.build_start_question(
                         self._configuration, seat_seed(self._seed, seat.index)
@@ -299,7 +299,7 @@ class _RunningEpisode:
             for seat in able:
                 if seat not in group:
                     seat.freeze_if_computing()
-            with group[0].wait_for_gpu(self._stop_at):
+            with group[0].hold_gpu(self._stop_at):
                 moves.update(self._ask(group))
         if fork is not None and self.steps <= fork.step + 1:
             recorded = fork.episode.steps[self.steps - 1].moves

@@ -137,7 +137,7 @@ class Seat:
         """Whether other boxes use the seat's GPU too."""
         return self._loan is not None and self._loan.gpu_turn is not None
 
-    def wait_for_gpu(self, stop_at: float) -> contextlib.AbstractContextManager[None]:
+    def hold_gpu(self, stop_at: float) -> contextlib.AbstractContextManager[None]:
         """Hold the seat's GPU, if other boxes share it. Raises StopReached after ``stop_at``."""
         if self._loan is None or self._loan.gpu_turn is None:
             return contextlib.nullcontext()

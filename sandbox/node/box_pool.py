@@ -204,7 +204,7 @@ class BoxPool:
 
     @contextlib.contextmanager
     def lent_boxes(self) -> Iterator[frozenset[PooledBox]]:
-        """The boxes of running matches. None is given back in the meantime."""
+        """The boxes of running matches. The pool takes no box back inside this block."""
         with self._changed:
             yield frozenset(self._busy)
 

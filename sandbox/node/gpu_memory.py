@@ -1,7 +1,7 @@
 """Ends agents that use more than their share of a GPU's memory.
 
-CUDA limits no program, so the node looks at each process's use once a second. It finds a box's
-processes in the box's match group, so it ends nobody where no such groups can be made.
+CUDA limits no program, so the node looks at each process's use once a second. The node finds a
+box's processes in the box's match group. On a machine without match groups it ends nobody.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ def watch(pool: BoxPool, stop: threading.Event) -> None:
         with pool.lent_boxes() as places:
             shares_gpu = any(_share_mb(place) for place in places)
         if shares_gpu:
-            end_greedy_agents(pool, gpu_shares.read_use())
+            end_agents_over_share(pool, gpu_shares.read_use())
 
 
-def end_greedy_agents(pool: BoxPool, used_mb: Mapping[int, int]) -> None:
+def end_agents_over_share(pool: BoxPool, used_mb: Mapping[int, int]) -> None:
     """End the agents whose processes use more than their share. ``used_mb`` is by pid.
 
-    A process that is in a lent box now, and was there when it was measured, is of the box's
-    present match.
+    A measured process that is in a lent box now belongs to the box's present match.
     """
     with pool.lent_boxes() as places:
         for place in places:

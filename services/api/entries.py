@@ -55,7 +55,7 @@ class EntryOut(BaseModel):
     team_name: str
     submission_id: str
     submission_number: int
-    version: int = Field(description="number of the submission among those of its agent")
+    version: int = Field(description="place of the submission among those of its agent, from 1")
     profile: str
     remote: bool = Field(description="whether the agent runs at its owner's address")
     state: EntryState

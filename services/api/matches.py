@@ -72,7 +72,7 @@ class MatchOut(BaseModel):
     id: str = Field(examples=["mat_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     title: str = Field(examples=["Lattice beats Drifter in 199 steps"])
     ending: str | None = Field(
-        description="how it ended for the agent or entry that a list names, in a few words",
+        description="how the match ended for the agent or entry of the filter; null without one",
         examples=["lost: timed out"],
     )
     kind: MatchKind
@@ -115,7 +115,7 @@ class SeatsRecordOut(BaseModel):
 
 
 class VersionRecordOut(BaseModel):
-    version: int = Field(description="number of the agent's submission")
+    version: int = Field(description="`number` of the agent's submission")
     opponent_version: int
     record: RecordOut
 

@@ -82,7 +82,7 @@ class BatchCellOut(BaseModel):
     state: str
     first_submission_id: str
     first_number: int
-    first_version: int = Field(description="its number among the submissions of its agent")
+    first_version: int = Field(description="place among the submissions of its agent, from 1")
     first_name: str
     second_submission_id: str
     second_number: int

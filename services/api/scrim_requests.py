@@ -32,7 +32,7 @@ class RequestSeatOut(BaseModel):
     team_id: str
     submission_id: str | None = Field(description="the pinned version; null until it is accepted")
     submission_number: int | None
-    version: int | None = Field(description="its number among the submissions of its agent")
+    version: int | None = Field(description="place among the submissions of its agent, from 1")
 
 
 class ScrimRequestOut(BaseModel):

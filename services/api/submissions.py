@@ -45,7 +45,7 @@ class SubmissionOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
     id: str = Field(examples=["sub_01j8x6m3c2k4v9q0w7r5t1y8z3"])
     number: int
-    version: int = Field(description="its number among the submissions of its agent")
+    version: int = Field(description="place among the submissions of its agent; 1 is the first")
     agent_id: str
     team_id: str
     digest: str = Field(description="SHA-256 of the bytes")

@@ -130,7 +130,7 @@ def print_report(report: Mapping[str, Any]) -> None:
 
 
 def _seat_name(name: str) -> str:
-    """``seat 0`` of a report as people count: ``seat 1``."""
+    """``seat 1`` for ``seat 0`` of a report, because commands count seats from 1."""
     return f"seat {int(name.split()[1]) + 1}"
 
 

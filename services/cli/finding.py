@@ -18,7 +18,7 @@ def matches(
         str | None, typer.Option("--league", "--season", help="Slug, or season id.")
     ] = None,
     version: Annotated[
-        int | None, typer.Option(min=1, help="Ref of the submission in `peck submissions`.")
+        int | None, typer.Option(min=1, help="`ref` in `peck submissions`, not `version`.")
     ] = None,
     outcome: Annotated[
         str | None, typer.Option(help="won, tied or lost: for the agent, or against the opponent.")
@@ -36,7 +36,10 @@ def matches(
     limit: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Find matches, newest first. The site's page of matches takes the same filters."""
+    """Find matches, newest first.
+
+    The site's page of matches has the same filters, but its version is the agent's own number.
+    """
     given = {
         "agent": agent,
         "opponent": opponent,

@@ -24,7 +24,7 @@ def fork(
     seat: Annotated[
         list[str] | None,
         typer.Option(
-            help="SEAT=AGENT, for example 2=my-agent, with seats from 1; for a file a path;"
+            help="SEAT=AGENT, for example 2=my-agent; seats count from 1; with a file SEAT=PATH;"
             " repeatable. Default: the agent that played."
         ),
     ] = None,

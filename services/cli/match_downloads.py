@@ -164,7 +164,7 @@ def logs(
 ) -> None:
     """Download the log of one of your agents.
 
-    The file has Kaggle's name, which counts from 0: seat 1 is in episode-7-agent-0-logs.json.
+    Kaggle's file names count seats from 0: the log of seat 1 is in episode-7-agent-0-logs.json.
     """
     with connect() as ladder:
         match_id, _, number = match_of(ladder, episode)

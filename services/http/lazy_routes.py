@@ -18,7 +18,7 @@ _READING = RLock()
 
 
 class LazyRoute(APIRoute):
-    """A route that also declares the problems of every route.
+    """A route that FastAPI reads late. It also declares the problems that every route can answer.
 
     Its operation has the name of its function, which becomes the method name of a generated client.
     """

@@ -3,8 +3,8 @@
 A leaderboard changes at most once for each accepted match. So rows are read and serialised once for
 each revision. A request then reads only the season's row.
 
-A new official standing changes every entry, and to read a large leaderboard whole takes seconds.
-Readers of a large one wait only shortly, then get the revision before it.
+A new official standing changes every entry, and reading a whole large leaderboard takes seconds.
+Readers of a large leaderboard wait only a short time. Then they get the previous revision.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BOARDS_AT_A_TIME: Final = 8
 LARGE: Final = 1000
 """Least number of rows of a leaderboard whose readers do not wait until it is read."""
 PATIENCE_SECONDS: Final = 0.1
-"""Readers wait at most so long after the read of a large leaderboard began."""
+"""How long readers wait at most, from the moment at which the read of a large one began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ class LeaderboardCache:
         return page.response(content)
 
     def board(self, season_id: SeasonId, revision: int) -> Board:
-        """The leaderboard at this revision or a later one; a large one may be the one before.
+        """The leaderboard at this revision or a later one; if large, perhaps at an earlier one.
 
-        It is read once for all waiting threads. Raises what reading it raises.
+        One read serves all waiting threads. Raises what the read raises.
         """
         while True:
             with self._lock:

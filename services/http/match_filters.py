@@ -51,7 +51,7 @@ def match_query(
     ] = None,
     version: Annotated[
         int | None,
-        Query(ge=1, le=LARGEST_NUMBER, description="number of the agent's submission"),
+        Query(ge=1, le=LARGEST_NUMBER, description="`number` of a submission of the agent"),
     ] = None,
     outcome: Annotated[
         Outcome | None,
@@ -91,7 +91,7 @@ def resolve_filters(conn: Connection, who: Viewer, given: MatchQuery) -> MatchFi
 
 
 def ending_of(who: Viewer, wanted: MatchFilter, match: Match) -> str | None:
-    """How the match ended for the agent or entry that the filter names. None without one."""
+    """How the match ended for the filter's agent or entry. None if the filter names neither."""
     seat = wanted.seat_of_player(match)
     return permissions.seat_ending(who, match, seat) if seat else None
 

@@ -43,7 +43,7 @@ OFFERED: Final = 200
 """Newest agents whose names the comparison offers."""
 SIMILAR: Final = 10
 NO_NUMBER: Final = 0
-"""The number of no submission."""
+"""A number that no submission has."""
 FIELDS: Final = dict.fromkeys(MatchQuery.model_fields, "")
 PAIR: Final = re.compile(r"(\S.{0,100}?)\s+(?:vs\.?|versus|against)\s+(\S.{0,100})", re.IGNORECASE)
 """A search for two agents: ``Gosling vs Lattice``."""

@@ -224,13 +224,17 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 
 
 def newcomers_text(newcomers: Newcomers) -> str:
-    """``3 agents are playing their first matches, and 1 agent is in validation.``"""
+    """``3 agents are in their first matches, and 1 agent is in validation.``"""
     told = [
-        f"{plural(count, 'agent')} {'is' if count == 1 else 'are'} {what}"
-        for count, what in (
-            (newcomers.playing, "playing their first matches"),
-            (newcomers.waiting, "waiting for their first match"),
-            (newcomers.validating, "in validation"),
+        f"{plural(count, 'agent')} {one if count == 1 else many}"
+        for count, one, many in (
+            (newcomers.playing, "is in its first match", "are in their first matches"),
+            (
+                newcomers.waiting,
+                "is waiting for its first match",
+                "are waiting for their first match",
+            ),
+            (newcomers.validating, "is in validation", "are in validation"),
         )
         if count
     ]

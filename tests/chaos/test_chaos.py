@@ -79,7 +79,7 @@ class Killer:
         self.random = random.Random(7)
 
     def strike(self) -> None:
-        """Kill the next part while matches play. If none plays for a while, its turn stays."""
+        """Kill the next part while matches play. Without a match, kill nothing."""
         deadline = time.monotonic() + 5
         while not (playing := held_leases(self.fleet.run_dir)) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -166,15 +166,16 @@ def test_every_match_is_rated_once_despite_killed_processes(fleet: Fleet) -> Non
 
 
 def rest(fleet: Fleet) -> bool:
-    """Leave the fleet alone until enough matches are made, or a while; returns whether they are."""
+    """Wait until enough matches are made, at most REST_SECONDS; return whether they are."""
     until = time.monotonic() + REST_SECONDS
-    while not (enough := left(fleet, MADE) >= MATCHES) and time.monotonic() < until:
+    while not (enough := count(fleet, MADE) >= MATCHES) and time.monotonic() < until:
+        fleet.start_stalled_again()
         time.sleep(0.1)
     return enough
 
 
 def left(fleet: Fleet, query: str) -> int:
-    """The count, for example of unfinished work; restarts workers that exited."""
+    """The count of unfinished work; restarts workers that exited."""
     fleet.start_stalled_again()
     return count(fleet, query)
 

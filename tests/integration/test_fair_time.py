@@ -79,7 +79,7 @@ def test_a_sleeping_agent_is_charged_for_its_sleep_on_a_busy_node(tmp_path: Path
         for _ in range(10):
             table.move()
             charged.append(table.last().cost.charged_seconds)
-    # The kernel reports a wait when it ends. So a move may be forgiven one that began before it.
+    # The kernel reports a wait at its end. So a move may be forgiven a wait from before the move.
     assert statistics.median(charged) >= 0.045
 
 

@@ -104,7 +104,7 @@ def test_two_agents_are_compared(site: Site) -> None:
     assert "?results=shown" in lost
 
 
-def test_the_version_of_the_page_is_that_of_the_agents_page(site: Site) -> None:
+def test_the_version_filter_takes_an_agents_own_versions(site: Site) -> None:
     second = site.contest.own[1]
     assert second.submission_number > second.version == 2
     of_second = f"agent={second.agent_id}&kind=validation&version=2"
@@ -115,7 +115,7 @@ def test_the_version_of_the_page_is_that_of_the_agents_page(site: Site) -> None:
     assert "By submission" not in numbered
 
 
-def test_a_lost_match_is_no_validation(site: Site) -> None:
+def test_the_outcome_filter_finds_no_validation(site: Site) -> None:
     path = "/matches?agent=gosling&outcome=lost"
     assert titles(site.get(path, site.contest.owner_token))
     assert "Validation of" not in site.get(path, site.contest.owner_token).text

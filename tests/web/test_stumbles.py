@@ -121,7 +121,7 @@ def test_a_league_without_ranks_says_what_its_new_agents_do(site: Site) -> None:
         lineup = [LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in 2 * seated]
         matches.create_match(conn, season=new.season, kind=MatchKind.RATED, lineup=lineup)
         conn.commit()
-    playing = "2 agents are playing their first matches, and 1 agent is in validation."
+    playing = "2 agents are in their first matches, and 1 agent is in validation."
     assert playing in site.get("/leagues/new-pond", token).text
 
 

@@ -489,7 +489,7 @@ def test_compare_and_search_name_agents(peck: Peck) -> None:
     assert peck("compare", "flood-public-member", "nobody").returncode == 1
 
 
-def test_people_count_seats_from_one_and_json_from_zero(peck: Peck, world: World) -> None:
+def test_commands_count_seats_from_one_and_json_from_zero(peck: Peck, world: World) -> None:
     agent = "member/flood-public-member"
     first = read(peck("matches", "--agent", agent, "--seat", "1", "--json"))
     assert first
@@ -507,7 +507,7 @@ def test_people_count_seats_from_one_and_json_from_zero(peck: Peck, world: World
     assert [line.split()[0] for line in scrim.splitlines()[2:4]] == ["1", "2"]
 
 
-def test_people_read_the_versions_of_an_agent_in_scrims(peck: Peck, world: World) -> None:
+def test_commands_show_versions_of_agents(peck: Peck, world: World) -> None:
     mine, host = world.agents["public.member"], world.agents["public.host"]
     order = {"season": world.seasons["public"], "kind": "gauntlet", "games": 1}
     batch = world.client("member").start_batch(order | {"agents": [mine, host]})["id"]

@@ -221,7 +221,7 @@ def test_a_worker_without_heartbeats_is_live_for_a_limited_time(contest: Contest
     assert [worker.id for worker in workers.live_workers(conn)] == ["w1", "w2"]
 
 
-def test_a_worker_of_the_version_before_stays_alive(contest: Contest) -> None:
+def test_a_worker_of_the_previous_version_stays_live(contest: Contest) -> None:
     conn = contest.conn
     workers.register_worker(conn, hello("w1"))
     conn.execute("update workers set live_until = now()")

@@ -38,7 +38,7 @@ from tests.integration.sandbox.remotes import Daemon, Servers, honest, ok
 
 STEPS = 4
 MORE_SILENT = 4
-"""Further seats of a silent server: so many that to ask one after another would take far longer."""
+"""More seats of a silent server. Asked one after another, they would take more than the limit."""
 CLOCK = Clock(act_seconds=0.7, bank_seconds=0.0, load="own", load_seconds=5.0)
 SECRET = "a-token-of-the-host-" + secrets.token_hex(16)
 NOWHERE = Path("/nowhere/node.sock")

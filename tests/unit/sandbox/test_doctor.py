@@ -174,7 +174,7 @@ def test_a_gpu_with_too_little_memory_is_reported(tmp_path: Path) -> None:
     uuid = "GPU-11111111-2222-3333-4444-555555555555"
     roomy = concluded(found, replace(SOUND, gpu_memory_mb={"0": 8188, uuid: 8188}))
     assert row(roomy, "gpu").state is CheckState.OK
-    assert "GPU 0 has 8188 MB for 4 boxes at most" in row(roomy, "gpu").found
+    assert "GPU 0 has 8188 MB, room for 4 boxes" in row(roomy, "gpu").found
     small = row(concluded(found, replace(SOUND, gpu_memory_mb={"0": 1500, uuid: 1500})), "gpu")
     assert small.state is CheckState.DEGRADED
     assert "a box needs 2000 MB" in small.costs

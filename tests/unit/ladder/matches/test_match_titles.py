@@ -132,7 +132,7 @@ def test_ending_names_the_result_of_a_seat(
         ("INVALID", 7, "lost: invalid move at step 7", "lost: invalid move"),
     ],
 )
-def test_ending_names_a_fault_and_its_step_to_its_readers_alone(
+def test_only_readers_of_logs_see_the_step_of_a_fault(
     verdict: str, step: int, explained: str, short: str
 ) -> None:
     failed = replace(seat(0, 2, verdict), failed_step=step)

@@ -21,7 +21,7 @@ def test_memory_is_known_by_number_and_uuid() -> None:
     assert gpu_shares.parse_memory(MEMORY) == {"0": 8188, UUID: 8188}
 
 
-def test_text_that_is_no_table_tells_no_memory() -> None:
+def test_an_error_message_of_nvidia_smi_gives_no_memory() -> None:
     assert gpu_shares.parse_memory("NVIDIA-SMI has failed, as no devices were found") == {}
 
 
