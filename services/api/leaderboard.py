@@ -208,7 +208,7 @@ def read_leaderboard(
         return answer
     board = app_state.boards.board(found.season_id, found.revision)
     page = replace(page, revision=board.revision)
-    kept = app_state.boards.answer(page, if_none_match)
+    kept = app_state.boards.stored(page, if_none_match)
     if kept is not None:
         return kept
     return app_state.boards.store_page(page, board_json(board, found.season_id, start, limit))

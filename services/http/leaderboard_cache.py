@@ -27,11 +27,14 @@ from services.http import etags
 
 SEASONS: Final = 32
 PAGES_BYTES: Final = 64 << 20
-BOARDS_AT_A_TIME: Final = 8
+BOARDS_AT_A_TIME: Final = 2
+"""Fewer than the connections for reads: other reads must not wait for large leaderboards."""
 LARGE: Final = 1000
 """Least number of rows of a leaderboard whose readers do not wait until it is read."""
 PATIENCE_SECONDS: Final = 0.1
 """How long readers wait at most, from the moment at which the read of a large one began."""
+RECENT_SECONDS: Final = 10.0
+"""Readers get a previous revision only if it was the present one at most so long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +76,21 @@ class LeaderboardCache:
         self._reading: dict[SeasonId, tuple[float, Future[Board]]] = {}
         """When the read under way began, and its result."""
         self._boards: LRUCache[SeasonId, Board] = LRUCache(SEASONS)
+        self._current_at: dict[SeasonId, float] = {}
+        """When the kept leaderboard was last known to be the present one."""
         self._pages: LRUCache[BoardPage, bytes] = LRUCache(PAGES_BYTES, len)
 
     def answer(self, page: BoardPage, if_none_match: str | None) -> Response | None:
-        """The answer, if the reader has this page or it is in memory."""
+        """The answer, if the reader has this page or it is in memory. The page's revision is the
+        season's present one."""
+        with self._lock:
+            kept = self._boards.get(page.season_id)
+            if kept is not None and kept.revision == page.revision:
+                self._current_at[page.season_id] = time.monotonic()
+        return self.stored(page, if_none_match)
+
+    def stored(self, page: BoardPage, if_none_match: str | None) -> Response | None:
+        """The answer with a page of any revision, if the reader has it or it is in memory."""
         if etags.matches(if_none_match, page.etag):
             return page.response(None)
         with self._lock:
@@ -94,21 +108,25 @@ class LeaderboardCache:
         return page.response(content)
 
     def board(self, season_id: SeasonId, revision: int) -> Board:
-        """The leaderboard at this revision or a later one; if large, perhaps at an earlier one.
+        """The leaderboard at ``revision``, the present one of the season, or at a later one.
 
-        One read serves all waiting threads. Raises what the read raises.
+        A large leaderboard may have an earlier revision, which was the present one at most
+        RECENT_SECONDS ago. One read serves all waiting threads. Raises what the read raises.
         """
         while True:
             with self._lock:
                 kept = self._boards.get(season_id)
                 if kept is not None and kept.revision >= revision:
+                    self._current_at[season_id] = time.monotonic()
                     return kept
                 joined = season_id in self._reading
                 if not joined:
                     read = self._readers.submit(self._read_and_keep, season_id, kept)
                     self._reading[season_id] = time.monotonic(), read
                 began_at, read = self._reading[season_id]
-            if kept is not None and len(kept.rows) >= LARGE:
+                current_at = self._current_at.get(season_id, -RECENT_SECONDS)
+            is_recent = time.monotonic() - current_at <= RECENT_SECONDS
+            if kept is not None and len(kept.rows) >= LARGE and is_recent:
                 wait([read], max(0.0, began_at + PATIENCE_SECONDS - time.monotonic()))
                 if not read.done():
                     return kept
@@ -121,6 +139,7 @@ class LeaderboardCache:
             board = self._read(season_id, kept)
             with self._lock:
                 self._boards[season_id] = board
+                self._current_at[season_id] = time.monotonic()
             return board
         finally:
             with self._lock:

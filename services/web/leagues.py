@@ -13,7 +13,7 @@ from ladder.entries import entries
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.field_types import KEY
-from ladder.ids import LeagueId
+from ladder.ids import LeagueId, SeasonId
 from ladder.leagues import leagues, records, seasons, staff, terms
 from ladder.leagues.records import League, Season
 from ladder.matches import history
@@ -114,9 +114,9 @@ def league_page(
     values: dict[str, Any] = {}
     if chosen:
         values = {
-            **board_values(conn, app_state, chosen, page),
+            **board_values(conn, app_state, chosen, who, page),
             "recent": finished_matches(conn, chosen, RECENT),
-            "live_tag": board_etag(chosen, who, page),
+            "recent_tag": board_etag(chosen.id, chosen.revision, who, page),
             "pulse": season_health.read_health(conn, chosen, found),
         }
     return render(
@@ -160,11 +160,18 @@ def show_board(
     """The table alone, for live updates."""
     found = permissions.visible_league(conn, who, league)
     chosen = require_season(pick_season(conn, found, season))
-    tag = board_etag(chosen, who, page)
+    tag = board_etag(chosen.id, chosen.revision, who, page)
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
-    values = board_values(conn, app_state, chosen, page)
-    return render(request, "parts/board.html", etag=tag, league=found, season=chosen, **values)
+    values = board_values(conn, app_state, chosen, who, page)
+    return render(
+        request,
+        "parts/board.html",
+        etag=values["board_tag"],
+        league=found,
+        season=chosen,
+        **values,
+    )
 
 
 @router.get("/leagues/{league}/recent")
@@ -180,7 +187,7 @@ def show_recent(
     """The recent matches alone, for live updates."""
     found = permissions.visible_league(conn, who, league)
     chosen = require_season(pick_season(conn, found, season))
-    tag = board_etag(chosen, who, page)
+    tag = board_etag(chosen.id, chosen.revision, who, page)
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
     recent = finished_matches(conn, chosen, RECENT)
@@ -201,11 +208,18 @@ def require_season(season: Season | None) -> Season:
     return season
 
 
-def board_values(conn: Connection, app_state: State, season: Season, page: int) -> dict[str, Any]:
+def board_values(
+    conn: Connection, app_state: State, season: Season, who: Viewer, page: int
+) -> dict[str, Any]:
     """A page of the leaderboard, and what new agents do while no team has a rank."""
-    board = leaderboard_page.cut_page(app_state.boards.board(season.id, season.revision), page)
+    found = app_state.boards.board(season.id, season.revision)
+    board = leaderboard_page.cut_page(found, page)
     newcomers = {} if board.ranked else entries.count_newcomers(conn, [season.id])
-    return {"board": board, "newcomers": newcomers.get(season.id)}
+    return {
+        "board": board,
+        "board_tag": board_etag(season.id, found.revision, who, page),
+        "newcomers": newcomers.get(season.id),
+    }
 
 
 def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match]:
@@ -220,7 +234,7 @@ def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match
     return sorted(found, key=lambda match: match.finished_at or match.created_at, reverse=True)
 
 
-def board_etag(season: Season, who: Viewer, page: int) -> str:
-    """Changes with the season's revision. Differs by visitor, because own rows are marked."""
+def board_etag(season_id: SeasonId, revision: int, who: Viewer, page: int) -> str:
+    """Changes with the revision. Differs by visitor, because own rows are marked."""
     reader = hashlib.sha256(",".join(sorted(who.team_ids)).encode()).hexdigest()[:8]
-    return f'W/"{season.id}.{season.revision}.{page}.{reader}"'
+    return f'W/"{season_id}.{revision}.{page}.{reader}"'

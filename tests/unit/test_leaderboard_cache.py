@@ -12,7 +12,9 @@ import pytest
 from ladder.ids import AgentId, EntryId, SeasonId, TeamId
 from ladder.standings.board_ranking import Board, BoardOrder, BoardRows
 from ladder.standings.board_records import BoardEntry, MedalTerms
+from services.http import leaderboard_cache
 from services.http.leaderboard_cache import LARGE, LeaderboardCache
+from tests.waiting import wait_until
 
 SEASON = SeasonId("sea_1")
 TERMS = MedalTerms()
@@ -60,9 +62,20 @@ def test_readers_of_a_large_leaderboard_get_the_revision_before_a_slow_read() ->
     with reads.reading(cache):
         assert [cache.board(SEASON, 2).revision for _ in range(3)] == [1, 1, 1]
         assert reads.count == 2
-    while (found := cache.board(SEASON, 2)).revision == 1:
-        pass
-    assert (found.revision, reads.count) == (2, 2)
+    wait_until(lambda: cache.board(SEASON, 2).revision == 2, "the second revision")
+    assert reads.count == 2
+
+
+def test_readers_wait_if_the_previous_revision_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaderboard_cache, "RECENT_SECONDS", -1.0)
+    reads = SlowReads(LARGE)
+    cache = LeaderboardCache(reads.read)
+    with ThreadPoolExecutor(1) as pool:
+        with reads.reading(cache):
+            waiting = pool.submit(cache.board, SEASON, 2)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.3)
+        assert waiting.result().revision == 2
 
 
 def test_readers_of_a_small_leaderboard_wait_for_the_new_revision() -> None:
