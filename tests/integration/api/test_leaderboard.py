@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -11,10 +12,15 @@ from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.ratings.fitting import OfficialFitter
 from ladder.ratings.medal_sealing_rule import STANDINGS_THAT_MUST_AGREE
+from ladder.standings import board_updates
+from ladder.standings.board_ranking import Board
+from services import application
 from services.api_client import ApiError
+from services.http import leaderboard_cache
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
 from tests.integration.api.world import World, play_rated
+from tests.waiting import wait_until
 
 
 def test_an_unchanged_board_is_not_sent_again(fresh_world: World) -> None:
@@ -172,3 +178,26 @@ def test_only_visible_leagues_are_listed(world: World) -> None:
     seen = {row["slug"] for row in world.client("rival").leagues()}
     assert seen == {"public"}
     assert {row["slug"] for row in world.client("member").leagues()} == {"public", "private"}
+
+
+def test_a_page_with_a_previous_leaderboard_asks_for_the_next(
+    fresh_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_read = threading.Event()
+
+    def read_late(*given: Any) -> Board:
+        assert may_read.wait(60)
+        return board_updates.read_next_board(*given)
+
+    before = fresh_world.http.get("/leagues/public/board")
+    monkeypatch.setattr(leaderboard_cache, "LARGE", 1)
+    monkeypatch.setattr(application, "read_next_board", read_late)
+    play_rated(fresh_world, "public")
+    assert fresh_world.http.get("/leagues/public/board").headers["etag"] == before.headers["etag"]
+    may_read.set()
+
+    def has_changed() -> bool:
+        tag = {"If-None-Match": before.headers["etag"]}
+        return fresh_world.http.get("/leagues/public/board", headers=tag).status_code == 200
+
+    wait_until(has_changed, "the next leaderboard")
