@@ -62,11 +62,15 @@ def make_environment() -> None:
     run([base, "-m", "venv", str(VENV)], "could not create .venv")
 
 
+def mark_of(lock: str) -> tuple[Path, str]:
+    """The file that names the installed lock, and its content for the present lock."""
+    return VENV / f".{lock}.sha256", hashlib.sha256((CHECKOUT / lock).read_bytes()).hexdigest()
+
+
 def install(lock: str, *options: str) -> None:
     """Installs a lock if it changed since the last time."""
     text = (CHECKOUT / lock).read_bytes()
-    mark = VENV / f".{lock}.sha256"
-    digest = hashlib.sha256(text).hexdigest()
+    mark, digest = mark_of(lock)
     if mark.exists() and mark.read_text() == digest:
         return
     count = sum(b"==" in line and not line.startswith(b" ") for line in text.splitlines())
@@ -100,6 +104,8 @@ def main() -> None:
         make_environment()
         if testing:  # the lock of the test tools includes the runtime's
             install("requirements-dev.lock")
+            mark, digest = mark_of("requirements.lock")
+            mark.write_text(digest)
             install("requirements-peer.lock", "--no-deps")
         else:
             install("requirements.lock")

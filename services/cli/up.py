@@ -73,7 +73,7 @@ def up(
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print_line("stopped; run ./peck up to continue")
+        print_line(f"stopped; run {'scripts/dev' if reload else './peck up'} to continue")
 
 
 WITH_DEMO = """  1. Watch the board fill:   {address}/leagues/{slug}
