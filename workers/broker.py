@@ -24,7 +24,7 @@ from workers import redis_users, taken_messages
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate", "open", "rate", "notices", "draw")
 KINDS: Final = ("play", "rate", "notify", "draw")
-BACKSTOP_SECONDS: Final = 7200  # the referee ends a match long before
+BACKSTOP_SECONDS: Final = 10_800  # the referee ends a match long before
 
 
 class WakeError(Exception):

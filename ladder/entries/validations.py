@@ -13,7 +13,7 @@ from ladder.matches import matches, worker_availability
 from ladder.matches import workers as matches_workers
 from ladder.matches.records import LineupSeat
 
-PLAY_SECONDS: Final = 4500.0  # longest time of a validation match after its wait in the queue
+PLAY_SECONDS: Final = 8100.0  # longest time of a validation match after its wait in the queue
 ETA_SAMPLE: Final = 20  # recent validations whose duration predicts the next one
 FIRST_SECONDS: Final = 10.0
 """Assumed duration of the first validation. Measured on two busy cores with 22 reference agents:

@@ -21,9 +21,11 @@ BORROW_SECONDS: Final = 60.0
 WAITING_SECONDS: Final = 600.0
 """Most waiting for a core that is forgiven in a match, over all seats and episodes.
 
-All time of a match is charged to a seat, forgiven to a seat, or our own. Each part has a limit:
-``longest_seconds``, this number and OWN_SECONDS. So no agent can drag a match to
-``stop_after_seconds``, which would void it as the host's fault.
+All time of a match is charged to a seat, forgiven to a seat, our own, or waiting for a shared GPU.
+Each part has a limit: ``longest_seconds``, this number, OWN_SECONDS and
+``referee.GPU_WAIT_SECONDS``. So no agent can drag its own match to ``stop_after_seconds``, which
+would void it as the host's fault. If boxes share a GPU, other matches can do so only by keeping
+the GPU busy for more than GPU_WAIT_SECONDS of this match's turns.
 
 A seat that has used up its share pays wall time from then on. Even with the longest clock of a
 season, an hour, the match ends before the scheduler's deadlines.
@@ -72,7 +74,6 @@ def play(
     """
     game, seats = attempt.game, len(attempt.lineup)
     steps = game.longest(attempt.configuration)
-    longest_seconds = attempt.clock.longest_seconds(steps, seats, lenders.max_parallel_seats)
     waiting_seconds = WAITING_SECONDS / mirrored_pairs.episodes_per_match(game)
     loans: list[Loan] = []
 
@@ -85,13 +86,15 @@ def play(
             if attempt.needs_everybody and not loans:
                 _check_agents_reachable(seated, lent)
             loans.extend(loan for loan in lent if isinstance(loan, Loan))
+            parallel = referee.parallel_seats(lent, lenders.max_parallel_seats)
+            longest_seconds = attempt.clock.longest_seconds(steps, seats, parallel)
             if attempt.fork is not None:
                 return referee.continue_episode(
                     game,
                     attempt.fork,
                     attempt.seed,
                     lent,
-                    max_parallel_seats=lenders.max_parallel_seats,
+                    max_parallel_seats=parallel,
                     stop_after_seconds=longest_seconds + waiting_seconds + OWN_SECONDS,
                     waiting_seconds=waiting_seconds / seats,
                     forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,
@@ -103,7 +106,7 @@ def play(
                 attempt.clock,
                 attempt.seed,
                 lent,
-                max_parallel_seats=lenders.max_parallel_seats,
+                max_parallel_seats=parallel,
                 stop_after_seconds=longest_seconds + waiting_seconds + OWN_SECONDS,
                 waiting_seconds=waiting_seconds / seats,
                 forgive_lateness=attempt.number <= FORGIVING_ATTEMPTS,

@@ -175,14 +175,16 @@ def _episode_player(
     def play(seated: tuple[int, ...]) -> PlayedMatch:
         asked = [requests[member] for member in seated]
         with borrow_seats(node_socket, asked, BORROW_SECONDS) as loans:
+            parallel = referee.parallel_seats(loans, plan.max_parallel_seats)
+            stop_after_seconds = longest_episode_seconds(plan, len(asked), parallel)
             if plan.fork is not None:
                 return referee.continue_episode(
                     plan.game,
                     plan.fork,
                     seed,
                     loans,
-                    max_parallel_seats=plan.max_parallel_seats,
-                    stop_after_seconds=longest_episode_seconds(plan, len(asked)),
+                    max_parallel_seats=parallel,
+                    stop_after_seconds=stop_after_seconds,
                     on_step=told.on_step,
                     on_record=told.on_record,
                 )
@@ -192,8 +194,8 @@ def _episode_player(
                 plan.clock,
                 seed,
                 loans,
-                max_parallel_seats=plan.max_parallel_seats,
-                stop_after_seconds=longest_episode_seconds(plan, len(asked)),
+                max_parallel_seats=parallel,
+                stop_after_seconds=stop_after_seconds,
                 on_step=told.on_step,
                 on_record=told.on_record,
             )
@@ -213,11 +215,11 @@ def rotated_seats(agents: int, number: int) -> tuple[int, ...]:
     return tuple((seat + number - 1) % agents for seat in range(agents))
 
 
-def longest_episode_seconds(plan: LocalPlan, seats: int) -> float:
+def longest_episode_seconds(plan: LocalPlan, seats: int, parallel_seats: int) -> float:
     """An episode that lasts longer hangs, and no agent is to blame."""
     steps = plan.game.longest(plan.configuration)
     waiting = seats * referee.WAITING_SECONDS
-    return plan.clock.longest_seconds(steps, seats, plan.max_parallel_seats) + waiting
+    return plan.clock.longest_seconds(steps, seats, parallel_seats) + waiting
 
 
 def save_files(result: LocalResult, plan: LocalPlan, folder: Path) -> dict[str, Any]:

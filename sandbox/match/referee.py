@@ -19,6 +19,7 @@ from games.forks import Fork, moves_after, recorded_states
 from games.protocol import Game, Json, Outcome, S, Verdict, with_clock
 from games.recorded_seat import bank_before
 from sandbox.errors import HostFault, SeatRefused
+from sandbox.match import mirrored_pairs
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
 from sandbox.match.delay_monitor import DelayMonitor
@@ -32,6 +33,12 @@ from sandbox.match.thread_priority import keep_time_first
 SEED_BYTES: Final = 16
 WAITING_SECONDS: Final = 150.0
 """Most waiting for a core forgiven to a seat in one episode, by default."""
+GPU_WAIT_SECONDS: Final = 3600.0
+"""Most waiting for turns on a shared GPU in one match that does not count against
+``stop_after_seconds``. Each episode of a match has an equal part of it.
+
+Without it, an agent of another match could void this match by thinking for a long time.
+"""
 SPARE_BANK: Final = 0.5
 """How much more than its bank a seat may spend before a fork, as a share of the bank."""
 LARGEST: Final = 2**53
@@ -73,8 +80,9 @@ def play_episode(
     - ``on_record`` gets the record once, before the first step. It grows while the match is played.
 
     Raises GameFault if the rules raised. Raises HostFault if the node failed or
-    ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` plus the waiting of all
-    seats. Then no agent can cause this HostFault, because all other time is charged.
+    ``stop_after_seconds`` passed. Give more than ``clock.longest_seconds`` of `parallel_seats`,
+    plus the waiting of all seats. Then no agent of this match can cause this HostFault, because all
+    other time is charged. Waiting for turns on a shared GPU does not count, up to GPU_WAIT_SECONDS.
     """
     return _play(
         _Order(
@@ -186,11 +194,17 @@ def _play(asked: _Order) -> PlayedMatch:
                     asked.on_step(match.steps)
             return match.report()
         except StopReached:
-            limit = asked.stop_after_seconds
+            limit = asked.stop_after_seconds + match.gpu_waited_seconds
             raise HostFault(f"the match did not end within {limit:g} s") from None
         finally:
             with contextlib.suppress(HostFault):
                 _end_seats(seats)
+
+
+def parallel_seats(lent: Sequence[Loan | SeatRefused], max_parallel_seats: int) -> int:
+    """How many of these seats may think at a time: one if boxes share a GPU."""
+    shares_gpu = any(isinstance(loan, Loan) and loan.gpu_turn is not None for loan in lent)
+    return 1 if shares_gpu else max_parallel_seats
 
 
 def game_random(seed: bytes) -> Random:
@@ -216,6 +230,9 @@ class _RunningEpisode:
         self._clock, self._own = timing.clock, timing.own
         self._seed, self._seats = asked.seed, seats
         self._max_parallel_seats, self._stop_at = max(1, asked.max_parallel_seats), stop_at
+        self._gpu_wait_seconds = GPU_WAIT_SECONDS / mirrored_pairs.episodes_per_match(game)
+        self.gpu_waited_seconds = 0.0
+        """How much later the match must end, because it waited for turns on a shared GPU."""
         self._random = game_random(asked.seed)
         self.steps = 0
         self.stops_at_fault = False
@@ -258,7 +275,7 @@ class _RunningEpisode:
         # With load "own" the agent's file runs now: its imports cost time and need a core.
         size = self._max_parallel_seats if self._clock.load == "own" else len(able)
         for group in _groups_of(able, size):
-            with group[0].hold_gpu(self._stop_at):
+            with self._hold_gpu(group[0]):
                 questions = [
                     seat.build_start_question(
                         self._configuration, seat_seed(self._seed, seat.index)
@@ -299,7 +316,7 @@ class _RunningEpisode:
             for seat in able:
                 if seat not in group:
                     seat.freeze_if_computing()
-            with group[0].hold_gpu(self._stop_at):
+            with self._hold_gpu(group[0]):
                 moves.update(self._ask(group))
         if fork is not None and self.steps <= fork.step + 1:
             recorded = fork.episode.steps[self.steps - 1].moves
@@ -318,6 +335,16 @@ class _RunningEpisode:
             self._state, chance = self._game.step(self._state, moves, self._random)
         self.record.add(moves, answers, chance)
         return True
+
+    @contextlib.contextmanager
+    def _hold_gpu(self, seat: Seat) -> Iterator[None]:
+        """Hold the seat's GPU, if others share it. The match may end later by the waiting."""
+        asked_at, left = monotonic(), self._gpu_wait_seconds - self.gpu_waited_seconds
+        with seat.hold_gpu(self._stop_at + left):
+            waited = min(left, monotonic() - asked_at) if seat.shares_gpu else 0.0
+            self._stop_at += waited
+            self.gpu_waited_seconds += waited
+            yield
 
     def _give_recorded_banks(self, fork: Fork) -> None:
         """Give each seat the bank of the record, as far as its limit for the steps before the fork

@@ -87,4 +87,4 @@ def test_wilson_interval_matches_the_textbook() -> None:
 
 
 def test_the_longest_match_covers_the_full_clock_of_every_seat() -> None:
-    assert longest_episode_seconds(_plan("a.py", "b.py"), 2) > 2 * 200 * 1.0 + 2 * 60.0
+    assert longest_episode_seconds(_plan("a.py", "b.py"), 2, 1) > 2 * 200 * 1.0 + 2 * 60.0

@@ -25,9 +25,11 @@ from sandbox.errors import BundleRefused, HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter
+from sandbox.match.gpu_turn import GpuTurn
 from sandbox.match.loans import Ending, Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.move_cost import OFF_TURN_SECONDS
+from sandbox.match.questions import StopReached
 from sandbox.match.seat import Seat
 from sandbox.match.thread_priority import REFEREE_NICE
 from tests.integration.counting import Counting
@@ -239,6 +241,51 @@ def test_apparent_waiting_at_the_end_does_not_void_the_match(
     )
     assert loan.heard[-1] == "end"
     assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
+
+
+class Neighboured(GpuTurn):
+    """A turn for which the match waits 100 s, on a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(-1)
+        self._waited = 0.0
+        monkeypatch.setattr(referee, "monotonic", self._now)
+        monkeypatch.setattr(referee, "end_all", lambda loans: None)
+        monkeypatch.setattr(referee, "END_SECONDS", 0.001)
+
+    def _now(self) -> float:
+        return time.monotonic() + self._waited
+
+    @contextlib.contextmanager
+    def held(self, stop_at: float) -> Iterator[None]:
+        self._waited += 100.0
+        if self._now() > stop_at:
+            raise StopReached
+        yield
+
+    def play(self) -> PlayedMatch:
+        loan = DeafAtTheEnd()
+        loan.gpu_turn = self
+        return referee.play_episode(
+            GEESE,
+            GEESE.configure({"episodeSteps": 3}),
+            Clock(),
+            bytes(16),
+            [loan, REFUSED],
+            max_parallel_seats=1,
+            stop_after_seconds=60,
+        )
+
+
+def test_waiting_for_a_gpu_does_not_void_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Neighboured(monkeypatch).play()
+    assert [report.verdict for report in played.seats] == [Verdict.DONE, Verdict.ERROR]
+
+
+def test_waiting_for_a_gpu_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(referee, "GPU_WAIT_SECONDS", 110.0)
+    with pytest.raises(HostFault, match=r"did not end within 160 s"):
+        Neighboured(monkeypatch).play()
 
 
 class OutAtOnce(Counting):

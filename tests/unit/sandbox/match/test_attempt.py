@@ -1,0 +1,66 @@
+"""The limits that an attempt gives to its episodes, by what the node lends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.match import attempt, referee
+from sandbox.match.attempt import Attempt, Lenders
+from sandbox.match.clock import Clock
+from sandbox.match.gpu_turn import GpuTurn
+from sandbox.match.loans import Loan, SeatRequest
+from tests.integration.counting import Counting
+
+STEPS, SEATS = 200, 4
+CLOCK = Clock(act_seconds=3.0, bank_seconds=0.0)
+
+
+class Lent(Loan):
+    """A loan that nobody asks."""
+
+    def __init__(self, gpu_turn: GpuTurn | None) -> None:
+        self.gpu_turn = gpu_turn
+
+
+class Chosen(Exception):
+    """Carries the limits of an episode, in place of playing it."""
+
+
+def limits(monkeypatch: pytest.MonkeyPatch, *lent: Loan) -> dict[str, Any]:
+    """What the referee gets for an episode with these loans."""
+
+    @contextlib.contextmanager
+    def borrow(*_: object) -> Iterator[tuple[Loan, ...]]:
+        yield lent
+
+    def play_episode(*_: object, **options: Any) -> None:
+        raise Chosen(options)
+
+    monkeypatch.setattr(attempt, "borrow_seats", borrow)
+    monkeypatch.setattr(referee, "play_episode", play_episode)
+    lineup = [SeatRequest("torch-gpu", Path("main.py"), 512)] * SEATS
+    game: Any = Counting()
+    asked = Attempt(game, {"steps": STEPS}, CLOCK, bytes(16), lineup, 1, needs_everybody=False)
+    with pytest.raises(Chosen) as chosen:
+        attempt.play(asked, Lenders(Path("node.sock"), None, SEATS))
+    (options,) = chosen.value.args
+    assert isinstance(options, dict)
+    return options
+
+
+def test_seats_on_a_shared_gpu_have_time_to_think_one_after_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = limits(monkeypatch, *[Lent(GpuTurn(-1))] * SEATS)
+    assert found["stop_after_seconds"] > STEPS * SEATS * CLOCK.act_seconds + attempt.WAITING_SECONDS
+    assert found["max_parallel_seats"] == 1
+
+
+def test_seats_with_own_gpus_think_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = limits(monkeypatch, *[Lent(None)] * SEATS)
+    assert found["max_parallel_seats"] == SEATS
