@@ -108,6 +108,10 @@ class MatchGroup:
             return frozenset(map(int, (self._folder / "cgroup.procs").read_text().split()))
         return frozenset()
 
+    def kill(self) -> None:
+        """Kill all its processes, frozen or not. The zygote is one of them, so the box ends too."""
+        _kill_all(self._folder)
+
     def thaw(self) -> None:
         """Let the processes run again, whoever stopped them."""
         with contextlib.suppress(OSError, KeyError):
@@ -371,5 +375,5 @@ def _kill_all(folder: Path) -> None:
         return
     with contextlib.suppress(OSError, ValueError):
         for pid in (folder / "cgroup.procs").read_text().split():
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(int(pid), signal.SIGKILL)

@@ -6,9 +6,6 @@ box's processes in the box's match group. On a machine without match groups it e
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import threading
 from collections.abc import Mapping
 
@@ -40,9 +37,8 @@ def end_agents_over_share(pool: BoxPool, used_mb: Mapping[int, int]) -> None:
             found = group.processes() & used_mb.keys()
             if sum(used_mb[pid] for pid in found) > share_mb:
                 place.exceeded_gpu_mb = share_mb
-                for pid in found:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                # A helper may use the memory, so the agent's other processes end with it.
+                group.kill()
 
 
 def _share_mb(place: PooledBox) -> int:

@@ -53,6 +53,12 @@ def agent(obs):
         time.sleep(0.01)
     return [began, time.monotonic()]
 """
+FORKING = f"""
+import os, time
+if os.fork() == 0:
+    time.sleep(1000)
+{COMPUTING}
+"""
 
 
 class Timed(Counting):
@@ -114,42 +120,53 @@ def test_one_card_serves_as_many_seats_as_it_has_shares(node: LendingNode) -> No
         node.borrow(*"abcde")
 
 
-def agent_of(place: PooledBox) -> int:
-    """Pid of the process that runs the agent: the only one with a uid of a match."""
+def processes_of(place: PooledBox) -> list[int]:
+    """Pids of the agent's processes, oldest first: only they have a uid of a match."""
     assert place.box.group is not None
-    (pid,) = (
+    return sorted(
         pid
         for pid in place.box.group.processes()
         if int(Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]) >= UID_BASE
     )
-    return pid
 
 
-def test_an_agent_over_its_share_of_the_memory_loses_alone(
-    node: LendingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use = tmp_path / "use.csv"
-    use.touch()
+@pytest.fixture
+def use(node: LendingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The table of nvidia-smi, which the node looks at."""
+    table = tmp_path / "use.csv"
+    table.touch()
     program = tmp_path / "nvidia-smi"
-    program.write_text(f"#!/bin/sh\nexec /bin/cat {use}\n")
+    program.write_text(f"#!/bin/sh\nexec /bin/cat {table}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(gpu_memory, "LOOK_SECONDS", 0.05)
     stop = threading.Event()
     watching = threading.Thread(target=gpu_memory.watch, args=(node.pool, stop))
     watching.start()
+    yield table
+    stop.set()
+    watching.join()
+
+
+def play_over_share(node: LendingNode, use: Path, agent: str, processes: int) -> PlayedMatch:
+    """A match in which the newest process of one agent uses more than the share."""
 
     def fill_memory(step: int) -> None:
         if step == 2:
             greedy, modest = node.pool.busy
-            use.write_text(f"{agent_of(greedy)}, 2048\n{agent_of(modest)}, 2047\n")
+            found = [processes_of(greedy), processes_of(modest)]
+            assert [len(pids) for pids in found] == [processes, processes]
+            use.write_text(f"{found[0][-1]}, 2048\n{found[1][-1]}, 2047\n")
             wait_until(lambda: greedy.exceeded_gpu_mb > 0, lambda: "nobody was ended")
 
-    try:
-        played = play(node.borrow("a", "b", agent=COMPUTING), on_step=fill_memory)
-    finally:
-        stop.set()
-        watching.join()
+    return play(node.borrow("a", "b", agent=agent), on_step=fill_memory)
+
+
+@pytest.mark.parametrize(("agent", "processes"), [(COMPUTING, 1), (FORKING, 2)])
+def test_an_agent_over_its_share_of_the_memory_loses_alone(
+    node: LendingNode, use: Path, agent: str, processes: int
+) -> None:
+    played = play_over_share(node, use, agent, processes)
     assert sorted(seat.verdict for seat in played.seats) == [Verdict.DONE, Verdict.ERROR]
     (reason,) = [seat.reason for seat in played.seats if seat.reason is not None]
     assert reason.startswith("The agent used more than its 2047 MB of GPU memory in step 3")
