@@ -51,7 +51,8 @@ class Listener:
 
     def update_hello(self, **changes: Any) -> None:
         """Change fields of the hello that later connections get."""
-        self._hello = {**self._hello, **changes}
+        with self._lock:
+            self._hello = {**self._hello, **changes}
 
     def start_accepting(self, listener: socket.socket) -> None:
         """Accept connections until the listener is shut down.

@@ -68,8 +68,11 @@ def read_memory() -> dict[str, int]:
     return parse_memory(_query("--query-gpu=index,uuid,memory.total"))
 
 
-def read_use() -> dict[int, int]:
-    """GPU memory in MB that each process uses, by pid. Empty without ``nvidia-smi``."""
+def read_use() -> dict[int, int | None]:
+    """GPU memory in MB that each process uses, by pid. Empty without ``nvidia-smi``.
+
+    None: ``nvidia-smi`` does not tell the memory of this process.
+    """
     return parse_use(_query("--query-compute-apps=pid,used_memory"))
 
 
@@ -82,12 +85,14 @@ def parse_memory(lines: str) -> dict[str, int]:
     return found
 
 
-def parse_use(lines: str) -> dict[int, int]:
+def parse_use(lines: str) -> dict[int, int | None]:
     """Parse lines ``4711, 512``. A process has one line for each device that it uses."""
-    found: dict[int, int] = {}
+    found: dict[int, int | None] = {}
     for pid, used in _fields(lines, 2):
-        if pid.isdigit() and used.isdigit():
-            found[int(pid)] = found.get(int(pid), 0) + int(used)
+        if pid.isdigit():
+            before = found.get(int(pid), 0)
+            unknown = before is None or not used.isdigit()
+            found[int(pid)] = None if unknown else (before or 0) + int(used)
     return found
 
 
@@ -107,6 +112,7 @@ def _query(what: str) -> str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
             timeout=_READ_SECONDS,
         )

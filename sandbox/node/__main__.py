@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 from sandbox import process_guard, profiles
@@ -155,6 +156,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
+def _report_late_lack(connections: Listener, lacks: list[str], sentence: str) -> None:
+    """Print what is found missing while the node runs, and add it to the node's hello."""
+    _print_line(f"lacks: {sentence}")
+    lacks.append(sentence)
+    connections.update_hello(lacks=list(lacks))
+
+
 def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
     name = f"node-{secrets.token_hex(4)}"
     run_dir: Path = options.run_dir.resolve()
@@ -195,9 +203,6 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
         say=_print_line,
         refills=not options.no_refill,
     )
-    if devices.is_shared:
-        watch = threading.Thread(target=gpu_memory.watch, args=(pool, stop), daemon=True)
-        watch.start()
     hello = {
         "node": name,
         "launcher": kind.name,
@@ -208,6 +213,10 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
     }
     allowed = frozenset({0, os.getuid(), *options.allow_uid})
     connections = Listener(BoxLender(name, kind, pool, digests, cores).serve, hello, allowed)
+    if devices.is_shared:
+        tell = partial(_report_late_lack, connections, list(lacks))
+        watch = threading.Thread(target=gpu_memory.watch, args=(pool, stop, tell), daemon=True)
+        watch.start()
     connections.start_accepting(listener)
     _print_line(f"ready: {name} lends {', '.join(digests)} by {kind.name} at {options.socket}")
     if not options.profile:

@@ -141,7 +141,9 @@ def use(node: LendingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(gpu_memory, "LOOK_SECONDS", 0.05)
     stop = threading.Event()
-    watching = threading.Thread(target=gpu_memory.watch, args=(node.pool, stop))
+    watching = threading.Thread(
+        target=gpu_memory.watch, args=(node.pool, stop, lambda sentence: None)
+    )
     watching.start()
     yield table
     stop.set()

@@ -26,7 +26,12 @@ def test_an_error_message_of_nvidia_smi_gives_no_memory() -> None:
 
 
 def test_the_use_of_a_process_is_the_sum_over_its_devices() -> None:
-    assert gpu_shares.parse_use("4711, 512\n4711, 100\n12, [N/A]\n13, 7\n") == {4711: 612, 13: 7}
+    assert gpu_shares.parse_use("4711, 512\n4711, 100\n12, [N/A]\n13, 7\n") == {
+        4711: 612,
+        12: None,
+        13: 7,
+    }
+    assert gpu_shares.parse_use("4711, 512\n4711, [N/A]\n4711, 3\n") == {4711: None}
 
 
 def test_a_gpu_is_whole_unless_the_operator_shares_it() -> None:
