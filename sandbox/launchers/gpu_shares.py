@@ -1,8 +1,9 @@
 """Divides GPUs into shares, so that several boxes use one device.
 
 An operator chooses it (``--gpu-shares``), because CUDA does not isolate the memory of programs on
-one device. Torch gets a limit that an agent could lift. ``sandbox.node.gpu_memory`` ends agents
-that are over their share. ``nvidia-smi`` prints the memory of a device. A device of unknown
+one device. Torch gets a limit that an agent could lift. It is CONTEXT_MB below the share, because
+it does not count the memory of CUDA itself. ``sandbox.node.gpu_memory`` ends agents that are over
+their share. ``nvidia-smi`` prints the memory of a device. A device of unknown
 memory, such as a slice, is not shared.
 """
 
@@ -17,6 +18,8 @@ from sandbox.launchers.gpu import Gpu
 
 MOST = 16
 """Most shares of one device."""
+CONTEXT_MB = 600
+"""What CUDA itself uses of the share of a process. An estimate, not measured."""
 _READ_SECONDS = 10.0
 
 
@@ -60,7 +63,8 @@ def share_environment(gpu: Gpu) -> dict[str, str]:
     """Variables by which torch limits itself to the share of the memory."""
     if not gpu.is_shared:
         return {}
-    return {"PYTORCH_ALLOC_CONF": f"per_process_memory_fraction:{gpu.memory_share:.4f}"}
+    fraction = gpu.memory_share * (gpu.memory_mb - CONTEXT_MB) / gpu.memory_mb
+    return {"PYTORCH_ALLOC_CONF": f"per_process_memory_fraction:{fraction:.4f}"}
 
 
 def read_memory() -> dict[str, int]:
