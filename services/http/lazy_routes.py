@@ -43,13 +43,21 @@ class LazyRoute(APIRoute):
             "responses": {**COMMON_PROBLEMS, **responses},
             "generate_unique_id_function": operation_id,
         }
+        self._is_reading = False
 
     def __getattr__(self, name: str) -> Any:
         """Python calls this for an attribute that the route does not have yet."""
+        if name in ("_unread", "_is_reading"):  # a copy that is being made has neither yet
+            raise AttributeError(name)
         with _READING:  # requests and the OpenAPI document run in several threads
-            if self._unread is not None:
-                unread, self._unread = self._unread, None
-                super().__init__(**unread)
+            # FastAPI may look for an attribute while it reads, in the same thread.
+            if self._unread is not None and not self._is_reading:
+                self._is_reading = True
+                try:
+                    super().__init__(**self._unread)
+                    self._unread = None
+                finally:
+                    self._is_reading = False
         return self.__getattribute__(name)
 
 

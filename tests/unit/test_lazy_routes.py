@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import httpx
+import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
@@ -56,13 +60,40 @@ def test_the_openapi_document_reads_all_routes() -> None:
     assert {"200", "400", "401", "413", "422", "503"} == set(operation["responses"])
 
 
-def test_threads_that_need_the_same_route_read_it_once() -> None:
+def test_threads_that_need_the_same_route_read_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _, route = declared()
     start = Barrier(8)
+    reads: list[APIRoute] = []
+    read_declaration = APIRoute.__init__
+
+    def read_slowly(self: APIRoute, *given: Any, **named: Any) -> None:
+        reads.append(self)
+        time.sleep(0.05)  # the other threads ask meanwhile
+        read_declaration(self, *given, **named)
 
     def read(_: int) -> object:
         start.wait()
         return id(route.body_field), id(route.dependant)
 
+    monkeypatch.setattr(APIRoute, "__init__", read_slowly)
     with ThreadPoolExecutor(8) as threads:
         assert len(set(threads.map(read, range(8)))) == 1
+    assert reads == [route]
+
+
+def test_a_declaration_that_cannot_be_read_keeps_its_reason() -> None:
+    router = APIRouter(route_class=LazyRoute)
+    router.get("/double/{number}", status_code=204)(double)
+    (route,) = router.routes
+    assert isinstance(route, APIRoute)
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="204 must not have a response body"):
+            _ = route.app
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_copy_of_a_route_works(is_read: bool) -> None:
+    _, route = declared()
+    assert not is_read or route.dependant
+    copied = copy.copy(route)
+    assert copied.dependant.path_params[0].name == "number"
