@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sandbox.launchers import gpu_shares
+from sandbox.listener import Listener, open_listening_socket
+from sandbox.match import loans
 from sandbox.node import gpu_memory
+from sandbox.node.__main__ import _report_late_lack
 
 SHARE_MB = 2047
 PID = 4711
@@ -85,3 +91,18 @@ def test_an_unknown_use_of_memory_is_reported_once(monkeypatch: pytest.MonkeyPat
 def test_a_process_outside_of_boxes_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     _, reports = watched(monkeypatch, lambda: {PID + 1: None, PID: SHARE_MB})
     assert reports == []
+
+
+def test_a_report_is_a_lack_of_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's path is short
+    path = Path("node.sock")
+    hello = {"node": "n", "launcher": "l", "profiles": [], "image_digests": {}, "lacks": ["one"]}
+    with open_listening_socket(path) as listening:
+        listener = Listener(lambda *_: None, hello, frozenset({os.getuid()}))
+        listener.start_accepting(listening)
+        _report_late_lack(listener, ["one"], gpu_memory.UNKNOWN_USE)
+        assert loans.node_hello(path).lacks == ("one", gpu_memory.UNKNOWN_USE)
+        listening.shutdown(socket.SHUT_RDWR)
+    assert f"lacks: {gpu_memory.UNKNOWN_USE}" in capsys.readouterr().err
