@@ -249,7 +249,10 @@ begin
         raise exception 'worker % is unknown: register it first', p_worker
             using errcode = 'PK001';
     end if;
-    select * into m from matches where id = p_match for update;
+    select * into m from matches where id = p_match;
+    if m.state = 'queued' then
+        select * into m from matches where id = p_match for update;    -- no row that others hold
+    end if;
     v_now := clock_timestamp();
     if not found or m.state <> 'queued' or m.deadline_at <= v_now then
         return null;
@@ -368,8 +371,9 @@ end $$;
 -- -------------------------------------------------------------------------------------------------
 
 -- Extends the leases of these attempts and returns these attempts; one call serves a run
--- directory. Skips attempts that no longer hold their match. A lease that ran out is extended if lease_reap has not
--- taken the match. A machine that is not trusted holds a match for six hours at most.
+-- directory. Skips attempts that no longer hold their match, and does not lock their rows: ids of matches are
+-- public. A lease that ran out is extended if lease_reap has not taken the match. A machine that is not
+-- trusted holds a match for six hours at most.
 create or replace function lease_renew(p_matches text[], p_attempts integer[])
 returns table (match_id text, attempt integer)
 language plpgsql security definer set search_path = public, pg_temp
@@ -383,11 +387,18 @@ declare
     h record;
     m matches;
 begin
+    if v_machine is not null and cardinality(p_matches) > 1000 then
+        raise exception 'this machine renews more than 1000 leases in a call' using errcode = 'PK001';
+    end if;
     for h in
         select u.id, u.attempt from unnest(p_matches, p_attempts) as u(id, attempt)
          order by u.id collate "C"
     loop
+        select * into m from matches where id = h.id;
+        continue when not found or m.state <> 'running' or m.attempt is distinct from h.attempt
+            or m.machine_id is distinct from v_machine or m.claimed_at <= v_oldest;
         select * into m from matches where id = h.id for update;
+        -- The match may have changed before the lock.
         continue when not found or m.state <> 'running' or m.attempt is distinct from h.attempt
             or m.machine_id is distinct from v_machine or m.claimed_at <= v_oldest
             or exists (select 1 from machine_reports r where r.match_id = m.id);
@@ -418,7 +429,10 @@ begin
     perform lease_check_worker(p_worker);
     perform lease_check_words(
         jsonb_build_array(p_seats, p_episodes, p_node, p_image_digest, p_rules_digest), 60000);
-    select * into m from matches where id = p_match for update;
+    select * into m from matches where id = p_match;
+    if found and m.state = 'running' and m.attempt = p_attempt and m.worker = p_worker then
+        select * into m from matches where id = p_match for update;    -- only a match that it holds
+    end if;
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker
        or exists (select 1 from machine_reports where match_id = p_match) then
         -- The worker has stored logs. Those of a deleted account go.
@@ -750,7 +764,10 @@ declare
 begin
     perform lease_check_worker(p_worker);
     perform lease_check_words(p_reasons, 20000);
-    select * into m from matches where id = p_match for update;
+    select * into m from matches where id = p_match;
+    if found and m.state = 'running' and m.attempt = p_attempt and m.worker = p_worker then
+        select * into m from matches where id = p_match for update;    -- only a match that it holds
+    end if;
     if not found or m.state <> 'running' or m.attempt <> p_attempt or m.worker <> p_worker
        or exists (select 1 from machine_reports where match_id = p_match) then
         return false;

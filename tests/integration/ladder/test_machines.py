@@ -11,6 +11,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
+from ladder.entries import remote_agents
 from ladder.enums import MachineTier
 from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId
@@ -135,6 +136,36 @@ def test_a_machine_acts_for_no_other_worker(
                 own.execute(query.encode())
     row = conn.execute("select worker from matches where id = %s", (match_id,)).fetchone()
     assert row == (worker,)
+
+
+def test_a_machine_locks_no_match_that_it_does_not_hold(
+    conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    match_id = queued(conn, contest)
+    order = contest.claim(match_id)
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("pond-1"))
+        with own.transaction():
+            assert lease.renew_leases(own, [(match_id, order.attempt)]) == []
+            assert lease.claim_match(own, match_id, "pond-1") is None
+            late = contest.finish(match_id, order.attempt, [1, 2, 3, 4], worker="pond-1", conn=own)
+            assert late is FinishResult.LATE
+            told = (match_id, order.attempt, "pond-1", {0: "no connection"})
+            assert not remote_agents.void_for_unreachable_agents(own, *told)
+            locked = conn.execute(
+                "select id from matches where id = %s for update nowait", (match_id,)
+            ).fetchone()
+    assert locked == (match_id,)
+
+
+def test_a_machine_renews_a_limited_number_of_leases(
+    database_url: str, joined: tuple[Machine, str]
+) -> None:
+    asked = [(MatchId(f"mat_{number}"), 1) for number in range(1001)]
+    with login(database_url, joined) as own:
+        assert lease.renew_leases(own, asked[:1000]) == []
+        with pytest.raises(psycopg.Error, match="more than 1000 leases"):
+            lease.renew_leases(own, asked)
 
 
 def test_a_drained_machine_claims_nothing(
