@@ -168,6 +168,25 @@ def test_a_machine_renews_a_limited_number_of_leases(
             lease.renew_leases(own, asked)
 
 
+@pytest.mark.parametrize(("tier", "most"), [("volunteer", 500), ("trusted", 5000)])
+def test_a_machine_registers_a_limited_number_of_workers(
+    conn: Connection, database_url: str, joined: tuple[Machine, str], tier: str, most: int
+) -> None:
+    conn.execute("update machines set tier = %s where id = %s", (tier, joined[0].id))
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("w1"))
+        conn.execute(
+            "insert into workers select (jsonb_populate_record(w, jsonb_build_object("
+            "'id', 'w' || n, 'live_until', '-infinity'))).*"
+            " from workers w, generate_series(2, %s) as n",
+            (most - 1,),
+        )
+        workers.register_worker(own, hello("last"))
+        with pytest.raises(psycopg.Error, match=f"registered {most} workers in a day"):
+            workers.register_worker(own, hello("one more"))
+        workers.register_worker(own, hello("last"))
+
+
 def test_a_drained_machine_claims_nothing(
     conn: Connection,
     contest: Contest,
