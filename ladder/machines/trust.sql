@@ -39,7 +39,7 @@ begin
         return true;
     end if;
     select * into x from machines
-     where id = p_machine and drained_at is null and quarantined_at is null;
+     where id = p_machine and drained_at is null and quarantined_at is null and revoked_at is null;
     if not found or x.tier <> 'trusted' and machine_rank(x.tier) > lease_tier(m) then
         return false;
     end if;

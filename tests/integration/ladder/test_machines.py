@@ -17,7 +17,7 @@ from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId
 from ladder.machines import invitations, lease_blobs, machines
 from ladder.machines.machines import Machine
-from ladder.matches import history, lease, workers
+from ladder.matches import history, lease, wake_up_messages, workers
 from ladder.matches.records import FinishResult
 from ladder.people import users
 from ladder.people.records import Viewer
@@ -278,6 +278,20 @@ def rows_read(conn: Connection, table: str) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def test_workers_of_a_revoked_machine_are_not_live(
+    conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
+) -> None:
+    """A site of the previous version does not end live_until when it revokes a machine."""
+    queued(conn, contest)
+    conn.execute("delete from workers")
+    with login(database_url, joined) as own:
+        workers.register_worker(own, hello("pond-1"))
+    assert [worker.id for worker in workers.live_workers(conn)] == ["pond-1"]
+    conn.execute("update machines set revoked_at = now() where id = %s", (joined[0].id,))
+    assert workers.live_workers(conn) == []
+    assert wake_up_messages.mark_matches_woken(conn, {"play.cpu": 9}) == []
 
 
 def test_a_revoked_machine_loses_leases_and_connections_at_once(
