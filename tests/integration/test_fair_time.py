@@ -76,11 +76,12 @@ def test_a_sleeping_agent_is_charged_for_its_sleep_on_a_busy_node(tmp_path: Path
     source = "import time\ndef agent():\n    time.sleep(0.05)\n    return 1\n"
     with seated(tmp_path, [source], AMPLE) as table, hogs(4):
         charged = []
-        for _ in range(10):
+        for _ in range(30):
             table.move()
             charged.append(table.last().cost.charged_seconds)
-    # The kernel reports a wait at its end. So a move may be forgiven a wait from before the move.
-    assert statistics.median(charged) >= 0.045
+    # The kernel reports a wait at its end. So a move may be forgiven a wait from before the move:
+    # measured were 2 of 120 moves.
+    assert sorted(charged)[5] >= 0.045, charged
 
 
 def test_a_sleeping_agent_times_out_at_its_limit(tmp_path: Path) -> None:
