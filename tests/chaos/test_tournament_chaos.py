@@ -36,7 +36,7 @@ STEPS = sized(20, 60)
 KILL_EVERY_SECONDS = sized(1, 3)
 ACCIDENTS = sized(6, 128)
 """Among the first six are all kinds: scheduler, Redis, Postgres, and three at playing parts."""
-LONGEST_SECONDS = sized(600, 3000)
+LONGEST_SECONDS = sized(1100, 3000)
 AGENT = Path(__file__).resolve().parents[2] / "agents" / "hungry_geese" / "random_legal"
 FINISHED = "select count(*)::integer from tournaments where state = 'finished'"
 
@@ -64,7 +64,7 @@ def make_season(fleet: Fleet) -> tuple[SeasonId, list[AgentId]]:
             configuration_digest=digest,
             clock={"act_seconds": 1.0, "bank_seconds": 60.0},
             seats=2,
-            lease_seconds=3.0,
+            lease_seconds=6.0,
             max_attempts=3,
         )
         season = seasons.create_season(conn, league.id, columns)
@@ -102,7 +102,7 @@ def test_a_tournament_finishes_despite_killed_processes(fleet: Fleet) -> None:
         wait_for_node(fleet)
         season, made = make_season(fleet)
         waits = f"select count(*)::integer from entries where state <> '{EntryState.ACTIVE}'"
-        wait_until(lambda: left(fleet, waits) == 0, "all agents are valid", 300 + 10 * ENTRANTS)
+        wait_until(lambda: left(fleet, waits) == 0, "all agents are valid", 600 + 10 * ENTRANTS)
         cup = start_tournament(fleet, season, made)
         killer, began = Killer(fleet), time.monotonic()
         accidents = itertools.cycle(

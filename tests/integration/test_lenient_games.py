@@ -66,10 +66,11 @@ def test_a_late_answer_is_dropped(node: RealNode, tmp_path: Path) -> None:
     """
     played = _play(node, tmp_path, source)
     moves = _moves(played)
-    assert moves[:2] == [LATE, LATE]
-    # The agent stands still between its turns: the rest of its sleep passes in the next questions.
-    assert moves[4:] == [4, 5], moves
-    assert played.seats[0].pardoned == {Verdict.TIMEOUT: moves.count(LATE)}
+    late = moves.count(LATE)
+    # The rest of the sleep passes in the next questions. On a loaded machine they last longer.
+    assert 1 <= late <= 4, moves
+    assert moves == [LATE] * late + [0, 1, 2, 3, 4, 5][late:]
+    assert played.seats[0].pardoned == {Verdict.TIMEOUT: late}
     assert {step.bank_seconds[0] for step in played.episode.steps[4:]} == {0.0}
     assert played.seats[0].verdict is Verdict.DONE
     assert _moves(played, 1) == list(range(6))

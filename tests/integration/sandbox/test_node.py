@@ -29,6 +29,7 @@ from tests.integration.sandbox.nodes import (
     Player,
     start_node,
 )
+from tests.waiting import wait_until
 
 OWN_UID = "import os\ndef agent(obs):\n    return os.getuid()\n"
 
@@ -41,12 +42,15 @@ def test_too_many_connections_do_not_stop_the_listener(short_folder: Callable[[]
         before = resource.prlimit(daemon, resource.RLIMIT_NOFILE)
         resource.prlimit(daemon, resource.RLIMIT_NOFILE, (used + 4, before[1]))
         with contextlib.ExitStack() as crowd:
-            for _ in range(20):
+            for _ in range(60):
                 door = crowd.enter_context(socket.socket(socket.AF_UNIX))
                 door.connect(str(node.socket))
-            time.sleep(0.5)  # for the accepted clients, and the refused one
+            wait_until(
+                lambda: len(os.listdir(f"/proc/{daemon}/fd")) >= used + 4, "no descriptor is left"
+            )
+            time.sleep(0.5)  # for the refused client
         resource.prlimit(daemon, resource.RLIMIT_NOFILE, before)
-        assert loans.node_hello(node.socket).launcher == "process"
+        assert loans.node_hello(node.socket, 60.0).launcher == "process"
     finally:
         assert node.stop() == 0
 

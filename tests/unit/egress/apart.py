@@ -48,7 +48,7 @@ ANSWERS: dict[str, list[list[str]]] = {
     "found.example.org.inside.example.net": [[FAR]],
 }
 FILES = {
-    "resolv.conf": "nameserver 127.0.0.1\nsearch inside.example.net\noptions ndots:5\n",
+    "resolv.conf": "nameserver 127.0.0.1\nsearch inside.example.net\noptions ndots:5 timeout:30\n",
     "nsswitch.conf": "hosts: files dns\n",
     "hosts": "10.0.0.5 hosted.example.org\n",
 }
@@ -119,7 +119,9 @@ class Server:
             client.close()
 
 
-def tried(url: str, rules: Rules, seconds: float = 5.0, authority: Path | None = None) -> list[str]:
+def tried(
+    url: str, rules: Rules, seconds: float = 60.0, authority: Path | None = None
+) -> list[str]:
     """The result of one connection: the message and its sender, or the error and its sentence."""
     context = ssl.create_default_context(cafile=str(authority)) if authority else None
     try:
@@ -154,7 +156,7 @@ def trials(folder: Path) -> dict[str, object]:
         "own by a route": tried(f"http://[{ROUTED}]", rules),
         "mixed": [tried(f"http://{name}.example.org", rules) for name in ("mixed", "mixed6")],
         "crowd": tried("http://crowd.example.org", rules),
-        "half dead": tried("http://half-dead.example.org", rules, 2.0),
+        "half dead": tried("http://half-dead.example.org", rules, 8.0),
         "unknown": tried("http://unknown.example.org", rules),
         "searched": tried("http://found.example.org", rules),
         "hosted": tried("http://hosted.example.org", rules),
@@ -175,7 +177,7 @@ def trials(folder: Path) -> dict[str, object]:
     begun = time.monotonic()
     results["deaf"] = [tried(f"http://{DEAF}", rules, 0.05) for _ in range(MOST_CONCURRENT_LOOKUPS)]
     results["deaf seconds"] = time.monotonic() - begun
-    results["too many"] = tried("http://snake.example.org", rules, 30.0)
+    results["too many"] = tried("http://snake.example.org", rules, 60.0)
     results["all seconds"] = time.monotonic() - begun
     Path("/proc/sys/net/ipv4/ip_nonlocal_bind").write_text("1")
     results["blind"] = tried(f"http://{FAR}", rules)

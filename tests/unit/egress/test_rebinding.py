@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     Authority(folder).sign("DNS:snake.example.org")
     command = [*own, sys.executable, "-m", apart.__name__, "near", str(folder)]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -126,12 +126,12 @@ def test_a_hanging_resolver_meets_the_deadline(results: dict[str, Any]) -> None:
     for kind, sentence in results["deaf"]:
         assert kind == "TimeoutError"
         assert sentence == "DNS did not answer for deaf.example.org in time"
-    assert results["deaf seconds"] < 20
+    assert results["deaf seconds"] < 40
 
 
 def test_abandoned_lookups_are_limited(results: dict[str, Any]) -> None:
     assert results["too many"][0] == "TimeoutError"
-    assert results["all seconds"] < 20
+    assert results["all seconds"] < 40
 
 
 def test_without_known_local_addresses_no_call_is_made(results: dict[str, Any]) -> None:
