@@ -8,7 +8,6 @@ The node of a comparison on this machine starts first. What else is needed is im
 
 from __future__ import annotations
 
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ import typer
 
 from games import GAMES
 from games.protocol import Game
-from services.cli.local_node import LauncherName, WantedBoxes, starting_node
+from services.cli.local_node import LauncherName, WantedBoxes, scratch_folder, starting_node
 
 NO_ANSWER: Final = 2
 USUAL_SEATS: Final = 4
@@ -183,7 +182,7 @@ def _coming_node(asked: AskedComparison) -> Iterator[ComingNode | None]:
     seats = seats_of(rules, asked) if rules else 2
     wanted = WantedBoxes(asked.profile, asked.memory_mb, seats + 1)  # the versions take turns
     with (
-        tempfile.TemporaryDirectory(prefix="peck-better-") as scratch,
-        starting_node(wanted, asked.launcher, Path(scratch), asked.node) as wait,
+        scratch_folder("better") as scratch,
+        starting_node(wanted, asked.launcher, scratch, asked.node) as wait,
     ):
-        yield ComingNode(wait, Path(scratch))
+        yield ComingNode(wait, scratch)

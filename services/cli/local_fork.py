@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.clock import Clock, ClockError
 from sandbox.profiles import PROFILES
-from services.cli.local_node import LauncherName, node_socket
+from services.cli.local_node import LauncherName, node_socket, scratch_folder
 from services.cli.local_plan import RunError, default_folder
 from services.cli.replay_files import Record, find_record
 from services.cli.run import result_table, summary_table
@@ -49,10 +48,10 @@ def play_fork(asked: LocalFork, *, as_json: bool) -> None:
         plan = _plan(asked)
         out = asked.out or default_folder()
         results = []
-        with tempfile.TemporaryDirectory(prefix="peck-fork-") as scratch:
-            bundles = local_match.prepare_bundles(plan, Path(scratch))
+        with scratch_folder("fork") as scratch:
+            bundles = local_match.prepare_bundles(plan, scratch)
             launcher = LauncherName(asked.launcher)
-            with node_socket(plan, launcher, Path(scratch), asked.node) as socket:
+            with node_socket(plan, launcher, scratch, asked.node) as socket:
                 for result in local_match.play_games(plan, bundles, socket):
                     results.append(result)
                     files = local_match.save_files(result, plan, out)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import stat
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sandbox import process_guard
 from sandbox.errors import HostFault
 from sandbox.profiles import cache_dir
 from services import child_processes
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
 NODE_SECONDS = 180.0
 """Longest start of the node in seconds. The first start with an engine builds images."""
 REPOSITORY = Path(__file__).resolve().parents[2]
+LOCK = "command.lock"
+"""The command that made a scratch folder holds this lock."""
+LEAST_AGE_SECONDS = 60.0
+"""A younger scratch folder may have a command that takes its lock now."""
 
 
 class LauncherName(StrEnum):
@@ -43,6 +51,37 @@ class WantedBoxes:
     memory_mb: int
     count: int
     """How many to start before a match asks. The node starts further ones when it must."""
+
+
+@contextlib.contextmanager
+def scratch_folder(command: str) -> Iterator[Path]:
+    """A temporary folder for bundles and a node. First removes those that killed commands of this
+    name left."""
+    prefix = f"peck-{command}-"
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError, HostFault):
+            _remove_abandoned(folder)
+    with tempfile.TemporaryDirectory(prefix=prefix) as name:
+        lock = process_guard.lock_file(Path(name) / LOCK, "scratch: another command uses it")
+        try:
+            yield Path(name)
+        finally:
+            os.close(lock)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Removes a scratch folder of this user. Raises HostFault if its command or node still runs,
+    OSError if it is no such folder."""
+    found = folder.lstat()
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    if not is_own or time.time() - found.st_mtime < LEAST_AGE_SECONDS:
+        return
+    (folder / LOCK).stat()  # folders of earlier versions have no lock
+    with contextlib.ExitStack() as held:
+        for lock in (folder / LOCK, folder / "node" / "guard.lock"):
+            if lock.exists():
+                held.callback(os.close, process_guard.lock_file(lock, "scratch: in use"))
+        shutil.rmtree(folder)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from sandbox.match.recorded_seat import AgentInSeat
 from sandbox.match.seat_loans import borrow_seats
 from sandbox.profiles import PROFILES
 from services.api_client import ApiError, Unreachable
-from services.cli.local_node import LauncherName, node_socket
+from services.cli.local_node import LauncherName, node_socket, scratch_folder
 from services.cli.local_plan import RunError
 from services.cli.replay_files import find_record
 
@@ -99,11 +98,11 @@ def _compared(asked: Comparison) -> dict[str, Any]:
         memory_mb=asked.memory_mb,
     )
     compared = 0
-    with tempfile.TemporaryDirectory(prefix="peck-replay-") as scratch:
-        (bundle,) = local_match.prepare_bundles(plan, Path(scratch))
+    with scratch_folder("replay") as scratch:
+        (bundle,) = local_match.prepare_bundles(plan, scratch)
         request = SeatRequest(plan.profile, bundle, plan.memory_mb)
         with (
-            node_socket(plan, LauncherName(asked.launcher), Path(scratch), asked.node) as socket,
+            node_socket(plan, LauncherName(asked.launcher), scratch, asked.node) as socket,
             borrow_seats(socket, [request], local_match.BORROW_SECONDS) as (loan,),
             AgentInSeat(game, episode, asked.seat, loan, plan.seed) as agent,
         ):

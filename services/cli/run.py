@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import webbrowser
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from games import frames
 from sandbox.errors import HostFault, SandboxError
 from sandbox.match import local_match
 from sandbox.match.match_record import EpisodeRecord, read_log
-from services.cli.local_node import LauncherName, node_socket
+from services.cli.local_node import LauncherName, node_socket, scratch_folder
 from services.cli.local_plan import (
     GameOptions,
     RunError,
@@ -121,9 +120,9 @@ def _play_plan(
 ) -> None:
     results: list[local_match.LocalResult] = []
     progress = _Progress(plan.games)
-    with tempfile.TemporaryDirectory(prefix="peck-run-") as scratch:
-        bundles = local_match.prepare_bundles(plan, Path(scratch))
-        with node_socket(plan, launcher, Path(scratch), node) as socket:
+    with scratch_folder("run") as scratch:
+        bundles = local_match.prepare_bundles(plan, scratch)
+        with node_socket(plan, launcher, scratch, node) as socket:
             for result in local_match.play_games(
                 plan, bundles, socket, progress.step, show.begin if show else None
             ):
