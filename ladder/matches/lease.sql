@@ -173,6 +173,7 @@ begin
 end $$;
 
 -- Workers of the previous version call this every 5 seconds. False: the worker must register again.
+-- The next version no longer has it here, and drops it in a migration after the roll-out.
 create or replace function lease_heartbeat(p_worker text) returns boolean
 language sql security definer set search_path = public, pg_temp as $$
     select lease_alive(p_worker) is not null
