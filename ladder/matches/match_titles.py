@@ -73,7 +73,8 @@ def ending_text(match: Match, seat: Seat, *, explains: bool) -> str | None:
     """How a finished match ended for a seat: ``won``, ``4th of 4``, ``lost: timed out at step 41``.
 
     The step of a fault is named if ``explains``: the caller checks that the viewer may see it. None
-    for an unfinished match. A validation ends as the copy that failed first.
+    for an unfinished match. A validation ends as the copy that failed first; its fault is named
+    only if ``explains``.
     """
     if match.state is not MatchState.FINISHED or seat.placement is None:
         return None
@@ -83,6 +84,8 @@ def ending_text(match: Match, seat: Seat, *, explains: bool) -> str | None:
     fault = _fault_text(seat, explains=explains)
     if match.kind is MatchKind.VALIDATION:
         result = "failed" if fault else "passed"
+        if not explains:
+            return result
     elif len(match.seats) == 1:
         result = "failed" if fault else "finished"
     else:

@@ -144,7 +144,9 @@ def test_only_readers_of_logs_see_the_step_of_a_fault(
 def test_ending_of_a_validation_is_passed_or_failed() -> None:
     failed = seat(0, 4, "TIMEOUT")
     tried = match([], kind=MatchKind.VALIDATION, seats=(failed, *(seat(0, 1) for _ in range(3))))
-    assert {ending_text(tried, one, explains=False) for one in tried.seats} == {"failed: timed out"}
+    told = {ending_text(tried, one, explains=True) for one in tried.seats}
+    assert told == {"failed: timed out"}
+    assert {ending_text(tried, one, explains=False) for one in tried.seats} == {"failed"}
     passed = match([], kind=MatchKind.VALIDATION, seats=tried.seats[1:])
     assert ending_text(passed, passed.seats[0], explains=False) == "passed"
 
