@@ -80,8 +80,8 @@ def terms_text(
             f"{seer} the leaderboard, the matches, and the names of teams and agents.",
             REPLAYS[replays],
             "Only your team sees the code of its agents. Only your team, and graders to whom it "
-            "agreed, see the logs of its agents and why an agent failed. Hosts see that an agent "
-            "failed, not why.",
+            "agreed, see the logs of its agents and the details of a fault. Whoever sees a match "
+            "sees how it ended, such as a time-out.",
             "Only your team and the hosts see your name. An id that a host gave you is for hosts "
             "only. If you join without a team, you get a team with your name, which "
             "all can see.",

@@ -33,6 +33,7 @@ def test_the_terms_are_short_and_say_what_is_stored_and_who_sees_it() -> None:
             "stores your account, the agents that you upload, what they print",
             "page Privacy",
             "Only your team sees the code of its agents.",
+            "Whoever sees a match sees how it ended, such as a time-out.",
             "graders, who read logs, and commentators, who see replays early",
             "Ada is a grader: ",
             "Bo is a commentator: ",
