@@ -294,7 +294,7 @@ class Seat:
         body = msgspec.json.encode(message)
         if len(body) > TO_CHILD_CAP:
             raise HostFault(
-                f"the game's message to seat {self.index} is too long: {len(body)} bytes"
+                f"the game's message to seat {self.index + 1} is too long: {len(body)} bytes"
             )
         return Question(
             self._loan.socket, body, limit_seconds, self._move_costs, owed, self._notices
@@ -330,7 +330,7 @@ class Seat:
         lag = canary.lag_seconds(question.started_at)
         if lag >= LATE_NODE_SECONDS:
             raise HostFault(
-                f"seat {self.index} was late and the node itself was late by {lag * 1000:.0f} ms; "
+                f"seat {self.index + 1} was late and the node itself was late by {lag * 1000:.0f} ms; "
                 "without pressure readings nobody can tell them apart"
             )
 
@@ -377,7 +377,7 @@ class Seat:
             return fault
         waited = self._timing.waiting_seconds + unforgiven
         raise HostTooSlow(
-            f"seat {self.index} waited {waited:.1f} s for a core in this episode and was late in "
+            f"seat {self.index + 1} waited {waited:.1f} s for a core in this episode and was late in "
             f"step {step}; this host is too slow for this season"
         )
 
@@ -386,14 +386,14 @@ class Seat:
         if question.trouble is NoAnswerCause.LATE:
             self._raise_if_node_late(question)
             if unbegun:
-                raise BoxLate(f"seat {self.index}: the box was not ready in time")
+                raise BoxLate(f"seat {self.index + 1}: the box was not ready in time")
             over = question.cost.charged_seconds - question.limit_seconds
             return self._raise_if_host_slow(0, over, question) or seat_faults.late_load_fault(
                 self._clock, question.cost, is_importing=self._is_importing
             )
         if question.trouble is NoAnswerCause.CLOSED and unbegun:
             self.end()
-            raise HostFault(f"seat {self.index}: the process ended before the agent's code ran")
+            raise HostFault(f"seat {self.index + 1}: the process ended before the agent's code ran")
         if question.answer is None:
             return self._trouble_fault(0, question)
         try:

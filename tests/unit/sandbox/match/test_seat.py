@@ -106,7 +106,7 @@ def _late(
 
 
 def test_a_timeout_caused_by_waiting_is_the_hosts_fault(loan: Loan) -> None:
-    with pytest.raises(HostTooSlow, match=r"waited 60.4 s for a core"):
+    with pytest.raises(HostTooSlow, match=r"seat 1 waited 60.4 s for a core"):
         _late(loan, 0.4)
 
 
