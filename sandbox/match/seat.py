@@ -330,8 +330,8 @@ class Seat:
         lag = canary.lag_seconds(question.started_at)
         if lag >= LATE_NODE_SECONDS:
             raise HostFault(
-                f"seat {self.index + 1} was late and the node itself was late by {lag * 1000:.0f} ms; "
-                "without pressure readings nobody can tell them apart"
+                f"seat {self.index + 1} was late and the node itself was late by"
+                f" {lag * 1000:.0f} ms; without pressure readings nobody can tell them apart"
             )
 
     def _judge_late_answer(self, step: int, question: Question, charge: TimeCharge) -> Verdict:
@@ -377,8 +377,8 @@ class Seat:
             return fault
         waited = self._timing.waiting_seconds + unforgiven
         raise HostTooSlow(
-            f"seat {self.index + 1} waited {waited:.1f} s for a core in this episode and was late in "
-            f"step {step}; this host is too slow for this season"
+            f"seat {self.index + 1} waited {waited:.1f} s for a core in this episode and was late"
+            f" in step {step}; this host is too slow for this season"
         )
 
     def _start_fault(self, question: Question) -> SeatFault | None:
