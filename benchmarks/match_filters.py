@@ -214,7 +214,7 @@ def questions(made: Contents, draw: random.Random) -> dict[str, MatchFilter]:
         "agent, verdict": MatchFilter(agent_id=one, verdict=SeatVerdict.TIMEOUT),
         "agent, verdict never": MatchFilter(agent_id=one, verdict=SeatVerdict.INVALID),
         "agent, seat": MatchFilter(agent_id=one, seat=draw.randrange(2)),
-        "agent, version": MatchFilter(agent_id=one, version=made.numbers[place]),
+        "agent, version": MatchFilter(agent_id=one, submission_number=made.numbers[place]),
         "agent, since": MatchFilter(agent_id=one, since=recent),
         "agent, kind": MatchFilter(agent_id=one, kind=MatchKind.VALIDATION),
         "agent, opponent": MatchFilter(agent_id=one, opponent_id=other),

@@ -27,9 +27,9 @@ class Meeting:
     seat: int
     """Seat of the first agent, from 0."""
     other_seat: int
-    version: int
+    number: int
     """Number of the first agent's submission."""
-    other_version: int
+    other_number: int
     won: float
     """1 if the first agent was placed better, 0 if worse, one half for a tie."""
 
@@ -65,7 +65,7 @@ class HeadToHead:
     """By the seat in which the first agent started."""
     by_seats: dict[tuple[int, int], Record]
     """By the seats in which both started, the first agent's first."""
-    by_version: dict[tuple[int, int], Record]
+    by_submission: dict[tuple[int, int], Record]
     """By the numbers of both submissions, newest first."""
     meetings: tuple[Meeting, ...]
     """Newest first."""
@@ -106,7 +106,7 @@ def compare(meetings: Iterable[Meeting]) -> HeadToHead:
         _record(found),
         dict(sorted(_by(found, lambda one: one.seat).items())),
         dict(sorted(_by(found, lambda one: (one.seat, one.other_seat)).items())),
-        dict(sorted(_by(found, lambda one: (one.version, one.other_version)).items())[::-1]),
+        dict(sorted(_by(found, lambda one: (one.number, one.other_number)).items())[::-1]),
         found,
     )
 

@@ -72,8 +72,8 @@ class MatchFilter:
     entry_id: EntryId | None = None
     scrim_id: ScrimId | None = None
     opponent_id: AgentId | None = None
-    version: int | None = None
-    """Number of the submission that the agent played with."""
+    submission_number: int | None = None
+    """Number of the submission that the agent played with. The API's filter takes its version."""
     outcome: Outcome | None = None
     verdict: SeatVerdict | None = None
     seat: int | None = None
@@ -165,7 +165,7 @@ def _check_filter(wanted: MatchFilter) -> None:
     """Raises Invalid for a filter on a seat without an agent."""
     on_seat = {
         "opponent": wanted.opponent_id,
-        "version": wanted.version,
+        "version": wanted.submission_number,
         "outcome": wanted.outcome,
         "verdict": wanted.verdict,
         "seat": wanted.seat,
@@ -249,12 +249,12 @@ def _seats_query(
         clauses.append(f"t.match_id {clause}")
         values.append(value)
     seats = f"seats t where {' and '.join(clauses)}"
-    if wanted.version is not None:
+    if wanted.submission_number is not None:
         seats = (
             f"(select t.match_id, t.submission_id from {seats}"  # noqa: S608
             f" order by t.match_id desc offset 0) t where {VERSION}"
         )
-        values.append(wanted.version)
+        values.append(wanted.submission_number)
     text = f"select distinct t.match_id from {seats} order by t.match_id desc limit %s"  # noqa: S608
     return text, (*values, limit)
 
@@ -268,9 +268,9 @@ def _meetings_query(
     """
     clauses, values = _seat_clauses(wanted)
     seats = ""
-    if wanted.version is not None:
+    if wanted.submission_number is not None:
         clauses.append(VERSION)
-        values.append(wanted.version)
+        values.append(wanted.submission_number)
     if wanted.outcome is not None or len(clauses) > 1 or wanted.agent_id is None:
         seats = (
             ", lateral (select 1 from seats t join seats o on o.match_id = t.match_id"  # noqa: S608

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES, kaggle_formats
 from games import episode as episodes
-from ladder.entries import agent_lookup
+from ladder.entries import agent_lookup, agents
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.ids import MatchId
@@ -115,8 +115,10 @@ class SeatsRecordOut(BaseModel):
 
 
 class VersionRecordOut(BaseModel):
-    version: int = Field(description="`number` of the agent's submission")
+    version: int = Field(description="`version` of the agent's submission")
+    submission_number: int
     opponent_version: int
+    opponent_submission_number: int
     record: RecordOut
 
 
@@ -206,6 +208,8 @@ def read_head_to_head(
     one = agent_lookup.find_visible_agent(conn, who, agent)
     other = agent_lookup.find_visible_agent(conn, who, opponent, "opponent")
     found = head_to_head.read_head_to_head(conn, who, one.id, other.id)
+    numbers = {number for pair in found.by_submission for number in pair}
+    versions = agents.versions_of_numbers(conn, numbers)
     return HeadToHeadOut(
         agent_id=one.id,
         agent_name=one.name,
@@ -220,8 +224,14 @@ def read_head_to_head(
             for (mine, theirs), row in found.by_seats.items()
         ],
         by_version=[
-            VersionRecordOut(version=mine, opponent_version=theirs, record=record_out(row))
-            for (mine, theirs), row in found.by_version.items()
+            VersionRecordOut(
+                version=versions[mine],
+                submission_number=mine,
+                opponent_version=versions[theirs],
+                opponent_submission_number=theirs,
+                record=record_out(row),
+            )
+            for (mine, theirs), row in found.by_submission.items()
         ],
         matches=[meeting.match_id for meeting in found.meetings[:MEETINGS_SHOWN]],
     )

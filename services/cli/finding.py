@@ -18,7 +18,7 @@ def matches(
         str | None, typer.Option("--league", "--season", help="Slug, or season id.")
     ] = None,
     version: Annotated[
-        int | None, typer.Option(min=1, help="`ref` in `peck submissions`, not `version`.")
+        int | None, typer.Option(min=1, help="`version` in `peck submissions`.")
     ] = None,
     outcome: Annotated[
         str | None, typer.Option(help="won, tied or lost: for the agent, or against the opponent.")
@@ -36,10 +36,7 @@ def matches(
     limit: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Find matches, newest first.
-
-    The site's page of matches has the same filters, but its version is the agent's own number.
-    """
+    """Find matches, newest first. The site's page of matches has the same filters."""
     given = {
         "agent": agent,
         "opponent": opponent,
@@ -75,7 +72,7 @@ def compare(
     opponent: Annotated[str, typer.Argument(help="The agent to compare it with.")],
     as_json: AsJson = False,
 ) -> None:
-    """Compare two agents by their rated matches: in total, by seat and by submission."""
+    """Compare two agents by their rated matches: in total, by seat and by version."""
     with connect(needs_token=False) as ladder:
         found = ladder.head_to_head(agent, opponent)
     if as_json:
@@ -91,7 +88,7 @@ def compare(
             for row in pairs
         ]
     rows += [
-        (f"submission {row['version']} against {row['opponent_version']}", row["record"])
+        (f"version {row['version']} against {row['opponent_version']}", row["record"])
         for row in found["by_version"]
     ]
     table(

@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup
+from ladder.entries import agent_lookup, agents
 from ladder.enums import MatchKind, MatchState
 from ladder.field_types import Key, Line
 from ladder.ids import AgentId
@@ -18,11 +18,13 @@ from ladder.matches.records import Match
 from ladder.people.records import Viewer
 from services.http import permissions
 
-LARGEST_NUMBER: Final = 2**62
+LARGEST_VERSION: Final = 2**31 - 1
+NO_NUMBER: Final = 0
+"""A number that no submission has."""
 
 
 class MatchQuery(BaseModel):
-    """Filters as text: agents by name, a version by its number."""
+    """Filters as text: agents by name, a version by its place among those of its agent."""
 
     model_config = ConfigDict(extra="forbid")
     season: Key | None = None
@@ -30,7 +32,7 @@ class MatchQuery(BaseModel):
     entry: Key | None = None
     scrim: Key | None = None
     opponent: Annotated[Line | None, Field(max_length=120)] = None
-    version: Annotated[int | None, Field(ge=1, le=LARGEST_NUMBER)] = None
+    version: Annotated[int | None, Field(ge=1, le=LARGEST_VERSION)] = None
     outcome: Outcome | None = None
     verdict: SeatVerdict | None = None
     seat: Annotated[int | None, Field(ge=0, le=15)] = None
@@ -51,7 +53,7 @@ def match_query(
     ] = None,
     version: Annotated[
         int | None,
-        Query(ge=1, le=LARGEST_NUMBER, description="`number` of a submission of the agent"),
+        Query(ge=1, le=LARGEST_VERSION, description="`version` of a submission of the agent"),
     ] = None,
     outcome: Annotated[
         Outcome | None,
@@ -74,13 +76,16 @@ Filters = Annotated[MatchQuery, Depends(match_query)]
 
 def resolve_filters(conn: Connection, who: Viewer, given: MatchQuery) -> MatchFilter:
     """The filter, with things that the viewer may see. Raises NotFound, Invalid."""
+    agent_id = _named_agent(conn, who, given.agent, "agent")
+    entry = permissions.visible_entry(conn, who, given.entry) if given.entry else None
+    of_agent = agent_id or (entry.agent_id if entry else None)
     return MatchFilter(
         season_id=permissions.visible_season(conn, who, given.season).id if given.season else None,
-        agent_id=_named_agent(conn, who, given.agent, "agent"),
-        entry_id=permissions.visible_entry(conn, who, given.entry).id if given.entry else None,
+        agent_id=agent_id,
+        entry_id=entry.id if entry else None,
         scrim_id=permissions.visible_scrim(conn, who, given.scrim).id if given.scrim else None,
         opponent_id=_named_agent(conn, who, given.opponent, "opponent"),
-        version=given.version,
+        submission_number=given.version and _number_of(conn, of_agent, given.version),
         outcome=given.outcome,
         verdict=given.verdict,
         seat=given.seat,
@@ -94,6 +99,12 @@ def ending_of(who: Viewer, wanted: MatchFilter, match: Match) -> str | None:
     """How the match ended for the filter's agent or entry. None if the filter names neither."""
     seat = wanted.seat_of_player(match)
     return permissions.seat_ending(who, match, seat) if seat else None
+
+
+def _number_of(conn: Connection, agent_id: AgentId | None, version: int) -> int:
+    """The number of the agent's submission with this version; NO_NUMBER if there is none."""
+    found = agents.number_of_version(conn, agent_id, version) if agent_id else None
+    return found or NO_NUMBER
 
 
 def _named_agent(conn: Connection, who: Viewer, name: str | None, field: str) -> AgentId | None:

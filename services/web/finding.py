@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -42,8 +41,6 @@ SEATS: Final = [("", "any"), *((str(seat), f"seat {seat + 1}") for seat in range
 OFFERED: Final = 200
 """Newest agents whose names the comparison offers."""
 SIMILAR: Final = 10
-NO_NUMBER: Final = 0
-"""A number that no submission has."""
 FIELDS: Final = dict.fromkeys(MatchQuery.model_fields, "")
 PAIR: Final = re.compile(r"(\S.{0,100}?)\s+(?:vs\.?|versus|against)\s+(\S.{0,100})", re.IGNORECASE)
 """A search for two agents: ``Gosling vs Lattice``."""
@@ -65,9 +62,6 @@ def show_matches(
     subject = None
     try:
         wanted = match_filters.resolve_filters(conn, who, MatchQuery.model_validate(given))
-        if wanted.version and wanted.agent_id:  # people read an agent's own version numbers
-            number = agents.number_of_version(conn, wanted.agent_id, wanted.version)
-            wanted = replace(wanted, version=number or NO_NUMBER)
         found = match_search.search_page(
             conn, who, wanted, MatchId(before) if before else None, MATCHES_SHOWN
         )
@@ -165,7 +159,7 @@ def show_comparison(
             agent_id=values["one"].id, opponent_id=values["other"].id, kind=MatchKind.RATED
         )
         values["found"] = found
-        numbers = {number for pair in found.by_version for number in pair}
+        numbers = {number for pair in found.by_submission for number in pair}
         values["versions"] = agents.versions_of_numbers(conn, numbers)
         values["sharing"] = comparison_sharing(request, conn, values["one"], values["other"])
         values["matches"] = match_search.search_matches(conn, who, wanted, None, MEETINGS_SHOWN)

@@ -111,8 +111,24 @@ def test_the_version_filter_takes_an_agents_own_versions(site: Site) -> None:
     found = titles(site.get(f"/matches?{of_second}", site.contest.owner_token))
     assert found == ["Validation of Gosling, passed"]
     assert titles(site.get(f"/matches?agent={second.agent_id}&version=99")) == []
-    numbered = site.get("/compare?agent=gosling&opponent=lattice").text
-    assert "By submission" not in numbered
+    owner = {"Authorization": f"Bearer {site.contest.owner_token}"}
+    answer = httpx.get(f"{site.address}/v1/matches?{of_second}", headers=owner)
+    assert [one["id"] for one in answer.json()["items"]] == [second.validation_match_id]
+    of_entry = f"/v1/matches?entry={second.id}&version=2"
+    answer = httpx.get(site.address + of_entry, headers=owner)
+    assert second.validation_match_id in [one["id"] for one in answer.json()["items"]]
+    answer = httpx.get(f"{site.address}/v1/matches?version=2")
+    assert answer.status_code == 422
+    assert "name an agent" in answer.text
+
+
+def test_two_agents_are_compared_by_their_own_versions(site: Site) -> None:
+    names = "agent=gosling&opponent=lattice"
+    assert "By submission" not in site.get(f"/compare?{names}").text
+    rows = httpx.get(f"{site.address}/v1/head-to-head?{names}").json()["by_version"]
+    own = {one.version: one.submission_number for one in site.contest.own[:2]}
+    assert {row["version"]: row["submission_number"] for row in rows}.items() <= own.items()
+    assert {row["opponent_version"] for row in rows} == {1}
 
 
 def test_the_outcome_filter_finds_no_validation(site: Site) -> None:

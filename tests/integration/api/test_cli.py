@@ -485,6 +485,9 @@ def test_compare_and_search_name_agents(peck: Peck) -> None:
     found = peck("compare", "flood-public-member", "flood-public-host")
     assert "Flood public.member against Flood public.host" in found.stdout
     assert "in total" in found.stdout
+    assert re.search(r"version 1 against 1 ", found.stdout)
+    of_first = ("matches", "--agent", "flood-public-member", "--kind", "rated", "--version", "1")
+    assert read(peck(*of_first, "--json"))
     assert "Flood public.host" in peck("search", "flood").stdout
     assert peck("compare", "flood-public-member", "nobody").returncode == 1
 

@@ -141,11 +141,11 @@ def test_search_by_version_and_moment(contest: Contest) -> None:
         )
         return [row.id for row in rows]
 
-    assert ids_of(version=entry.submission_number) == [old]
+    assert ids_of(submission_number=entry.submission_number) == [old]
     assert len(ids_of()) == 2
-    assert ids_of(version=entry.submission_number + 10_000) == []
+    assert ids_of(submission_number=entry.submission_number + 10_000) == []
     rival = entries.get_entry(contest.conn, rivals[0]).agent_id
-    assert ids_of(version=entry.submission_number, opponent_id=rival) == [old]
+    assert ids_of(submission_number=entry.submission_number, opponent_id=rival) == [old]
     of_entry = MatchFilter(entry_id=entry.id, opponent_id=rival)
     (found,) = match_search.search_matches(contest.conn, STRANGER, of_entry)
     assert found.id == old
@@ -185,7 +185,7 @@ def hidden_agent(contest: Contest) -> Any:
     [
         MatchFilter(seat=0),
         MatchFilter(outcome=Outcome.WON),
-        MatchFilter(version=1),
+        MatchFilter(submission_number=1),
         MatchFilter(kind=MatchKind.SCRIM),
     ],
 )
