@@ -344,18 +344,22 @@ def count_teams(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[Season
     )
 
 
-def count_newcomers(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, Newcomers]:
+def count_newcomers(
+    conn: Connection, viewer: Viewer, season_ids: Sequence[SeasonId]
+) -> dict[SeasonId, Newcomers]:
     """Counts the entries whose first rated match has not ended, by season; anchors do not count.
 
-    Seasons without such entries are left out.
+    Counts only entries that the viewer may see. Seasons without such entries are left out.
     """
+    seen, values = visibility.visible_entries(viewer)
     rows = conn.execute(
-        "select season_id, count(*) filter (where state = 'pending'),"
-        " count(*) filter (where state = 'active' and in_flight = 0),"
-        " count(*) filter (where state = 'active' and in_flight > 0) from entries"
-        " where season_id = any (%s) and state in ('pending', 'active') and games = 0"
-        " and not is_anchor group by season_id",
-        (list(season_ids),),
+        "select e.season_id, count(*) filter (where e.state = 'pending'),"  # noqa: S608
+        " count(*) filter (where e.state = 'active' and e.in_flight = 0),"
+        " count(*) filter (where e.state = 'active' and e.in_flight > 0)"
+        " from entries e join seasons s on s.id = e.season_id"
+        " where e.season_id = any (%s) and e.state in ('pending', 'active') and e.games = 0"
+        f" and not e.is_anchor and {seen} group by e.season_id",
+        (list(season_ids), *values),
     )
     return {SeasonId(row[0]): Newcomers(*row[1:]) for row in rows}
 

@@ -102,7 +102,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Newcomers:
-    """Numbers of entries whose first rated match has not ended; anchors do not count."""
+    """Numbers of entries whose first rated match has not ended, as far as a viewer may see them.
+
+    Anchors do not count.
+    """
 
     validating: int
     """Entries in validation."""

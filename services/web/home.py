@@ -88,7 +88,7 @@ def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[League
         season = seasons.current_season(conn, league.id)
         rows = app_state.boards.board(season.id, season.revision).rows if season else ()
         ranked = [row for row in rows if row.rank is not None]
-        newcomers = entries.count_newcomers(conn, [season.id] if season and not ranked else [])
+        newcomers = entries.count_newcomers(conn, who, [season.id] if season and not ranked else [])
         found.append(
             LeagueCard(
                 league=league,

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from ladder.database.db import Connection
 from ladder.entries import entries
+from ladder.entries.records import Newcomers
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
 from ladder.field_types import KEY
@@ -21,6 +22,7 @@ from ladder.matches.records import Match
 from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.reports import season_health
+from ladder.standings.board_ranking import Board
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
@@ -113,8 +115,11 @@ def league_page(
     query = f"&season={season}" if season else ""
     values: dict[str, Any] = {}
     if chosen:
+        board, newcomers, tag = shown_board(conn, app_state, who, chosen, page)
         values = {
-            **board_values(conn, app_state, chosen, who, page),
+            "board": leaderboard_page.cut_page(board, page),
+            "board_tag": tag,
+            "newcomers": newcomers,
             "recent": finished_matches(conn, chosen, RECENT),
             "recent_tag": board_etag(chosen.id, chosen.revision, who, page),
             "pulse": season_health.read_health(conn, chosen, found),
@@ -160,17 +165,17 @@ def show_board(
     """The table alone, for live updates."""
     found = permissions.visible_league(conn, who, league)
     chosen = require_season(pick_season(conn, found, season))
-    tag = board_etag(chosen.id, chosen.revision, who, page)
+    board, newcomers, tag = shown_board(conn, app_state, who, chosen, page)
     if etags.matches(if_none_match, tag):
         return not_modified(tag)
-    values = board_values(conn, app_state, chosen, who, page)
     return render(
         request,
         "parts/board.html",
-        etag=values["board_tag"],
+        etag=tag,
         league=found,
         season=chosen,
-        **values,
+        board=leaderboard_page.cut_page(board, page),
+        newcomers=newcomers,
     )
 
 
@@ -208,18 +213,15 @@ def require_season(season: Season | None) -> Season:
     return season
 
 
-def board_values(
-    conn: Connection, app_state: State, season: Season, who: Viewer, page: int
-) -> dict[str, Any]:
-    """A page of the leaderboard, and what new agents do while no team has a rank."""
-    found = app_state.boards.board(season.id, season.revision)
-    board = leaderboard_page.cut_page(found, page)
-    newcomers = {} if board.ranked else entries.count_newcomers(conn, [season.id])
-    return {
-        "board": board,
-        "board_tag": board_etag(season.id, found.revision, who, page),
-        "newcomers": newcomers.get(season.id),
-    }
+def shown_board(
+    conn: Connection, app_state: State, who: Viewer, season: Season, page: int
+) -> tuple[Board, Newcomers | None, str]:
+    """The leaderboard, what new agents do while no team has a rank, and the ETag of both."""
+    board = app_state.boards.board(season.id, season.revision)
+    newcomers = None
+    if not board.rows.order.last_rank:
+        newcomers = entries.count_newcomers(conn, who, [season.id]).get(season.id)
+    return board, newcomers, board_etag(season.id, board.revision, who, page, newcomers)
 
 
 def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match]:
@@ -234,7 +236,13 @@ def finished_matches(conn: Connection, season: Season, limit: int) -> list[Match
     return sorted(found, key=lambda match: match.finished_at or match.created_at, reverse=True)
 
 
-def board_etag(season_id: SeasonId, revision: int, who: Viewer, page: int) -> str:
-    """Changes with the revision. Differs by visitor, because own rows are marked."""
-    reader = hashlib.sha256(",".join(sorted(who.team_ids)).encode()).hexdigest()[:8]
+def board_etag(
+    season_id: SeasonId, revision: int, who: Viewer, page: int, newcomers: Newcomers | None = None
+) -> str:
+    """Changes with the revision, and with the newcomers while nobody has a rank.
+
+    Differs by visitor, because own rows are marked.
+    """
+    told = f"{','.join(sorted(who.team_ids))}{newcomers or ''}"
+    reader = hashlib.sha256(told.encode()).hexdigest()[:8]
     return f'W/"{season_id}.{revision}.{page}.{reader}"'

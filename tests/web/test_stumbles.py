@@ -111,8 +111,11 @@ def test_a_league_without_ranks_says_what_its_new_agents_do(site: Site) -> None:
         assert "Be the first: submit" in site.get("/leagues/new-pond", token).text
         teams = [seeding.team_of(conn, name) for name in ("Early Birds", "Late Birds")]
         seated = [seeding.add(conn, site.blobs, new, one, "First", "greedy") for one in teams]
+        conn.commit()
+        tag = site.get("/leagues/new-pond/board", token).headers["etag"]
         seeding.enter(conn, new, seated[0].agent_id, b"new here", "waits")
         conn.commit()
+        assert site.get("/leagues/new-pond/board", token).headers["etag"] != tag
         waiting = "2 agents are waiting for their first match, and 1 agent is in validation."
         for path in ("/leagues/new-pond", "/leagues/new-pond/board", "/"):
             page = site.get(path, token).text

@@ -10,13 +10,14 @@ import pytest
 from ladder.database import db
 from ladder.database.db import Connection
 from ladder.entries import declared_entry, entries, validations
-from ladder.entries.records import EntryState
-from ladder.enums import MatchState
+from ladder.entries.records import EntryState, Newcomers
+from ladder.enums import LeagueRole, MatchState
 from ladder.errors import Conflict, LadderError
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import seasons
 from ladder.matches import history, lease, matches, wake_up_messages, workers
 from ladder.matches.records import FinishResult
+from ladder.people.records import STRANGER, Viewer
 from tests.integration.ladder.contest import Contest, hello, raise_contest
 
 
@@ -296,6 +297,23 @@ def test_a_new_entry_records_the_previous_entry_of_its_agent(contest: Contest) -
         "select parent_entry_id from entries where id = %s", (child,)
     ).fetchone()
     assert row == (parent,)
+
+
+def test_pending_entries_are_counted_for_their_team_hosts_and_admins(contest: Contest) -> None:
+    pending = entries.get_entry(contest.conn, contest.pending())
+    host = Viewer(roles={contest.league.id: LeagueRole.HOST})
+    for viewer in (host, Viewer(is_admin=True), Viewer(team_ids=frozenset({pending.team_id}))):
+        assert _newcomers(contest, viewer) == Newcomers(validating=1, waiting=0, playing=0)
+    rival = Viewer(team_ids=frozenset({contest.team()[1]}))
+    assert _newcomers(contest, STRANGER) is _newcomers(contest, rival) is None
+    contest.active()
+    assert _newcomers(contest, STRANGER) == Newcomers(validating=0, waiting=1, playing=0)
+    assert _newcomers(contest, host) == Newcomers(validating=1, waiting=1, playing=0)
+
+
+def _newcomers(contest: Contest, viewer: Viewer) -> Newcomers | None:
+    found = entries.count_newcomers(contest.conn, viewer, [contest.season.id])
+    return found.get(contest.season.id)
 
 
 def _validation(contest: Contest, entry_id: EntryId) -> MatchId:
