@@ -28,7 +28,7 @@ from ladder import ids
 from ladder.database.db import Connection, connect, use_one_process
 from ladder.database.migrate import migrate, migration_files
 from ladder.enums import MatchKind, MatchState
-from ladder.ids import AgentId, SeasonId
+from ladder.ids import AgentId, SeasonId, SubmissionId
 from ladder.matches import match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
 from ladder.people.records import STRANGER
@@ -77,8 +77,8 @@ class Contents:
     seasons: list[SeasonId]
     agents: list[AgentId]
     """By season."""
-    numbers: list[int]
-    """Number of each agent's submission."""
+    submissions: list[SubmissionId]
+    """Each agent's submission."""
 
 
 def make_contents(conn: Connection, agents: int) -> Contents:
@@ -99,7 +99,7 @@ def make_contents(conn: Connection, agents: int) -> Contents:
                 (season * size + number, ids.new_id("ent"), one.id, one.agent_id, one.agent_id),
             )
             made.agents.append(one.agent_id)
-            made.numbers.append(one.number)
+            made.submissions.append(one.id)
     return made
 
 
@@ -214,7 +214,7 @@ def questions(made: Contents, draw: random.Random) -> dict[str, MatchFilter]:
         "agent, verdict": MatchFilter(agent_id=one, verdict=SeatVerdict.TIMEOUT),
         "agent, verdict never": MatchFilter(agent_id=one, verdict=SeatVerdict.INVALID),
         "agent, seat": MatchFilter(agent_id=one, seat=draw.randrange(2)),
-        "agent, version": MatchFilter(agent_id=one, submission_number=made.numbers[place]),
+        "agent, version": MatchFilter(agent_id=one, submission_id=made.submissions[place]),
         "agent, since": MatchFilter(agent_id=one, since=recent),
         "agent, kind": MatchFilter(agent_id=one, kind=MatchKind.VALIDATION),
         "agent, opponent": MatchFilter(agent_id=one, opponent_id=other),

@@ -230,10 +230,10 @@ def list_submissions(
         ).fetchall()
 
 
-def number_of_version(conn: Connection, agent_id: AgentId, version: int) -> int | None:
-    """The number of an agent's submission with this version; None if there is none."""
+def submission_of_version(conn: Connection, agent_id: AgentId, version: int) -> SubmissionId | None:
+    """The id of an agent's submission with this version; None if there is none."""
     row = conn.execute(
-        "select number from submissions where agent_id = %s order by number offset %s limit 1",
+        "select id from submissions where agent_id = %s order by number offset %s limit 1",
         (agent_id, version - 1),
     ).fetchone()
     return row[0] if row else None

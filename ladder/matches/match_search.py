@@ -18,7 +18,7 @@ from ladder import ids
 from ladder.database.db import Connection
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import Invalid
-from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId
+from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
 from ladder.matches import history
 from ladder.matches.records import Match, Seat
 from ladder.people import visibility
@@ -35,7 +35,7 @@ AGES: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 FROM: Final = (
     " join seasons s on s.id = m.season_id left join scrims c on c.id = m.scrim_id"  # visibility
 )
-VERSION: Final = "t.submission_id = (select id from submissions where number = %s)"
+VERSION: Final = "t.submission_id = %s"
 SHARED: Final = (
     "exists (select 1 from seats x where x.match_id = t.match_id and x.agent_id = t.agent_id"
     " and x.seat = t.seat and x.placement = 1 and x.is_shared)"
@@ -72,8 +72,8 @@ class MatchFilter:
     entry_id: EntryId | None = None
     scrim_id: ScrimId | None = None
     opponent_id: AgentId | None = None
-    submission_number: int | None = None
-    """Number of the submission that the agent played with. The API's filter takes its version."""
+    submission_id: SubmissionId | None = None
+    """The submission that the agent played with: its version."""
     outcome: Outcome | None = None
     verdict: SeatVerdict | None = None
     seat: int | None = None
@@ -89,15 +89,24 @@ class MatchFilter:
         return self.agent_id is not None or self.entry_id is not None
 
     def seat_of_player(self, match: Match) -> Seat | None:
-        """The best seat of the filter's agent or entry in a match; None if it names neither."""
+        """The seat of the filter's agent or entry in a match; None if it names neither.
+
+        Of several seats that meet the filter, this is the best one. For lost matches it is the
+        worst one, and for validations too, because one failed copy fails a validation.
+        """
         seats = [
             seat
             for seat in match.seats
             if (self.agent_id or self.entry_id)
             and self.agent_id in (None, seat.agent_id)
             and self.entry_id in (None, seat.entry_id)
+            and self.submission_id in (None, seat.submission_id)
+            and self.verdict in (None, seat.verdict)
+            and self.seat in (None, seat.seat)
         ]
-        return min(seats, key=lambda seat: (seat.placement or 99, seat.seat), default=None)
+        takes_worst = self.outcome is Outcome.LOST or match.kind is MatchKind.VALIDATION
+        sign = -1 if takes_worst else 1
+        return min(seats, key=lambda seat: (sign * (seat.placement or 99), seat.seat), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +174,7 @@ def _check_filter(wanted: MatchFilter) -> None:
     """Raises Invalid for a filter on a seat without an agent."""
     on_seat = {
         "opponent": wanted.opponent_id,
-        "version": wanted.submission_number,
+        "version": wanted.submission_id,
         "outcome": wanted.outcome,
         "verdict": wanted.verdict,
         "seat": wanted.seat,
@@ -249,12 +258,12 @@ def _seats_query(
         clauses.append(f"t.match_id {clause}")
         values.append(value)
     seats = f"seats t where {' and '.join(clauses)}"
-    if wanted.submission_number is not None:
+    if wanted.submission_id is not None:
         seats = (
             f"(select t.match_id, t.submission_id from {seats}"  # noqa: S608
             f" order by t.match_id desc offset 0) t where {VERSION}"
         )
-        values.append(wanted.submission_number)
+        values.append(wanted.submission_id)
     text = f"select distinct t.match_id from {seats} order by t.match_id desc limit %s"  # noqa: S608
     return text, (*values, limit)
 
@@ -268,9 +277,9 @@ def _meetings_query(
     """
     clauses, values = _seat_clauses(wanted)
     seats = ""
-    if wanted.submission_number is not None:
+    if wanted.submission_id is not None:
         clauses.append(VERSION)
-        values.append(wanted.submission_number)
+        values.append(wanted.submission_id)
     if wanted.outcome is not None or len(clauses) > 1 or wanted.agent_id is None:
         seats = (
             ", lateral (select 1 from seats t join seats o on o.match_id = t.match_id"  # noqa: S608

@@ -11,7 +11,7 @@ from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents
 from ladder.enums import MatchKind, MatchState
 from ladder.field_types import Key, Line
-from ladder.ids import AgentId
+from ladder.ids import AgentId, SubmissionId
 from ladder.matches import match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
 from ladder.matches.records import Match
@@ -19,8 +19,8 @@ from ladder.people.records import Viewer
 from services.http import permissions
 
 LARGEST_VERSION: Final = 2**31 - 1
-NO_NUMBER: Final = 0
-"""A number that no submission has."""
+NO_SUBMISSION: Final = SubmissionId("none")
+"""An id that no submission has."""
 
 
 class MatchQuery(BaseModel):
@@ -85,7 +85,7 @@ def resolve_filters(conn: Connection, who: Viewer, given: MatchQuery) -> MatchFi
         entry_id=entry.id if entry else None,
         scrim_id=permissions.visible_scrim(conn, who, given.scrim).id if given.scrim else None,
         opponent_id=_named_agent(conn, who, given.opponent, "opponent"),
-        submission_number=given.version and _number_of(conn, of_agent, given.version),
+        submission_id=_submission_of(conn, of_agent, given.version) if given.version else None,
         outcome=given.outcome,
         verdict=given.verdict,
         seat=given.seat,
@@ -101,10 +101,10 @@ def ending_of(who: Viewer, wanted: MatchFilter, match: Match) -> str | None:
     return permissions.seat_ending(who, match, seat) if seat else None
 
 
-def _number_of(conn: Connection, agent_id: AgentId | None, version: int) -> int:
-    """The number of the agent's submission with this version; NO_NUMBER if there is none."""
-    found = agents.number_of_version(conn, agent_id, version) if agent_id else None
-    return found or NO_NUMBER
+def _submission_of(conn: Connection, agent_id: AgentId | None, version: int) -> SubmissionId:
+    """The agent's submission with this version; NO_SUBMISSION if there is none."""
+    found = agents.submission_of_version(conn, agent_id, version) if agent_id else None
+    return found or NO_SUBMISSION
 
 
 def _named_agent(conn: Connection, who: Viewer, name: str | None, field: str) -> AgentId | None:

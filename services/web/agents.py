@@ -21,6 +21,7 @@ from ladder.leagues import leagues, records
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import history
+from ladder.matches.match_search import MatchFilter
 from ladder.matches.records import Match, Seat
 from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
@@ -147,11 +148,12 @@ def agent_page(
     seen = entries_of(conn, who, found)
     chosen = choose_entry(seen, entry)
     season = leagues_seasons.get_season(conn, chosen.season_id) if chosen else None
+    wanted = MatchFilter(agent_id=found.id, entry_id=chosen.id if chosen and entry else None)
     rows = history.list_matches(
         conn,
         viewer=who,
-        agent_id=found.id,
-        entry_id=chosen.id if chosen and entry else None,
+        agent_id=wanted.agent_id,
+        entry_id=wanted.entry_id,
         before=MatchId(before) if before else None,
         limit=MATCHES_SHOWN,
     )
@@ -170,7 +172,7 @@ def agent_page(
         entry=chosen,
         season=season,
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",
-        matches=[match_row(who, row, found, owner or sees_replay(row)) for row in rows],
+        matches=[match_row(who, row, wanted, owner or sees_replay(row)) for row in rows],
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_context(conn, app_state, who, chosen, season),
@@ -328,9 +330,10 @@ def submission_rows(
     return {"entries": rows, "stage": stage}
 
 
-def match_row(who: Viewer, match: Match, agent: Agent, is_open: bool) -> MatchRow:
-    """One row of the table of matches."""
-    seat = next(seat for seat in match.seats if seat.agent_id == agent.id)
+def match_row(who: Viewer, match: Match, wanted: MatchFilter, is_open: bool) -> MatchRow:
+    """One row of the table of matches, for the agent or entry of the filter."""
+    seat = wanted.seat_of_player(match)
+    assert seat is not None
     change = None
     if seat.mu_after is not None and seat.mu_before is not None:
         change = seat.mu_after - seat.mu_before

@@ -86,6 +86,7 @@ def show_matches(
         seats=SEATS,
         matches=found.matches,
         endings={one.id: match_filters.ending_of(who, wanted, one) for one in found.matches},
+        ended={one.id: wanted.seat_of_player(one) for one in found.matches},
         older=older,
         seasons=[("", form_texts.ALL_LEAGUES), *league_options(conn, who)],
         outcomes=form_texts.options_of_words(Outcome),

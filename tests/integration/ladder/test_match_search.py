@@ -16,6 +16,7 @@ from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents, entries
 from ladder.enums import LeagueRole, MatchKind
 from ladder.errors import Invalid, NotFound
+from ladder.ids import SubmissionId
 from ladder.matches import head_to_head, history, match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict, parse_since
 from ladder.matches.records import Match, Seat
@@ -141,11 +142,11 @@ def test_search_by_version_and_moment(contest: Contest) -> None:
         )
         return [row.id for row in rows]
 
-    assert ids_of(submission_number=entry.submission_number) == [old]
+    assert ids_of(submission_id=entry.submission_id) == [old]
     assert len(ids_of()) == 2
-    assert ids_of(submission_number=entry.submission_number + 10_000) == []
+    assert ids_of(submission_id="none") == []
     rival = entries.get_entry(contest.conn, rivals[0]).agent_id
-    assert ids_of(submission_number=entry.submission_number, opponent_id=rival) == [old]
+    assert ids_of(submission_id=entry.submission_id, opponent_id=rival) == [old]
     of_entry = MatchFilter(entry_id=entry.id, opponent_id=rival)
     (found,) = match_search.search_matches(contest.conn, STRANGER, of_entry)
     assert found.id == old
@@ -185,7 +186,7 @@ def hidden_agent(contest: Contest) -> Any:
     [
         MatchFilter(seat=0),
         MatchFilter(outcome=Outcome.WON),
-        MatchFilter(submission_number=1),
+        MatchFilter(submission_id=SubmissionId("none")),
         MatchFilter(kind=MatchKind.SCRIM),
     ],
 )
