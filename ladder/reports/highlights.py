@@ -212,16 +212,18 @@ def list_highlights(
     """
     pinned = pinned_matches(conn, league.id) if league else []
     begin = datetime.combine(day, time(), UTC) if day else datetime.now(UTC) - timedelta(days=1)
-    seen, values = visibility.visible_leagues(viewer)
+    seen, values = visibility.visible_replays(viewer)
     rows = conn.execute(
-        "select match_id, upset, lead_changes, closeness, steps, score from match_interest"  # noqa: S608
-        " where finished_at >= %s and finished_at < %s and (%s::text is null or league_id = %s)"
-        f" and league_id in (select l.id from leagues l where {seen})"
-        " and match_id <> all (%s) order by row_number() over (partition by league_id"
-        "   order by score desc, match_id desc), score desc, match_id desc limit %s",
+        "select i.match_id, i.upset, i.lead_changes, i.closeness, i.steps, i.score"  # noqa: S608
+        " from match_interest i join matches o on o.id = i.match_id"
+        " join seasons s on s.id = o.season_id join leagues l on l.id = s.league_id"
+        " where i.finished_at >= %s and i.finished_at < %s and o.state = 'finished'"
+        f" and (%s::text is null or i.league_id = %s) and {seen} and i.match_id <> all (%s)"
+        " order by row_number() over (partition by i.league_id order by i.score desc,"
+        "   i.match_id desc), i.score desc, i.match_id desc limit %s",
         (
             *(begin, begin + timedelta(days=1), league.id if league else None),
-            *(league.id if league else None, *values, pinned, 4 * limit),
+            *(league.id if league else None, *values, pinned, limit),
         ),
     ).fetchall()
     known = {
