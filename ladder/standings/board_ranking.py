@@ -63,6 +63,15 @@ class BoardOrder:
         """Returns the entry at this place; 0 is best."""
         return self.entries[self._keys[place][2]]
 
+    def place(self, entry_id: EntryId) -> int | None:
+        """Returns the place of the entry; None if it represents nobody."""
+        each = self.entries.get(entry_id)
+        if each is None:
+            return None
+        key = self._key(each)
+        place = bisect_left(self._keys, key)
+        return place if self._keys[place : place + 1] == [key] else None
+
     def team(self, entry: BoardEntry) -> list[BoardEntry]:
         """Returns all entries of its team."""
         return [self.entries[one] for one in self._teams[entry.team_id]]
@@ -152,7 +161,10 @@ class BoardOrder:
         if len(shown) < len(own):
             competing = own if not shown else [each for each in own if not each.is_anchor]
             shown.append(competing[0] if len(competing) == 1 else min(competing, key=self._claim))
-        return [(each.games == 0, self._worth(each), each.entry_id) for each in shown]
+        return [self._key(each) for each in shown]
+
+    def _key(self, each: BoardEntry) -> Key:
+        return each.games == 0, self._worth(each), each.entry_id
 
     def _worth(self, each: BoardEntry) -> Worth:
         if self.measures:
@@ -207,6 +219,11 @@ class BoardRows(Sequence[BoardRow]):
         return sum(
             sealed.get(self.order.entry(n).team_id) is medal for n, medal in self.medals.items()
         )
+
+    def row_of(self, entry_id: EntryId) -> BoardRow | None:
+        """Returns the row of the entry; None if it represents nobody."""
+        place = self.order.place(entry_id)
+        return None if place is None else self[place]
 
     def __len__(self) -> int:
         return len(self._made)

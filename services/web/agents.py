@@ -243,7 +243,7 @@ def standing_context(
     board = app_state.boards.board(season.id, season.revision)
     values["league"] = leagues.get_league(conn, season.league_id)
     values["runs"] = may_manage(who, records.league_resource(values["league"]))
-    values["standing"] = next((row for row in board.rows if row.entry_id == entry.id), None)
+    values["standing"] = board.rows.row_of(entry.id)
     values["rank_reason"] = rank_reasons.why_no_rank(entry, board.rows)
     values["ranked"] = board.rows.ranked
     values["shown_score"] = entry.mu + season.score_offset
@@ -325,7 +325,11 @@ def submission_rows(
     stage = ""
     if any(row.entry.state == "pending" or row.place is not None for row in rows):
         stage = "validation"
-    elif own and any(is_new(row.entry) and not row.entry.games for row in rows):
+    elif own and any(
+        (is_new(row.entry) and not row.entry.games)
+        or (row.first_match is not None and row.first_match.waits_for_rank)
+        for row in rows
+    ):
         stage = "first_match"
     return {"entries": rows, "stage": stage}
 

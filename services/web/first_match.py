@@ -34,6 +34,13 @@ class FirstMatch:
     rank: int | None
     ranked: int
     """Number of teams with a rank."""
+    is_on_board: bool
+    """Whether the leaderboard counts it. The one of a large league may be older for some time."""
+
+    @property
+    def waits_for_rank(self) -> bool:
+        """Whether the match has ended and its rank follows."""
+        return self.ending is not None and self.rank is None and not self.is_on_board
 
 
 def is_new(entry: Entry) -> bool:
@@ -50,11 +57,13 @@ def read_first_match(
     if match is None:
         return None
     board = app_state.boards.board(season.id, season.revision)
-    own = next((row for row in board.rows if row.entry_id == entry.id), None)
+    own = board.rows.row_of(entry.id)
+    known = board.rows.order.entries.get(entry.id)
     return FirstMatch(
         match=match,
         ending=match_filters.ending_of(who, MatchFilter(entry_id=entry.id), match),
         is_live=match.state is MatchState.RUNNING and may_watch(conn, who, match),
         rank=own.rank if own else None,
         ranked=board.rows.ranked,
+        is_on_board=board.revision >= season.revision or (known is not None and known.games > 0),
     )

@@ -261,3 +261,12 @@ def test_an_updated_order_has_the_last_rank_of_a_whole_one(
         order = order.updated([entries[n]])
     whole = BoardOrder(0.0).filled(entries.values())
     assert order.last_rank == whole.last_rank == max([r or 0 for r in whole.ranks()], default=0)
+
+
+def test_a_board_finds_the_row_of_an_entry_that_represents_its_team() -> None:
+    team = TeamId("tea_same")
+    second = contender(2, 500.0, team_id=team)
+    field = [contender(1, 700.0, team_id=team), second, contender(3, 600.0), contender(4, 600.0)]
+    rows = build_by(field, 0.0, MedalTerms())
+    assert [rows.row_of(row.entry_id) for row in rows] == list(rows)
+    assert rows.row_of(second.entry_id) is rows.row_of(EntryId("ent_other")) is None
