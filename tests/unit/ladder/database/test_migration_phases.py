@@ -12,6 +12,8 @@ from ladder.database.migration_phases import Phase, phase_of, phase_violations
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 BEFORE, AFTER = "0002_before_x.sql", "0002_after_x.sql"
+OF_THE_PREVIOUS_VERSION = {"lease_heartbeat"}
+"""Functions that only processes of the previous version call. The next version drops them."""
 
 
 def test_every_migration_follows_the_rules_of_its_phase() -> None:
@@ -123,4 +125,5 @@ def test_every_function_has_a_caller() -> None:
     for folder in ("ladder", "workers", "services"):
         called += "".join(file.read_text() for file in (CHECKOUT / folder).rglob("*.py"))
     defined = {name for text in texts for name in migrate.FUNCTION_DEFINITION.findall(text)}
-    assert {name for name in defined if not re.search(rf"\b{name}\(", called)} == set()
+    uncalled = {name for name in defined if not re.search(rf"\b{name}\(", called)}
+    assert uncalled == OF_THE_PREVIOUS_VERSION
