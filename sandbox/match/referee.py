@@ -74,7 +74,8 @@ def play_episode(
       HostTooSlow. If a meter cannot forgive, a time-out that the node may have caused is a
       HostFault. Otherwise both stand.
     - With ``stops_at_fault`` nobody is asked any more once a seat has failed: a validation of
-      copies of one agent is then decided. The other seats get the same fault.
+      copies of one agent is then decided. The other seats get the same fault. Copies that mostly
+      wait are asked together.
     - ``on_step`` gets the number of each step, between steps and on nobody's clock. Its exception
       ends the match and is passed on.
     - ``on_record`` gets the record once, before the first step. It grows while the match is played.
@@ -413,10 +414,15 @@ class _RunningEpisode:
         """Group the seats to ask: quick and remote seats together, the others
         ``max_parallel_seats`` at a time. A seat on a shared GPU is asked alone.
 
+        In a validation the copies that mostly wait are asked together too. Otherwise an agent that
+        sleeps for seconds in each move would keep a slot for the sum of all its copies' sleep.
         The first group rotates with each step.
         """
-        together = [seat for seat in able if seat.may_be_asked_with_others]
-        apart = [seat for seat in able if not seat.may_be_asked_with_others]
+        together: list[Seat] = []
+        apart: list[Seat] = []
+        for seat in able:
+            waits = self.stops_at_fault and seat.mostly_waits
+            (together if waits or seat.may_be_asked_with_others else apart).append(seat)
         first = self.steps % len(apart) if apart else 0
         groups = _groups_of(apart[first:] + apart[:first], self._max_parallel_seats)
         return [together, *groups] if together else groups

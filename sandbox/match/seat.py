@@ -41,6 +41,8 @@ from sandbox.match.seat_faults import SeatFault
 
 QUICK_SECONDS: Final = 0.002
 """A seat whose recent answers all cost less does not disturb seats asked at the same time."""
+IDLE_SHARE: Final = 0.1
+"""A seat that used at most this share of its answers' time as CPU time mostly waited."""
 BUSY_SHARE: Final = 0.8
 """A seat that used this share of its limit as CPU time was late by its own work."""
 LATE_NODE_SECONDS: Final = 0.01
@@ -110,6 +112,8 @@ class Seat:
         self._nonces: Iterator[int] = iter(())
         self._off_turn_seconds = self._debt_seconds = 0.0
         self._costs: deque[float] = deque(maxlen=4)
+        self._worked: deque[bool] = deque(maxlen=4)
+        """Whether recent answers used more CPU time than IDLE_SHARE, or nobody measured it."""
         if isinstance(loan, Loan):
             loan.socket.setblocking(False)
         else:
@@ -131,6 +135,14 @@ class Seat:
         if self._loan is not None and self._loan.is_remote:
             return True
         return bool(self._costs) and max(self._costs) < QUICK_SECONDS
+
+    @property
+    def mostly_waits(self) -> bool:
+        """Whether recent answers used hardly any CPU time, however long they took.
+
+        Copies of one agent that only wait hardly slow each other. Never on a shared GPU.
+        """
+        return bool(self._worked) and not any(self._worked) and not self.shares_gpu
 
     @property
     def shares_gpu(self) -> bool:
@@ -219,6 +231,8 @@ class Seat:
         """
         cost = question.cost
         self._costs.append(cost.charged_seconds)
+        used = cost.wall_seconds if cost.cpu_seconds is None else cost.cpu_seconds
+        self._worked.append(used > IDLE_SHARE * cost.wall_seconds)
         charged = cost.charged_seconds
         if question.trouble is NoAnswerCause.LATE:  # the kernel may count pressure late
             charged = max(charged, question.limit_seconds)

@@ -120,6 +120,33 @@ def test_with_one_parallel_seat_the_seats_take_turns(node: RealNode, tmp_path: P
     assert set(first_in_step) == {0, 1, 2}
 
 
+TELLS_WHEN = """
+import time
+def agent(observation, configuration):
+    began = time.monotonic()
+    while time.monotonic() < began + 0.3:
+        time.sleep({pause})
+    print(began, time.monotonic())
+    return "EAST"
+"""
+
+
+@pytest.mark.parametrize(("pause", "overlap"), [("0.1", True), ("0", False)])
+def test_a_validation_asks_its_copies_together_if_they_only_wait(
+    node: RealNode, tmp_path: Path, pause: str, overlap: bool
+) -> None:
+    played = node.play(
+        tmp_path,
+        [TELLS_WHEN.replace("{pause}", pause)] * 3,
+        max_parallel_seats=1,
+        configuration={"episodeSteps": 8},
+        stops_at_fault=True,
+    )
+    spans = sorted(tuple(map(float, _printed(seat)[7].split())) for seat in played.seats)
+    for earlier, later in itertools.pairwise(spans):
+        assert (earlier[1] > later[0]) is overlap
+
+
 def test_with_a_separate_load_time_the_import_costs_no_bank(node: RealNode, tmp_path: Path) -> None:
     clock = Clock(act_seconds=0.2, bank_seconds=60.0, load="own")
     source = "import time\nprint('loading')\ntime.sleep(0.4)\n" + EAST
