@@ -227,15 +227,30 @@ end $$;
 -- 3. A worker claims a match
 -- -------------------------------------------------------------------------------------------------
 
+-- Internal. Whether so many slots are at most half of all live slots. One slot always is. The first
+-- live workers with twice as many slots are enough: the others are not counted.
+create or replace function lease_within_half(p_slots bigint) returns boolean
+language sql volatile as $$
+    select 2 * p_slots <= greatest(2, (
+        select sum(slots) from (
+            select slots from workers
+             where live_until > clock_timestamp() and slots > 0 limit 2 * p_slots) as live))
+$$;
+
 -- Starts an attempt and returns everything that the worker needs to play. Returns null if the match
 -- is not queued, is past its deadline, or does not fit this worker (lease_fits). A machine that may not
 -- play the match (lease_allows) gets another one that waits, or null. Returns null also
 -- if its attempt at the match ended without a result in the last 10 seconds and another live worker
 -- can play the match. The last two cases make the match due for another message at once.
 --
--- A waiting match that goes first is claimed instead of another one, whose message is due again at
--- once. At most half of the slots, but at least one, play matches that went first. Validation
--- matches do not wait for them.
+-- Two rules choose another match than that of the message, whose message is due again at once:
+--
+-- - Validation matches play in at most half of the slots, but at least one. Above that, a worker takes
+--   another match of its queues. If none waits, it takes the validation match.
+-- - A waiting match that goes first is claimed instead of another one, while at most half of the slots,
+--   but at least one, play such matches or validation matches. Validation matches do not wait for it.
+--
+-- A claim sets goes_first for a validation match too. So one index finds what counts for both rules.
 create or replace function lease_claim(p_match text, p_worker text) returns jsonb
 language plpgsql security definer set search_path = public, pg_temp
 set plan_cache_mode = force_generic_plan as $$
@@ -244,6 +259,7 @@ declare
     v_first matches;
     v_fits boolean;
     v_slots bigint;
+    v_queue text;
     w workers;
     v_now timestamptz;
     v_order jsonb;
@@ -296,18 +312,35 @@ begin
         end if;
         m := v_first;
     end if;
+    if m.kind = 'validation' then
+        select 1 + count(*) into v_slots from matches
+         where goes_first and state = 'running' and kind = 'validation';
+        if not lease_within_half(v_slots) then
+            foreach v_queue in array w.queues loop
+                continue when v_queue = 'validate';
+                -- Nothing waits for a lock here, so the order of locks does not matter.
+                select * into v_first from matches o
+                 where o.queue = v_queue and o.state = 'queued' and o.deadline_at > v_now
+                   and lease_fits(w, o) and lease_allows(w.machine_id, o)
+                   and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
+                 order by o.turn, o.id limit 1 for update skip locked;
+                if found then
+                    update matches set woken_at = null where id = m.id;
+                    perform pg_notify('peck_work', '');
+                    m := v_first;
+                    exit;
+                end if;
+            end loop;
+        end if;
+    end if;
     if m.kind <> 'validation' and not m.goes_first
-       and exists (select 1 from matches where goes_first and state = 'queued') then
-        select 2 * (1 + count(*)) into v_slots from matches where goes_first and state = 'running';
-        -- The first live workers with so many slots are enough. The others are not counted.
-        if v_slots <= greatest(2, (
-            select sum(slots) from (
-                select slots from workers
-                 where live_until > v_now and slots > 0 limit v_slots) as live))
-        then
-            -- Nothing waits for a lock here, so the order of locks does not matter.
+       and exists (select 1 from matches
+                    where goes_first and state = 'queued' and kind <> 'validation') then
+        select 1 + count(*) into v_slots from matches where goes_first and state = 'running';
+        if lease_within_half(v_slots) then
             select * into v_first from matches o
-             where o.goes_first and o.state = 'queued' and o.deadline_at > v_now and lease_fits(w, o)
+             where o.goes_first and o.state = 'queued' and o.kind <> 'validation'
+               and o.deadline_at > v_now and lease_fits(w, o)
                and lease_allows(w.machine_id, o)
                and (o.refused_worker = p_worker and o.refused_until > v_now) is not true
              order by o.turn, o.id limit 1 for update skip locked;
@@ -320,6 +353,7 @@ begin
     end if;
     update matches
        set state = 'running', attempt = attempt + 1, worker = p_worker, node = w.node,
+           goes_first = goes_first or kind = 'validation',
            machine_id = w.machine_id, claimed_at = v_now,
            lease_until = v_now + make_interval(secs => lease_seconds)
      where id = m.id;
@@ -944,6 +978,7 @@ revoke execute on function
     lease_heartbeat(text),
     lease_fits(workers, matches),
     lease_wake(text, integer, double precision),
+    lease_within_half(bigint),
     lease_claim(text, text),
     lease_claim_next(text, text),
     lease_renew(text[], integer[]),

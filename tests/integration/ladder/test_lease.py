@@ -11,6 +11,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
+from ladder.entries.entries import get_entry
 from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches import history, lease, wake_up_messages, workers
@@ -327,6 +328,38 @@ def test_a_first_match_is_claimed_before_the_match_of_the_message(contest: Conte
     assert contest.claim(queued[1]).match_id == queued[3]
 
 
+def test_validations_take_half_of_the_slots_while_other_matches_wait(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    slow, other = (_validation(contest) for _ in range(2))
+    queued = [contest.rated(*entries) for _ in range(2)]
+    assert contest.claim(slow).match_id == slow
+    wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4})
+    assert contest.claim(other).match_id == queued[0]  # of the two slots one validates
+    due = wake_up_messages.mark_matches_woken(contest.conn, {"validate": 4})
+    assert due == [("validate", other)]
+    contest.finish(slow, 1, [1, 1, 1, 1])
+    assert contest.claim(other).match_id == other
+
+
+def test_validations_take_every_slot_that_no_other_match_wants(contest: Contest) -> None:
+    entries = [contest.active() for _ in range(4)]
+    waiting = [_validation(contest) for _ in range(2)]
+    contest.claim(contest.rated(*entries))
+    assert [contest.claim(one).match_id for one in waiting] == waiting
+
+
+def test_a_first_match_takes_its_turn_while_validations_have_half_of_the_slots(
+    contest: Contest,
+) -> None:
+    entries = [contest.active() for _ in range(4)]
+    slow = _validation(contest)
+    queued = [contest.rated(*entries, goes_first=place == 1) for place in range(2)]
+    contest.claim(slow)
+    assert contest.claim(queued[0]).match_id == queued[0]
+    contest.finish(slow, 1, [1, 1, 1, 1])
+    assert contest.claim(queued[1]).match_id == queued[1]
+
+
 def test_the_next_match_has_the_lowest_turn_without_a_message(contest: Contest) -> None:
     entries = [contest.active() for _ in range(4)]
     queued = [contest.rated(*entries) for _ in range(4)]
@@ -404,3 +437,9 @@ def _let_lapse(contest: Contest, match_id: MatchId) -> None:
         "update matches set lease_until = now() - interval '1 s' where id = %s", (match_id,)
     )
     assert lease.reap_lapsed_leases(contest.conn).requeued == 1
+
+
+def _validation(contest: Contest) -> MatchId:
+    match_id = get_entry(contest.conn, contest.pending()).validation_match_id
+    assert match_id is not None
+    return match_id
