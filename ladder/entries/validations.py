@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,10 +16,8 @@ from ladder.matches.records import LineupSeat
 
 PLAY_SECONDS: Final = 8100.0  # longest time of a validation match after its wait in the queue
 ETA_SAMPLE: Final = 20  # recent validations whose duration predicts the next one
-FIRST_SECONDS: Final = 10.0
-"""Assumed duration of the first validation. Measured on two busy cores with 22 reference agents:
-mean 4 s, longest 32 s.
-"""
+PROMPT_SECONDS: Final = 10.0
+"""A free slot takes a waiting validation within this time. After that nobody knows why it waits."""
 
 LATE: Final = "BoxLate:"
 """Start of the detail of an attempt that got no box in time: the error's name."""
@@ -29,13 +28,15 @@ class QueuePlace:
     position: int
     """Number of validations that start before this one; 0: next or running."""
     eta_seconds: float | None
-    """Seconds until the validation should end; None while no live worker serves the queue."""
+    """Seconds until the validation should end; None if nothing known says so."""
     reason: str | None = None
     """What the entry needs and no node has, or why its last attempt had no result. For example: "no
     node serves profile torch now; ...".
     """
     playing_seconds: float | None = None
     """Time since its validation match began; None while it waits."""
+    others_may_pass: bool = False
+    """Whether its team had further waiting uploads, so that new uploads of others go before it."""
 
 
 def make_validation_match(conn: Connection, season: Season, entry_id: EntryId) -> MatchId:
@@ -64,13 +65,13 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     """Returns the place of an entry in the validation queue; None if it does not wait.
 
     The estimate uses the mean duration of the season's last validations, else of all last
-    validations. It divides the work by the slots that serve the queue. A running match is assumed
-    to need half of its time so far again, because quick matches have ended by then.
+    validations. There is none if no validation has ended yet, and once this one or each one that
+    must end before it has taken longer.
     """
     row = conn.execute(
         "select (select count(*) from matches q where q.queue = m.queue and q.state = 'queued'"
         "         and (q.turn, q.id) < (m.turn, m.id) and m.state = 'queued'),"
-        " (select coalesce(sum(slots), 0) from workers"
+        " (select coalesce(sum(slots), 0)::integer from workers"
         "   where m.queue = any (queues) and live_until > now()),"
         " coalesce((select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
         "    select v.finished_at, v.claimed_at from entries o"
@@ -79,9 +80,10 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
         "  (select avg(extract(epoch from d.finished_at - d.claimed_at)) from ("
         "    select v.finished_at, v.claimed_at from entries o"
         "      join matches v on v.id = o.validation_match_id and v.state = 'finished'"
-        "     order by o.id desc limit %s) d)),"
-        " extract(epoch from now() - m.claimed_at),"
-        " m.state, m.queue, m.profiles, m.gpu, m.speed_class,"
+        "     order by o.id desc limit %s) d))::float8,"
+        " extract(epoch from now() - m.claimed_at)::float8,"
+        " extract(epoch from now() - m.created_at)::float8,"
+        " m.state, m.turn, m.queue, m.profiles, m.gpu, m.speed_class,"
         " (select count(*) from attempts a where a.match_id = m.id), m.max_attempts,"
         " (select a.detail from attempts a where a.match_id = m.id order by a.attempt desc limit 1)"
         " from entries e join matches m on m.id = e.validation_match_id"
@@ -91,22 +93,52 @@ def queue_place_of(conn: Connection, entry_id: EntryId) -> QueuePlace | None:
     ).fetchone()
     if row is None:
         return None
-    ahead, slots, usual, running, state, queue, needed, gpus, speed_class, *past = row
-    if state == "queued":
-        workers = matches_workers.live_workers(conn)
-        reason = worker_availability.why_no_worker_fits(
-            workers, queue=queue, needed=needed, gpus=gpus, speed_class=speed_class
-        )
-        if reason is not None:
-            return QueuePlace(ahead, None, reason)
-    reason = _reason_for_repeat(*past)
-    ran = float(running or 0.0)
-    playing = ran if state == "running" else None
-    if slots == 0:
-        return QueuePlace(ahead, None, reason, playing)
-    each = float(usual if usual is not None else FIRST_SECONDS)
-    rounds = 1 + ahead // slots
-    return QueuePlace(ahead, max(1.0, each * rounds - ran, ran / 2), reason, playing)
+    ahead, slots, usual, ran, waited, state, turn, queue, needed, gpus, speed_class, *past = row
+    if state == "running":
+        left = None if usual is None or ran >= usual else max(1.0, usual - ran)
+        return QueuePlace(ahead, left, _reason_for_repeat(*past), ran)
+    reason = worker_availability.why_no_worker_fits(
+        matches_workers.live_workers(conn),
+        queue=queue,
+        needed=needed,
+        gpus=gpus,
+        speed_class=speed_class,
+    )
+    if reason is not None:
+        return QueuePlace(ahead, None, reason)
+    return QueuePlace(
+        ahead,
+        None if usual is None else _seconds_until_end(conn, queue, slots, ahead, usual, waited),
+        _reason_for_repeat(*past),
+        others_may_pass=turn > 0,
+    )
+
+
+def _seconds_until_end(
+    conn: Connection, queue: str, slots: int, ahead: int, usual: float, waited: float
+) -> float | None:
+    """Seconds until a waiting validation should end, with ``ahead`` others before it.
+
+    Validations have half of the slots, as while other matches wait. None if nothing known says
+    when one of these slots is free.
+    """
+    rows = conn.execute(
+        "select extract(epoch from now() - claimed_at)::float8 from matches"
+        " where queue = %s and state = 'running'",
+        (queue,),
+    ).fetchall()
+    running = [float(row[0]) for row in rows]
+    free = max(0, max(1, slots // 2) - len(running))
+    if free and waited > PROMPT_SECONDS:
+        return None  # other matches hold the slots
+    # Moments when slots are free. Nobody knows when a validation ends that took longer than usual.
+    free_at = [0.0] * free + [usual - ran for ran in running if ran < usual]
+    if not free_at:
+        return None
+    heapq.heapify(free_at)
+    for _ in range(ahead):
+        heapq.heapreplace(free_at, free_at[0] + usual)
+    return max(1.0, free_at[0] + usual)
 
 
 def _reason_for_repeat(attempts: int, most: int, detail: str | None) -> str | None:

@@ -36,7 +36,9 @@ class QueueOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
     position: int
-    eta_seconds: float | None
+    eta_seconds: float | None = Field(
+        description="until its validation should end; null if nothing known says so"
+    )
     playing_seconds: float | None = Field(description="since its validation match began")
     step: int | None = Field(
         default=None, description="steps played of its validation match; `GET` of one entry only"
@@ -207,6 +209,8 @@ def read_entry(entry: EntryKey, conn: Db, who: Anyone, app_state: AppState) -> E
         steps = read_validation_steps(app_state.settings.redis_url, conn, found)
         if steps is not None:
             out.queue.step, out.queue.most_steps = steps.played, steps.most
+            if steps.bank_ends_at is not None:
+                out.queue.eta_seconds = steps.seconds_left
     return out
 
 

@@ -159,13 +159,14 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
 
 
 def queue_text(queue: Json) -> str:
-    """Place in the queue or time since the match began, and the wait."""
-    wait = duration_text(queue["eta_seconds"])
+    """Place in the queue or time since the match began, and the wait if it is known."""
+    is_estimated = queue["eta_seconds"] is not None
+    wait = f", about {duration_text(queue['eta_seconds'])} to go" if is_estimated else ""
     if queue["playing_seconds"] is not None:
         is_known = queue.get("step") is not None
         step = f" step {queue['step']} of at most {queue['most_steps']}" if is_known else ""
-        return f"playing{step} for {duration_text(queue['playing_seconds'])}, about {wait} to go"
-    return f"place {queue['position']} in the queue, about {wait}"
+        return f"playing{step} for {duration_text(queue['playing_seconds'])}{wait}"
+    return f"place {queue['position']} in the queue{wait}"
 
 
 def is_being_retried(entry: Json) -> bool:

@@ -15,7 +15,7 @@ import redis
 
 from games.episode import Episode
 from ladder.ids import MatchId
-from ladder.matches import lease, matches
+from ladder.matches import lease, live_stream, matches
 from services.cli.submissions import queue_text
 from services.http import live_limits, live_matches, live_streams
 from services.http.problems import ProblemError
@@ -341,3 +341,24 @@ def test_a_team_sees_how_far_its_validation_is(world: World, redis_url: str) -> 
     assert re.search(r"Being validated for [\w. ]+: step 7 of at most 200", page)
     assert f'<a href="/matches/{order.match_id}">Watch it</a>' in page
     playing.publisher.stop(is_over=False)
+
+
+def test_a_team_sees_that_slow_moves_use_up_the_bank(world: World, redis_url: str) -> None:
+    member = world.client("member")
+    agent = member.create_agent("Sleeper")
+    made = member.upload(agent["id"], GOOD + b"# sleeps", season=world.seasons["public"])["entry"]
+    with world.connect() as conn:
+        order = lease.claim_match(conn, made["validation_match_id"], WORKER)
+    assert order is not None
+    stream = redis.Redis.from_url(redis_url)
+    step = {"moves": ["EAST"], "charged_seconds": [3.0], "bank_seconds": [38.0]}
+    for number, at in ((9, "1000000-0"), (10, "1003000-0")):
+        told = {"position": 0, "first": number, "steps": [step]}
+        key = live_stream.stream_key(order.match_id, order.attempt)
+        stream.xadd(key, {live_stream.FIELD: json.dumps(told)}, id=at)
+    assert member.entry(made["id"])["queue"]["eta_seconds"] == pytest.approx(60)
+    with browse(world, "member") as browser:
+        page = browser.get(f"/agents/{agent['id']}").text
+    assert "Its moves take about 3 s; 1 s is allowed." in page
+    assert "At this pace its extra time ends near step 31, in about 60 s." in page
+    assert "If it passes" not in page

@@ -213,39 +213,73 @@ def test_the_place_in_the_queue_tells_position_and_time(contest: Contest) -> Non
     assert validations.queue_place_of(contest.conn, second) is None
 
 
-def test_the_estimate_of_a_running_validation_grows_with_its_time(
+def _took(contest: Contest, match_id: MatchId, seconds: float) -> None:
+    """Lets a validation have begun so long ago."""
+    contest.conn.execute(
+        "update matches set claimed_at = now() - make_interval(secs => %s) where id = %s",
+        (seconds, match_id),
+    )
+
+
+def _eta(contest: Contest, entry: EntryId) -> float | None:
+    place = validations.queue_place_of(contest.conn, entry)
+    assert place is not None
+    return place.eta_seconds
+
+
+def _validated_in(contest: Contest, seconds: float) -> None:
+    match_id = _validation(contest, contest.pending())
+    order = contest.claim(match_id)
+    _took(contest, match_id, seconds)
+    contest.finish(match_id, order.attempt, [1, 1, 1, 1])
+
+
+def test_a_validation_that_takes_longer_than_usual_has_no_estimate(contest: Contest) -> None:
+    _validated_in(contest, 100)
+    entry = contest.pending()
+    contest.claim(_validation(contest, entry))
+    _took(contest, _validation(contest, entry), 60)
+    assert _eta(contest, entry) == pytest.approx(40, abs=20)
+    _took(contest, _validation(contest, entry), 400)
+    assert _eta(contest, entry) is None
+
+
+def test_the_wait_is_the_sum_of_what_comes_before(contest: Contest) -> None:
+    _validated_in(contest, 1000)
+    first, second, third = (contest.pending() for _ in range(3))
+    contest.claim(_validation(contest, first))
+    _took(contest, _validation(contest, first), 300)
+    assert _eta(contest, second) == pytest.approx(1700, abs=50)
+    assert _eta(contest, third) == pytest.approx(2700, abs=50)
+    _took(contest, _validation(contest, first), 1100)  # now nobody knows when it ends
+    assert _eta(contest, second) is None
+
+
+def test_nobody_knows_when_a_validation_begins_that_waits_although_no_other_runs(
     contest: Contest,
 ) -> None:
-    contest.active()  # the sample: its validation took no time
+    _validated_in(contest, 100)
     entry = contest.pending()
-    match_id = _validation(contest, entry)
-    contest.claim(match_id)
-    for ran in (60, 240):
-        contest.conn.execute(
-            "update matches set claimed_at = now() - make_interval(secs => %s) where id = %s",
-            (ran, match_id),
-        )
-        place = validations.queue_place_of(contest.conn, entry)
-        assert place is not None
-        assert place.eta_seconds is not None
-        assert place.eta_seconds >= ran / 2
+    contest.conn.execute(
+        "update matches set created_at = now() - interval '30 s' where id = %s",
+        (_validation(contest, entry),),
+    )
+    assert _eta(contest, entry) is None
 
 
-def test_the_first_validation_of_a_season_has_a_default_estimate(contest: Contest) -> None:
+def test_before_the_first_validation_there_is_no_estimate(contest: Contest) -> None:
     workers.register_worker(contest.conn, hello("w1"))
     entry = contest.pending()
-    place = validations.queue_place_of(contest.conn, entry)
-    assert place is not None
-    assert place.eta_seconds == validations.FIRST_SECONDS
-    match_id = _validation(contest, entry)
-    contest.claim(match_id)
-    contest.conn.execute(
-        "update matches set claimed_at = now() - interval '59 s' where id = %s", (match_id,)
-    )
-    place = validations.queue_place_of(contest.conn, entry)
-    assert place is not None
-    assert place.eta_seconds is not None
-    assert place.eta_seconds >= 29.5
+    assert _eta(contest, entry) is None
+    contest.claim(_validation(contest, entry))
+    assert _eta(contest, entry) is None
+
+
+def test_others_may_pass_a_further_upload_of_a_team(contest: Contest) -> None:
+    workers.register_worker(contest.conn, hello("w1"))
+    agent = contest.agent()
+    places = [validations.queue_place_of(contest.conn, contest.pending(agent)) for _ in range(2)]
+    assert [place and place.others_may_pass for place in places] == [False, True]
 
 
 def test_the_first_validation_estimate_uses_other_seasons(
