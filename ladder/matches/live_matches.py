@@ -13,6 +13,7 @@ from ladder.leagues import seasons
 from ladder.leagues.records import League
 from ladder.matches import history
 from ladder.matches.records import Match, match_resource
+from ladder.people import visibility
 from ladder.people.permissions import LeagueResource, LiveResource, may_see
 from ladder.people.records import Viewer
 
@@ -109,3 +110,35 @@ def list_running(
         if match.state is MatchState.RUNNING and may_see(viewer, resource):
             shown.append(match)
     return shown[:limit]
+
+
+def count_waiting(
+    conn: Connection,
+    viewer: Viewer,
+    *,
+    league_id: LeagueId | None = None,
+    agent_id: AgentId | None = None,
+) -> int:
+    """Number of queued matches of leagues and tournaments that the viewer may see."""
+    seen, values = visibility.visible_matches(viewer)
+    row = conn.execute(
+        "select count(*) from matches m join seasons s on s.id = m.season_id"  # noqa: S608
+        " left join scrims c on c.id = m.scrim_id"
+        " where m.state = 'queued' and m.kind in ('rated', 'tournament')"
+        " and (%s::text is null or s.league_id = %s)"
+        " and (%s::text is null or exists (select 1 from seats t where t.match_id = m.id"
+        f" and t.agent_id = %s)) and {seen}",
+        (league_id, league_id, agent_id, agent_id, *values),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def is_every_slot_busy(conn: Connection) -> bool:
+    """Whether matches of all kinds play in all slots of the live workers."""
+    row = conn.execute(
+        "select (select count(*) from matches where state = 'running') >="
+        " (select sum(slots) from workers where live_until > now())"
+    ).fetchone()
+    assert row is not None
+    return bool(row[0])

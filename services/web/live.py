@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -45,6 +46,17 @@ TV_SEEN: Final = 12
 Seen = Annotated[str, Query(max_length=41 * TV_SEEN, pattern=r"^[A-Za-z0-9_.]*$")]
 """The matches that were shown, newest last, with dots between."""
 Position = Annotated[int, Query(ge=0, le=1000)]
+
+
+@dataclass(frozen=True, slots=True)
+class PlayingNow:
+    """What a list of running matches shows."""
+
+    matches: list[Match]
+    waiting: int = 0
+    """Number of queued matches, if no match is shown."""
+    is_busy: bool = False
+    """Whether they wait because all slots play something that the list does not show."""
 
 
 def watched_by_visitor(
@@ -113,15 +125,23 @@ def playing_now(
     *,
     league_id: LeagueId | None = None,
     agent_id: AgentId | None = None,
-) -> list[Match]:
-    """The newest running matches that the visitor may watch."""
-    return live_matches.list_running(
+) -> PlayingNow:
+    """The newest running matches that the visitor may watch; if there are none, what waits."""
+    running = live_matches.list_running(
         conn, who, game_hides_something, league_id=league_id, agent_id=agent_id, limit=SHOWN
     )
+    if running:
+        return PlayingNow(running)
+    waiting = live_matches.count_waiting(conn, who, league_id=league_id, agent_id=agent_id)
+    is_busy = waiting > 0 and live_matches.is_every_slot_busy(conn)
+    return PlayingNow(running, waiting, is_busy)
 
 
-def _playing(request: Request, playing: list[Match], if_none_match: str | None) -> Response:
-    digest = hashlib.sha256(",".join(one.id for one in playing).encode()).hexdigest()[:16]
+def _playing(request: Request, playing: PlayingNow, if_none_match: str | None) -> Response:
+    content = ",".join(
+        [*(one.id for one in playing.matches), f"{playing.waiting}{playing.is_busy}"]
+    )
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     tag = f'W/"playing.{digest}"'
     if etags.matches(if_none_match, tag):
         return not_modified(tag)

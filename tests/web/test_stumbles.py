@@ -11,10 +11,12 @@ from playwright.sync_api import Browser
 
 from ladder.database.db import Connection, connect
 from ladder.enums import MatchKind
-from ladder.matches import matches
+from ladder.matches import lease, live_matches, matches, workers
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
+from ladder.people.records import STRANGER
 from ladder.ratings import live_ratings
+from tests.integration.ladder.contest import hello
 from tests.web import seeding
 from tests.web.conftest import Site, Tab
 from tests.web.games_played import play_queued
@@ -157,3 +159,30 @@ def test_an_uploads_progress_ends_with_its_first_rated_match_and_rank(site: Site
     assert re.search(r"\(<strong>(shared )?[1-4](st|nd|rd|th) of 4</strong>\)", page)
     assert re.search(r"Its rank is <strong>[12] of 2</strong> now", page)
     assert link not in site.get(path, site.contest.host_token).text  # for its team alone
+
+
+def test_a_list_without_running_matches_says_what_waits(site: Site) -> None:
+    token = site.contest.host_token
+    path = "/leagues/busy-pond/playing"
+    with connect(site.database_url) as conn:
+        new = empty_contest(conn, site, "busy-pond")
+        conn.commit()
+        idle = site.get(path, token)
+        assert "No match is being played now." in idle.text
+        teams = [seeding.team_of(conn, name) for name in ("Busy Birds", "Waiting Birds")]
+        seated = [seeding.add(conn, site.blobs, new, one, "First", "greedy") for one in teams]
+        lineup = [LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in 2 * seated]
+        matches.create_match(conn, season=new.season, kind=MatchKind.RATED, lineup=lineup)
+        conn.execute("update workers set live_until = now()")
+        conn.commit()
+        assert "1 match waits for a machine." in site.get(path, token).text
+        assert live_matches.count_waiting(conn, STRANGER, league_id=new.league.id) == 0
+        upload = seeding.enter(conn, new, seated[0].agent_id, b"slow", "sleeps")
+        assert upload.validation_match_id is not None
+        workers.register_worker(conn, hello("one-slot", slots=1))
+        assert lease.claim_match(conn, upload.validation_match_id, "one-slot") is not None
+        conn.commit()
+        busy = site.get(path, token)
+        assert "The machines are busy. 1 match waits for a free one." in busy.text
+        assert busy.headers["etag"] != idle.headers["etag"]
+        conn.execute("update workers set live_until = now()")
