@@ -16,6 +16,7 @@ from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
 from ladder.people import users
 from ladder.people.records import Viewer
+from ladder.scrims import game_limits
 from ladder.scrims.comparison import comparisons, stored_pairs
 from ladder.scrims.comparison.comparisons import Comparison
 from ladder.scrims.comparison.request_model import NewComparison
@@ -46,6 +47,7 @@ ENDS: Final = {
     ),
 }
 """Why a comparison cannot tell."""
+WAITS: Final = "It waits for a machine: none of its games has begun."
 REFUSED: Final = (ValidationError, ProblemError, LadderError)
 
 
@@ -162,6 +164,9 @@ def render_comparison(
     found: Comparison,
 ) -> Response:
     pairs = stored_pairs.played_pairs(conn, found)
+    is_running = found.state == "running"
+    waits = is_running and not pairs and not has_begun(conn, found)
+    season = seasons.get_season(conn, found.season_id)
     old, new = versions_of(conn, found)
     return render(
         request,
@@ -172,10 +177,18 @@ def render_comparison(
         league=leagues.get_league(conn, found.league_id),
         report=stored_pairs.stored_report(found, pairs),
         course=draw_course(stored_pairs.course(conn, found.id), found.margin),
-        note=note_on(found),
+        note=note_on(found) or (WAITS if waits else ""),
+        shown_state="waiting" if waits else found.state,
+        today=game_limits.games_today(conn, season, found.team_id) if is_running else None,
         replays=analyse_replays(app_state, conn, found, pairs),
-        may_cancel=found.state == "running" and permissions.may_see_private(who, found.team_id),
+        may_cancel=is_running and permissions.may_see_private(who, found.team_id),
     )
+
+
+def has_begun(conn: Connection, found: Comparison) -> bool:
+    """Whether a machine has begun one of its games."""
+    issued = stored_pairs.issued_pairs(conn, found.id)
+    return any({pair.old_state, pair.new_state} != {"queued"} for pair in issued)
 
 
 def note_on(found: Comparison) -> str:

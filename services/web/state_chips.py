@@ -20,6 +20,7 @@ STATE_CHIPS: Final = {
     "remote": ("accent", "remote"),
     "queued": ("warn", "queued"),
     "running": ("accent", "running"),
+    "waiting": ("warn", "waiting"),
     "finished": ("good", "finished"),
     "void": ("", "void"),
     "cancelled": ("", "cancelled"),

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import expect
 
 from ladder.database import db
-from ladder.ids import ComparisonId
+from ladder.database.db import Connection
+from ladder.ids import ComparisonId, MatchId
 from ladder.people import tokens
 from ladder.scrims.comparison import progress, stored_pairs
 from ladder.scrims.comparison.verdicts import Verdict
 from tests.web.conftest import Site, Tab
 from tests.web.games_played import play_queued
 from tests.web.test_accessibility import problems
+
+
+def play(site: Site, conn: Connection, match_id: MatchId) -> None:
+    """Plays a queued match."""
+    seats = conn.execute(
+        "select entry_id from seats where match_id = %s order by seat", (match_id,)
+    )
+    players = [site.contest.players[row[0]]() for row in seats]
+    play_queued(conn, site.blobs, match_id, players)
 
 
 def play_comparison(site: Site, comparison_id: ComparisonId) -> Verdict:
@@ -27,12 +38,7 @@ def play_comparison(site: Site, comparison_id: ComparisonId) -> Verdict:
                     (pair.new_match_id, pair.new_state),
                 ):
                     if state == "queued":
-                        seats = conn.execute(
-                            "select entry_id from seats where match_id = %s order by seat",
-                            (match_id,),
-                        )
-                        players = [site.contest.players[row[0]]() for row in seats]
-                        play_queued(conn, site.blobs, match_id, players)
+                        play(site, conn, match_id)
         return verdict
 
 
@@ -60,6 +66,17 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
     expect(page.get_by_text("No pair has ended yet")).to_be_visible()
     assert problems(page) == []
     key = ComparisonId(page.url.rpartition("/")[2])
+    with db.connect(site.database_url) as conn:
+        progress.advance(conn, key)
+        conn.commit()
+        waiting = site.get(f"/comparisons/{key}", token).text
+        assert "It waits for a machine: none of its games has begun." in waiting
+        assert ">waiting</span>" in waiting
+        assert re.search(r"daily limit of scrim games: \d+ of \d+ are taken today", waiting)
+        play(site, conn, stored_pairs.issued_pairs(conn, key)[0].new_match_id)
+    begun = site.get(f"/comparisons/{key}", token).text
+    assert "It waits" not in begun
+    assert ">running</span>" in begun
     play_comparison(site, key)
     expect(page.get_by_text("First different moves")).to_be_visible()
     assert problems(page) == []
