@@ -29,6 +29,10 @@ NEWEST: Final = 2
 """Entries that are read. The last one may say that the match is over."""
 
 
+STEPS_APART: Final = 2
+"""In the first steps the copies are asked one after another: these steps tell no pace."""
+
+
 @dataclass(frozen=True, slots=True)
 class ValidationSteps:
     """How far the episode is that is played now, and its pace."""
@@ -110,12 +114,13 @@ def steps_of_entries(
     banks = [bank for bank in last["steps"][-1]["bank_seconds"] if bank is not None]
     if not charges or not banks:
         return found
+    pace = (at - told[1][0]) / len(last["steps"])
     return replace(
         found,
         move_seconds=sum(charges) / len(charges),
         bank_seconds=max(0.0, min(banks)),
         increment_seconds=float(clock.get("increment_seconds", 0.0)),
-        step_seconds=(at - told[1][0]) / len(last["steps"]),
+        step_seconds=pace if played > STEPS_APART else None,
     )
 
 

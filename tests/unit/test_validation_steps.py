@@ -44,6 +44,12 @@ def test_other_moves_tell_no_end_of_the_bank(charged: float | None, bank: float 
     assert steps.seconds_left is None
 
 
+def test_the_first_steps_tell_no_pace() -> None:
+    steps = after_step(2, charged=3.0, bank=56.0)
+    assert steps.bank_ends_at == 31
+    assert steps.seconds_left is None
+
+
 def test_one_entry_tells_the_step_alone() -> None:
     known = ValidationSteps(7, 200, act_seconds=1.0)
     assert steps_of_entries([step_entry(1000.0, 6, 3.0, 40.0)], 200, CLOCK) == known

@@ -173,6 +173,7 @@ def test_a_list_without_running_matches_says_what_waits(site: Site) -> None:
         seated = [seeding.add(conn, site.blobs, new, one, "First", "greedy") for one in teams]
         lineup = [LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in 2 * seated]
         matches.create_match(conn, season=new.season, kind=MatchKind.RATED, lineup=lineup)
+        lived = conn.execute("select id, live_until from workers").fetchall()
         conn.execute("update workers set live_until = now()")
         conn.commit()
         assert "1 match waits for a machine." in site.get(path, token).text
@@ -185,4 +186,6 @@ def test_a_list_without_running_matches_says_what_waits(site: Site) -> None:
         busy = site.get(path, token)
         assert "The machines are busy. 1 match waits for a free one." in busy.text
         assert busy.headers["etag"] != idle.headers["etag"]
-        conn.execute("update workers set live_until = now()")
+        conn.execute("update workers set live_until = now() where id = 'one-slot'")
+        for worker, until in lived:
+            conn.execute("update workers set live_until = %s where id = %s", (until, worker))

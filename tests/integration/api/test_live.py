@@ -360,5 +360,5 @@ def test_a_team_sees_that_slow_moves_use_up_the_bank(world: World, redis_url: st
     with browse(world, "member") as browser:
         page = browser.get(f"/agents/{agent['id']}").text
     assert "Its moves take about 3 s; 1 s is allowed." in page
-    assert "At this pace its extra time ends near step 31, in about 60 s." in page
+    assert "At this pace its bank of extra time ends near step 31, in about 60 s." in page
     assert "If it passes" not in page
