@@ -341,6 +341,7 @@ def test_a_team_sees_how_far_its_validation_is(world: World, redis_url: str) -> 
     assert re.search(r"Being validated for [\w. ]+: step 7 of at most 200", page)
     assert f'<a href="/matches/{order.match_id}">Watch it</a>' in page
     playing.publisher.stop(is_over=False)
+    _call_off(world, order.match_id)
 
 
 def test_a_team_sees_that_slow_moves_use_up_the_bank(world: World, redis_url: str) -> None:
@@ -362,3 +363,10 @@ def test_a_team_sees_that_slow_moves_use_up_the_bank(world: World, redis_url: st
     assert "Its moves take about 3 s; 1 s is allowed." in page
     assert "At this pace its bank of extra time ends near step 31, in about 60 s." in page
     assert "If it passes" not in page
+    _call_off(world, order.match_id)
+
+
+def _call_off(world: World, match_id: MatchId) -> None:
+    """Ends a validation, so that it takes no slot from those of other tests."""
+    with world.connect() as conn:
+        matches.void_matches(conn, [match_id], "the test is over")

@@ -39,9 +39,8 @@ def conn(postgres_url: str, migrated_template: str) -> Iterator[Connection]:
 @pytest.fixture
 def contest(conn: Connection) -> Contest:
     # Claims choose among all matches, so what other tests left must not wait or play.
-    conn.execute(
-        "select lease_void(array(select id from matches where state in ('queued', 'running')), 'old')"
-    )
+    old = conn.execute("select id from matches where state in ('queued', 'running')").fetchall()
+    matches.void_matches(conn, [row[0] for row in old], "the test is over")
     made = raise_contest(conn, seats=2, remote_agents=True)
     workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
     return made
