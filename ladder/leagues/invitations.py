@@ -38,7 +38,7 @@ INVITATION: Final = (
     " from invitations i"
 )
 WRONG_CODE: Final = (
-    "code: ask the host of the league for a new one; it is mistyped, expired, revoked or used up"
+    "this code is mistyped, expired, revoked or used up; ask the host of the league for a new one"
 )
 ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.CO_HOST, LeagueRole.HOST)
 
@@ -187,8 +187,20 @@ def read_code(conn: Connection, user_id: UserId, code: str) -> tuple[Invitation,
         (_hash_code(code.strip()), user_id, user_id),
     )
     if not found:
-        raise NotFound(WRONG_CODE)
+        raise NotFound(WRONG_CODE, field="code")
     return found[0], leagues.get_league(conn, found[0].league_id)
+
+
+def inviter_name(conn: Connection, invitation_id: InvitationId) -> str | None:
+    """Name of the person who made an invitation; None without one.
+
+    Only for readers who hold the code. The page of invitations tells the host that they see it.
+    """
+    row = conn.execute(
+        "select u.name from invitations i join users u on u.id = i.created_by where i.id = %s",
+        (invitation_id,),
+    ).fetchone()
+    return None if row is None else str(row[0])
 
 
 def lock_code(conn: Connection, code: str) -> InvitationId:
@@ -208,6 +220,11 @@ def reserve_code(conn: Connection, invitation_id: InvitationId, user_id: UserId)
         "insert into code_accounts (invitation_id, user_id) values (%s, %s)",
         (invitation_id, user_id),
     )
+
+
+def is_wider_role(one: LeagueRole, other: LeagueRole) -> bool:
+    """Whether a code of the first role raises a member of the second. Staff get no role so."""
+    return other in ORDER and ORDER.index(one) > ORDER.index(other)
 
 
 @atomic_function
@@ -239,7 +256,7 @@ def join_league(
         (invitation.id, user_id),
     ).fetchone()
     if used is not None and had is None:
-        raise NotFound(WRONG_CODE)  # a host has removed this member
+        raise NotFound(WRONG_CODE, field="code")  # a host has removed this member
     role = invitation.role if had is None else max(invitation.role, had, key=ORDER.index)
     if used is not None and had is not None:
         role = had

@@ -82,9 +82,9 @@ def terms_text(
             "Only your team sees the code of its agents. Only your team, and graders to whom it "
             "agreed, see the logs of its agents and the details of a fault. Whoever sees a match "
             "sees how it ended, such as a time-out.",
-            "Only your team and the hosts see your name. An id that a host gave you is for hosts "
-            "only. If you join without a team, you get a team with your name, which "
-            "all can see.",
+            "Others see the name of your team. That is your name, until you rename the team or "
+            "join another. Only your team and the hosts see your own name. An id that a host gave "
+            "you is for hosts only.",
             "If a host's list names your team, only people on that list are its members.",
             "Administrators of this site see what hosts see, and every replay.",
             "A host may name graders, who read logs, and commentators, who see replays early. "

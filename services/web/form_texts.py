@@ -11,6 +11,10 @@ LOGIN_FAILED: Final = "Copy the whole token again: this one is mistyped, expired
 STALE_FORM: Final = "Load the page again: this form is out of date or comes from another site."
 FORM_OF_OTHER_LEAGUE: Final = "Load the page again: this form belongs to another league."
 ADDRESS_INVALID: Final = "Check the address: a part of it is not valid."
+NOT_FOUND: Final = (
+    "There is no such page, or not everybody may see it. Check the address. If you have an"
+    " invitation link, open it."
+)
 FIELD_MISSING: Final = "Fill in this field."
 FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
 SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
@@ -85,7 +89,7 @@ FIELDS: Final = {
     "season": "league",
     "q": "search text",
     "url": "address",
-    "kind": "who earns a medal",
+    "medals.kind": "who earns a medal",
     "zone": "time zone",
     "opens_at": "opens",
     "closes_at": "uploads lock",
@@ -109,7 +113,7 @@ FIELDS: Final = {
     "hours_until": "plays until",
     "expires_hours": "hours until it expires",
 }
-"""Labels of form fields whose name in the API differs."""
+"""Labels of form fields whose name in the API differs, by the end of the name."""
 PAIRS_LABEL: Final = "Pairs of games in a series"
 PAIRS_HINT: Final = "A pair is the same game twice, with swapped seats. A series ends when decided."
 GAMES_LABEL: Final = "Games in each round"
@@ -151,10 +155,11 @@ def field_id(name: str) -> str:
 
 def field_word(name: str) -> str:
     """The label of a form's field inside a sentence."""
-    word = name.rpartition(".")[2]
-    if word.isdecimal():
+    parts = name.split(".")
+    if parts[-1].isdecimal():
         return name.replace(".", " ")
-    return FIELDS.get(word, word.replace("_", " "))
+    ends = (".".join(parts[start:]) for start in range(len(parts)))
+    return next((FIELDS[end] for end in ends if end in FIELDS), parts[-1].replace("_", " "))
 
 
 def options_of_words(words: Iterable[str]) -> list[tuple[str, str]]:

@@ -287,6 +287,12 @@ def prose_html(text: str) -> Markup:
     return Markup("").join(paragraphs)
 
 
+def terms_line_html(line: str) -> Markup:
+    """A line of a league's terms, with a link to the page that it names."""
+    linked = Markup('page <a href="/privacy">Privacy</a>')
+    return Markup(escape(line).replace("page Privacy", linked, 1))  # noqa: S704 (escaped above)
+
+
 def path_segment(text: str) -> str:
     """The text as a segment of a path."""
     return quote(text, safe="")
@@ -298,6 +304,7 @@ def team_act_text(act: str) -> str:
 
 
 FILTERS: Final = {
+    "terms_line": terms_line_html,
     "tournament_chip": state_chips.tournament_chip,
     "team_act": team_act_text,
     "score": score_text,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
@@ -10,6 +11,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.ids import UserId
 from ladder.leagues import invitations, staff, terms
+from ladder.people.records import Viewer
 from services.http.app_state import Db
 from services.web import formatting, session
 from services.web.account import redirect
@@ -18,17 +20,21 @@ from services.web.session import Visitor
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Field = Annotated[str, Form(max_length=200)]
+SIGN_IN: Final = "/sign-in?next=/join"
 
 
 @router.get("/join")
 def show_form(
     request: Request, conn: Db, who: Visitor, code: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
-    """Shows what the code of a link means, or the form for a code. Anonymous visitors sign in."""
+    """Shows what the code of a link means, or the form for a code.
+
+    Anonymous visitors with a code read who invites them and sign up; others sign in.
+    """
     if who.user_id is None:
-        return redirect(formatting.sign_in_address("/join", code=code))
+        return _welcome_page(request, conn, code) if code else redirect(SIGN_IN)
     if code:
-        return _terms_page(request, conn, who.user_id, code)
+        return _terms_page(request, conn, who, code)
     return render(request, "join.html", wrong=None, league=None, code="")
 
 
@@ -39,16 +45,33 @@ def read_code(
     """Shows the league, role and terms of a code."""
     session.check_form(request, form_token)
     if who.user_id is None:
-        return redirect("/sign-in?next=/join")
-    return _terms_page(request, conn, who.user_id, code)
+        return redirect(formatting.sign_in_address("/join", code=code))
+    return _terms_page(request, conn, who, code)
 
 
-def _terms_page(request: Request, conn: Connection, user_id: UserId, code: str) -> Response:
+def _welcome_page(request: Request, conn: Connection, code: str) -> Response:
+    """Says who invites an anonymous visitor to which league, and leads to an account."""
+    onward = f"/join?{urlencode({'code': code.strip()})}"
+    wrong = league = inviter = None
+    try:
+        invitation, league = invitations.read_code(conn, UserId(""), code)
+        inviter = invitations.inviter_name(conn, invitation.id)
+    except LadderError as error:
+        wrong = error.message
+    status = 422 if wrong else 200
+    return render(
+        request, "invited.html", status=status, wrong=wrong, league=league, inviter=inviter,
+        next=onward,
+    )  # fmt: skip
+
+
+def _terms_page(request: Request, conn: Connection, who: Viewer, code: str) -> Response:
     """Shows the league, role and terms of a code, or the form if the code is wrong."""
     try:
-        invitation, league = invitations.read_code(conn, user_id, code)
+        invitation, league = invitations.read_code(conn, UserId(who.user_id or ""), code)
     except LadderError as error:
-        return render(request, "join.html", status=422, wrong=str(error), league=None, code="")
+        return _refused(request, error, code)
+    had = who.roles.get(league.id)
     told = (*terms.settings_of_league(league), staff.staff_names(conn, league.id))
     return render(
         request,
@@ -56,6 +79,8 @@ def _terms_page(request: Request, conn: Connection, user_id: UserId, code: str) 
         wrong=None,
         league=league,
         role=invitation.role,
+        had=had,
+        gives_more=had is None or invitations.is_wider_role(invitation.role, had),
         code=code.strip(),
         terms=terms.terms_text(*told),
         digest=terms.terms_digest(*told),
@@ -74,9 +99,15 @@ def join_league(
     """Makes the visitor a member and redirects to the league."""
     session.check_form(request, form_token)
     if who.user_id is None:
-        return redirect("/sign-in?next=/join")
+        return redirect(formatting.sign_in_address("/join", code=code))
     try:
         _, league, _ = invitations.join_league(conn, who.user_id, code, digest)
     except LadderError as error:
-        return render(request, "join.html", status=422, wrong=str(error), league=None, code="")
+        return _refused(request, error, code)
     return redirect(f"/leagues/{league.slug}?joined=true")
+
+
+def _refused(request: Request, error: LadderError, code: str) -> Response:
+    """The form with the code that was refused, and why."""
+    wrong = error.message.removeprefix("terms: ")
+    return render(request, "join.html", status=422, wrong=wrong, league=None, code=code.strip())

@@ -111,18 +111,19 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, ProblemError):
         return error.kind.status, error.kind.title, error.detail
     if isinstance(error, NotFound):
-        return 404, PROBLEM_KINDS["not-found"].title, PROBLEM_KINDS["not-found"].text
+        return 404, PROBLEM_KINDS["not-found"].title, form_texts.NOT_FOUND
     if isinstance(error, Forbidden):
         return 403, PROBLEM_KINDS["forbidden"].title, str(error)
     if isinstance(error, LadderError):
         return 400, PROBLEM_KINDS["malformed"].title, str(error)
     if isinstance(error, RequestValidationError):
         if any(item["loc"][0] == "path" for item in error.errors()):
-            return 404, PROBLEM_KINDS["not-found"].title, PROBLEM_KINDS["not-found"].text
+            return 404, PROBLEM_KINDS["not-found"].title, form_texts.NOT_FOUND
         return 422, PROBLEM_KINDS["invalid"].title, form_texts.ADDRESS_INVALID
     if isinstance(error, HTTPException):
         kind = PROBLEM_KINDS[BY_STATUS.get(error.status_code, "internal")]
-        return error.status_code, kind.title, kind.text
+        text = form_texts.NOT_FOUND if kind.slug == "not-found" else kind.text
+        return error.status_code, kind.title, text
     if isinstance(error, psycopg.Error) and error.sqlstate == db.ERASED:
         return 401, PROBLEM_KINDS["unauthorized"].title, ACCOUNT_DELETED
     if isinstance(error, psycopg.OperationalError | psycopg_pool.PoolTimeout | BlobsUnavailable):

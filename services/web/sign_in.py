@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Annotated, Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import ValidationError
 
 from ladder.errors import LadderError
 from ladder.ids import TokenId, UserId
+from ladder.leagues.sign_up import SignUpMode
 from ladder.people import account_blocks, passkeys, tokens
 from ladder.people.identity_providers import IdentityProvider
 from ladder.people.request_models import SignUp
@@ -158,6 +159,12 @@ def after_sign_up(code: str, onward: str) -> str:
     return f"/join?{urlencode({'code': code})}" if code else onward
 
 
+def code_of_path(onward: str) -> str:
+    """The invitation code in the path of an invitation link. Empty if there is none."""
+    address = urlsplit(onward)
+    return parse_qs(address.query).get("code", [""])[0] if address.path == "/join" else ""
+
+
 def sign_up_page(
     request: Request, onward: str, form: forms.Form, *, address: str = "", sent_to: str = ""
 ) -> Response:
@@ -166,13 +173,16 @@ def sign_up_page(
     ``address`` was proven by the link in the form; ``sent_to`` is where a link was mailed.
     """
     form.values["password"] = ""
+    mode = sign_up_mode.sign_up_mode(request)
+    if mode is SignUpMode.INVITATION and not form.values["code"]:
+        form.values["code"] = code_of_path(onward)
     return render(
         request,
         "sign_up.html",
         status=422 if form.wrong else 200,
         next=safe_redirect_path(onward),
         form=form,
-        mode=sign_up_mode.sign_up_mode(request),
+        mode=mode,
         providers=providers_of(request),
         domains=sorted(sign_up_mode.mail_domains(request)),
         has_mail=app_state_of(request).mailer is not None,

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser
 
 from ladder.database.db import Connection, connect
 from ladder.enums import MatchKind
+from ladder.leagues import invitations, staff
 from ladder.matches import lease, live_matches, matches, workers
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
 from ladder.people.records import STRANGER
 from ladder.ratings import live_ratings
+from services.web import form_texts
 from tests.integration.ladder.contest import hello
 from tests.web import seeding
 from tests.web.conftest import Site, Tab
@@ -190,3 +193,59 @@ def test_a_list_without_running_matches_says_what_waits(site: Site) -> None:
         conn.execute("update workers set live_until = now() where id = 'one-slot'")
         for worker, until in lived:
             conn.execute("update workers set live_until = %s where id = %s", (until, worker))
+
+
+def test_an_invited_stranger_reads_who_invites_and_keeps_the_invitation(site: Site) -> None:
+    with connect(site.database_url) as conn:
+        host_id = tokens.owner_of_token(conn, site.contest.host_token)
+        guest_id = tokens.owner_of_token(conn, site.contest.stranger_token)
+        assert host_id is not None
+        assert guest_id is not None
+        host = users.get_user(conn, host_id)
+        league, _ = seeding.make_league(conn, host, "guests", "Pond of Guests", "invitation")
+        _, code = invitations.create_invitation(
+            conn, league.id, role="competitor", created_by=host.id
+        )
+        conn.commit()
+        link = f"/join?code={code}"
+        onward = quote(link, safe="")
+        page = site.get(link).text
+        assert "Pond of Guests</h1>" in page
+        assert f"You are invited to this league by {host.name}." in page
+        assert page.index("Sign up and join") < page.index("I have an account")
+        for path in (link, f"/sign-in?next={onward}"):
+            assert site.get(path).text.count(f'href="/sign-up?next={onward}"') == 2, path
+        header = site.get(f"/sign-up?next={onward}").text.split("</header>")[0]
+        assert f'href="/sign-in?next={onward}"' in header
+        folded = '<details class="card fold">\n    <summary><strong>Or with a token'
+        assert folded in site.get(f"/sign-in?next={onward}").text
+        wrong = site.get(f"{link}x")
+        assert wrong.status_code == 422
+        assert "Pond of Guests" not in wrong.text
+        wrong = site.get("/join?code=join_typed", site.contest.stranger_token)
+        assert "This code is mistyped, expired, revoked or used up; ask" in wrong.text
+        assert 'value="join_typed"' in wrong.text
+        digest = staff.current_digest(conn, league)
+        invitations.join_league(conn, guest_id, code, digest)
+        conn.commit()
+        again = site.get(link, site.contest.stranger_token).text
+        assert "You are already in this league, as competitor." in again
+
+
+def test_an_error_page_is_for_people_and_tells_nothing_of_private_things(site: Site) -> None:
+    pages = [site.get(path) for path in ("/leagues/club", "/leagues/no-such-league", "/no-page")]
+    assert {page.status_code for page in pages} == {404}
+    for page in pages:
+        assert "If you have an invitation link, open it." in page.text
+        assert "names the kind" not in page.text
+        assert "sign in: you may see more" in page.text
+    assert "sign in: you" not in site.get("/leagues/club", site.contest.stranger_token).text
+
+
+def test_a_refused_filter_is_named_with_its_remedy_above_the_list(site: Site) -> None:
+    page = site.get("/matches?kind=validation").text
+    assert '<a href="#kind">Kind</a>: Name an agent or a league too' in page
+    assert page.index("Name an agent or a league too") < page.index("The filters do not fit")
+    assert "who earns a medal" not in page
+    assert form_texts.field_word("season.medals.kind") == "who earns a medal"
+    assert form_texts.field_word("season.closes_at") == "uploads lock"
