@@ -6,6 +6,7 @@ colour, by dashes and by a letter at their end, so that no reader depends on col
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -65,9 +66,7 @@ def _draw_lines(
         return round(frame.top + inner_height * part, 1)
 
     parts = [_open_drawing(frame, frame.height, label)]
-    for value in axis_ticks(low, high):
-        if is_rank and value != round(value):
-            continue
+    for value in rank_ticks(low, high) if is_rank else axis_ticks(low, high):
         parts.append(_grid_line(frame, y(value), formatting.score_text(value)))
     ends: list[tuple[float, int]] = []
     for place, line in enumerate(lines[:MOST_LINES]):
@@ -98,6 +97,14 @@ def _draw_lines(
         )
     )
     return Markup("").join(parts)
+
+
+def rank_ticks(low: float, high: float) -> list[float]:
+    """Whole ranks between ``low`` and ``high``, with the best one. All of them up to 6."""
+    best, worst = math.ceil(low), math.floor(high)
+    if worst - best < 6:
+        return [float(rank) for rank in range(best, worst + 1)]
+    return sorted({float(best), *(tick for tick in axis_ticks(low, high) if tick == round(tick))})
 
 
 def spread_letters(ends: Sequence[tuple[float, int]], floor: float) -> list[tuple[float, int]]:

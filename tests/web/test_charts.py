@@ -84,3 +84,13 @@ def test_charts_of_a_hidden_league_are_missing(site: Site) -> None:
 def test_a_move_without_time_under_a_clock_without_free_time_is_drawn() -> None:
     row = MoveTime(MatchId("mat_x"), START, "DONE", 0.0, 0.0)
     assert charts.draw_move_times([row], 0.0).count('circle class="move"') == 2
+
+
+def test_the_axis_of_ranks_has_whole_ranks_and_the_best_one() -> None:
+    assert charts.rank_ticks(0.5, 5.5) == [1, 2, 3, 4, 5]
+    assert charts.rank_ticks(0.5, 20.5) == [1, 5, 10, 15, 20]
+    assert charts.rank_ticks(2.5, 3.5) == [3]
+
+
+def test_the_order_in_a_bar_is_told_without_its_colours(site: Site) -> None:
+    assert "In each bar first place is at the left" in site.get(CHARTS).text
