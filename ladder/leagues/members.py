@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
+
+from psycopg.rows import class_row
 
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
-from ladder.ids import UserId
+from ladder.ids import LeagueId, UserId
 from ladder.leagues import leagues, staff
 from ladder.leagues.records import League
 from ladder.people import audit_log
@@ -17,6 +21,37 @@ from ladder.people.roles import ROLE, STAFF
 
 PLAIN: Final = (LeagueRole.COMPETITOR, LeagueRole.VIEWER)
 """Roles that a co-host may give and take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A person in a league."""
+
+    user_id: UserId
+    name: str
+    role: LeagueRole
+    joined_at: datetime
+
+
+def list_members(
+    conn: Connection, league_id: LeagueId, after: UserId | None, limit: int
+) -> list[Member]:
+    """Returns the members of a league by user id, after ``after``."""
+    with conn.cursor(row_factory=class_row(Member)) as cur:
+        return cur.execute(
+            f"select u.id as user_id, u.name, {ROLE} as role, m.created_at as joined_at"  # noqa: S608
+            " from league_members m join users u on u.id = m.user_id"
+            " where m.league_id = %s and u.id > %s order by u.id limit %s",
+            (league_id, after or "", limit),
+        ).fetchall()
+
+
+def count_members(conn: Connection, league_id: LeagueId) -> int:
+    """Returns the number of people in a league, hosts too."""
+    row = conn.execute(
+        "select count(*) from league_members where league_id = %s", (league_id,)
+    ).fetchone()
+    return row[0] if row else 0
 
 
 def role_of(conn: Connection, league: League, user_id: UserId) -> LeagueRole | None:

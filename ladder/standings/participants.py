@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,6 +12,7 @@ from psycopg.rows import class_row
 from ladder.database.db import Connection
 from ladder.ids import LeagueId, SeasonId, TeamId, UserId
 from ladder.standings import leaderboard
+from ladder.standings.board_records import BoardRow
 
 PEOPLE: Final = (
     "with people as ("
@@ -28,6 +30,7 @@ PEOPLE: Final = (
     " left join lateral (select count(*) as submissions, min(e.activated_at) as passed_at,"
     "     (array_agg(e.state order by e.id desc))[1] as state from entries e"
     "   where e.season_id = %(season)s and e.team_id = c.team_id and not e.is_anchor) s on true"
+    " where %(people)s::text[] is null or u.id = any(%(people)s)"
     " order by r.external_id nulls last, lower(coalesce(r.name, u.name)), u.id"
 )
 
@@ -77,14 +80,25 @@ class Participant:
 
 
 def list_participants(
-    conn: Connection, league_id: LeagueId, season_id: SeasonId
+    conn: Connection,
+    league_id: LeagueId,
+    season_id: SeasonId,
+    people: Sequence[UserId] | None = None,
+    rows: Iterable[BoardRow] | None = None,
 ) -> list[Participant]:
-    """Returns people of the roster by external id, then all others by name."""
-    board = {row.team_id: row for row in leaderboard.read_board(conn, season_id).rows}
+    """Returns people of the roster by external id, then all others by name.
+
+    ``people`` are the only ones to return; None for all. ``rows`` are the rows of the leaderboard
+    if the caller has read it.
+    """
+    if rows is None:
+        rows = leaderboard.read_board(conn, season_id).rows
+    board = {row.team_id: row for row in rows}
     found = []
     with conn.cursor(row_factory=class_row(_Person)) as cur:
-        people = cur.execute(PEOPLE, {"league": league_id, "season": season_id}).fetchall()
-    for one in people:
+        values = {"league": league_id, "season": season_id, "people": people and list(people)}
+        found_people = cur.execute(PEOPLE, values).fetchall()
+    for one in found_people:
         row = board.get(one.team_id) if one.team_id is not None else None
         place = row.official if row is not None and row.rank is not None else None
         scored = row if row is not None and row.rank is not None and not row.estimates else None

@@ -17,19 +17,22 @@ from ladder.leagues import (
     join_requests,
     league_blocks,
     league_update,
-    leagues,
     members,
+    rosters,
     seasons,
     staff,
     terms,
 )
-from ladder.leagues.records import League
+from ladder.leagues.members import Member
+from ladder.leagues.records import League, Season
 from ladder.leagues.request_models import LeagueChange
 from ladder.people import users
 from ladder.people.permissions import may_appoint
 from ladder.people.records import Viewer
+from ladder.standings import participants
+from ladder.standings.participants import Participant
 from services.http import auth, permissions
-from services.http.app_state import Db
+from services.http.app_state import Db, app_state_of
 from services.http.participant_export import ExportForm, participants_file
 from services.http.path_parameters import LeagueKey
 from services.web import form_texts, formatting, forms
@@ -244,6 +247,17 @@ def find_person(conn: Connection, text: str, field: str) -> UserId:
     return user_id
 
 
+def _places_of_members(
+    request: Request, conn: Connection, season: Season, rows: list[Member]
+) -> dict[UserId, Participant]:
+    """What the agents of these members did in the season, by user id."""
+    board = app_state_of(request).boards.board(season.id, season.revision)
+    found = participants.list_participants(
+        conn, season.league_id, season.id, [row.user_id for row in rows], board.rows
+    )
+    return {one.user_id: one for one in found if one.user_id}
+
+
 def people_page(
     request: Request,
     conn: Connection,
@@ -256,7 +270,8 @@ def people_page(
     block: Form | None = None,
 ) -> Response:
     """The page, with the errors of a refused form."""
-    rows = leagues.list_members(conn, league.id, UserId(after) if after else None, MEMBERS_SHOWN)
+    rows = members.list_members(conn, league.id, UserId(after) if after else None, MEMBERS_SHOWN)
+    season = seasons.current_season(conn, league.id)
     may_all = may_appoint(who, league.id)
     roles = [role for role in LeagueRole if may_all or role in members.PLAIN]
     return render(
@@ -270,8 +285,11 @@ def people_page(
         block=block or Form(dict(BLOCK_FORM)),
         league=league,
         members=rows,
-        has_season=seasons.current_season(conn, league.id) is not None,
-        more=rows[-1][0] if len(rows) == MEMBERS_SHOWN else None,
+        count=members.count_members(conn, league.id),
+        expected=sum(line.user_id is None for line in rosters.list_lines(conn, league.id)),
+        places=_places_of_members(request, conn, season, rows) if season else {},
+        has_season=season is not None,
+        more=rows[-1].user_id if len(rows) == MEMBERS_SHOWN else None,
         form=form or Form(dict(ROLE_FORM)),
         roles=[*((role.value, role.value) for role in roles), (NO_ROLE, "no role")],
         may="leagues:write" in who.scopes or who.is_admin,

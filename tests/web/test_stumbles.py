@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from ladder.database.db import Connection, connect
-from ladder.enums import MatchKind
-from ladder.leagues import invitations, staff
+from ladder.enums import LeagueRole, MatchKind
+from ladder.leagues import invitations, leagues, staff
 from ladder.matches import lease, live_matches, matches, workers
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
@@ -249,3 +249,44 @@ def test_a_refused_filter_is_named_with_its_remedy_above_the_list(site: Site) ->
     assert "who earns a medal" not in page
     assert form_texts.field_word("season.medals.kind") == "who earns a medal"
     assert form_texts.field_word("season.closes_at") == "uploads lock"
+
+
+def test_hosts_of_a_private_league_find_how_to_add_people(site: Site) -> None:
+    token = site.contest.host_token
+    with connect(site.database_url) as conn:
+        new = empty_contest(conn, site, "class-pond")
+        conn.commit()
+    league = site.get("/leagues/class-pond", token).text
+    assert 'class="columns hosted"' in league  # before the first match its card comes first
+    assert "Live matches are shown without delay" in league
+    assert 'href="/leagues/class-pond/people">Add people</a>' in league
+    people = site.get("/leagues/class-pond/people", token).text
+    assert "Add a person, or change a role" in people
+    assert f"./peck league import {new.league.slug} roster.csv" in people
+    assert "People join with an invitation" not in people
+    links = site.get("/leagues/class-pond/invitations", token).text
+    assert "A link admits people" not in links
+    assert "No link yet" not in links
+    assert 'class="columns hosted"' not in site.get("/leagues/hungry-geese", token).text
+
+
+def test_hosts_see_when_people_joined_and_how_their_agents_do(site: Site) -> None:
+    token = site.contest.host_token
+    with connect(site.database_url) as conn:
+        new = empty_contest(conn, site, "seen-pond")
+        mia = users.create_user(conn, "Mia Member")
+        leagues.set_member_role(conn, new.league.id, mia.id, LeagueRole.COMPETITOR)
+        conn.commit()
+        page = site.get("/leagues/seen-pond/people", token).text
+        assert "2 people" in page
+        mine = page.split("Mia Member</strong>")[1].split("</li>")[0]
+        assert "joined <time" in mine
+        assert "no agent yet" in mine
+        team = users.create_team(conn, "Mia's Team", "mia", mia.id)
+        seeding.add(conn, site.blobs, new, team, "First", "greedy")
+        conn.commit()
+    page = site.get("/leagues/seen-pond/people", token).text
+    link = f'<a class="name" href="/teams/{team.id}">Mia Member</a>'
+    mine = page.split(link)[1].split("</li>")[0]
+    assert "passed validation" in mine
+    assert "team Mia&#39;s Team" in mine

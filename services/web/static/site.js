@@ -2,10 +2,12 @@
 
 import { addCopyButtons } from "./copy.js";
 import { keepLive } from "./live.js";
+import { addPrintButtons } from "./print.js";
 import { refreshTimes } from "./times.js";
 import { chooseZone } from "./zone.js";
 
 addCopyButtons();
+addPrintButtons();
 refreshTimes();
 setInterval(refreshTimes, 10_000);
 for (const part of document.querySelectorAll("[data-live]")) keepLive(part);
