@@ -117,7 +117,7 @@ def _lock_invitation(conn: Connection, code: str) -> InvitationId:
         return invitations.lock_code(conn, code)
     except NotFound:
         raise NotFound(
-            "ask the host of your league for a new invitation code; this one is missing,"
-            " mistyped, expired or used up",
+            "this invitation code is missing, mistyped, expired or used up; ask the host of your"
+            " league for a new one",
             field="code",
         ) from None

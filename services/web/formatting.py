@@ -161,6 +161,13 @@ def _measure_number(one: Estimate, value: float) -> str:
     return shown.replace("-", "\N{MINUS SIGN}")
 
 
+def likely_ranks_text(place: OfficialPlace) -> str:
+    """What the interval of a rank means."""
+    return f"With a probability of 95 % the true rank is {rank_interval(place)}".replace(
+        "\N{EN DASH}", " to "
+    )
+
+
 def percent_text(chance: float) -> str:
     """A probability in percent, never shown as 0 % or 100 %."""
     if chance > 0.99:
@@ -181,7 +188,7 @@ def medal_rules_text(rules: MedalRules) -> str:
 def _medal_lines_text(rules: MedalRules) -> str:
     numbers = (rules.gold, rules.silver, rules.bronze)
     if rules.kind is MedalRuleKind.TABLE:
-        return "Medals by Kaggle's rank table."
+        return "Medals by Kaggle's rank table: bronze from 3 teams, silver from 5, gold from 10."
     if rules.kind is MedalRuleKind.SHARES:
         gold, silver, bronze = (f"{number:.4g}%" for number in (100 * one for one in numbers))
         return f"Medals to {gold} (gold), {silver} (silver) and {bronze} (bronze) of the teams."
@@ -322,6 +329,7 @@ FILTERS: Final = {
     "plural": plural,
     "newcomers": newcomers_text,
     "ranks": rank_interval,
+    "likely_ranks": likely_ranks_text,
     "percent": percent_text,
     "estimate": estimate_text,
     "within": interval_text,

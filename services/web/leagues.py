@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -23,6 +24,7 @@ from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.reports import season_health
 from ladder.standings.board_ranking import Board
+from ladder.standings.board_records import BoardRow
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
@@ -36,6 +38,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Number = Annotated[int, Query(ge=1, le=100_000)]
 SeasonNumber = Annotated[int | None, Query(ge=1, le=100_000)]
 LEAGUES_SHOWN = 24
+TOP_SHOWN = 3
 RECENT = 8
 
 
@@ -47,6 +50,7 @@ class LeagueCard:
     teams: int
     agents: int
     matches: int
+    top: tuple[BoardRow, ...]
     recent: list[Match]
 
 
@@ -66,13 +70,15 @@ def show_leagues(
             continue
         season = seasons.current_season(conn, league.id)
         standing = app_state.boards.board(season.id, season.revision).rows if season else ()
+        ranked = (row for row in standing if row.rank is not None)
         cards.append(
             LeagueCard(
                 league=league,
                 teams=len({row.team_id for row in standing if not row.is_anchor}),
                 agents=len({row.agent_id for row in standing if not row.is_anchor}),
                 matches=season.accepted_no if season else 0,
-                recent=finished_matches(conn, season, 2) if season else [],
+                top=tuple(islice(ranked, TOP_SHOWN)),
+                recent=finished_matches(conn, season, 1) if season else [],
             )
         )
     more = rows[-1].id if len(rows) == LEAGUES_SHOWN else None

@@ -290,3 +290,47 @@ def test_hosts_see_when_people_joined_and_how_their_agents_do(site: Site) -> Non
     mine = page.split(link)[1].split("</li>")[0]
     assert "passed validation" in mine
     assert "team Mia&#39;s Team" in mine
+
+
+def test_the_leaderboard_says_in_words_what_its_small_labels_mean(site: Site) -> None:
+    page = site.get("/leagues/hungry-geese").text
+    assert "bronze from 3 teams, silver from 5, gold from 10" in page
+    assert re.search(r'<abbr title="With a probability of 95 % the true rank is \d', page)
+    assert re.search(r"<abbr title=[^>]+>gold [<>&\d]", page)
+    assert "no later game changes a sealed medal" in page
+    assert "wrong class" not in page
+    assert ("Reference agent: part of the league" in page) == ('<tr class=" anchor' in page)
+
+
+def test_the_card_of_a_league_shows_its_leaders(site: Site) -> None:
+    page = site.get("/leagues").text
+    card = page.split("<article")[1:]
+    geese = next(one for one in card if 'href="/leagues/hungry-geese"' in one)
+    top = geese.split('<ol class="top-three"')[1].split("</ol>")[0]
+    assert top.count("<li>") == 3
+    assert '<span class="place num">1</span>' in top
+
+
+def test_a_new_league_asks_for_its_deadline_before_the_other_settings(site: Site) -> None:
+    page = site.get("/new-league", site.contest.host_token).text
+    assert page.index('name="season.closes_at"') < page.index("More settings</strong>")
+    assert page.count("only they see the league") == 2
+
+
+def test_a_page_of_rules_has_its_contents_first_on_a_phone(tab: Callable[..., Tab]) -> None:
+    page = tab(width=360).open("/games/hungry_geese")
+    contents = page.get_by_text("On this page")
+    assert contents.is_visible()
+    contents.click()
+    assert page.get_by_role("link", name="A complete agent").first.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_the_header_on_a_phone_cuts_no_name(site: Site, tab: Callable[..., Tab]) -> None:
+    for width in (360, 1280):
+        mine = tab(width=width)
+        mine.sign_in(site.contest.host_token)
+        page = mine.open("/leagues")
+        link = page.get_by_role("navigation", name="Account").locator('a[href="/me"]')
+        assert (link.inner_text() == "My page") is (width == 360)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
