@@ -334,3 +334,14 @@ def test_the_header_on_a_phone_cuts_no_name(site: Site, tab: Callable[..., Tab])
         link = page.get_by_role("navigation", name="Account").locator('a[href="/me"]')
         assert (link.inner_text() == "My page") is (width == 360)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_links_of_lists_are_large_enough_for_a_finger(tab: Callable[..., Tab]) -> None:
+    page = tab(width=360)
+    small = (
+        "[...document.querySelectorAll('a')].filter((one) => one.checkVisibility()"
+        " && !one.closest('p.small, p.about, .body > p')"
+        " && one.getBoundingClientRect().height < 24).map((one) => one.outerHTML)"
+    )
+    for path in ("/leagues", "/leagues/hungry-geese", "/games/hungry_geese", "/matches"):
+        assert page.open(path).evaluate(small) == [], path
