@@ -18,12 +18,13 @@ from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
 from ladder.people.records import STRANGER
 from ladder.ratings import live_ratings
-from services.web import form_texts
+from services.web import form_texts, sign_in
 from tests.integration.ladder.contest import hello
 from tests.web import seeding
-from tests.web.conftest import Site, Tab
+from tests.web.conftest import Site, Tab, press
 from tests.web.games_played import play_queued
 from tests.web.seeding import Contest
+from tests.web.test_accessibility import CONTRAST, NAMES
 
 pytestmark = pytest.mark.browser
 HEIGHT = "document.documentElement.scrollHeight"
@@ -345,3 +346,33 @@ def test_links_of_lists_are_large_enough_for_a_finger(tab: Callable[..., Tab]) -
     )
     for path in ("/leagues", "/leagues/hungry-geese", "/games/hungry_geese", "/matches"):
         assert page.open(path).evaluate(small) == [], path
+
+
+def test_the_code_of_an_invitation_link_fills_the_form_of_a_new_account() -> None:
+    assert sign_in.code_of_path("/join?code=join_x") == "join_x"
+    assert sign_in.code_of_path("/join") == ""
+    assert sign_in.code_of_path("/upload?code=join_x") == ""
+
+
+def test_the_page_of_an_invitation_is_accessible_on_a_small_phone(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    with connect(site.database_url) as conn:
+        host_id = tokens.owner_of_token(conn, site.contest.host_token)
+        assert host_id is not None
+        host = users.get_user(conn, host_id)
+        league, _ = seeding.make_league(conn, host, "small-pond", "Small Pond", "invitation")
+        _, code = invitations.create_invitation(
+            conn, league.id, role="competitor", created_by=host.id
+        )
+        conn.commit()
+    for scheme in ("light", "dark"):
+        page = tab(width=360, scheme=scheme).open(f"/join?code={code}")
+        assert page.evaluate(NAMES) + page.evaluate(CONTRAST) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.get_by_role("link", name="Sign up and join").click()
+    page.get_by_label("Name").fill("Small Guest")
+    page.get_by_label("Password").fill("three geese on a torus")
+    press(page, "Sign up")
+    press(page, "Agree and join")
+    assert page.url.endswith("/leagues/small-pond?joined=true")
