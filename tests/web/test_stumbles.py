@@ -280,6 +280,7 @@ def test_hosts_see_when_people_joined_and_how_their_agents_do(site: Site) -> Non
         conn.commit()
         page = site.get("/leagues/seen-pond/people", token).text
         assert "2 people" in page
+        assert page.index('id="members"') < page.index('id="requests"')  # nobody waits
         mine = page.split("Mia Member</strong>")[1].split("</li>")[0]
         assert "joined <time" in mine
         assert "no agent yet" in mine
