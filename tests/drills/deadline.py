@@ -41,6 +41,9 @@ VALIDATED_SHARE = 0.95
 SIGN_IN_BEFORE_SECONDS = 20.0
 LAST_SECONDS = 2.0
 SAFE_SECONDS = 0.3
+LATE_SECONDS = 1.0
+"""A busy server notices a request late, and counts it from the earliest moment that it may have
+come."""
 """Of an upload that begins later, nothing is claimed: its header may arrive after the deadline."""
 PASSWORD = "four geese on a torus"
 AGENT = (Path(__file__).parents[2] / "agents" / "hungry_geese" / "greedy" / "main.py").read_bytes()
@@ -88,7 +91,8 @@ class Outcome:
 
     @property
     def late(self) -> list[Student]:
-        return [one for one in self.students if one.starts_at >= 0]
+        """Students whose upload began so late that no delay of the server makes it count."""
+        return [one for one in self.students if one.starts_at >= LATE_SECONDS]
 
     @property
     def faults(self) -> list[str]:
@@ -155,7 +159,7 @@ def plan(students: int, seconds: float, late: int, *, slow_seconds: float) -> li
             before = LAST_SECONDS * share
         before = max(before, 2 * SAFE_SECONDS)
         planned.append(Student(f"student {number:03}", -before, slow_seconds * (number % 8 == 0)))
-    planned += [Student(f"latecomer {n}", 1.0 + n / 10, 0.0) for n in range(late)]
+    planned += [Student(f"latecomer {n}", LATE_SECONDS + n / 10, 0.0) for n in range(late)]
     return planned
 
 

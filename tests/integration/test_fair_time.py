@@ -62,7 +62,7 @@ AMPLE = Clock(act_seconds=5.0, bank_seconds=5.0)
 def test_a_busy_node_does_not_raise_the_charge_of_an_agent(
     tmp_path: Path,
 ) -> None:
-    strict = Clock(act_seconds=0.025, bank_seconds=0.0)
+    strict = Clock(act_seconds=0.05, bank_seconds=0.0)
     charged = []
     with seated(tmp_path, [WORKER], strict) as table, hogs(4):
         for _ in range(80):

@@ -38,7 +38,8 @@ def ask(app: FastAPI, path: str) -> httpx.Response:
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.get(path)
 
-    return asyncio.run(asked())
+    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may run a loop in this thread
+        return pool.submit(asyncio.run, asked()).result()
 
 
 def test_a_request_for_another_path_does_not_read_a_route() -> None:

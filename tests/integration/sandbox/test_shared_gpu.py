@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -171,6 +172,7 @@ def test_an_agent_over_its_share_of_the_memory_loses_alone(
     played = play_over_share(node, use, agent, processes)
     assert sorted(seat.verdict for seat in played.seats) == [Verdict.DONE, Verdict.ERROR]
     (reason,) = [seat.reason for seat in played.seats if seat.reason is not None]
-    assert reason.startswith("The agent used more than its 2047 MB of GPU memory in step 3")
+    # The node ends it after its answer of step 3, at the latest while it computes the next one.
+    assert re.match(r"The agent used more than its 2047 MB of GPU memory in step [34]\b", reason)
     node.settle()
     assert len(node.pool.idle) == 1, "its box is thrown away"
