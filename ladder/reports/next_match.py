@@ -28,8 +28,11 @@ def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) 
     After a game worth watching of the last day comes the next best game of the league. After the
     last of these comes a new match of the season. After any other match comes an older one. So
     nobody who goes on and on in a season sees a match twice. A match with other agents comes first.
-    If the season has none, a match of any season or league follows.
+    If the season has none, a match of another season or league with the same game follows. After a
+    validation comes the first rated match of the agent's entry.
     """
+    if match.kind is MatchKind.VALIDATION:
+        return _first_rated_match(conn, viewer, match)
     found = highlights.list_highlights(conn, viewer, league=league, limit=BEST)
     best = [one.match for one in found]
     known = [one.id for one in best]
@@ -41,7 +44,8 @@ def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) 
         yield following
         for season_id in (match.season_id, None):
             replays = newest_replays(conn, viewer, season_id=season_id, before=before)
-            yield [one for one in replays if one.id not in known and one.id != match.id]
+            others = [one for one in replays if one.id not in known and one.id != match.id]
+            yield [one for one in others if one.game == match.game]
 
     alike: list[Match] = []
     for group in filter(None, groups()):
@@ -50,6 +54,16 @@ def match_after(conn: Connection, viewer: Viewer, match: Match, league: League) 
             return chosen
         alike.append(chosen)
     return alike[0] if alike else None
+
+
+def _first_rated_match(conn: Connection, viewer: Viewer, validation: Match) -> Match | None:
+    """The first rated match of the entry that was validated, if the viewer may see its replay."""
+    entry_id = validation.seats[0].entry_id
+    found = history.first_rated_match(conn, entry_id) if entry_id else None
+    if found is None or found.state is not MatchState.FINISHED or not found.episodes:
+        return None
+    season, league = seasons.get_season_and_league(conn, found.season_id)
+    return found if may_see(viewer, replay_resource(found, league, season.state)) else None
 
 
 def _share_of_same_agents(one: Match, other: Match) -> float:

@@ -19,6 +19,7 @@ from ladder.leagues.measures import Estimate
 from ladder.leagues.measures import MeasureKind as Measured
 from ladder.leagues.medals import MedalRuleKind, MedalRules, MedalStatus
 from ladder.matches.match_titles import lineup_title, match_title
+from ladder.matches.records import Seat
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.standings.board_records import BoardRow, StandsBy
@@ -43,6 +44,8 @@ TEAM_ACTS: Final = {
 """Words for the acts of a team's log."""
 DETAILS: Final = " Details: "
 """Between the sentence of a seat's fault and its numbers."""
+OBSERVED: Final = re.compile(r" \((observation\.\w+ \d+)\)$")
+"""The number of a fault's step as the agent saw it."""
 UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 
 
@@ -61,6 +64,11 @@ def sign_in_address(path: str, **query: str | None) -> str:
 def score_text(value: float) -> str:
     """A score or a rating in whole points."""
     return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")
+
+
+def signed_text(value: float, digits: int = 2) -> str:
+    """A difference with its sign."""
+    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def change_text(value: float) -> Markup:
@@ -204,6 +212,14 @@ STANDS_BY_TEXTS: Final = {
 }
 
 
+STANDS_BY_WORDS: Final = {
+    StandsBy.DECLARED: "declared",
+    StandsBy.NEWEST: "newest version",
+    StandsBy.WAITING: "older version",
+    StandsBy.BETTER: "its better version",
+}
+
+
 def medal_odds_text(row: BoardRow) -> str:
     """The tooltip of a medal: its state and probability."""
     if row.estimates:
@@ -249,14 +265,27 @@ def newcomers_text(newcomers: Newcomers) -> str:
 
 
 def short_reason(reason: str) -> str:
-    """The sentence of a reason, without its numbers and without saying the step twice."""
-    sentence = reason.partition(DETAILS)[0]
-    return re.sub(r"^[A-Z]+ at step \d+: (?=Raised in step)", "", sentence)
+    """The sentence of a reason, without its numbers. It names the step once; loading is no step."""
+    sentence = OBSERVED.sub("", reason).partition(DETAILS)[0]
+    return re.sub(r"^[A-Z]+ at step (?:0: |(\d+): (?=.*\bstep \1\b))", "", sentence)
+
+
+def seat_reason(seat: Seat) -> str:
+    """Why a seat failed, and at which step."""
+    reason, step = short_reason(seat.reason or ""), seat.failed_step
+    if not step or re.search(rf"\bstep {step}\b", reason):
+        return reason
+    return f"{reason} (step {step})"
 
 
 def reason_html(reason: str) -> Markup:
     """The sentence of a reason, with its numbers folded."""
-    sentence, details = short_reason(reason), reason.partition(DETAILS)[2]
+    sentence = short_reason(reason)
+    observed = OBSERVED.search(reason)
+    numbers = [OBSERVED.sub("", reason).partition(DETAILS)[2]]
+    if observed:
+        numbers.append(f"the agent saw {observed[1]}")
+    details = "; ".join(filter(None, numbers))
     if not details:
         return escape(sentence)
     return Markup("{}<details><summary>Numbers</summary>{}</details>").format(
@@ -316,6 +345,7 @@ FILTERS: Final = {
     "team_act": team_act_text,
     "score": score_text,
     "change": change_text,
+    "signed": signed_text,
     "seconds": seconds_text,
     "size": size_text,
     "since": since_text,
@@ -326,6 +356,7 @@ FILTERS: Final = {
     "medal_rules": medal_rules_text,
     "medal_odds": medal_odds_text,
     "stands_by": STANDS_BY_TEXTS.__getitem__,
+    "stands_by_word": STANDS_BY_WORDS.__getitem__,
     "plural": plural,
     "newcomers": newcomers_text,
     "ranks": rank_interval,
@@ -341,6 +372,7 @@ FILTERS: Final = {
     "lineup": lineup_title,
     "reason": reason_html,
     "short_reason": short_reason,
+    "seat_reason": seat_reason,
     "avatar": draw_avatar,
     "field_id": form_texts.field_id,
     "field_word": form_texts.field_word,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from games.protocol import GameError
 from ladder.database.db import Connection
 from ladder.enums import MatchKind, MatchState
 from ladder.errors import NotFound
+from ladder.field_types import KEY
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import league_resource
 from ladder.matches.match_titles import lineup_title, match_title
@@ -60,8 +62,9 @@ def show_match(
     app_state: AppState,
     who: Visitor,
     episode: Position = 0,
+    agent: Annotated[str | None, Query(pattern=KEY)] = None,
 ) -> Response:
-    """Shows result, player and downloads."""
+    """Shows result, player and downloads. Marks the agent from whose list the reader comes."""
     found = permissions.visible_match(conn, who, match)
     season = seasons.get_season(conn, found.season_id)
     is_mirrored = found.game in GAMES and GAMES[found.game].mirrored
@@ -93,12 +96,15 @@ def show_match(
         },
         league=league,
         seats=rows,
+        copies=copies_by_end(rows) if found.kind is MatchKind.VALIDATION else None,
         replay=has_replay,
         fork_address=f"/matches/{found.id}/fork?episode={position}"
         if who.team_ids and found.fork is None and found.kind in FORKABLE
         else "",
         form=formatting.episode_format(found.game in kaggle_formats.GAME_NAMES),
         is_open=is_open,
+        asked_agent=agent,
+        measures=season.measures,
         void_reason=permissions.void_reason(who, found),
         position=position,
         is_mirrored=is_mirrored,
@@ -262,6 +268,19 @@ def _pinned(conn: Connection, who: Viewer, match: Match) -> bool | None:
     if not is_pinnable or not may_manage(who, league_resource(league)):
         return None
     return match.id in highlights.pinned_matches(conn, league.id)
+
+
+def copies_by_end(rows: Sequence[SeatRow]) -> list[list[SeatRow]]:
+    """The copies of a validation, those that ended alike together. The first failure is first."""
+    groups: dict[tuple[str | None, int | None, str | None], list[SeatRow]] = {}
+    for row in rows:
+        seat = row.seat
+        told = (seat.failed_step, seat.reason) if row.owner else (None, None)
+        groups.setdefault((seat.verdict, *told), []).append(row)
+    return sorted(
+        groups.values(),
+        key=lambda group: (group[0].seat.verdict in (None, "DONE"), group[0].seat.failed_step or 0),
+    )
 
 
 def seat_row(who: Viewer, match: Match, seat: Seat, score_offset: float, is_open: bool) -> SeatRow:

@@ -79,14 +79,23 @@ def test_leagues_take_turns_in_the_list_of_all(judged: Site) -> None:
     assert turns == sorted(turns)  # each league's best, then each league's second best
 
 
-def test_a_match_of_another_league_follows_if_a_league_has_no_other_agents(judged: Site) -> None:
+def test_no_match_of_another_game_follows(judged: Site) -> None:
     with db.connect(judged.database_url) as conn:
         shown = history.get_match(conn, judged.contest.other_games["battlesnake"])
         league = leagues.get_league(conn, shown.league_id)
         follows = next_match.match_after(conn, STRANGER, shown, league)
-    assert follows is not None
-    agents = {seat.agent_id for seat in shown.seats}
-    assert not agents & {seat.agent_id for seat in follows.seats}
+    assert follows is None or follows.game == "battlesnake"
+
+
+def test_after_a_validation_follows_the_first_rated_match_of_the_entry(judged: Site) -> None:
+    contest = judged.contest
+    assert contest.rejected is not None
+    with db.connect(judged.database_url) as conn:
+        for entry, wanted in ((contest.own[-1], contest.failed_match), (contest.rejected, None)):
+            assert entry.validation_match_id is not None
+            shown = history.get_match(conn, entry.validation_match_id)
+            follows = next_match.match_after(conn, STRANGER, shown, contest.league)
+            assert (follows.id if follows else None) == wanted
 
 
 def test_nobody_who_goes_on_and_on_sees_a_replay_twice(judged: Site) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from ladder.database.db import Connection, connect
 from ladder.enums import LeagueRole, MatchKind
@@ -377,3 +377,48 @@ def test_the_page_of_an_invitation_is_accessible_on_a_small_phone(
     press(page, "Sign up")
     press(page, "Agree and join")
     assert page.url.endswith("/leagues/small-pond?joined=true")
+
+
+def test_a_failed_validation_tells_its_error_once(site: Site) -> None:
+    one = site.contest.rejected
+    assert one is not None
+    path = f"/matches/{one.validation_match_id}"
+    result = site.get(path, site.contest.owner_token).text.split('id="result-title"')[1]
+    assert "All 4 copies" in result
+    assert result.count("raised ValueError") == 1
+    assert result.count("(step 4)") == 1
+    assert result.count(">Log of copy ") == 4
+    assert ">Place<" not in result
+    others = site.get(path, site.contest.host_token).text.split('id="result-title"')[1]
+    assert "Only its team reads why." in others
+    assert "ValueError" not in others
+
+
+def test_a_result_shows_what_decided_and_marks_the_asked_agent(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    asked = site.contest.own[-1].agent_id
+    path = f"/matches/{site.contest.failed_match}?results=shown&agent={asked}"
+    page = tab(width=390).open(path)
+    page.wait_for_selector("[data-ready]")
+    ends = page.locator("[data-ended]")
+    expect(ends.filter(has_text="survived")).to_have_text([re.compile(r"^survived, length \d+$")])
+    expect(ends.filter(has_text="out at step").first).to_have_text(
+        re.compile(r"^out at step \d+: \w")
+    )
+    assert "no fault" not in page.locator(".result").inner_text()
+    expect(page.locator("tr.asked a.name")).to_have_text("Brittle")
+    expect(page.locator(".moments > summary")).to_have_text("Moments", use_inner_text=True)
+    ends.filter(has_text="out at step").first.get_by_role("link").click()
+    expect(page.locator(".arena")).to_be_in_viewport(ratio=1)
+
+
+def test_the_next_match_is_offered_below_the_final_position(
+    site: Site, tab: Callable[..., Tab]
+) -> None:
+    page = tab(width=390).open(f"/matches/{site.contest.rated[3]}#step=9999")
+    page.wait_for_selector("[data-ready]")
+    board, offer = page.locator(".arena").bounding_box(), page.locator(".up-next").bounding_box()
+    assert board is not None
+    assert offer is not None
+    assert offer["y"] >= board["y"] + board["height"]

@@ -47,7 +47,9 @@ export function read(episode, names) {
         value: length,
         out,
         status: out ? `out at step ${snake.eliminated_on}` : step === last ? "survived" : "alive",
-        how: out ? cause(episode.frames, seat, snake, names) : doing(snake, told[step][seat]),
+        how: out
+          ? cause(episode.frames, seat, snake, names)
+          : step === last ? "" : doing(snake, told[step][seat]),
         told: out ? "out" : `length ${length}, health ${snake.health}`,
         charged: told[step][seat].charged,
         gauge: { text: out ? "–" : String(snake.health), value: out ? 0 : snake.health, max: 100 },

@@ -37,8 +37,9 @@ function words(move, length, out, isLast) {
   if (out) {
     return { status: `${WORDS[out.fault] ?? "out"} at step ${out.step}`, how: out.how, told: "out" };
   }
-  const how = move ? `heading ${move.toLowerCase()}` : "";
-  return { status: isLast ? "survived" : "alive", how, told: `length ${length}` };
+  const told = `length ${length}`;
+  if (isLast) return { status: "survived", how: "", told, decides: told };
+  return { status: "alive", how: move ? `heading ${move.toLowerCase()}` : "", told };
 }
 
 export function read(episode, names) {

@@ -1,7 +1,8 @@
 // The replay player. Its frame is in parts/player.html; this wires it to the module of the game,
 // which has `read` (the episode as frames, pure) and `Board` (draws a frame):
 // replay = { seats, frames: [{ seats: [seat], ... }], ends: [step or null], eats }
-// seat = { value, out, status, how, told, charged, gauge: { text, value, max } or null }
+// seat = { value, out, status, how, told, charged, gauge: { text, value, max } or null }, and
+// `decides` at the end if a value beside `status` decides its place
 //
 // `extend` takes the replay of an episode that has grown, so that a match can be watched while it is
 // played. A live player begins at the newest step and follows it, until the reader goes elsewhere.
@@ -88,6 +89,9 @@ export class Player {
     const { signal } = this.ending;
     document.addEventListener("keydown", (event) => this.key(event), { signal });
     addEventListener("hashchange", () => this.followLink(), { signal });
+    document.addEventListener("click", (event) => {
+      if (event.target.closest('a[href^="#step="]')) this.bringIntoView();
+    }, { signal });
     addEventListener("peck-results", () => this.reveal(), { signal });
   }
 
@@ -117,7 +121,7 @@ export class Player {
       this.upNext.className = "button up-next";
       this.upNext.href = next.href;
       this.upNext.textContent = `Next: ${next.title}`;
-      find(this.root, ".stage").append(this.upNext);
+      find(this.root, ".stage").append(this.upNext); // below the board and its buttons
     }
     this.root.dispatchEvent(new Event("peck-end"));
   }
@@ -169,11 +173,11 @@ export class Player {
   tellEnds() {
     for (const cell of document.querySelectorAll("[data-ended]")) {
       const seat = Number(cell.dataset.ended);
-      const { status, how } = this.replay.frames[this.last].seats[seat];
+      const { status, how, decides } = this.replay.frames[this.last].seats[seat];
       const link = document.createElement("a");
       link.href = `#step=${this.replay.ends[seat] ?? this.last}`;
       link.textContent = status;
-      cell.replaceChildren(link, ` ${how}`);
+      cell.replaceChildren(link, decides ? `, ${decides}` : how ? `: ${how}` : "");
     }
   }
 
@@ -193,6 +197,12 @@ export class Player {
     this.pause();
     this.show(Number(asked));
     return true;
+  }
+
+  // A link to a step may be far below the board.
+  bringIntoView() {
+    const { top, bottom } = find(this.root, ".arena").getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) this.root.scrollIntoView();
   }
 
   // Going somewhere by hand: stops playing and keeps the address in step.
