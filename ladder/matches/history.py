@@ -117,11 +117,13 @@ def list_matches(
     kind: MatchKind | str | None = None,
     state: MatchState | str | None = None,
     before: MatchId | None = None,
+    has_series: bool = True,
     limit: int = 50,
 ) -> list[Match]:
     """Matches that meet all given conditions, newest first, older than ``before``.
 
-    With a ``viewer``, only matches that the viewer may see.
+    With a ``viewer``, only matches that the viewer may see. Without ``has_series``, no games of
+    comparisons and of batches of scrims.
     """
     seen, values = visibility.visible_matches(viewer) if viewer else visibility.EVERYTHING
     seated = "exists (select 1 from seats t where t.match_id = m.id and t.{} = %s)"
@@ -137,7 +139,8 @@ def list_matches(
         seated.format("submission_id"): submission_id,
     }
     given = {clause: value for clause, value in wanted.items() if value is not None}
-    where = " and ".join((*given, seen))
+    no_series = () if has_series else ("c.batch_id is null and c.comparison_id is null",)
+    where = " and ".join((*given, *no_series, seen))
     return _select_matches(
         conn, f"where {where} order by m.id desc limit %s", (*given.values(), *values, limit)
     )

@@ -19,13 +19,14 @@ from ladder.field_types import KEY
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import leagues, records
 from ladder.leagues import seasons as leagues_seasons
-from ladder.leagues.records import Season
+from ladder.leagues.records import League, Season
 from ladder.matches import history
 from ladder.matches.match_search import MatchFilter
 from ladder.matches.records import Match, Seat
 from ladder.people.permissions import may_manage, may_see
 from ladder.people.records import Viewer
 from ladder.ratings import live_ratings
+from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.reports import insights, season_charts
 from ladder.standings import rank_reasons
 from ladder.tournaments import tournaments
@@ -47,6 +48,8 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MATCHES_SHOWN = 25
 TOURNAMENTS_SHOWN = 10
 POINTS_SHOWN = 300
+FEW_GAMES = 10
+"""With fewer games the tables of results are folded: they say little."""
 STANDING = (EntryState.ACTIVE, EntryState.PAUSED, EntryState.RETIRED)
 
 
@@ -73,6 +76,10 @@ class SubmissionRow:
     """Whether this session's token may resume the entry."""
     reads: bool
     """Whether the visitor may read the reason and the log."""
+    log: str
+    """Address of the log of a failed validation; empty if it has none."""
+    better: str
+    """Address of the form that compares it with the version before; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,7 @@ def agent_page(
         agent_id=wanted.agent_id,
         entry_id=wanted.entry_id,
         before=MatchId(before) if before else None,
+        has_series=False,
         limit=MATCHES_SHOWN,
     )
     sees_replay = permissions.visible_replay_filter(conn, who)
@@ -173,6 +181,10 @@ def agent_page(
         season=season,
         entry_query=f"&entry={chosen.id}" if chosen and entry else "",
         matches=[match_row(who, row, wanted, owner or sees_replay(row)) for row in rows],
+        versions={row.submission_id: row.version for row in seen},
+        entry_versions={row.id: row.version for row in seen},
+        least_games=LEAST_GAMES,
+        few=FEW_GAMES,
         older=rows[-1].id if len(rows) == MATCHES_SHOWN else None,
         playing=any(row.state is EntryState.ACTIVE for row in seen),
         **standing_context(conn, app_state, who, chosen, season),
@@ -299,6 +311,7 @@ def submission_rows(
     own = permissions.may_see_private(who, agent.team_id)
     known = leagues_seasons.seasons_with_leagues(conn, {entry.season_id for entry in seen})
     seasons = {season.id: (season, league) for season, league in known}
+    logs = failed_logs(conn, who, seen)
     rows = []
     for entry in seen:
         season, league = seasons[entry.season_id]
@@ -320,6 +333,8 @@ def submission_rows(
                 first_match=read_first_match(conn, app_state, who, entry, season) if own else None,
                 may="agents:write" in who.scopes,
                 reads=permissions.may_read_logs(who, agent.team_id, entry.league_id),
+                log=logs.get(entry.id, ""),
+                better=better_address(seen, entry, season, league) if own else "",
             )
         )
     stage = ""
@@ -332,6 +347,38 @@ def submission_rows(
     ):
         stage = "first_match"
     return {"entries": rows, "stage": stage}
+
+
+def better_address(seen: Sequence[Entry], entry: Entry, season: Season, league: League) -> str:
+    """The form that compares the newest version of the season with the version before it."""
+    its = [
+        row
+        for row in seen
+        if row.season_id == entry.season_id and row.state is not EntryState.REJECTED
+    ]
+    if season.seats == 1 or len(its) < 2 or entry.id != its[0].id:
+        return ""
+    return f"/leagues/{league.slug}/better?new={entry.submission_id}&old={its[1].submission_id}"
+
+
+def failed_logs(conn: Connection, who: Viewer, seen: Sequence[Entry]) -> dict[EntryId, str]:
+    """Addresses of the logs of failed validations that the visitor may read: of the first copy that
+    failed.
+    """
+    entry_of = {
+        entry.validation_match_id: entry
+        for entry in seen
+        if entry.state is EntryState.REJECTED
+        and entry.validation_match_id
+        and permissions.may_read_logs(who, entry.team_id, entry.league_id)
+    }
+    found = {}
+    for match in history.get_matches(conn, list(entry_of)) if entry_of else []:
+        failed = [s for s in match.seats if s.log_digest and s.verdict not in (None, "DONE")]
+        if failed:
+            first = min(failed, key=lambda seat: seat.failed_step or 0)
+            found[entry_of[match.id].id] = f"/logs/{match.id}/{first.seat}"
+    return found
 
 
 def match_row(who: Viewer, match: Match, wanted: MatchFilter, is_open: bool) -> MatchRow:

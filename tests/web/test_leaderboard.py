@@ -46,7 +46,7 @@ def test_the_leaderboard_works_without_script(tab: Callable[..., Tab]) -> None:
     page = tab(script=False).open(BOARD)
     expect(page.locator("#board tbody tr").first).to_be_visible()
     page.locator("#board a.name").first.click()
-    expect(page.get_by_role("heading", name="Rating")).to_be_visible()
+    expect(page.get_by_role("heading", name="Live score")).to_be_visible()
 
 
 def test_a_script_in_a_name_is_shown_as_text(tab: Callable[..., Tab]) -> None:

@@ -21,18 +21,26 @@ def test_my_agents_lists_every_entry_with_what_it_waits_for(site: Site) -> None:
     assert card.count("represents Odo and Friends") == 1
     assert "It represents the team: " in card
     assert 'href="/leagues/hungry-geese"' in card
+    brittle = card.split(">Brittle</a>", 1)[1]
+    assert " has rank " not in brittle  # another agent has it
+    assert "no rank of its own." in brittle
 
 
 def test_the_page_of_an_entry_says_why_it_has_no_rank(site: Site) -> None:
     contest = site.contest
-    pages = [
+    first, second, brittle = [
         site.get(f"/agents/{entry.agent_id}?entry={entry.id}", contest.owner_token).text
         for entry in contest.own
     ]
-    without = [page for page in pages if "Odo and Friends is represented by" in page]
-    assert len(without) == len(pages) - 1  # one of them has the rank
-    texts = [str(escape(text)) for text in STANDS_BY_TEXTS.values()]
-    assert all(any(text in page for text in texts) for page in without)
+    assert "Odo and Friends is represented by" in brittle  # by another agent
+    assert any(str(escape(text)) in brittle for text in STANDS_BY_TEXTS.values())
+    lent = re.compile(r"of \d+, by <a href=[^>]+>version (\d)</a>")
+    assert {bool(lent.search(page)) for page in (first, second)} == {True, False}
+    [found] = filter(None, (lent.search(page) for page in (first, second)))
+    own = 1 if lent.search(first) else 2
+    assert int(found[1]) == 3 - own
+    told = "Until version 2 has 10 games." if own == 2 else "newer entries have not played 10 games"
+    assert told in (first if own == 1 else second)
     assert contest.rejected is not None
     refused = f"/agents/{contest.rejected.agent_id}?entry={contest.rejected.id}"
     assert "It failed its validation." in site.get(refused, contest.owner_token).text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import quote
@@ -379,6 +380,16 @@ def test_the_page_of_an_invitation_is_accessible_on_a_small_phone(
     assert page.url.endswith("/leagues/small-pond?joined=true")
 
 
+def test_a_rejected_version_leads_to_its_log(site: Site) -> None:
+    one, token = site.contest.rejected, site.contest.owner_token
+    assert one is not None
+    page = site.get(f"/agents/{one.agent_id}", token).text
+    link = f'<a href="/logs/{one.validation_match_id}/0">Read the traceback and the log</a>'
+    assert link in page
+    assert "Traceback (most recent call last)" in site.get(link.split('"')[1], token).text
+    assert "/logs/" not in site.get(f"/agents/{one.agent_id}").text
+
+
 def test_a_failed_validation_tells_its_error_once(site: Site) -> None:
     one = site.contest.rejected
     assert one is not None
@@ -422,3 +433,42 @@ def test_the_next_match_is_offered_below_the_final_position(
     assert board is not None
     assert offer is not None
     assert offer["y"] >= board["y"] + board["height"]
+
+
+def test_lists_of_matches_are_in_the_order_of_the_times_shown(site: Site) -> None:
+    with connect(site.database_url) as conn:
+        new = empty_contest(conn, site, "late-pond")
+        teams = [seeding.team_of(conn, name) for name in ("Slow Birds", "Quick Birds")]
+        seated = [seeding.add(conn, site.blobs, new, one, "Late", "greedy") for one in teams]
+        lineup = [LineupSeat(e.id, e.submission_id, e.agent_id, e.team_id) for e in 2 * seated]
+        made = []
+        for _ in range(2):
+            made.append(
+                matches.create_match(conn, season=new.season, kind=MatchKind.RATED, lineup=lineup)
+            )
+            conn.commit()
+            time.sleep(1.1)  # pages show whole seconds
+        for match in reversed(made):
+            play_queued(conn, site.blobs, match, [new.players[one.id]() for one in 2 * seated])
+            time.sleep(1.1)
+    for path in ("/matches?season=late-pond&kind=rated", f"/agents/{seated[0].agent_id}"):
+        page = site.get(path, site.contest.host_token).text
+        part = page.split('id="found-title"' if "/matches" in path else 'id="matches-title"')[1]
+        part = part.split("</section>")[0]
+        assert [part.find(one) > 0 for one in made] == [True, True]
+        times = re.findall(r'<time data-ago datetime="([^"]+)"', part)
+        assert times == sorted(times, reverse=True), path
+
+
+def test_an_agents_list_leaves_out_games_of_batches_and_names_versions(site: Site) -> None:
+    gosling, token = site.contest.own[1], site.contest.owner_token
+    with connect(site.database_url) as conn:
+        rows = conn.execute(
+            "select m.id from matches m join scrims s on s.id = m.scrim_id where s.batch_id = %s",
+            (site.contest.batch,),
+        ).fetchall()
+    page = site.get(f"/agents/{gosling.agent_id}", token).text
+    listed = page.split('id="matches-title"')[1].split("</section>")[0]
+    assert rows
+    assert not any(f"/matches/{row[0]}" in listed for row in rows)
+    assert f'>{gosling.agent_name}</a> <span class="muted">version {gosling.version}<' in listed
