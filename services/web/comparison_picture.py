@@ -8,6 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from ladder.scrims.comparison.verdicts import Picture
+from services.web.formatting import signed_text
 from services.web.rating_curve import DrawingFrame
 
 LARGE: Final = DrawingFrame(760, 230, "large", left=66)
@@ -40,8 +41,8 @@ def _draw(course: Sequence[Picture], margin: float, frame: DrawingFrame) -> Mark
 
     mean = last.difference or 0.0
     label = (
-        f"After {last.pairs} pairs the mean difference is {mean:+.3f},"
-        f" between {last.low:+.3f} and {last.high:+.3f}"
+        f"After {last.pairs} pairs the mean difference is {signed_text(mean, 3)},"
+        f" between {signed_text(last.low, 3)} and {signed_text(last.high, 3)}"
     )
     parts = [
         Markup('<svg class="curve {}" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
@@ -50,10 +51,10 @@ def _draw(course: Sequence[Picture], margin: float, frame: DrawingFrame) -> Mark
     ]
     apart = max(0.0, 14 - (y(0) - y(margin))) / 2  # so that the two labels do not touch
     lines = (
-        (largest, f"{largest:+.2f}", 0.0),
+        (largest, signed_text(largest), 0.0),
         (margin, "margin", -apart),
         (0.0, "0", apart),
-        (-largest, f"{-largest:+.2f}", 0.0),
+        (-largest, signed_text(-largest), 0.0),
     )
     for value, name, shift in lines:
         parts.append(

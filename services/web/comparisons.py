@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
 from ladder.entries import agents
 from ladder.errors import LadderError
+from ladder.field_types import KEY
 from ladder.leagues import leagues, seasons
 from ladder.leagues.records import League
 from ladder.people import users
@@ -61,12 +62,22 @@ class NamedVersion:
 
 
 @router.get("/leagues/{league}/better")
-def show_form(request: Request, league: LeagueKey, conn: Db, who: Visitor) -> Response:
-    """Shows the form, and the comparisons of the visitor's teams in this league."""
+def show_form(
+    request: Request,
+    league: LeagueKey,
+    conn: Db,
+    who: Visitor,
+    new: Annotated[str | None, Query(pattern=KEY)] = None,
+    old: Annotated[str | None, Query(pattern=KEY)] = None,
+) -> Response:
+    """Shows the form with these versions, and the comparisons of the visitor's teams in this
+    league.
+    """
     found = permissions.visible_league(conn, who, league)
     if who.user_id is None:
         return redirect(formatting.sign_in_address(f"/leagues/{found.slug}/better"))
-    return form_page(request, conn, who, found, forms.Form(dict(FIELDS), {"opponents": []}))
+    given = {**FIELDS, "new": new or "", "old": old or ""}
+    return form_page(request, conn, who, found, forms.Form(given, {"opponents": []}))
 
 
 @router.post("/leagues/{league}/better")

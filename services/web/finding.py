@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
 
 from ladder.database.db import Connection
-from ladder.entries import agent_lookup, agents
+from ladder.entries import agent_lookup, agents, entries
 from ladder.entries.records import Agent
 from ladder.enums import MatchKind
 from ladder.errors import Invalid, LadderError, NotFound
 from ladder.field_types import KEY
 from ladder.ids import MatchId, is_id
-from ladder.leagues import leagues
+from ladder.leagues import leagues, seasons
 from ladder.matches import head_to_head, match_search
 from ladder.matches.match_search import MatchFilter, MatchPage, Outcome, SeatVerdict
 from ladder.people.records import Viewer
@@ -144,8 +144,8 @@ def show_comparison(
             try:
                 values[name] = agent_lookup.find_visible_agent(conn, who, form.values[field], field)
             except NotFound:
-                form.wrong[field] = form_texts.NOTHING_NAMED
                 similar = agent_lookup.find_similar_agents(conn, who, form.values[field], SIMILAR)
+                form.wrong[field] = form_texts.DID_YOU_MEAN if similar else form_texts.NOTHING_NAMED
                 values["namesakes"][field] = similar
             except Invalid:
                 same = agent_lookup.find_namesakes(conn, who, form.values[field])
@@ -169,9 +169,21 @@ def show_comparison(
         "compare.html",
         status=422 if form.wrong else 200,
         form=form,
+        better=_better_address(conn, who, values["one"]),
         offered=agent_lookup.find_similar_agents(conn, who, "", OFFERED),
         **values,
     )
+
+
+def _better_address(conn: Connection, who: Viewer, agent: Agent | None) -> str:
+    """The form that compares two versions of the visitor's agent; empty for another agent."""
+    if agent is None or agent.team_id not in who.team_ids:
+        return ""
+    newest = entries.list_entries(conn, viewer=who, agent_id=agent.id, limit=1)
+    if not newest:
+        return ""
+    _, league = seasons.get_season_and_league(conn, newest[0].season_id)
+    return f"/leagues/{league.slug}/better"
 
 
 def _show_name(form: Form, field: str, agent: Agent) -> None:

@@ -25,6 +25,7 @@ NO_SUCH_TEAM: Final = "Check the team's short name: there is no such team, or yo
 NEW_AGENT: Final = "a new agent"
 ALL_LEAGUES: Final = "all leagues"
 NOTHING_NAMED: Final = "Check the name: there is nothing of this name that you may see."
+DID_YOU_MEAN: Final = "No agent has exactly this name. Did you mean one of these?"
 SEVERAL_NAMED: Final = "Several teams have an agent of this name. Choose one:"
 CHOOSE_ONE: Final = "Choose one"
 CHOOSE_SEASON: Final = "choose the season to enter"

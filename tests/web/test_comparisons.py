@@ -60,11 +60,17 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
     new.select_option(contest.own[1].submission_id)
     old.select_option(contest.own[0].submission_id)
     page.get_by_label("Anchor: greedy").press("Space")
+    expect(page.get_by_label("Long Neck")).to_have_count(1)  # it accepts every scrim
     page.get_by_text("How sure, and how many games").click()
     page.get_by_label("Most pairs").fill("3")
     page.get_by_role("button", name="Compare").press("Enter")
     expect(page.get_by_text("No pair has ended yet")).to_be_visible()
     assert problems(page) == []
+    expect(page.get_by_text("Usually 100 to 200")).to_be_visible()
+    cancel = page.get_by_role("button", name="Cancel it now")
+    expect(cancel).to_be_hidden()  # until asked for
+    page.get_by_text("Cancel this comparison").press("Enter")
+    expect(cancel).to_be_visible()
     key = ComparisonId(page.url.rpartition("/")[2])
     with db.connect(site.database_url) as conn:
         progress.advance(conn, key)
@@ -79,6 +85,8 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
     assert ">running</span>" in begun
     play_comparison(site, key)
     expect(page.get_by_text("First different moves")).to_be_visible()
+    expect(page.locator(".answer")).to_contain_text("version 2")
+    assert not any(f" -{digit}" in page.inner_text("main") for digit in "01")
     assert problems(page) == []
     page.get_by_role("link", name="old", exact=True).first.press("Enter")
     page.wait_for_url("**/matches/**")

@@ -91,6 +91,7 @@ def test_two_agents_are_compared(site: Site) -> None:
     similar = site.get("/compare?agent=gosling&opponent=latt")
     assert similar.status_code == 422
     assert ">Lattice of " in similar.text
+    assert "Did you mean one of these?" in similar.text
     empty = site.get("/compare").text
     assert "Name two agents" in empty
     assert ">Gosling</option>" in empty

@@ -472,3 +472,19 @@ def test_an_agents_list_leaves_out_games_of_batches_and_names_versions(site: Sit
     assert rows
     assert not any(f"/matches/{row[0]}" in listed for row in rows)
     assert f'>{gosling.agent_name}</a> <span class="muted">version {gosling.version}<' in listed
+
+
+def test_the_newest_version_leads_to_its_comparison_with_the_one_before(site: Site) -> None:
+    contest = site.contest
+    assert contest.pending is not None
+    new, old = contest.pending.submission_id, contest.own[1].submission_id
+    path = f"/leagues/hungry-geese/better?new={new}&amp;old={old}"
+    page = site.get(f"/agents/{contest.pending.agent_id}", contest.owner_token).text
+    assert page.count(path) == 1
+    form = site.get(path.replace("&amp;", "&"), contest.owner_token).text
+    for one in (new, old):
+        assert f'<option value="{one}" selected>' in form
+    assert "/better?" not in site.get(f"/agents/{contest.pending.agent_id}").text
+    names = "agent=gosling&opponent=lattice"
+    compared = site.get(f"/compare?{names}", contest.owner_token).text
+    assert '<a href="/leagues/hungry-geese/better">' in compared

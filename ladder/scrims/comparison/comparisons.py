@@ -93,6 +93,8 @@ class PossibleOpponent:
     agent_name: str
     version: int
     team_name: str
+    is_own: bool
+    """Whether it is of one of the teams that ask."""
 
 
 def comparison_resource(comparison: Comparison) -> SubmissionResource:
@@ -211,17 +213,21 @@ def void_unfinished(conn: Connection, comparison_id: ComparisonId, reason: str) 
 def possible_opponents(
     conn: Connection, season: Season, team_ids: Sequence[TeamId]
 ) -> list[PossibleOpponent]:
-    """Returns active agents of the season that these teams may choose, reference agents first."""
+    """Returns active agents of the season that these teams may choose, reference agents first.
+
+    They are reference agents, agents that accept every scrim, and the teams' own.
+    """
     with conn.cursor(row_factory=class_row(PossibleOpponent)) as cur:
         return cur.execute(
             "select e.submission_id, a.name as agent_name,"
-            " submission_version(b.agent_id, b.number) as version, t.name as team_name"
+            " submission_version(b.agent_id, b.number) as version, t.name as team_name,"
+            " e.team_id = any (%(teams)s) as is_own"
             " from entries e join submissions b on b.id = e.submission_id"
             " join agents a on a.id = e.agent_id join teams t on t.id = e.team_id"
-            " where e.season_id = %s and e.state = 'active'"
-            " and (e.is_anchor or e.team_id = any (%s))"
-            " order by e.is_anchor desc, a.name, e.id desc limit %s",
-            (season.id, list(team_ids), OPPONENTS_SHOWN),
+            " where e.season_id = %(season)s and e.state = 'active'"
+            " and (e.is_anchor or a.open_for_scrims or e.team_id = any (%(teams)s))"
+            " order by e.is_anchor desc, is_own desc, a.name, e.id desc limit %(most)s",
+            {"season": season.id, "teams": list(team_ids), "most": OPPONENTS_SHOWN},
         ).fetchall()
 
 
