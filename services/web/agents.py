@@ -350,13 +350,16 @@ def submission_rows(
 
 
 def better_address(seen: Sequence[Entry], entry: Entry, season: Season, league: League) -> str:
-    """The form that compares the newest version of the season with the version before it."""
+    """The form that compares the newest version of a season with the version before it. Empty if
+    there is none, or if the season is over.
+    """
     its = [
         row
         for row in seen
         if row.season_id == entry.season_id and row.state is not EntryState.REJECTED
     ]
-    if season.seats == 1 or len(its) < 2 or entry.id != its[0].id:
+    is_left_out = season.state == "finished" or season.seats == 1
+    if is_left_out or len(its) < 2 or entry.id != its[0].id:
         return ""
     return f"/leagues/{league.slug}/better?new={entry.submission_id}&old={its[1].submission_id}"
 
