@@ -82,7 +82,7 @@ def test_comparison_is_started_by_keyboard_and_shows_its_picture(
         play(site, conn, stored_pairs.issued_pairs(conn, key)[0].new_match_id)
     begun = site.get(f"/comparisons/{key}", token).text
     assert "It waits" not in begun
-    assert ">running</span>" in begun
+    assert "No answer yet: the games are being played." in begun
     play_comparison(site, key)
     expect(page.get_by_text("First different moves")).to_be_visible()
     expect(page.locator(".answer")).to_contain_text("version 2")
