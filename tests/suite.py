@@ -7,6 +7,7 @@ the end. If all of them pass then, the run passes, and prints their names and th
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,8 @@ def beside(command: Sequence[str]) -> Iterator[list[bool]]:
 
 
 def main() -> int:
+    # A shell starts programs in the background without SIGINT. Tests send it to their programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     totals = Totals()
     with tempfile.TemporaryDirectory() as cache:

@@ -59,7 +59,10 @@ def page_of(folder: Path, *arguments: str) -> Iterator[str]:
             yield found[0]
         finally:
             running.send_signal(signal.SIGINT)
-            running.communicate(timeout=120)
+            try:
+                running.communicate(timeout=120)
+            finally:
+                running.kill()
 
 
 def answer(address: str) -> httpx.Response:
