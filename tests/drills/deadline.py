@@ -41,10 +41,10 @@ VALIDATED_SHARE = 0.95
 SIGN_IN_BEFORE_SECONDS = 20.0
 LAST_SECONDS = 2.0
 SAFE_SECONDS = 0.3
-LATE_SECONDS = 1.0
-"""A busy server notices a request late, and counts it from the earliest moment that it may have
-come."""
 """Of an upload that begins later, nothing is claimed: its header may arrive after the deadline."""
+LATE_SECONDS = 1.0
+"""Of an upload that begins sooner after the deadline, nothing is claimed either: a busy server
+counts a request from the earliest moment at which it may have come."""
 PASSWORD = "four geese on a torus"
 AGENT = (Path(__file__).parents[2] / "agents" / "hungry_geese" / "greedy" / "main.py").read_bytes()
 FORM_TOKEN = re.compile(r'name="form_token" value="([^"]+)"')
