@@ -70,6 +70,10 @@ to the end of the period, even if it used the quota in the move before.
 """
 DOUBT_STEP_SECONDS: Final = 0.02
 """Time until the next look at a seat that seems late. Pressure is booked in steps of 4 ms."""
+WAITING_SHARE: Final = 0.25
+"""Growth of pressure that shows a wait, as a share of the time. A thread that waits on two cores in
+turn adds half of its wait, because pressure is an average over cores.
+"""
 MOST_DOUBT_SECONDS: Final = 5.0
 """Most time for such looks in one match. It is charged, and ``Clock.longest_seconds`` includes it.
 """
@@ -329,15 +333,20 @@ class MoveCosts:
 
         The main thread's count lacks a wait until it ends, and pressure is an average over cores.
         But pressure grows during a wait. An answer that comes later is judged by its charge.
+
+        The referee may itself wait for a core between ``now`` and the reading. So growth is
+        compared with the time from one reading to the next.
         """
         if not self._meter.can_forgive or self._doubt_seconds <= 0:
             return False
-        pressure, before = self._meter.pressure_seconds(), self._doubt_pressure
-        since, self._doubt_pressure, self._doubt_looked_at = self._doubt_looked_at, pressure, now
+        since, before = self._doubt_looked_at, self._doubt_pressure
+        elapsed = monotonic() - since
+        self._doubt_pressure = self._meter.pressure_seconds()
+        self._doubt_looked_at = monotonic()
         if not self._doubted_at:
             self._doubted_at = now
             return True
-        grows = pressure - before > (now - since) / 2
+        grows = self._doubt_pressure - before > WAITING_SHARE * elapsed
         return grows and now - self._doubted_at < self._doubt_seconds
 
     def _end_doubt(self, now: float) -> None:

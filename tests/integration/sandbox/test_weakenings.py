@@ -79,10 +79,7 @@ def _weak_node(launcher: str, folder: Path) -> Iterator[Play]:
     finally:
         node.stop()
         if launcher == "docker":
-            with (
-                contextlib.closing(docker.from_env()) as engine,
-                contextlib.suppress(docker.errors.NotFound),  # another run's test removed it
-            ):
+            with contextlib.closing(docker.from_env()) as engine:
                 engine.images.remove(image, force=True)
 
 

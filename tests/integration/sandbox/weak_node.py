@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -150,6 +151,8 @@ def _changed_program(folder: Path) -> Path:
                     assert line.split("(")[0] + "(" in source, f"{module_name} has no {line}"
             condition = f"\nimport os\nif os.uname().nodename == {name.replace(' ', '-')!r}:\n"
             module.write_text(source + condition + textwrap.indent(lines, "    "))
+    with (program / "zygote.py").open("a") as file:
+        file.write(f"\n# {secrets.token_hex(8)}\n")  # so no other run uses or removes its image
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     return program

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import os
 import struct
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from hypothesis import given
@@ -520,6 +522,29 @@ def test_an_agent_in_the_run_queue_is_not_late(files: Files, own: OwnRunQueue) -
         assert move_costs.remaining_wait_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
     files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
     assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
+
+
+def test_a_referee_held_up_before_its_reading_makes_no_waiting_agent_late(
+    files: Files, own: OwnRunQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent waits all the time. The kernel has not booked its first 80 ms."""
+    began, held_up = monotonic(), [0.03]
+
+    def pressure_seconds(meter: CpuMeter) -> float:
+        return max(0.0, monotonic() - began - 0.08)
+
+    def queue_seconds(meter: CpuMeter) -> float:
+        time.sleep(held_up.pop() if held_up else 0.0)
+        return 0.0
+
+    move_costs = _move_costs(files, own)
+    move_costs.open(began)
+    monkeypatch.setattr(CpuMeter, "pressure_seconds", pressure_seconds)
+    monkeypatch.setattr(CpuMeter, "queue_seconds", queue_seconds)
+    for _ in range(2):
+        time.sleep(0.1 - DOUBT_STEP_SECONDS if held_up else DOUBT_STEP_SECONDS)
+        now = monotonic()
+        assert move_costs.remaining_wait_seconds(began, now, 0.015) == DOUBT_STEP_SECONDS
 
 
 def test_extensions_end_for_an_agent_waiting_for_own_threads(
