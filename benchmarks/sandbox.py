@@ -61,7 +61,7 @@ def _rows(
     with running(launcher, "numpy", "--warm", "4", state=state) as node:
         assert not isinstance(node, str), node
         yield from move_overhead.rows(node, folder, options.moves)
-    for profile in ("numpy", "torch"):
+    for profile in ("python", "numpy", "torch"):
         with running(launcher, profile, "--warm", "4", "--keep", "8", state=state) as node:
             if isinstance(node, str):
                 yield Target(f"start on a warm bound box, {profile}", node, "ms", 4, 20)

@@ -65,8 +65,8 @@ class Plan:
     finals_at: float | None = None
     life: Life | None = None
     bundles: bool = False
-    limit: tuple[float, float] | None = None
-    """Lower bounds of games for a Spearman of .95 and .99, where known."""
+    normal_field: tuple[int, int] | None = None
+    """Agents and seats, if skills are normal with a deviation of one beta: limits are known."""
     quick: bool = False
 
     def shorter(self) -> Plan:
@@ -76,11 +76,10 @@ class Plan:
 
 
 def _static(agents: int, seats: int, **terms: Any) -> Plan:
-    limits = {2: (25, 132), 4: (13, 69), 8: (9.4, 50)}
     return Plan(
         f"{agents} agents, {seats} seats",
         partial(worlds.normal, agents, seats),
-        limit=limits[seats],
+        normal_field=(agents, seats),
         **{"ladders": ALL, **terms},
     )
 

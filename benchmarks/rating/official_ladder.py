@@ -182,7 +182,9 @@ class Official:
         self._fit = fit_season(self._log, parents, warm=warm)
         self._fitted_games = len(self._log)
         self._entrants = [self._entrant(entry) for entry in active.tolist()]
-        weight = boundary_weight(self._is_open) if self._weight is None else self._weight
+        weight = self._weight
+        if weight is None:
+            weight = boundary_weight(self._fit, self._is_open)
         standing = build_standing(
             self._fit,
             self._entrants,

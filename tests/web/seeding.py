@@ -229,6 +229,11 @@ def add(
 
     contest.players[entry.id] = make
     assert entry.validation_match_id is not None
+    if crash:  # with another seed a copy may die before it raises
+        conn.execute(
+            "update matches set seed = %s where id = %s",
+            (LONG_GAME_SEED, entry.validation_match_id),
+        )
     play_queued(conn, blobs, entry.validation_match_id, [make() for _ in range(4)])
     entry = entries.get_entry(conn, entry.id)
     if entry.state == "active":

@@ -7,6 +7,7 @@ variance.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Final
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LUCK: Final = 1.2825**2  # information of one duel's margin at equal skill
+LUCK: Final = np.arange(-9.0, 9.0, 0.002) + 0.001  # a player's luck in one game, in beta
 NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])  # Gauss-Hermite
 SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
 REACH: Final = 8.0  # range of the density, in beta on each side of the median
@@ -24,8 +25,21 @@ CELLS: Final = 512
 
 @lru_cache
 def fisher_information(seats: int) -> float:
-    """Returns the Fisher information of a game about one player, per beta squared."""
-    return LUCK / seats * sum(1 - 1 / m for m in range(2, seats + 1))
+    """Returns the Fisher information of a game of equals about one player, per beta squared.
+
+    Performances are normal, as in TrueSkill. The information is the mean square of the luck that
+    each rank shows, which is an expected order statistic. Two seats: 1 / pi. One seat: 0.
+    """
+    if seats == 1:
+        return 0.0
+    density = np.exp(-(LUCK**2) / 2) / math.sqrt(2 * math.pi) * 0.002
+    below = np.cumsum(density) - density / 2
+    squares = 0.0
+    for rank in range(seats):
+        ways = seats * math.comb(seats - 1, rank)
+        shown = ways * below**rank * (1 - below) ** (seats - 1 - rank)
+        squares += float(density @ (LUCK * shown)) ** 2
+    return squares / seats
 
 
 def order_loss(field: Floats, mu: Floats, sigma: Floats) -> Floats:

@@ -19,9 +19,13 @@ from ladder.ratings.official.standing import PARENT_SD
 
 GROWTH: Final = 1.05
 """A fit is due after the log grew by this factor."""
+FIRST_WEIGHTS: Final = ((20, 0.0), (50, 1.0))
+"""Weight of medal boundaries in a game's value while uploads are open, up to these mean games of a
+contender: first the order, then the medals.
+"""
 OPEN_WEIGHT: Final = 0.08
 FINAL_WEIGHT: Final = 5.0
-"""Weight of medal boundaries in a game's value: while uploads are open, and after."""
+"""The same after these games, and after uploads close."""
 
 
 def fit_season(
@@ -33,9 +37,12 @@ def fit_season(
     return fit(games, Prior(np.full(n, np.nan), np.full(n, np.nan), kept, PARENT_SD), warm=warm)
 
 
-def boundary_weight(is_open: bool) -> float:
+def boundary_weight(fitted: Fit, is_open: bool) -> float:
     """Returns the weight of medal boundaries; ``is_open`` says whether uploads are open."""
-    return OPEN_WEIGHT if is_open else FINAL_WEIGHT
+    if not is_open:
+        return FINAL_WEIGHT
+    played, count = fitted.played.sum(), len(fitted.played)
+    return next((weight for games, weight in FIRST_WEIGHTS if played < games * count), OPEN_WEIGHT)
 
 
 def season_seed(season_id: SeasonId) -> int:
