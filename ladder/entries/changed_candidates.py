@@ -10,10 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ladder.database.db import Connection
 from ladder.ids import EntryId, SeasonId
 from ladder.matches.pairing import Candidate
+
+ENTRIES: Final = (
+    "select state = 'active', struck_at is null or struck_at <= now() - remote_rest_period(), id,"
+    " submission_id, agent_id, team_id, profile, mu, sigma, games, in_flight, pairing_weight,"
+    " is_anchor from entries"
+)
+CHANGED: Final = "age(xmin) <= (select age(%(since)s::xid8::xid))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +55,14 @@ class CandidateReader:
         is_first = server != self._server
         row = conn.execute("select pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()
         assert row is not None
+        wanted = "state = 'active'" if is_first else CHANGED
+        if self._resting:  # without any, the look into an empty list would cost most of the time
+            wanted = f"({wanted} or id = any (%(resting)s))"
         found = conn.execute(
-            "select state = 'active', struck_at is null or struck_at <= now()"
-            " - remote_rest_period(), id, submission_id, agent_id, team_id, profile, mu, sigma,"
-            " games, in_flight, pairing_weight, is_anchor from entries"
-            " where season_id = %(season)s and (%(all)s and state = 'active'"
-            " or not %(all)s and age(xmin) <= (select age(%(since)s::xid8::xid))"
-            " or id = any (%(resting)s))",
+            f"{ENTRIES} where season_id = %(season)s and {wanted}",
             {
                 "season": self._season_id,
-                "all": is_first,
-                "since": self._since or row[0],
+                "since": self._since,
                 "resting": sorted(self._resting),
             },
         ).fetchall()
