@@ -24,7 +24,6 @@ import numpy as np
 from benchmarks.match_filters import drop_indexes
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder.database.db import Connection, connect
-from ladder.enums import MatchKind
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
 from ladder.matches import matches
@@ -184,14 +183,10 @@ def measure(conn: Connection, agents: int, played: int, rounds: int) -> Iterator
         made = cache.propose_lineups(season, lineups=LINEUPS, rng=Random(number)).lineups
         chosen = time.perf_counter()
         assert len(made) == LINEUPS
-        ids = []
-        for lineup in made:
-            with conn.transaction():
-                ids.append(
-                    matches.create_match(
-                        conn, season=season, kind=MatchKind.RATED, lineup=lineup, turn=0
-                    )
-                )
+        with conn.transaction():
+            assert matches.lock_active_entries(conn, made)
+            wanted = [matches.RatedMatch(lineup) for lineup in made]
+            ids = matches.create_rated_matches(conn, season, wanted)
         written = time.perf_counter()
         end_matches(conn, season_id, ids)
         if number % ROUNDS_OF_A_STANDING == 0:

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from ladder import ids, runtime_profiles
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import MatchKind
 from ladder.errors import Conflict, Invalid, NotFound
-from ladder.ids import MatchId, ScrimId, SeasonId
+from ladder.ids import EntryId, MatchId, ScrimId, SeasonId
 from ladder.leagues.records import Season
 from ladder.matches.records import LineupSeat
 
 QUEUES: Final = ("play.cpu", "play.gpu", "scrim", "validate")
 
 
+INSERT_MATCHES: Final = (
+    "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, goes_first,"
+    " profiles, gpu, speed_class, seed, max_attempts, lease_seconds, deadline_at)"
+    " select m.id, m.kind, s.id, m.scrim_id, m.rejudges, m.queue, m.turn, m.goes_first, m.profiles,"
+    " m.gpu, case when m.kind = 'scrim' then 'any' else s.speed_class end, decode(m.seed, 'hex'),"
+    " s.max_attempts, s.lease_seconds, now() + make_interval(secs => s.queue_seconds)"
+    " from seasons s, jsonb_to_recordset(%s) as m(id text, kind text, scrim_id text, rejudges text,"
+    " queue text, turn integer, goes_first boolean, profiles text[], gpu integer, seed text)"
+    " where s.id = %s"
+)
 INSERT_SEATS: Final = (
     "insert into seats (match_id, seat, entry_id, submission_id, agent_id, team_id, profile)"
     " select * from unnest(%s::text[], %s::integer[], %s::text[], %s::text[], %s::text[],"
@@ -35,6 +47,15 @@ class QueueCount:
     queued: int
     running: int
     oldest_queued_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RatedMatch:
+    """A rated match to create; ``create_match`` describes the turn and ``goes_first``."""
+
+    lineup: Sequence[LineupSeat]
+    turn: int = 0
+    goes_first: bool = False
 
 
 @atomic_function
@@ -86,29 +107,68 @@ def create_match(
         _refuse_deleted_owner(conn, lineup)  # of other rated matches all entries are active
     if kind is MatchKind.RATED:
         _count_in_flight(conn, lineup, is_rejudge=rejudges is not None)
-    conn.execute(
-        "insert into matches (id, kind, season_id, scrim_id, rejudges, queue, turn, goes_first,"
-        " profiles, gpu, speed_class, seed, max_attempts, lease_seconds, deadline_at)"
-        " select %s, %s, id, %s, %s, %s, %s, %s, %s, %s,"
-        " case when %s then 'any' else speed_class end, %s, max_attempts, lease_seconds,"
-        " now() + make_interval(secs => queue_seconds) from seasons where id = %s",
-        (
-            match_id,
-            kind.value,
-            scrim_id,
-            rejudges,
-            queue or queue_of(kind.value, gpu),
-            turn,
-            goes_first,
-            sorted({seat.profile for seat in lineup}),
-            gpu,
-            kind is MatchKind.SCRIM,
-            seed,
-            season.id,
-        ),
-    )
+    row = {
+        "id": match_id,
+        "kind": kind.value,
+        "scrim_id": scrim_id,
+        "rejudges": rejudges,
+        "queue": queue or queue_of(kind.value, gpu),
+        "turn": turn,
+        "goes_first": goes_first,
+        "profiles": sorted({seat.profile for seat in lineup}),
+        "gpu": gpu,
+        "seed": seed.hex(),
+    }
+    conn.execute(INSERT_MATCHES, (Jsonb([row]), season.id))
     _insert_seats(conn, [match_id], [lineup])
     return match_id
+
+
+def lock_active_entries(conn: Connection, lineups: Iterable[Sequence[LineupSeat]]) -> set[EntryId]:
+    """Returns the active entries of these lineups; they stay active until the transaction ends."""
+    rows = conn.execute(
+        "select id from entries where id = any (%s) and state = 'active' order by id for update",
+        (sorted(_count_entries(lineups)),),
+    )
+    return {EntryId(row[0]) for row in rows}
+
+
+def create_rated_matches(
+    conn: Connection, season: Season, wanted: Sequence[RatedMatch]
+) -> list[MatchId]:
+    """Queues many rated matches in three statements, each match as ``create_match`` does.
+
+    All entries must be active, and locked by ``lock_active_entries`` in this transaction.
+    """
+    if not wanted:
+        return []
+    lineups = [each.lineup for each in wanted]
+    if any(len(lineup) != season.seats for lineup in lineups):
+        raise Invalid("lineup", f"this season plays {season.seats} seats")
+    count = _count_entries(lineups)
+    conn.execute(
+        "update entries e set in_flight = in_flight + t.n"
+        " from unnest(%s::text[], %s::integer[]) as t(id, n) where e.id = t.id",
+        (list(count), list(count.values())),
+    )
+    rows, match_ids = [], list[MatchId]()
+    for each in wanted:
+        match_ids.append(MatchId(ids.new_id("mat")))
+        gpu = runtime_profiles.gpus_needed(seat.profile for seat in each.lineup)
+        row = {
+            "id": match_ids[-1],
+            "kind": MatchKind.RATED.value,
+            "queue": queue_of(MatchKind.RATED.value, gpu),
+            "turn": each.turn,
+            "goes_first": each.goes_first,
+            "profiles": sorted({seat.profile for seat in each.lineup}),
+            "gpu": gpu,
+            "seed": secrets.token_hex(16),
+        }
+        rows.append(row)
+    conn.execute(INSERT_MATCHES, (Jsonb(rows), season.id))
+    _insert_seats(conn, match_ids, lineups)
+    return match_ids
 
 
 @atomic_function
@@ -237,6 +297,16 @@ def _refuse_deleted_owner(conn: Connection, lineup: Sequence[LineupSeat]) -> Non
     ).fetchall()
     if any(erased_at is not None for (erased_at,) in rows):
         raise Conflict("the owner of an agent in this lineup deleted it", field="lineup")
+
+
+def _count_entries(lineups: Iterable[Sequence[LineupSeat]]) -> Counter[EntryId]:
+    """Counts the lineups of each entry."""
+    return Counter(
+        entry
+        for lineup in lineups
+        for entry in {seat.entry_id for seat in lineup}
+        if entry is not None
+    )
 
 
 def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejudge: bool) -> None:

@@ -17,13 +17,13 @@ from random import Random
 from ladder import runtime_profiles
 from ladder.database import db
 from ladder.entries import entries
-from ladder.enums import MatchKind
 from ladder.errors import Conflict
 from ladder.leagues import leagues
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import Season
 from ladder.matches import matches, pairing, worker_availability
 from ladder.matches import workers as matches_workers
+from ladder.matches.matches import RatedMatch
 from ladder.matches.records import LineupSeat
 from ladder.ratings import solo_seasons
 from ladder.scheduling.season_cache import SeasonCache
@@ -142,28 +142,21 @@ def _pair_season(
         same_team_lineups=league.same_team_lineups,
         admissible=served,
     )
-    made = 0
-    for lineup in proposal.lineups:
-        if worker_availability.why_no_worker_fits_lineup(workers, lineup) is not None:
-            continue
-        first = new.intersection(seat.entry_id for seat in lineup)
-        if made >= places.missing and not first:
-            continue
-        try:
-            with conn.transaction():
-                matches.create_match(
-                    conn,
-                    season=season,
-                    kind=MatchKind.RATED,
-                    lineup=lineup,
-                    turn=turn(lineup),
-                    goes_first=bool(first),
-                )
-            made += 1
-            new -= first
-        except Conflict:
-            continue  # an entry retired meanwhile
-    return made
+    wanted = list[RatedMatch]()
+    with conn.transaction():
+        active = matches.lock_active_entries(conn, proposal.lineups)
+        for lineup in proposal.lineups:
+            if worker_availability.why_no_worker_fits_lineup(workers, lineup) is not None:
+                continue
+            first = new.intersection(seat.entry_id for seat in lineup)
+            if len(wanted) >= places.missing and not first:
+                continue
+            match = RatedMatch(lineup, turn(lineup), goes_first=bool(first))
+            if active.issuperset(seat.entry_id for seat in lineup):  # else one retired meanwhile
+                wanted.append(match)
+                new -= first
+        matches.create_rated_matches(conn, season, wanted)
+    return len(wanted)
 
 
 def _advance_solo_season(

@@ -11,9 +11,11 @@ import pytest
 
 from ladder.database import db, idempotency
 from ladder.database.db import Connection
-from ladder.ids import MatchId
+from ladder.errors import Invalid
+from ladder.ids import EntryId, MatchId
 from ladder.leagues import leagues, seasons
 from ladder.matches import history, lease, matches, wake_up_messages, workers
+from ladder.matches.pairing import Proposal
 from ladder.moderation import rejudgements, result_search
 from ladder.people import one_time_links, sign_in_steps, users
 from ladder.people.one_time_links import LinkPurpose
@@ -302,6 +304,83 @@ def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest)
         workers.register_worker(conn, hello("w1", slots=2))
         pairing_round.make_rated_matches(conn, rng, fields)
     assert len(passed) <= 2 * pairing_round.MATCHES_PER_SLOT
+
+
+class RetiringCache(SeasonCache):
+    """A cache after whose proposal the entry in the first seat retires."""
+
+    def __init__(self, conn: Connection) -> None:
+        super().__init__()
+        self._conn = conn
+        self.proposal = Proposal((), None)
+
+    @property
+    def retired(self) -> EntryId | None:
+        return self.proposal.lineups[0][0].entry_id
+
+    def propose_lineups(self, *args: Any, **terms: Any) -> Proposal:
+        self.proposal = super().propose_lineups(*args, **terms)
+        self._conn.execute("update entries set state = 'retired' where id = %s", (self.retired,))
+        return self.proposal
+
+
+def test_an_entry_that_retires_in_a_round_prevents_only_its_own_matches(contest: Contest) -> None:
+    conn = contest.conn
+    for _ in range(6):
+        contest.active()
+    silence_workers(conn)
+    workers.register_worker(conn, hello("w1", slots=4))
+    fields = RetiringCache(conn)
+    pairing_round.make_rated_matches(conn, Random(1), fields)
+    possible = {
+        tuple(seat.entry_id for seat in lineup)
+        for lineup in fields.proposal.lineups
+        if all(seat.entry_id != fields.retired for seat in lineup)
+    }
+    made = conn.execute(
+        "select array_agg(t.entry_id order by t.seat) from matches m"
+        " join seats t on t.match_id = m.id where m.kind = 'rated' group by m.id"
+    ).fetchall()
+    assert {tuple(lineup) for (lineup,) in made} == possible
+    assert 0 < len(made) < len(fields.proposal.lineups)
+    wrong = conn.execute(
+        "select e.id from entries e where in_flight <> (select count(*) from seats t join matches m"
+        " on m.id = t.match_id where t.entry_id = e.id and m.kind = 'rated')"
+    ).fetchall()
+    assert wrong == []
+
+
+def test_matches_made_together_are_as_those_made_alone(contest: Contest) -> None:
+    conn, columns = (
+        contest.conn,
+        (
+            "kind, season_id, scrim_id, rejudges, state, queue, turn, goes_first, profiles, gpu,"
+            " speed_class, length(seed), max_attempts, lease_seconds, deadline_at - created_at"
+        ),
+    )
+    lineup = contest.seats(contest.entries[:4])
+    with conn.transaction():
+        assert matches.lock_active_entries(conn, [lineup]) == set(contest.entries[:4])
+        made = matches.create_rated_matches(
+            conn, contest.season, 2 * [matches.RatedMatch(lineup, turn=3, goes_first=True)]
+        )
+    made.append(contest.rated(*contest.entries[:4], turn=3, goes_first=True))
+    rows = conn.execute(f"select {columns} from matches where id = any (%s)", (made,)).fetchall()
+    assert len(rows) == 3
+    assert rows[0] == rows[1] == rows[2]
+    assert [matches.lineup_of(conn, each) for each in made] == 3 * [lineup]
+    seeds = conn.execute("select distinct seed from matches where id = any (%s)", (made,))
+    assert len(seeds.fetchall()) == 3
+    meetings = conn.execute(
+        "select count(*) from meetings where match_id = any (%s) group by match_id", (made,)
+    ).fetchall()
+    assert meetings == 3 * [(6,)]
+
+
+def test_a_round_of_matches_needs_the_seats_of_the_season(contest: Contest) -> None:
+    lineup = contest.seats(contest.entries[:3])
+    with pytest.raises(Invalid, match="4 seats"):
+        matches.create_rated_matches(contest.conn, contest.season, [matches.RatedMatch(lineup)])
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:
