@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from random import Random
 
 import numpy as np
+from msgspec.structs import replace
 
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId

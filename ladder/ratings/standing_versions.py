@@ -25,6 +25,10 @@ VERSION: Final = (
 )
 
 
+_PAIRING: Final = msgspec.json.Decoder(
+    list[tuple[EntryId, float, float, int | None, int, int, msgspec.Raw, float]]
+)
+"""The same; nobody reads the chances."""
 _CONTENT: Final = msgspec.json.Decoder(
     list[tuple[EntryId, float, float, int | None, int, int, tuple[float, float, float], float]]
 )
@@ -97,9 +101,11 @@ def latest_pairing_places(
     ).fetchone()
     if row is None:
         return 0, PairingPlaces.none(), SeasonSuspects()
-    rows = _CONTENT.decode(row[1])
-    columns = (np.fromiter((each[n] for each in rows), np.float64, len(rows)) for n in (1, 2, 7))
-    places = PairingPlaces([each[0] for each in rows], np.stack(list(columns)))
+    rows = _PAIRING.decode(row[1])
+    if not rows:
+        return row[0], PairingPlaces.none(), SeasonSuspects.from_json(row[2])
+    entries, scores, sigmas, *_, losses = zip(*rows, strict=True)
+    places = PairingPlaces(list(entries), np.array([scores, sigmas, losses], np.float64))
     return row[0], places, SeasonSuspects.from_json(row[2])
 
 

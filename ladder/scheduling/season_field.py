@@ -66,6 +66,8 @@ class SeasonField:
         """Meetings, and those that count in addition; None: not made."""
         self._sat: NDArray[np.int32] = np.zeros((0, 0), np.int32)
         """Games by seat of each contender."""
+        self._played: NDArray[np.int32] = np.zeros(0, np.int32)
+        """Games of each contender, and games that it failed."""
         self._faults: NDArray[np.int32] = np.zeros(0, np.int32)
         self._counted = 0
         self._places = PairingPlaces.none()
@@ -88,9 +90,10 @@ class SeasonField:
         there = new >= 0
         count = max(int(new.max()) + 1, len(self._sat))
         self._sat = _grown(self._sat, (count, new.shape[1]))
-        self._faults = _grown(self._faults, (count,))
+        self._played, self._faults = _grown(self._played, (count,)), _grown(self._faults, (count,))
         for seat in range(new.shape[1]):
             np.add.at(self._sat[:, seat], new[there[:, seat], seat], 1)
+        np.add.at(self._played, new[there], 1)
         np.add.at(self._faults, new[games.faults[self._counted :] & there], 1)
         self._met, self._met_and_apart = self._met.plus(numbers, new), None
         self._counted = len(games)
@@ -214,7 +217,7 @@ class SeasonField:
 
     def _failing_paces(self) -> Floats:
         """Returns each contender's pace by the share of games that it failed."""
-        failed = self._faults / (self._sat.sum(axis=1) + PRIOR_GAMES)
+        failed = self._faults / (self._played + PRIOR_GAMES)
         paces = np.maximum(LEAST_PACE, (1.0 - failed) / FAILING)
         return np.where(failed <= FAILING, 1.0, paces)
 
@@ -246,6 +249,8 @@ def _grown(counts: NDArray[np.int32], shape: tuple[int, ...]) -> NDArray[np.int3
 def _by_contender(values: NDArray[Any], contenders: Indices, unknown: float) -> NDArray[Any]:
     """Returns the values of these contenders; those of unknown ones are ``unknown``."""
     known = (contenders >= 0) & (contenders < len(values))
+    if known.all():
+        return values[contenders]
     found = np.full((len(contenders), *values.shape[1:]), unknown, values.dtype)
     found[known] = values[contenders[known]]
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ladder.matches.pairing.encounter_counts import EncounterCounts
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+_Number = TypeVar("_Number", float, Floats)
 
 PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
 NOVELTY: Final = 0.3
@@ -38,7 +39,7 @@ class CandidateArrays:
     def __init__(
         self, candidates: CandidateTable, seats: int, beta: float, met: EncounterCounts
     ) -> None:
-        order = np.argsort(candidates.mu, kind="stable")
+        order = candidates.identities.order_by(candidates.mu)
         self._identities, self._order = candidates.identities, order
         sigma, in_flight = candidates.sigma[order], candidates.in_flight[order]
         self.turn: Indices = np.empty_like(order)
@@ -56,12 +57,18 @@ class CandidateArrays:
         self._played = candidates.games[order] + in_flight
         self._weight = candidates.weight[order]
         self._limit = _game_limits(candidates.pace[order], self._played)
-        value = self._loss_reduction(np.arange(len(order)))
+        is_placed = self._played >= PLACING_GAMES
+        weight = np.where(is_placed, self._weight, np.maximum(self._weight, 1.0))
+        self._favour = weight**2
+        """The loss falls with the square of the games. So the square of a weight distributes games
+        by weight."""
+        value = _loss_reduction(self._loss, self._variance * self._told, self._favour)
         due = self._played < self._limit
         self._rest = float(value[due].mean()) * REST if due.any() else 1.0
         if not self._rest >= SMALLEST_REST:
             self._rest = 1.0
-        self.value: Floats = self._with_rest(value, np.arange(len(order)))
+        self.value: Floats = np.where(due, value + self._rest, SLOW * self._rest)
+        """With the least value. A candidate that has had its games keeps a part of that alone."""
         self._met = met
         self._teams, self._bundles = self._identities.teams, self._identities.bundles
         self._asked: tuple[Indices, Indices] = self.turn, self.turn
@@ -92,13 +99,19 @@ class CandidateArrays:
 
     def count_as_played(self, lineup: Sequence[int]) -> None:
         """Counts this lineup as played: its members are better known and have met."""
-        places = np.array(lineup)
-        known = 1 + self._variance[places] * self._told
-        self._variance[places] /= known
-        self._loss[places] /= known
-        self._played[places] += 1
-        self.value[places] = self._with_rest(self._loss_reduction(places), places)
-        for place in lineup:
+        for place in lineup:  # one by one: for so few numbers, arrays would be slower
+            known = 1 + self._variance.item(place) * self._told
+            variance, loss = self._variance.item(place) / known, self._loss.item(place) / known
+            played = self._played.item(place) + 1
+            if played == PLACING_GAMES:
+                self._favour[place] = self._weight.item(place) * self._weight.item(place)
+            self._variance[place], self._loss[place] = variance, loss
+            self._played[place] = played
+            value = SLOW * self._rest
+            if played < self._limit.item(place):
+                told = variance * self._told
+                value = _loss_reduction(loss, told, self._favour.item(place)) + self._rest
+            self.value[place] = value
             self._meets[place] += [other for other in lineup if other != place]
 
     def new_places(self) -> Indices:
@@ -162,32 +175,15 @@ class CandidateArrays:
 
     def may_join(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:
         """Whether the candidate may join these (``candidates.may_share_lineup``)."""
-        row = self._order[place]
-        team, bundle = self._teams[row], self._bundles[row]
+        row = self._order.item(place)
+        team, bundle = self._teams.item(row), self._bundles.item(row)
         for member in lineup:
-            other = self._order[member]
-            if row == other or bundle == self._bundles[other]:
+            other = self._order.item(member)
+            if row == other or bundle == self._bundles.item(other):
                 return False
-            if team == self._teams[other] and not same_team:
+            if team == self._teams.item(other) and not same_team:
                 return False
         return True
-
-    def _loss_reduction(self, places: Indices) -> Floats:
-        """Returns how much a game reduces each candidate's loss.
-
-        The loss falls with the square of the games. So the square of a weight distributes games by
-        weight.
-        """
-        told = self._variance[places] * self._told
-        weight = self._weight[places]
-        weight = np.where(self._played[places] < PLACING_GAMES, np.maximum(weight, 1.0), weight)
-        gain: Floats = self._loss[places] * told / (1 + told) * weight**2
-        return gain
-
-    def _with_rest(self, value: Floats, places: Indices) -> Floats:
-        """Adds the least value. A candidate that has had its games keeps a part of that alone."""
-        is_due = self._played[places] < self._limit[places]
-        return np.where(is_due, value + self._rest, SLOW * self._rest)
 
     def _nearness(self, lead: int, places: Indices) -> Floats:
         """Returns exp(-d^2 / (2 (1 + v + v'))) up to a factor; the nearest candidate has 1.
@@ -215,6 +211,11 @@ class CandidateArrays:
             self._sample = places, self.value[places] / self._total
         self._looks += 1
         return self._sample
+
+
+def _loss_reduction(loss: _Number, told: _Number, favour: _Number) -> _Number:
+    """Returns how much a game reduces the loss of one candidate, or of each."""
+    return loss * told / (1 + told) * favour
 
 
 def _game_limits(pace: Floats, played: Floats) -> Floats:

@@ -26,6 +26,7 @@ class CandidateIdentities:
         """In order of entry ids."""
         self._shortages: dict[tuple[int, bool], str | None] = {}
         self._subset: tuple[Flags, CandidateIdentities] | None = None
+        self._ordered: tuple[Floats, Indices] | None = None
 
     def __len__(self) -> int:
         return len(self.who)
@@ -64,6 +65,12 @@ class CandidateIdentities:
         if terms not in self._shortages:
             self._shortages[terms] = shortage_message(self.who, *terms)
         return self._shortages[terms]
+
+    def order_by(self, values: Floats) -> Indices:
+        """Returns the rows in order of these values; equals keep their order. The last is kept."""
+        if self._ordered is None or not np.array_equal(self._ordered[0], values):
+            self._ordered = values.copy(), np.argsort(values, kind="stable")
+        return self._ordered[1]
 
     def take(self, chosen: Flags) -> CandidateIdentities:
         """Returns these candidates. The last choice is kept."""

@@ -15,6 +15,7 @@ Indices = NDArray[np.intp]
 Counts = NDArray[np.int32]
 
 STEP: Final = 8  # each layer has at least this many times the pairs of the next
+OPPONENT: Final = 0xFFFFFFFF  # the bits of a pair that hold the opponent
 
 
 class EncounterCounts:
@@ -29,41 +30,44 @@ class EncounterCounts:
         self.numbers: Mapping[EntryId, int] = numbers or {}
         """The number of each entry."""
         table = np.asarray(games, np.int64)
-        self._layers: tuple[_SparseTable, ...] = (_count_games(table),) if table.size else ()
+        self._set_layers((_count_games(table),) if table.size else ())
 
     def plus(self, numbers: Mapping[EntryId, int], games: ArrayLike) -> EncounterCounts:
         """Adds more games; ``numbers`` may have grown too."""
         more = EncounterCounts(numbers, games)
         layers = [*self._layers, *more._layers]
-        while len(layers) > 1 and len(layers[-2].others) < STEP * len(layers[-1].others):
+        while len(layers) > 1 and len(layers[-2].pairs) < STEP * len(layers[-1].pairs):
             layers[-2:] = [_merge_tables(layers[-2], layers[-1])]
-        more._layers = tuple(layers)
+        more._set_layers(tuple(layers))
         return more
 
     def between(self, lead: int, others: Indices) -> Counts:
         """Returns the games of number ``lead`` with each of these numbers; -1 is unknown."""
-        found: Counts = np.zeros(len(others), np.int32)
+        size = self._size
+        met: Counts = np.zeros(size + 1, np.int32)  # the last is for unknown numbers
         for layer in self._layers:
-            if not 0 <= lead < len(layer.starts) - 1:
-                continue
-            row = slice(layer.starts[lead], layer.starts[lead + 1])
-            held = layer.others[row]
-            if len(held):
-                at = held.searchsorted(others)
-                met = held.take(at, mode="clip") == others
-                found += met * layer.counts[row].take(at, mode="clip")
+            if 0 <= lead < len(layer.starts) - 1:
+                row = slice(layer.starts[lead], layer.starts[lead + 1])
+                met[layer.pairs[row] & OPPONENT] += layer.counts[row]
+        found: Counts = met[np.minimum(others, size)]
         return found
 
     def __bool__(self) -> bool:
         return len(self._layers) > 0
 
+    def _set_layers(self, layers: tuple[_SparseTable, ...]) -> None:
+        self._layers = layers
+        self._size = max((len(layer.starts) - 1 for layer in layers), default=0)
+        """The highest number with a game, and one more."""
+
 
 @dataclass(frozen=True, slots=True)
 class _SparseTable:
-    """A sparse symmetric table: opponents of each number, and counts."""
+    """A sparse symmetric table: the pairs of each number, and counts."""
 
     starts: NDArray[np.int64]
-    others: Indices  # narrower integers would be converted at every lookup
+    pairs: NDArray[np.int64]
+    """In rising order: a number, shifted by 32 bits, and an opponent."""
     counts: Counts
 
 
@@ -80,7 +84,7 @@ def _count_games(games: NDArray[np.int64]) -> _SparseTable:
 
 
 def _merge_tables(one: _SparseTable, two: _SparseTable) -> _SparseTable:
-    pairs = np.concatenate((_pair_keys(one), _pair_keys(two)))
+    pairs = np.concatenate((one.pairs, two.pairs))
     order = np.argsort(pairs, kind="stable")  # two sorted runs, which this sort merges
     pairs = pairs[order]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
@@ -89,11 +93,5 @@ def _merge_tables(one: _SparseTable, two: _SparseTable) -> _SparseTable:
 
 
 def _table_from_pairs(pairs: NDArray[np.int64], counts: NDArray[np.generic]) -> _SparseTable:
-    size = int(pairs[-1] >> 32) + 1 if len(pairs) else 0
-    starts = np.searchsorted(pairs >> 32, np.arange(size + 1))
-    return _SparseTable(starts, (pairs & 0xFFFFFFFF).astype(np.intp), counts.astype(np.int32))
-
-
-def _pair_keys(layer: _SparseTable) -> NDArray[np.int64]:
-    rows = np.repeat(np.arange(len(layer.starts) - 1), np.diff(layer.starts))
-    return rows << 32 | layer.others
+    ends = np.bincount(pairs >> 32).cumsum()
+    return _SparseTable(np.concatenate(([0], ends)), pairs, counts.astype(np.int32, copy=False))

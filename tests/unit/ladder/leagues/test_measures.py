@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,7 +188,9 @@ def test_a_returning_entry_catches_up_a_few_rounds_at_a_time() -> None:
 
 def test_entries_without_a_node_or_weight_delay_no_round() -> None:
     unserved = runner("b", 0)
-    unserved = replace(unserved, candidate=replace(unserved.candidate, profile="torch"))
+    unserved = replace(
+        unserved, candidate=msgspec.structs.replace(unserved.candidate, profile="torch")
+    )
     rounds = next_rounds([runner("a", 0), unserved, runner("c", 0, weight=0.0)], 0, 2, {"numpy"})
     assert [(each.entry_id, n) for each, n in rounds] == [("a", 1), ("a", 2)]
     assert next_rounds([runner("away", 2, in_flight=CATCH_UP)], 9, 5) == []

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
+from msgspec.structs import replace
 
 from ladder.ids import EntryId, TeamId
 from ladder.matches.pairing import Candidate

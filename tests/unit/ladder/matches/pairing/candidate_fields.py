@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from math import sqrt
 from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ladder.ids import AgentId, EntryId, SubmissionId, TeamId
 from ladder.matches.pairing import Candidate, EncounterCounts, Proposal, propose_lineups
