@@ -25,13 +25,25 @@ VERSION: Final = (
 )
 
 
-_PAIRING: Final = msgspec.json.Decoder(
-    list[tuple[EntryId, float, float, int | None, int, int, msgspec.Raw, float]]
-)
-"""The same; nobody reads the chances."""
 _CONTENT: Final = msgspec.json.Decoder(
     list[tuple[EntryId, float, float, int | None, int, int, tuple[float, float, float], float]]
 )
+
+
+class _PairingRow(msgspec.Struct, array_like=True, gc=False):
+    """The same row for the pairing, which reads no rank and no chance. It is made quickly."""
+
+    entry_id: EntryId
+    score: float
+    sigma: float
+    rank: int | None
+    rank_low: int
+    rank_high: int
+    chances: msgspec.Raw
+    loss: float
+
+
+_PAIRING: Final = msgspec.json.Decoder(list[_PairingRow])
 
 
 class RowsDropped(Conflict):
@@ -102,10 +114,12 @@ def latest_pairing_places(
     if row is None:
         return 0, PairingPlaces.none(), SeasonSuspects()
     rows = _PAIRING.decode(row[1])
-    if not rows:
-        return row[0], PairingPlaces.none(), SeasonSuspects.from_json(row[2])
-    entries, scores, sigmas, *_, losses = zip(*rows, strict=True)
-    places = PairingPlaces(list(entries), np.array([scores, sigmas, losses], np.float64))
+    columns = [
+        [each.score for each in rows],
+        [each.sigma for each in rows],
+        [each.loss for each in rows],
+    ]
+    places = PairingPlaces([each.entry_id for each in rows], np.array(columns, np.float64))
     return row[0], places, SeasonSuspects.from_json(row[2])
 
 

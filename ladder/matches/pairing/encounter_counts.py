@@ -47,8 +47,9 @@ class EncounterCounts:
         met: Counts = np.zeros(size + 1, np.int32)  # the last is for unknown numbers
         for layer in self._layers:
             if 0 <= lead < len(layer.starts) - 1:
-                row = slice(layer.starts[lead], layer.starts[lead + 1])
-                met[layer.pairs[row] & OPPONENT] += layer.counts[row]
+                first, end = layer.starts[lead : lead + 2].tolist()
+                if first < end:  # of a small layer, few numbers have a pair
+                    met[layer.pairs[first:end] & OPPONENT] += layer.counts[first:end]
         found: Counts = met[np.minimum(others, size)]
         return found
 
