@@ -73,14 +73,9 @@ class _SparseTable:
 
 
 def _count_games(games: NDArray[np.int64]) -> _SparseTable:
-    keys = [
-        games[:, a][both] << 32 | games[:, b][both]
-        for a in range(games.shape[1])
-        for b in range(games.shape[1])
-        if a != b
-        for both in [(games[:, a] >= 0) & (games[:, b] >= 0)]
-    ]
-    pairs, counts = np.unique(np.concatenate(keys), return_counts=True)
+    one, other = np.nonzero(~np.eye(games.shape[1], dtype=np.bool_))
+    keys = games[:, one] << 32 | games[:, other]  # negative with an empty seat
+    pairs, counts = np.unique(keys[keys >= 0], return_counts=True)
     return _table_from_pairs(pairs, counts)
 
 

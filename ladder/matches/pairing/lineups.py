@@ -119,8 +119,11 @@ class _LineupMaker:
             if lineup is None:
                 break
             self._field.count_as_played(lineup)
-            keen = self._field.value[lineup] * self._random_factors(len(lineup))
-            self._keen[lineup] = self._competes[lineup] * keen
+            for place, factor in zip(
+                lineup, self._random_factors(len(lineup)).tolist(), strict=True
+            ):
+                keen = self._field.value.item(place) * factor
+                self._keen[place] = keen if self._competes.item(place) else 0.0
             by_seat = map(self._field.candidate, self._assign_seats(lineup))
             made.append(tuple(each.seat for each in by_seat))
         return made
