@@ -19,13 +19,11 @@ from ladder.ratings.official.standing import PARENT_SD
 
 GROWTH: Final = 1.05
 """A fit is due after the log grew by this factor."""
-FIRST_WEIGHTS: Final = ((20, 0.0), (50, 1.0))
-"""Weight of medal boundaries in a game's value while uploads are open, up to these mean games of a
-contender: first the order, then the medals.
-"""
-OPEN_WEIGHT: Final = 0.08
+ORDER_GAMES: Final = 20
+"""Up to this mean number of games of a contender, only the order counts while uploads are open."""
+OPEN_WEIGHT: Final = 0.1
 FINAL_WEIGHT: Final = 5.0
-"""The same after these games, and after uploads close."""
+"""Weight of medal boundaries in a game's value: then, and after uploads close."""
 
 
 def fit_season(
@@ -41,8 +39,7 @@ def boundary_weight(fitted: Fit, is_open: bool) -> float:
     """Returns the weight of medal boundaries; ``is_open`` says whether uploads are open."""
     if not is_open:
         return FINAL_WEIGHT
-    played, count = fitted.played.sum(), len(fitted.played)
-    return next((weight for games, weight in FIRST_WEIGHTS if played < games * count), OPEN_WEIGHT)
+    return OPEN_WEIGHT if fitted.played.sum() >= ORDER_GAMES * len(fitted.played) else 0.0
 
 
 def season_seed(season_id: SeasonId) -> int:

@@ -9,6 +9,7 @@ from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.season_fit import (
     FINAL_WEIGHT,
     OPEN_WEIGHT,
+    ORDER_GAMES,
     boundary_weight,
     fit_season,
 )
@@ -17,10 +18,9 @@ from ladder.ratings.official.season_fit import (
 @pytest.mark.parametrize(
     ("games", "is_open", "weight"),
     [
-        (16, True, 0.0),
-        (20, True, 1.0),
-        (52, True, OPEN_WEIGHT),
-        (16, False, FINAL_WEIGHT),
+        (ORDER_GAMES - 4, True, 0.0),
+        (ORDER_GAMES, True, OPEN_WEIGHT),
+        (ORDER_GAMES - 4, False, FINAL_WEIGHT),
     ],
 )
 def test_medals_count_after_the_first_games_and_most_after_uploads_close(
