@@ -184,7 +184,7 @@ class Official:
         self._entrants = [self._entrant(entry) for entry in active.tolist()]
         weight = self._weight
         if weight is None:
-            weight = boundary_weight(self._fit, self._is_open)
+            weight = boundary_weight(self._entrants, self._is_open)
         standing = build_standing(
             self._fit,
             self._entrants,

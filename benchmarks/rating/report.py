@@ -28,8 +28,8 @@ NEAR = 0.05
 BIN = 1.25
 """Newcomers' numbers of games are pooled in bins of this ratio."""
 COVER = (0.93, 0.985)
-LIMITED = ({"order": 0.05}, {"order": 0.01}, {"medals": 0.1}, {"medals": 0.05})
-"""The aims of the columns of games."""
+GAME_AIMS = ({"order": 0.05}, {"order": 0.01}, {"medals": 0.1}, {"medals": 0.05})
+"""Aims of the columns of games, as arguments of ``fewest_games``."""
 PARENTED, ORPHANED = 12, 25
 """Aims for the number of games until a newcomer is placed, if parents are known and if not."""
 
@@ -201,8 +201,8 @@ def _convergence_table(plan: Plan, by_ladder: dict[str, list[Record]]) -> str:
         )
     if plan.normal_field is not None:
         agents, seats = plan.normal_field
-        limits = [fewest_games(agents, seats, **aim) for aim in LIMITED]
-        lines.append(("limit of a fixed split", *(f"{each:.0f}" for each in limits), *[""] * 6))
+        limits = [fewest_games(agents, seats, **aim) for aim in GAME_AIMS]
+        lines.append(("limit, fixed numbers", *(f"{each:.0f}" for each in limits), *[""] * 6))
     return aligned(lines)
 
 
@@ -292,12 +292,13 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
             ("rho", LADDER, 0.01, 120, "Spearman .99, ladder mode, games"),
             ("medal_error", LADDER, 0.1, 110, "medals 10 %, ladder mode, games"),
             ("medal_error", FINALS, 0.1, 90, "medals 10 %, finals mode, games"),
+            ("medal_error", FINALS, 0.05, 320, "medals 5 %, finals mode, games"),
         ):
             if not of(big, ladder):
                 continue
             limits = {"order" if loss == "rho" else "medals": aim}
-            if ladder == LADDER and aim != 0.05:
-                limits = {"order": 0.01, "medals": 0.1}  # this mode wants both
+            if ladder == LADDER and most > 20:
+                limits = {"order": 0.01, "medals": 0.1}  # this mode pairs for both
             limit = f"{fewest_games(1000, 4, **limits):.0f}"
             ours, theirs = (games_until_aim(of(big, one), loss, aim) for one in (ladder, KAGGLE))
             yield _row(f"{big}: {what}", ours, theirs, most, limit, digits=0)

@@ -84,6 +84,9 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
     conn.execute(
         "select 1 from seasons where id = any (%s) order by id for no key update", (seasons,)
     )
+    conn.execute(
+        "select 1 from entries where id = any (%s) order by id for no key update", (wanted,)
+    )
     changed = conn.execute(
         f"with blocked as materialized ({BLOCKED_TEAMS})"  # noqa: S608
         " update entries e set"

@@ -16,12 +16,13 @@ from ladder.database.db import Connection
 from ladder.ids import EntryId, SeasonId
 from ladder.matches.pairing import Candidate
 
-ENTRIES: Final = (
+SELECT_ENTRIES: Final = (
     "select state = 'active', struck_at is null or struck_at <= now() - remote_rest_period(), id,"
     " submission_id, agent_id, team_id, profile, mu, sigma, games, in_flight, pairing_weight,"
     " is_anchor from entries"
 )
-CHANGED: Final = "age(xmin) <= (select age(%(since)s::xid8::xid))"
+CHANGED_SINCE: Final = "age(xmin) <= (select age(%(since)s::xid8::xid))"
+"""Condition: the transaction ``since`` or a later one wrote the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,11 @@ class CandidateReader:
         is_first = server != self._server
         row = conn.execute("select pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()
         assert row is not None
-        wanted = "state = 'active'" if is_first else CHANGED
-        if self._resting:  # without any, the look into an empty list would cost most of the time
-            wanted = f"({wanted} or id = any (%(resting)s))"
+        condition = "state = 'active'" if is_first else CHANGED_SINCE
+        if self._resting:  # with an empty list, this would take most of the time
+            condition = f"({condition} or id = any (%(resting)s))"
         found = conn.execute(
-            f"{ENTRIES} where season_id = %(season)s and {wanted}",
+            f"{SELECT_ENTRIES} where season_id = %(season)s and {condition}",
             {
                 "season": self._season_id,
                 "since": self._since,

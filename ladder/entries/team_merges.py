@@ -225,6 +225,10 @@ def _move_uploads_and_entries(conn: Connection, team_id: TeamId, into: TeamId) -
         f"delete from daily_uploads where team_id = %s and {unfinished}",  # noqa: S608
         (team_id,),
     )
+    conn.execute(  # in the order of other locks, such as those of a round of pairing
+        "select 1 from entries where team_id = any (%s) order by id for no key update",
+        ([team_id, into],),
+    )
     conn.execute(
         f"update entries set team_id = %s where team_id = %s and {unfinished}",  # noqa: S608
         (into, team_id),

@@ -49,13 +49,18 @@ class QueueCount:
     oldest_queued_at: datetime | None
 
 
+_NEEDS_ACTIVE: Final = "a rated match needs active entries in all seats"
+
+
 @dataclass(frozen=True, slots=True)
 class RatedMatch:
-    """A rated match to create; ``create_match`` describes the turn and ``goes_first``."""
+    """A rated match to create."""
 
     lineup: Sequence[LineupSeat]
     turn: int = 0
+    """Matches with a lower turn get their messages first."""
     goes_first: bool = False
+    """Whether a worker claims this match whatever message it took."""
 
 
 @atomic_function
@@ -125,32 +130,42 @@ def create_match(
 
 
 def lock_active_entries(conn: Connection, lineups: Iterable[Sequence[LineupSeat]]) -> set[EntryId]:
-    """Returns the active entries of these lineups; they stay active until the transaction ends."""
+    """Locks the active entries of these lineups until the transaction ends; returns their ids."""
     rows = conn.execute(
-        "select id from entries where id = any (%s) and state = 'active' order by id for update",
+        "select id from entries where id = any (%s) and state = 'active' order by id"
+        " for no key update",
         (sorted(_count_entries(lineups)),),
     )
     return {EntryId(row[0]) for row in rows}
 
 
+@atomic_function
 def create_rated_matches(
     conn: Connection, season: Season, wanted: Sequence[RatedMatch]
 ) -> list[MatchId]:
-    """Queues many rated matches in three statements, each match as ``create_match`` does.
+    """Queues rated matches in three statements; returns their ids in the order of ``wanted``.
 
-    All entries must be active, and locked by ``lock_active_entries`` in this transaction.
+    Each match becomes as with ``create_match``. The caller has locked all entries with
+    ``lock_active_entries`` in its transaction. Raises Invalid for a wrong number of seats, and
+    Conflict for a seat without an active entry.
     """
     if not wanted:
         return []
     lineups = [each.lineup for each in wanted]
-    if any(len(lineup) != season.seats for lineup in lineups):
-        raise Invalid("lineup", f"this season plays {season.seats} seats")
+    for lineup in lineups:
+        if len(lineup) != season.seats:
+            raise Invalid("lineup", f"{len(lineup)} seats, this season plays {season.seats}")
     count = _count_entries(lineups)
-    conn.execute(
+    counted = conn.execute(
         "update entries e set in_flight = in_flight + t.n"
-        " from unnest(%s::text[], %s::integer[]) as t(id, n) where e.id = t.id",
+        " from unnest(%s::text[], %s::integer[]) as t(id, n)"
+        " where e.id = t.id and e.state = 'active'",
         (list(count), list(count.values())),
     )
+    if counted.rowcount != len(count) or any(
+        seat.entry_id is None for lineup in lineups for seat in lineup
+    ):
+        raise Conflict(_NEEDS_ACTIVE, field="lineup")
     rows, match_ids = [], list[MatchId]()
     for each in wanted:
         match_ids.append(MatchId(ids.new_id("mat")))
@@ -318,7 +333,7 @@ def _count_in_flight(conn: Connection, lineup: Sequence[LineupSeat], *, is_rejud
         (entries, is_rejudge),
     )
     if counted.rowcount != len(entries) or any(seat.entry_id is None for seat in lineup):
-        raise Conflict("a rated match needs active entries in all seats", field="lineup")
+        raise Conflict(_NEEDS_ACTIVE, field="lineup")
 
 
 def _rejudged_seed(conn: Connection, old: MatchId, season_id: SeasonId) -> bytes:

@@ -180,7 +180,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # if not committed, the next fit is cold
     entrants = _select_entrants(conn, season_id, kept.log, version)
-    weight = boundary_weight(fitted, season["state"] == "open")
+    weight = boundary_weight(entrants, season["state"] == "open")
     seed = season_seed(season_id)
     teams = season["medal_teams"]
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)

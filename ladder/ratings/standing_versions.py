@@ -30,8 +30,11 @@ _CONTENT: Final = msgspec.json.Decoder(
 )
 
 
-class _PairingRow(msgspec.Struct, array_like=True, gc=False):
-    """The same row for the pairing, which reads no rank and no chance. It is made quickly."""
+class _PairingRow(msgspec.Struct, array_like=True, gc=False, forbid_unknown_fields=True):
+    """A row of a standing as the pairing reads it; the fields have the order of ``_CONTENT``.
+
+    The chances stay text: the pairing does not use them, and their decoding takes time.
+    """
 
     entry_id: EntryId
     score: float

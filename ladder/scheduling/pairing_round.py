@@ -142,21 +142,35 @@ def _pair_season(
         same_team_lineups=league.same_team_lineups,
         admissible=served,
     )
+    playable = _playable_lineups(workers, proposal.lineups)
     wanted = list[RatedMatch]()
     with conn.transaction():
-        active = matches.lock_active_entries(conn, proposal.lineups)
-        for lineup in proposal.lineups:
-            if worker_availability.why_no_worker_fits_lineup(workers, lineup) is not None:
-                continue
-            first = new.intersection(seat.entry_id for seat in lineup)
-            if len(wanted) >= places.missing and not first:
-                continue
-            match = RatedMatch(lineup, turn(lineup), goes_first=bool(first))
-            if active.issuperset(seat.entry_id for seat in lineup):  # else one retired meanwhile
-                wanted.append(match)
-                new -= first
+        active = matches.lock_active_entries(conn, playable)
+        for lineup in playable:
+            if not active.issuperset(seat.entry_id for seat in lineup):
+                continue  # an entry has retired since the proposal
+            newcomers = new.intersection(seat.entry_id for seat in lineup)
+            if len(wanted) < places.missing or newcomers:
+                wanted.append(RatedMatch(lineup, turn(lineup), goes_first=bool(newcomers)))
+                new -= newcomers
         matches.create_rated_matches(conn, season, wanted)
     return len(wanted)
+
+
+def _playable_lineups(
+    workers: Sequence[matches_workers.Worker], lineups: Sequence[Sequence[LineupSeat]]
+) -> list[Sequence[LineupSeat]]:
+    """Returns the lineups that a live worker can play."""
+    fits = dict[tuple[str, ...], bool]()
+    playable = []
+    for lineup in lineups:
+        profiles = tuple(sorted(seat.profile for seat in lineup))
+        if profiles not in fits:
+            reason = worker_availability.why_no_worker_fits_lineup(workers, lineup)
+            fits[profiles] = reason is None
+        if fits[profiles]:
+            playable.append(lineup)
+    return playable
 
 
 def _advance_solo_season(

@@ -67,7 +67,8 @@ class SeasonField:
         self._sat: NDArray[np.int32] = np.zeros((0, 0), np.int32)
         """Games by seat of each contender."""
         self._played: NDArray[np.int32] = np.zeros(0, np.int32)
-        """Games of each contender, and games that it failed."""
+        """Games of each contender: [contenders]."""
+        """Games that each contender failed: [contenders]."""
         self._faults: NDArray[np.int32] = np.zeros(0, np.int32)
         self._counted = 0
         self._places = PairingPlaces.none()

@@ -71,8 +71,8 @@ to the end of the period, even if it used the quota in the move before.
 DOUBT_STEP_SECONDS: Final = 0.02
 """Time until the next look at a seat that seems late. Pressure is booked in steps of 4 ms."""
 WAITING_SHARE: Final = 0.25
-"""Growth of pressure that shows a wait, as a share of the time. A thread that waits on two cores in
-turn adds half of its wait, because pressure is an average over cores.
+"""Pressure must grow by more than this share of the time to count as a wait. It is an average over
+cores, so a thread that waits on two cores in turn adds only half of its wait.
 """
 MOST_DOUBT_SECONDS: Final = 5.0
 """Most time for such looks in one match. It is charged, and ``Clock.longest_seconds`` includes it.
@@ -334,8 +334,8 @@ class MoveCosts:
         The main thread's count lacks a wait until it ends, and pressure is an average over cores.
         But pressure grows during a wait. An answer that comes later is judged by its charge.
 
-        The referee may itself wait for a core between ``now`` and the reading. So growth is
-        compared with the time from one reading to the next.
+        The referee itself may wait for a core after ``now`` and before it reads the pressure. So
+        the growth is compared with the time between two readings.
         """
         if not self._meter.can_forgive or self._doubt_seconds <= 0:
             return False

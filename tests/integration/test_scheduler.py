@@ -11,7 +11,7 @@ import pytest
 
 from ladder.database import db, idempotency
 from ladder.database.db import Connection
-from ladder.errors import Invalid
+from ladder.errors import Conflict, Invalid
 from ladder.ids import EntryId, MatchId
 from ladder.leagues import leagues, seasons
 from ladder.matches import history, lease, matches, wake_up_messages, workers
@@ -307,7 +307,7 @@ def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest)
 
 
 class RetiringCache(SeasonCache):
-    """A cache after whose proposal the entry in the first seat retires."""
+    """Retires the entry in the first seat of the first lineup right after the proposal."""
 
     def __init__(self, conn: Connection) -> None:
         super().__init__()
@@ -324,7 +324,7 @@ class RetiringCache(SeasonCache):
         return self.proposal
 
 
-def test_an_entry_that_retires_in_a_round_prevents_only_its_own_matches(contest: Contest) -> None:
+def test_an_entry_that_retires_during_a_round_loses_only_its_own_matches(contest: Contest) -> None:
     conn = contest.conn
     for _ in range(6):
         contest.active()
@@ -350,7 +350,7 @@ def test_an_entry_that_retires_in_a_round_prevents_only_its_own_matches(contest:
     assert wrong == []
 
 
-def test_matches_made_together_are_as_those_made_alone(contest: Contest) -> None:
+def test_rated_matches_made_together_have_the_rows_of_single_ones(contest: Contest) -> None:
     conn, columns = (
         contest.conn,
         (
@@ -377,10 +377,19 @@ def test_matches_made_together_are_as_those_made_alone(contest: Contest) -> None
     assert meetings == 3 * [(6,)]
 
 
-def test_a_round_of_matches_needs_the_seats_of_the_season(contest: Contest) -> None:
+def test_rated_matches_need_the_number_of_seats_of_the_season(contest: Contest) -> None:
     lineup = contest.seats(contest.entries[:3])
-    with pytest.raises(Invalid, match="4 seats"):
+    with pytest.raises(Invalid, match="3 seats, this season plays 4"):
         matches.create_rated_matches(contest.conn, contest.season, [matches.RatedMatch(lineup)])
+
+
+def test_rated_matches_made_together_need_active_entries(contest: Contest) -> None:
+    conn = contest.conn
+    lineup = contest.seats(contest.entries[:4])
+    conn.execute("update entries set state = 'retired' where id = %s", (contest.entries[0],))
+    with pytest.raises(Conflict, match="active entries"):
+        matches.create_rated_matches(conn, contest.season, [matches.RatedMatch(lineup)])
+    assert one(conn, "select sum(in_flight) from entries") == 0
 
 
 def test_a_paused_league_gets_no_matches(contest: Contest) -> None:

@@ -229,7 +229,7 @@ def add(
 
     contest.players[entry.id] = make
     assert entry.validation_match_id is not None
-    if crash:  # with another seed a copy may die before it raises
+    if crash:  # with another seed a goose may die before its agent raises
         conn.execute(
             "update matches set seed = %s where id = %s",
             (LONG_GAME_SEED, entry.validation_match_id),

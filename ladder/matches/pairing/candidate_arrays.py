@@ -59,16 +59,16 @@ class CandidateArrays:
         self._limit = _game_limits(candidates.pace[order], self._played)
         is_placed = self._played >= PLACING_GAMES
         weight = np.where(is_placed, self._weight, np.maximum(self._weight, 1.0))
-        self._favour = weight**2
-        """The loss falls with the square of the games. So the square of a weight distributes games
-        by weight."""
-        value = _loss_reduction(self._loss, self._variance * self._told, self._favour)
+        self._squared_weight = weight**2
+        """Factor of the value. The loss falls with the square of the games, so games are
+        proportional to weight."""
+        value = _loss_reduction(self._loss, self._variance * self._told, self._squared_weight)
         due = self._played < self._limit
         self._rest = float(value[due].mean()) * REST if due.any() else 1.0
         if not self._rest >= SMALLEST_REST:
             self._rest = 1.0
         self.value: Floats = np.where(due, value + self._rest, SLOW * self._rest)
-        """With the least value. A candidate that has had its games keeps a part of that alone."""
+        """With the least value ``_rest``. A candidate at its limit has only a share of that."""
         self._met = met
         self._teams, self._bundles = self._identities.teams, self._identities.bundles
         self._asked: tuple[Indices, Indices] = self.turn, self.turn
@@ -99,18 +99,18 @@ class CandidateArrays:
 
     def count_as_played(self, lineup: Sequence[int]) -> None:
         """Counts this lineup as played: its members are better known and have met."""
-        for place in lineup:  # one by one: for so few numbers, arrays would be slower
+        for place in lineup:  # for so few, numbers are faster than arrays
             known = 1 + self._variance.item(place) * self._told
             variance, loss = self._variance.item(place) / known, self._loss.item(place) / known
             played = self._played.item(place) + 1
             if played == PLACING_GAMES:
-                self._favour[place] = self._weight.item(place) * self._weight.item(place)
+                self._squared_weight[place] = self._weight.item(place) * self._weight.item(place)
             self._variance[place], self._loss[place] = variance, loss
             self._played[place] = played
             value = SLOW * self._rest
             if played < self._limit.item(place):
                 told = variance * self._told
-                value = _loss_reduction(loss, told, self._favour.item(place)) + self._rest
+                value = _loss_reduction(loss, told, self._squared_weight.item(place)) + self._rest
             self.value[place] = value
             self._meets[place] += [other for other in lineup if other != place]
 
@@ -213,9 +213,12 @@ class CandidateArrays:
         return self._sample
 
 
-def _loss_reduction(loss: _Number, told: _Number, favour: _Number) -> _Number:
-    """Returns how much a game reduces the loss of one candidate, or of each."""
-    return loss * told / (1 + told) * favour
+def _loss_reduction(loss: _Number, information: _Number, squared_weight: _Number) -> _Number:
+    """Returns how much a game reduces the loss: a number, or [candidates].
+
+    ``information`` is the variance times the game's information, without a unit.
+    """
+    return loss * information / (1 + information) * squared_weight
 
 
 def _game_limits(pace: Floats, played: Floats) -> Floats:

@@ -67,7 +67,7 @@ class CandidateIdentities:
         return self._shortages[terms]
 
     def order_by(self, values: Floats) -> Indices:
-        """Returns the rows in order of these values; equals keep their order. The last is kept."""
+        """Returns the rows in order of ``values``: [rows], by a stable sort. Keeps the last."""
         if self._ordered is None or not np.array_equal(self._ordered[0], values):
             self._ordered = values.copy(), np.argsort(values, kind="stable")
         return self._ordered[1]

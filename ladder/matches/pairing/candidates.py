@@ -13,7 +13,7 @@ from ladder.matches.records import LineupSeat
 
 
 class Candidate(Struct, frozen=True):
-    """An active entry for the pairing. A round makes hundreds; a struct is made quickly."""
+    """An active entry for the pairing. It is a struct, which is made faster than a dataclass."""
 
     entry_id: EntryId
     submission_id: SubmissionId

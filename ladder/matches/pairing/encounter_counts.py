@@ -15,7 +15,7 @@ Indices = NDArray[np.intp]
 Counts = NDArray[np.int32]
 
 STEP: Final = 8  # each layer has at least this many times the pairs of the next
-OPPONENT: Final = 0xFFFFFFFF  # the bits of a pair that hold the opponent
+OPPONENT: Final = 0xFFFFFFFF  # the low 32 bits of a pair: the opponent
 
 
 class EncounterCounts:
@@ -44,11 +44,11 @@ class EncounterCounts:
     def between(self, lead: int, others: Indices) -> Counts:
         """Returns the games of number ``lead`` with each of these numbers; -1 is unknown."""
         size = self._size
-        met: Counts = np.zeros(size + 1, np.int32)  # the last is for unknown numbers
+        met: Counts = np.zeros(size + 1, np.int32)  # the last element is for unknown numbers
         for layer in self._layers:
             if 0 <= lead < len(layer.starts) - 1:
                 first, end = layer.starts[lead : lead + 2].tolist()
-                if first < end:  # of a small layer, few numbers have a pair
+                if first < end:  # in a small layer most numbers have no pair
                     met[layer.pairs[first:end] & OPPONENT] += layer.counts[first:end]
         found: Counts = met[np.minimum(others, size)]
         return found
@@ -59,22 +59,22 @@ class EncounterCounts:
     def _set_layers(self, layers: tuple[_SparseTable, ...]) -> None:
         self._layers = layers
         self._size = max((len(layer.starts) - 1 for layer in layers), default=0)
-        """The highest number with a game, and one more."""
+        """One more than the highest number that has a game."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SparseTable:
-    """A sparse symmetric table: the pairs of each number, and counts."""
+    """Counts of games by pair of numbers. Each pair appears in both directions."""
 
     starts: NDArray[np.int64]
     pairs: NDArray[np.int64]
-    """In rising order: a number, shifted by 32 bits, and an opponent."""
+    """[pairs], ascending: ``number << 32 | opponent``."""
     counts: Counts
 
 
 def _count_games(games: NDArray[np.int64]) -> _SparseTable:
     one, other = np.nonzero(~np.eye(games.shape[1], dtype=np.bool_))
-    keys = games[:, one] << 32 | games[:, other]  # negative with an empty seat
+    keys = games[:, one] << 32 | games[:, other]  # negative if a seat of the pair is empty
     pairs, counts = np.unique(keys[keys >= 0], return_counts=True)
     return _table_from_pairs(pairs, counts)
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LUCK: Final = np.arange(-9.0, 9.0, 0.002) + 0.001  # a player's luck in one game, in beta
+LUCK_STEP: Final = 0.002
+LUCK: Final = np.arange(-9.0, 9.0, LUCK_STEP) + LUCK_STEP / 2  # of a player in one game, in beta
 NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])  # Gauss-Hermite
 SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
 REACH: Final = 8.0  # range of the density, in beta on each side of the median
@@ -25,14 +26,14 @@ CELLS: Final = 512
 
 @lru_cache
 def fisher_information(seats: int) -> float:
-    """Returns the Fisher information of a game of equals about one player, per beta squared.
+    """Returns the Fisher information about one player from a game of equals, in 1 / beta^2.
 
-    Performances are normal, as in TrueSkill. The information is the mean square of the luck that
-    each rank shows, which is an expected order statistic. Two seats: 1 / pi. One seat: 0.
+    Performances are normal, as in TrueSkill. A player's luck is its performance minus its skill.
+    The information is the mean square of the mean luck at each rank: 1 / pi for two seats.
     """
     if seats == 1:
         return 0.0
-    density = np.exp(-(LUCK**2) / 2) / math.sqrt(2 * math.pi) * 0.002
+    density = np.exp(-(LUCK**2) / 2) / math.sqrt(2 * math.pi) * LUCK_STEP
     below = np.cumsum(density) - density / 2
     squares = 0.0
     for rank in range(seats):

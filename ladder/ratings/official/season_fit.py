@@ -6,6 +6,7 @@ The service and the simulated ladders of ``benchmarks.rating`` call the same fun
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -15,15 +16,19 @@ from ladder.ids import SeasonId
 from ladder.ratings.official import resubmission_inheritance
 from ladder.ratings.official.fit import Fit, Messages, Prior, fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.standing import PARENT_SD
 
 GROWTH: Final = 1.05
 """A fit is due after the log grew by this factor."""
-ORDER_GAMES: Final = 20
-"""Up to this mean number of games of a contender, only the order counts while uploads are open."""
+ORDER_GAMES: Final = 25
+"""Games of an entry before which only the order counts while uploads are open."""
 OPEN_WEIGHT: Final = 0.1
+"""Weight of medal boundaries against the order while uploads are open, if all entries have
+``ORDER_GAMES``.
+"""
 FINAL_WEIGHT: Final = 5.0
-"""Weight of medal boundaries in a game's value: then, and after uploads close."""
+"""The same after uploads close, with any number of games."""
 
 
 def fit_season(
@@ -35,11 +40,15 @@ def fit_season(
     return fit(games, Prior(np.full(n, np.nan), np.full(n, np.nan), kept, PARENT_SD), warm=warm)
 
 
-def boundary_weight(fitted: Fit, is_open: bool) -> float:
-    """Returns the weight of medal boundaries; ``is_open`` says whether uploads are open."""
+def boundary_weight(entrants: Sequence[Entrant], is_open: bool) -> float:
+    """Returns the weight of medal boundaries against the order in a game's value.
+
+    While uploads are open, it grows with the share of competitors that have ``ORDER_GAMES``.
+    """
     if not is_open:
         return FINAL_WEIGHT
-    return OPEN_WEIGHT if fitted.played.sum() >= ORDER_GAMES * len(fitted.played) else 0.0
+    has = [each.games >= ORDER_GAMES for each in entrants if not each.is_anchor]
+    return OPEN_WEIGHT * sum(has) / max(len(has), 1)
 
 
 def season_seed(season_id: SeasonId) -> int:

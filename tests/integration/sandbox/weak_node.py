@@ -152,7 +152,7 @@ def _changed_program(folder: Path) -> Path:
             condition = f"\nimport os\nif os.uname().nodename == {name.replace(' ', '-')!r}:\n"
             module.write_text(source + condition + textwrap.indent(lines, "    "))
     with (program / "zygote.py").open("a") as file:
-        file.write(f"\n# {secrets.token_hex(8)}\n")  # so no other run uses or removes its image
+        file.write(f"\n# {secrets.token_hex(8)}\n")  # no other run has this image
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
     return program

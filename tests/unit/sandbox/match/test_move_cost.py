@@ -524,17 +524,17 @@ def test_an_agent_in_the_run_queue_is_not_late(files: Files, own: OwnRunQueue) -
     assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
 
 
-def test_a_referee_held_up_before_its_reading_makes_no_waiting_agent_late(
+def test_a_delayed_referee_calls_no_waiting_agent_late(
     files: Files, own: OwnRunQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent waits all the time. The kernel has not booked its first 80 ms."""
-    began, held_up = monotonic(), [0.03]
+    """The agent always waits for a core. Pressure lacks the first 80 ms of its wait."""
+    began, delays = monotonic(), [0.03]
 
     def pressure_seconds(meter: CpuMeter) -> float:
         return max(0.0, monotonic() - began - 0.08)
 
     def queue_seconds(meter: CpuMeter) -> float:
-        time.sleep(held_up.pop() if held_up else 0.0)
+        time.sleep(delays.pop() if delays else 0.0)
         return 0.0
 
     move_costs = _move_costs(files, own)
@@ -542,9 +542,22 @@ def test_a_referee_held_up_before_its_reading_makes_no_waiting_agent_late(
     monkeypatch.setattr(CpuMeter, "pressure_seconds", pressure_seconds)
     monkeypatch.setattr(CpuMeter, "queue_seconds", queue_seconds)
     for _ in range(2):
-        time.sleep(0.1 - DOUBT_STEP_SECONDS if held_up else DOUBT_STEP_SECONDS)
+        time.sleep(0.1 - DOUBT_STEP_SECONDS if delays else DOUBT_STEP_SECONDS)
         now = monotonic()
         assert move_costs.remaining_wait_seconds(began, now, 0.015) == DOUBT_STEP_SECONDS
+
+
+@pytest.mark.parametrize(("share", "waits"), [(0.3, True), (0.2, False)])
+def test_a_quarter_of_the_time_in_pressure_shows_a_wait(
+    share: float, waits: bool, files: Files, own: OwnRunQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0)
+    for look in range(2):
+        now = 0.1 + look * DOUBT_STEP_SECONDS
+        monkeypatch.setattr(move_cost, "monotonic", lambda now=now: now)
+        files.at(0.0, pressure=look * share * DOUBT_STEP_SECONDS)
+        assert (move_costs.remaining_wait_seconds(0.0, now, 0.025) > 0) is (waits or not look)
 
 
 def test_extensions_end_for_an_agent_waiting_for_own_threads(

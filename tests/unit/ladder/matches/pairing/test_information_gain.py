@@ -7,15 +7,15 @@ from ladder.matches.pairing.information_gain import fisher_information, order_lo
 
 
 @pytest.mark.parametrize("seats", [2, 4, 8])
-def test_the_information_of_a_game_is_fishers_information(seats: int) -> None:
-    """The score of a rank is the mean luck of those who reach it."""
+def test_the_information_of_a_game_matches_simulated_games(seats: int) -> None:
+    """It is the mean square of the mean luck at each rank."""
     luck = np.random.default_rng(1).standard_normal((200_000, seats))
     rank = (luck > luck[:, :1]).sum(axis=1)
     shown = [luck[rank == place, 0].mean() for place in range(seats)]
     assert fisher_information(seats) == pytest.approx(np.square(shown).mean(), abs=0.005)
 
 
-def test_a_duel_of_equals_has_the_information_of_a_probit() -> None:
+def test_the_information_of_a_duel_is_one_over_pi() -> None:
     assert fisher_information(2) == pytest.approx(1 / np.pi, abs=1e-6)
 
 
