@@ -26,6 +26,8 @@ from sandbox.errors import HostFault
 
 AGAIN_SECONDS = 1.0
 """A second signal within this time counts as the same signal."""
+WAKE_SECONDS = 0.5
+"""Time within which the main thread runs the handler of a signal."""
 _PR_SET_PDEATHSIG = 1
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _IN_ORDER = (0, 2)
@@ -103,6 +105,16 @@ def set_on_stop_signal(event: threading.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
+
+
+def wait_for_stop(event: threading.Event) -> None:
+    """Wait in the main thread until the event is set.
+
+    The kernel may hand a signal to another thread. Python runs handlers in the main thread alone
+    and does not wake it for that. So the main thread wakes by itself.
+    """
+    while not event.wait(WAKE_SECONDS):
+        pass
 
 
 def lock_file(path: Path, refusal: str, seconds: float = 0.0) -> int:

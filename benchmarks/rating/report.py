@@ -301,7 +301,7 @@ def _aims(results: dict[str, Sequence[Record]]) -> Iterable[tuple[str, ...]]:
                 limits = {"order": 0.01, "medals": 0.1}  # this mode pairs for both
             limit = f"{fewest_games(1000, 4, **limits):.0f}"
             ours, theirs = (games_until_aim(of(big, one), loss, aim) for one in (ladder, KAGGLE))
-            yield _row(f"{big}: {what}", ours, theirs, most, limit, digits=0)
+            yield _row(f"{big}: {what}", ours, theirs, most, limit, digits=1)
     if "geese" in results:
         ours, theirs = (
             mean(of("geese", one), _snapshot_reader(-1, "medal_error")) for one in (LADDER, KAGGLE)
@@ -387,7 +387,7 @@ def _row(
 ) -> tuple[str, ...]:
     met = ours.value is not None and (ours.value >= aim if more else ours.value <= aim)
     sign = ">=" if more else "<="
-    other = theirs.text(digits, "never" if digits == 0 else "-")
+    other = theirs.text(digits, "never" if digits == 1 else "-")
     return (what, ours.text(digits), f"{sign} {aim:g}", other, limit, "yes" if met else "NO")
 
 

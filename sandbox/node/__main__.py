@@ -222,7 +222,7 @@ def _run_node(options: argparse.Namespace, stop: threading.Event) -> int:
     if not options.profile:
         more = (kind, digests, pool, connections, options.warm)
         threading.Thread(target=_prepare_other_profiles, args=more, daemon=True).start()
-    stop.wait()
+    process_guard.wait_for_stop(stop)
     late = threading.Timer(
         STOP_SECONDS, _exit_without_threads
     )  # for an engine that does not answer

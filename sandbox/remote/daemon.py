@@ -288,7 +288,7 @@ def main(arguments: list[str] | None = None) -> int:
     process_guard.set_on_stop_signal(stop)
     connections.start_accepting(listener)
     _print_line(f"ready: {name} calls out as uid {os.getuid()}; asked at {options.socket}")
-    stop.wait()
+    process_guard.wait_for_stop(stop)
     is_lost = lost.is_set()
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()

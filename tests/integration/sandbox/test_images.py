@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import sys
 import tarfile
 import tempfile
@@ -136,8 +137,9 @@ def test_without_a_registry_the_image_uses_the_local_interpreter(
     """An agent plays in the image; an image of another program can be pruned."""
     require("docker")
     monkeypatch.setenv("PECK_PYTHON_IMAGE", "registry.invalid/no/such:image")
-    # This program is unique, so that images of other tests stay.
-    program = {**profiles.program_files(), "unlike_any_other.py": b"# for a test\n"}
+    # This program is unique, so images of other tests and runs stay.
+    unique = f"# {secrets.token_hex()}".encode()
+    program = {**profiles.program_files(), "unlike_any_other.py": unique}
     monkeypatch.setattr(profiles, "program_files", lambda: program)
     profile = profiles.get_profile("python")
     said: list[str] = []

@@ -36,6 +36,28 @@ def test_a_signal_during_wait_stops_the_daemon(
     assert stop.wait(60)
 
 
+OTHER_THREAD = """
+import signal, threading, time
+from sandbox import process_guard
+stop = threading.Event()
+process_guard.set_on_stop_signal(stop)
+def signalled():
+    time.sleep(0.1)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    time.sleep(300)
+threading.Thread(target=signalled, daemon=True).start()
+process_guard.wait_for_stop(stop)
+print("stops", flush=True)
+"""
+
+
+def test_a_signal_that_another_thread_gets_stops_the_daemon() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_THREAD], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "stops\n", done.stderr
+
+
 STUCK = """
 import threading, time
 from sandbox import process_guard

@@ -114,6 +114,17 @@ class Files:
         return (self._folder / "freeze").read_text() == "1"
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], float]:
+    """Sets the referee's own clock to the seconds given, and returns them."""
+
+    def at(now: float) -> float:
+        monkeypatch.setattr(move_cost, "monotonic", lambda: now)
+        return now
+
+    return at
+
+
 @pytest.fixture(autouse=True)
 def stolen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Sets the seconds that a hypervisor has taken; this machine's own would interfere."""
@@ -514,12 +525,14 @@ def test_a_sleeping_agent_gets_one_short_extension(files: Files, own: OwnRunQueu
     assert move_costs.remaining_wait_seconds(0.0, 0.045, 0.025) == 0
 
 
-def test_an_agent_in_the_run_queue_is_not_late(files: Files, own: OwnRunQueue) -> None:
+def test_an_agent_in_the_run_queue_is_not_late(
+    files: Files, own: OwnRunQueue, clock: Callable[[float], float]
+) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     for look in range(5):
         files.at(0.0, pressure=0.018 * look)  # an average over cores: less than the real wait
-        assert move_costs.remaining_wait_seconds(0.0, 0.1 + 0.02 * look, 0.025) > 0
+        assert move_costs.remaining_wait_seconds(0.0, clock(0.1 + 0.02 * look), 0.025) > 0
     files.at(0.010, pressure=0.072, queue=0.170)  # it ran, and its wait is booked
     assert move_costs.close(0.0, 0.180).charged_seconds == pytest.approx(0.010)
 
@@ -549,24 +562,23 @@ def test_a_delayed_referee_calls_no_waiting_agent_late(
 
 @pytest.mark.parametrize(("share", "waits"), [(0.3, True), (0.2, False)])
 def test_a_quarter_of_the_time_in_pressure_shows_a_wait(
-    share: float, waits: bool, files: Files, own: OwnRunQueue, monkeypatch: pytest.MonkeyPatch
+    share: float, waits: bool, files: Files, own: OwnRunQueue, clock: Callable[[float], float]
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     for look in range(2):
-        now = 0.1 + look * DOUBT_STEP_SECONDS
-        monkeypatch.setattr(move_cost, "monotonic", lambda now=now: now)
+        now = clock(0.1 + look * DOUBT_STEP_SECONDS)
         files.at(0.0, pressure=look * share * DOUBT_STEP_SECONDS)
         assert (move_costs.remaining_wait_seconds(0.0, now, 0.025) > 0) is (waits or not look)
 
 
 def test_extensions_end_for_an_agent_waiting_for_own_threads(
-    files: Files, own: OwnRunQueue
+    files: Files, own: OwnRunQueue, clock: Callable[[float], float]
 ) -> None:
     move_costs = _move_costs(files, own)
     move_costs.open(0.0)
     now = 100.0
-    while move_costs.remaining_wait_seconds(0.0, now, 100.0) > 0:
+    while move_costs.remaining_wait_seconds(0.0, clock(now), 100.0) > 0:
         now += DOUBT_STEP_SECONDS
         files.at(now, pressure=now - 100.0)
     assert 100.0 < now < 106.0 + DOUBT_STEP_SECONDS
@@ -678,14 +690,16 @@ def test_a_closed_meter_keeps_the_last_totals(files: Files) -> None:
     assert not meter.is_frozen
 
 
-def test_deadline_extensions_in_doubt_are_bounded_per_match(files: Files, own: OwnRunQueue) -> None:
+def test_deadline_extensions_in_doubt_are_bounded_per_match(
+    files: Files, own: OwnRunQueue, clock: Callable[[float], float]
+) -> None:
     move_costs = _move_costs(files, own, patience=0.0)
     now = doubted = 0.0
     for _ in range(40):
         move_costs.open(now)
         began = now
         now += 100.5
-        while move_costs.remaining_wait_seconds(began, now, 100.0) > 0:
+        while move_costs.remaining_wait_seconds(began, clock(now), 100.0) > 0:
             now += DOUBT_STEP_SECONDS
             files.at(now, pressure=now - 100.0)
         doubted += now - began - 100.5
