@@ -156,6 +156,13 @@ class CpuMeter:
             return b""
         return os.pread(self._lost, self._lost_bytes, steal_monitor.OWN_BYTES)
 
+    def gone_seconds(self, now: float) -> float:
+        """For how long a core has been gone at ``now``, by the node's steal monitor."""
+        if self._lost < 0:
+            return 0.0
+        moments_at = steal_monitor.OWN_BYTES + self._lost_bytes
+        return steal_monitor.gone_seconds(os.pread(self._lost, self._lost_bytes, moments_at), now)
+
     def freeze(self) -> None:
         """Stop every process of the group."""
         self.is_frozen = self._write(self._freeze, b"1") or self.is_frozen

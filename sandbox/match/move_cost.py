@@ -304,9 +304,9 @@ class MoveCosts:
         if cost.charged_seconds <= self._free_seconds:
             return cost
         stolen = min(_STOLEN.seconds(now) - self._stolen, 2 * cpu)
-        return self._subtract_lost_time(
-            cost, max(stolen, most_lost_seconds(self._losses, meter.losses()))
-        )
+        # A core that is gone now will show its loss when it is back.
+        lost = most_lost_seconds(self._losses, meter.losses()) + meter.gone_seconds(now)
+        return self._subtract_lost_time(cost, max(stolen, lost))
 
     def _subtract_lost_time(self, cost: MoveCost, lost: float) -> MoveCost:
         """Subtract the lost time from the part of the cost above the free time."""

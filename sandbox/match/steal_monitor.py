@@ -8,8 +8,10 @@ first when the core comes back, so it records the loss before an agent can answe
 Part of each loss lies within a step and is missed: half a step of a long loss, most of a loss
 shorter than a step.
 
-The node runs this file as a script and lends its memory with every seat. The memory holds one
-double per core: the total loss in seconds. The threads sleep while nothing is lent.
+The node runs this file as a script and lends its memory with every seat. The memory holds two
+doubles per core, first all losses and then all moments: the total loss in seconds, and when the
+thread wakes next, on the monotonic clock. A thread that is overdue shows that its core is gone at
+the moment. The threads sleep while nothing is lent.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import array
 import contextlib
 import ctypes
 import fcntl
+import math
 import mmap
 import os
 import select
@@ -39,6 +42,8 @@ LEAST_SECONDS: Final = 0.001
 REST_SECONDS: Final = 2.0
 """Time without a loan until the threads stop."""
 START_SECONDS: Final = 10.0
+LONGEST_SECONDS: Final = 1.0
+"""A thread overdue for longer has been killed."""
 _WORD: Final = struct.Struct("d")
 _PRIORITY: Final = 1  # lowest of SCHED_FIFO, above all threads of other classes
 _AWAKE: Final = 0  # word before the losses: whether the threads are awake
@@ -64,7 +69,7 @@ class StealMonitor:
             raise PermissionError(
                 "not every core can be watched: boxes may run on other cores than the node"
             )
-        self._size = OWN_BYTES + _WORD.size * _possible_cores()
+        self._size = OWN_BYTES + 2 * _WORD.size * _possible_cores()
         self._lock = threading.Lock()
         self._matches = 0
         self._memory = mmap.mmap(-1, self._size)
@@ -160,8 +165,8 @@ class StealMonitor:
 
 
 def losses_size(descriptor: int) -> int:
-    """Number of bytes of the losses, which begin at ``OWN_BYTES``."""
-    return os.fstat(descriptor).st_size - OWN_BYTES
+    """Number of bytes of the losses, which begin at ``OWN_BYTES``. As many bytes of moments follow."""
+    return (os.fstat(descriptor).st_size - OWN_BYTES) // 2
 
 
 def most_lost_seconds(before: bytes, after: bytes) -> float:
@@ -170,6 +175,16 @@ def most_lost_seconds(before: bytes, after: bytes) -> float:
         return 0.0
     first, second = array.array("d", before), array.array("d", after)
     return max(map(float.__sub__, second, first))
+
+
+def gone_seconds(moments: bytes, now: float) -> float:
+    """Seconds for which the core that is gone longest has been gone at ``now``; 0 if none is.
+
+    ``now`` is from before the reading of these moments.
+    """
+    overdue = [now - due for due in array.array("d", moments)]
+    gone = [late for late in overdue if LEAST_SECONDS < late < LONGEST_SECONDS]
+    return max(gone, default=0.0)
 
 
 def may_have_hypervisor(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
@@ -250,17 +265,20 @@ class _CoreWatchers:
         os.sched_setaffinity(0, {core})
         # Continue the totals of a killed predecessor.
         at = OWN_BYTES + core * _WORD.size
+        moment_at = at + (len(self._memory) - OWN_BYTES) // 2
         (lost,) = _WORD.unpack_from(self._memory, at)
         while True:
             self._awake.wait()
             due = time.monotonic() + self._step_seconds
             while self._awake.is_set():
+                _WORD.pack_into(self._memory, moment_at, due)
                 time.sleep(max(0.0, due - time.monotonic()))
                 now = time.monotonic()
                 if now - due > LEAST_SECONDS:
                     lost += now - due
                     _WORD.pack_into(self._memory, at, lost)
                 due = now + self._step_seconds
+            _WORD.pack_into(self._memory, moment_at, math.inf)
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from sandbox.match.steal_monitor import (
     OWN_BYTES,
     StealMonitor,
+    gone_seconds,
     losses_size,
     may_run_above_others,
     most_lost_seconds,
@@ -79,6 +81,29 @@ def test_the_steal_monitor_measures_a_lost_core() -> None:
         before = _losses(steal_monitor)
         _takes_a_core(core, 0.1)
         _until_lost(steal_monitor, before)
+        steal_monitor.remove_match()
+
+
+def test_a_core_that_is_gone_shows_before_it_is_back() -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("the other core must read while one is gone")
+    with watching() as steal_monitor:
+        steal_monitor.add_match()
+        _until_awake(steal_monitor)
+        size = losses_size(steal_monitor.descriptor)
+        taker = threading.Thread(target=_takes_a_core, args=(cores[0], 0.5))
+        os.sched_setaffinity(0, {cores[1]})
+        taker.start()
+        most, until = 0.0, time.monotonic() + 60
+        while most < 0.1 and time.monotonic() < until:
+            now = time.monotonic()
+            moments = os.pread(steal_monitor.descriptor, size, OWN_BYTES + size)
+            most = max(most, gone_seconds(moments, now))
+            time.sleep(0.01)
+        taker.join()
+        os.sched_setaffinity(0, set(cores))
+        assert most >= 0.1
         steal_monitor.remove_match()
 
 

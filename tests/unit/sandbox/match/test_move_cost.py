@@ -104,10 +104,10 @@ class Files:
         (self._folder / "cpu_pressure").write_text("".join(lines))
         (self._folder / "schedstat").write_text(f"1 {queue * 1e9:.0f} 3\n")
 
-    def lost(self, first: float, second: float) -> None:
-        """Two cores' losses, after the steal monitor's own two words."""
+    def lost(self, first: float, second: float, due: float = math.inf) -> None:
+        """Two cores' losses and moments, after the steal monitor's own two words."""
         with (self._folder / "lost").open("r+b") as file:
-            file.write(struct.pack("4d", 1.0, 1.0, first, second))
+            file.write(struct.pack("6d", 1.0, 1.0, first, second, math.inf, due))
 
     @property
     def is_frozen(self) -> bool:
@@ -558,6 +558,17 @@ def test_a_delayed_referee_calls_no_waiting_agent_late(
         time.sleep(0.1 - DOUBT_STEP_SECONDS if delays else DOUBT_STEP_SECONDS)
         now = monotonic()
         assert move_costs.remaining_wait_seconds(began, now, 0.015) == DOUBT_STEP_SECONDS
+
+
+def test_an_agent_whose_core_is_gone_is_not_late(files: Files, own: OwnRunQueue) -> None:
+    move_costs = _move_costs(files, own)
+    move_costs.open(0.0, 0.025)
+    files.at(0.003)
+    files.lost(0.0, 0.0, due=0.005)
+    assert move_costs.remaining_wait_seconds(0.0, 0.045, 0.025) == pytest.approx(0.020)
+    files.lost(0.0, 0.042)
+    files.at(0.010)
+    assert move_costs.close(0.0, 0.052).charged_seconds == pytest.approx(0.025)
 
 
 @pytest.mark.parametrize(("share", "waits"), [(0.3, True), (0.2, False)])
