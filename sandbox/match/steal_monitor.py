@@ -165,7 +165,7 @@ class StealMonitor:
 
 
 def losses_size(descriptor: int) -> int:
-    """Number of bytes of the losses, which begin at ``OWN_BYTES``. As many bytes of moments follow."""
+    """Number of bytes of the losses, which begin at ``OWN_BYTES``. The moments follow."""
     return (os.fstat(descriptor).st_size - OWN_BYTES) // 2
 
 
