@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
+from math import inf
 from operator import attrgetter
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ from ladder.ratings.standing_versions import (
     get_version,
     latest_version,
     places_of_content,
+    suspects_of_version,
     why_dropped,
 )
 
@@ -186,6 +188,12 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)
     rules = MedalRules.from_json(season["medals"])
     content = _content_json(entrants, standing)
+    suspects = find_suspects(
+        fitted,
+        entrants,
+        suspects_of_version(conn, season_id, season["official_version"]),
+        growth=until / season["official_no"] if season["official_no"] else inf,
+    )
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
         " boundary_weight, centre, spread, kappa, reference, wrong_medals, teams, expected_order,"
@@ -195,7 +203,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
             *(season_id, version, until, parent, seed, FITTED_BY, weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
             *(standing.reference, standing.wrong_medals, standing.teams, standing.expected_order),
-            *(_digest(content), content, find_suspects(fitted, entrants).to_json()),
+            *(_digest(content), content, suspects.to_json()),
         ),
     )
     is_settled = is_over or (
@@ -281,8 +289,8 @@ def _select_season(
         conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     with conn.cursor(row_factory=dict_row) as cur:
         season = cur.execute(
-            "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
-            " medal_teams, measures from seasons where id = %s",
+            "select state, mu0, beta, rated_no, official_version, official_no, medals,"
+            " medal_confidence, medal_teams, measures from seasons where id = %s",
             (season_id,),
         ).fetchone()
     if season is None:

@@ -24,18 +24,19 @@ from ladder.matches.pairing import (
     propose_from_table,
 )
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.season_suspects import FAILING, PRIOR_GAMES, SeasonSuspects
+from ladder.ratings.official.season_suspects import (
+    FAILING,
+    LEAST_PACE,
+    PRIOR_GAMES,
+    SeasonSuspects,
+)
 from ladder.ratings.official.standing import PairingPlaces
 
 Indices = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-LEAST_PACE: Final = 0.05
-"""Pace of entries that always fail, and of groups that games cannot tell apart."""
 KEPT_APART: Final = 200
 """Meetings that count in addition for a favourite and those who lose to it against expectation."""
-EQUALS: Final = 1.6
-"""Loss of pace of a member that surely belongs to a group of equals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +69,15 @@ class SeasonField:
         """Games by seat of each contender."""
         self._played: NDArray[np.int32] = np.zeros(0, np.int32)
         """Games of each contender: [contenders]."""
-        """Games that each contender failed: [contenders]."""
         self._faults: NDArray[np.int32] = np.zeros(0, np.int32)
+        """Games that each contender failed: [contenders]."""
         self._counted = 0
         self._places = PairingPlaces.none()
         self._official: Floats | None = None
         """[3, rows]: score, deviation and loss by place, NaN without one; None: not made."""
         self._suspects = SeasonSuspects()
-        self._equals: Mapping[EntryId, float] = {}
-        """Paces of entries in groups of equals."""
         self._equal_paces: Floats | None = None
-        """The same by row; None: not made."""
+        """Paces of entries in groups of equals by row; None: not made."""
 
     def count_games(self, numbers: Mapping[EntryId, int], games: GameTable) -> None:
         """Counts the new ones of all games so far."""
@@ -102,11 +101,6 @@ class SeasonField:
     def set_places(self, places: PairingPlaces, suspects: SeasonSuspects | None = None) -> None:
         """Sets the official places and the suspects of the newest standing."""
         self._places, self._suspects = places, suspects or SeasonSuspects()
-        self._equals = {
-            entry: max(LEAST_PACE, 1.0 - EQUALS * group.share)
-            for group in self._suspects.groups
-            for entry in group.slow
-        }
         self._official = self._equal_paces = self._met_and_apart = None
 
     def set_entries(self, entries: Iterable[Candidate]) -> None:
@@ -166,13 +160,13 @@ class SeasonField:
         number = self._numbers.get(entry_id, -1)
         failing = self._failing_paces()
         own = float(failing[number]) if 0 <= number < len(failing) else 1.0
-        return min(own, self._equals.get(entry_id, 1.0))
+        return min(own, self._suspects.paces.get(entry_id, 1.0))
 
     def row_paces(self) -> Floats:
         """Returns the pace of each entry, in order of entry ids."""
         who = self._live_table().identities.who
         if self._equal_paces is None:
-            get = self._equals.get
+            get = self._suspects.paces.get
             self._equal_paces = np.array([get(each.entry_id, 1.0) for each in who], np.float64)
         failing = _by_contender(self._failing_paces(), self._row_contenders(), 1.0)
         paces: Floats = np.minimum(failing, self._equal_paces)

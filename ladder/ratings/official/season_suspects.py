@@ -6,8 +6,9 @@ reads the log for them. Nothing here changes a score, a rank or a medal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, log
 from typing import Final
 
 import msgspec
@@ -25,6 +26,16 @@ PRIOR_GAMES: Final = 2
 """Games without a fault that each entry starts with."""
 ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""
+LEAST_PACE: Final = 0.05
+"""Pace of entries that always fail, and of groups that games cannot tell apart."""
+EQUALS: Final = 1.6
+"""Loss of pace of a member that surely belongs to a group of equals."""
+RECOVERY: Final = 2.0
+"""Rise of an entry's pace after it leaves its group, per unit of the logarithm of all games.
+
+A group's edge changes from fit to fit. An entry that left it would otherwise catch up on all games
+that it had missed, and come back.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,8 @@ class SeasonSuspects:
     """Those that hosts see."""
     apart: tuple[tuple[EntryId, EntryId], ...] = ()
     """Pairs that the pairing keeps apart: a favourite and one who loses to it."""
+    paces: Mapping[EntryId, float] = field(default_factory=dict)
+    """Paces below 1 of entries that are or were slow members of a group."""
 
     def to_json(self) -> str:
         """Returns the text of a version's column."""
@@ -84,8 +97,17 @@ class SeasonSuspects:
         return cls() if text is None else msgspec.json.decode(text, type=cls)
 
 
-def find_suspects(fit: Fit, entrants: Sequence[Entrant]) -> SeasonSuspects:
-    """Returns the suspects among these entrants, which are in order of their ids."""
+def find_suspects(
+    fit: Fit,
+    entrants: Sequence[Entrant],
+    before: SeasonSuspects | None = None,
+    growth: float = inf,
+) -> SeasonSuspects:
+    """Returns the suspects among these entrants, which are in order of their ids.
+
+    ``before`` are those of the standing before, and ``growth`` is the factor by which the log has
+    grown since.
+    """
     entry_of: dict[int, EntryId] = {}
     for each in entrants:  # of equal bundles, the first entry
         if each.contender >= 0:
@@ -94,21 +116,34 @@ def find_suspects(fit: Fit, entrants: Sequence[Entrant]) -> SeasonSuspects:
     known[list(entry_of)] = True
     mu, sigma = np.where(known, fit.mu, np.nan), np.where(known, fit.shown_sigma, np.nan)
     works = np.flatnonzero(known & (fit.failed / (fit.played + PRIOR_GAMES) <= FAILING))
-    groups = find_equal_groups(mu[works], sigma[works])
+    groups = tuple(
+        _name_group(group, [entry_of[int(works[member])] for member in group.members])
+        for group in find_equal_groups(mu[works], sigma[works])
+    )
     shown = find_throwers(fit.pairs, mu, sigma, fit.kappa)
     apart = find_throwers(fit.pairs, mu, sigma, 0.0, ALARM)
     return SeasonSuspects(
-        tuple(
-            _name_group(group, [entry_of[int(works[member])] for member in group.members])
-            for group in groups
-        ),
+        groups,
         tuple(_name_favourite(each, entry_of) for each in shown),
         tuple(
             (entry_of[each.favourite], entry_of[pair.thrower])
             for each in apart
             for pair in each.pairs
         ),
+        _paces(groups, {} if before is None else before.paces, growth),
     )
+
+
+def _paces(
+    groups: Sequence[EqualEntries], before: Mapping[EntryId, float], growth: float
+) -> dict[EntryId, float]:
+    """Returns the paces below 1: each falls at once, and rises with the games of the season."""
+    rise = RECOVERY * log(max(growth, 1.0))
+    paces = {entry: pace + rise for entry, pace in before.items() if pace + rise < 1.0}
+    for group in groups:
+        pace = max(LEAST_PACE, 1.0 - EQUALS * group.share)
+        paces |= {entry: min(pace, paces.get(entry, 1.0)) for entry in group.slow if pace < 1.0}
+    return paces
 
 
 def _name_group(found: EqualGroup, members: Sequence[EntryId]) -> EqualEntries:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from ladder.ids import EntryId, TeamId
 from ladder.matches.pairing import Candidate
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.season_suspects import EqualEntries, SeasonSuspects
+from ladder.ratings.official.season_suspects import LEAST_PACE, SeasonSuspects
 from ladder.ratings.official.standing import PairingPlaces
-from ladder.scheduling.season_field import LEAST_PACE, PairingTerms, SeasonField
+from ladder.scheduling.season_field import PairingTerms, SeasonField
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate
 
 TERMS = PairingTerms(seats=2, beta=150.0)
@@ -52,9 +52,8 @@ def test_an_entry_that_works_again_plays_like_others() -> None:
 
 def test_slow_members_of_a_group_of_equals_get_a_slow_pace() -> None:
     field = SeasonField()
-    group = EqualEntries(1.0, 0.5, 1.0, (entry(0), entry(1), entry(2)), (entry(1), entry(2)))
-    field.set_places(PairingPlaces.none(), SeasonSuspects(groups=(group,)))
-    assert [round(field.pace(entry(n)), 2) for n in range(3)] == [1.0, 0.2, 0.2]
+    field.set_places(PairingPlaces.none(), SeasonSuspects(paces={entry(1): 0.2, entry(2): 0.2}))
+    assert [field.pace(entry(n)) for n in range(3)] == [1.0, 0.2, 0.2]
 
 
 def test_a_favourite_seldom_meets_those_who_lose_to_it_against_expectation() -> None:
@@ -115,10 +114,11 @@ def test_a_field_that_learns_of_changes_chooses_like_a_new_one() -> None:
         kept.count_games(numbers, games)
         if turn % 3 == 0:
             slow = tuple(entry(n) for n in rng.sample(range(50), 9))
-            group = EqualEntries(1.0, 0.4, 1.0, slow, slow)
             values = [(rng.gauss(600, 150), 30.0, rng.random() / 50) for _ in range(30)]
             places = PairingPlaces([entry(n) for n in range(30)], np.array(values).T)
-            suspects = SeasonSuspects(groups=(group,), apart=((entry(5), entry(9)),))
+            suspects = SeasonSuspects(
+                paces=dict.fromkeys(slow, 0.36), apart=((entry(5), entry(9)),)
+            )
             kept.set_places(places, suspects)
         fresh = SeasonField()
         fresh.set_places(places, suspects)

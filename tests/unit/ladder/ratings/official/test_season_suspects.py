@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 
@@ -8,7 +9,13 @@ from ladder.ids import EntryId, TeamId
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import fit_season
-from ladder.ratings.official.season_suspects import SeasonSuspects, find_suspects
+from ladder.ratings.official.season_suspects import (
+    EQUALS,
+    LEAST_PACE,
+    RECOVERY,
+    SeasonSuspects,
+    find_suspects,
+)
 
 
 def entrant(number: int, contender: int) -> Entrant:
@@ -27,7 +34,21 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
     oldest = sorted(set(group.members) - set(group.slow))
     assert 1 <= len(oldest) < 20
     assert oldest == sorted(group.members)[: len(oldest)]
+    assert found.paces == dict.fromkeys(group.slow, max(LEAST_PACE, 1.0 - EQUALS * group.share))
     assert SeasonSuspects.from_json(found.to_json()) == found
     equal = find_suspects(fit, [entrant(n, min(n, 100)) for n in range(160)])
     failing = replace(fit, failed=np.where(np.arange(160) < 100, 0, 30))
     assert equal.groups == find_suspects(failing, [entrant(n, n) for n in range(160)]).groups == ()
+
+
+def test_an_entry_that_leaves_its_group_plays_more_as_the_season_grows() -> None:
+    left = EntryId("ent_000")
+    fit = fit_season(GameTable.empty(), np.full(1, -1, np.int32))
+    slow = SeasonSuspects(paces={left: LEAST_PACE})
+    entrants = [entrant(0, -1)]
+    soon = find_suspects(fit, entrants, slow, growth=1.0)
+    assert soon.paces == {left: LEAST_PACE}
+    later = find_suspects(fit, entrants, soon, growth=exp(0.2 / RECOVERY))
+    assert round(later.paces[left], 6) == LEAST_PACE + 0.2
+    assert find_suspects(fit, entrants, later, growth=exp(0.8 / RECOVERY)).paces == {}
+    assert find_suspects(fit, entrants, slow).paces == {}
