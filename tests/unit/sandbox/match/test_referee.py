@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,15 +22,12 @@ from games.protocol import Json, Measure, Outcome, Verdict
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.gpu_turn import GpuTurn
-from sandbox.match.loans import Ending, Loan
+from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
-from sandbox.match.move_cost import OFF_TURN_SECONDS
 from sandbox.match.questions import StopReached
-from sandbox.match.seat import Seat
 from sandbox.match.thread_priority import REFEREE_NICE
-from tests.integration.counting import Counting
+from tests.unit.sandbox.match.answering_loans import DeafAtTheEnd
 
 GEESE = GAMES["hungry_geese"]
 REFUSED = BundleRefused("leads outside the archive", "../main.py")
@@ -177,32 +172,6 @@ def test_every_seat_has_a_seed_separate_from_the_game() -> None:
     assert referee.seat_seed(seed, 0) != referee.seat_seed(bytes(16), 0)
 
 
-class DeafAtTheEnd(Loan):
-    """An agent that asks for the message of the end and does not answer it."""
-
-    def __init__(self, meter: CpuMeter | None = None) -> None:
-        self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.meter, self.memory_mb = meter or CpuMeter({}, 1.0, False), 0
-        self.heard: list[str] = []
-        self._thread = threading.Thread(target=self._answer, daemon=True)
-        self._thread.start()
-
-    def end(self) -> Ending:
-        self.socket.close()
-        self._thread.join()
-        self._agent.close()
-        return Ending(exit_code=None, signal=None, out_of_memory=False, log=(), clean=True)
-
-    def _answer(self) -> None:
-        while packet := self._agent.recv(1 << 17):
-            told = json.loads(packet)
-            self.heard.append(told["k"])
-            if told["k"] == "start":
-                self._agent.send(b'{"k":"ready","contract":"http"}')
-            elif told["k"] == "act":
-                self._agent.send(b'{"k":"reply","n":%d,"action":"NORTH"}' % told["n"])
-
-
 def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the boxes it would never be late, and agents would pay for a busy node."""
     monkeypatch.setattr(referee, "END_SECONDS", 0.001)
@@ -286,86 +255,6 @@ def test_waiting_for_a_gpu_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(referee, "GPU_WAIT_SECONDS", 110.0)
     with pytest.raises(HostFault, match=r"did not end within 160 s"):
         Neighboured(monkeypatch).play()
-
-
-class OutAtOnce(Counting):
-    """A game that asks seat 1 once."""
-
-    def to_move(self, state: Any) -> tuple[int, ...]:
-        return super().to_move(state)[: 2 if state.step == 0 else 1]
-
-    def step(
-        self, state: Any, moves: Mapping[int, Json | Verdict], chance: Random | Json
-    ) -> tuple[Any, Json]:
-        return super().step(state, {1: -1, **moves}, chance)
-
-
-class Pondering:
-    """Plays with a second seat that uses some cpu time after each step.
-
-    Its meter reads the files of a cgroup, which are plain files here.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._usage, self.freeze = folder / "cpu.stat", folder / "cgroup.freeze"
-        self._compute(0)
-        self.freeze.touch()
-        usage, freeze = os.open(self._usage, os.O_RDONLY), os.open(self.freeze, os.O_WRONLY)
-        self.meter = CpuMeter({"cpu_stat": usage, "freeze": freeze}, 1.0, False)
-
-    def _compute(self, microseconds: int) -> None:
-        self._usage.write_bytes(b"usage_usec %d\n" % microseconds)
-
-    def play(self, game: Any, steps: int, microseconds: int) -> None:
-        """Play a match in which it uses this much time."""
-        referee.play_episode(
-            game,
-            {"steps": steps},
-            Clock(),
-            bytes(16),
-            [DeafAtTheEnd(), DeafAtTheEnd(self.meter)],
-            max_parallel_seats=1,
-            stop_after_seconds=60,
-            on_step=lambda _: self._rest_computing(microseconds),
-        )
-
-    def _rest_computing(self, microseconds: int) -> None:
-        self._compute(microseconds)
-        time.sleep(OFF_TURN_SECONDS)  # a shorter pause has no room for off-turn work
-
-
-@pytest.fixture
-def pondering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pondering]:
-    monkeypatch.setattr(referee, "end_all", lambda loans: None)
-    found = Pondering(tmp_path)
-    with contextlib.closing(found.meter):
-        yield found
-
-
-@pytest.mark.parametrize(("used", "frozen"), [(0, b""), (5_000_000, b"1")])
-def test_an_eliminated_seat_that_computes_is_frozen(
-    pondering: Pondering, used: int, frozen: bytes
-) -> None:
-    pondering.play(OutAtOnce(Verdict.INVALID), 3, used)
-    assert pondering.meter.is_frozen is bool(frozen)
-    assert pondering.freeze.read_bytes() == frozen
-
-
-@pytest.mark.parametrize(("used", "frozen"), [(0, False), (5_000_000, True)])
-def test_a_pondering_seat_is_frozen_during_another_seats_turn(
-    monkeypatch: pytest.MonkeyPatch, pondering: Pondering, used: int, frozen: bool
-) -> None:
-    monkeypatch.setattr(Seat, "may_be_asked_with_others", False)
-    asked: list[tuple[int, int, bool]] = []
-    asking = Seat.build_move_question
-
-    def noted(seat: Seat, step: int, observation: Json) -> Any:
-        asked.append((step, seat.index, pondering.meter.is_frozen))
-        return asking(seat, step, observation)
-
-    monkeypatch.setattr(Seat, "build_move_question", noted)
-    pondering.play(Counting(Verdict.INVALID), 2, used)
-    assert asked[:3] == [(1, 1, False), (1, 0, False), (2, 0, frozen)]
 
 
 class Slow(DeafAtTheEnd):
