@@ -34,8 +34,8 @@ from tests.certificates import Authority, serving
 from tests.integration.api.serving import serve
 from tests.integration.ladder.contest import Contest
 from tests.integration.real_node import RealNode
-from tests.integration.test_workers import EAST, SLOW, enter
-from tests.integration.test_workers import contest as contest
+from tests.integration.worker_stage import EAST, SLOW, enter
+from tests.integration.worker_stage import contest as contest
 from tests.waiting import wait_until
 from workers import broker
 

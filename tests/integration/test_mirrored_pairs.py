@@ -24,7 +24,7 @@ from sandbox.match import local_match
 from sandbox.match.clock import Clock
 from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
 from tests.integration.real_node import RealNode
-from tests.integration.test_workers import station_at
+from tests.integration.worker_stage import station_at
 from workers import match_attempt
 
 pytestmark = pytest.mark.bubblewrap

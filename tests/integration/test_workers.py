@@ -5,14 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
-import signal
-import subprocess
-import sys
 import tarfile
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,86 +16,33 @@ import psycopg
 import pytest
 import redis
 
-from games import GAMES
 from games.episode import Episode, from_bytes
 from games.frames import frames_json
 from games.live_frames import LiveFrames
-from ladder.database import db
-from ladder.database.blobs import Blobs, MatchBlobs, open_blobs
-from ladder.database.db import Connection
-from ladder.entries import agents, entries
+from ladder.database.blobs import Blobs
+from ladder.entries import entries
 from ladder.entries.records import EntryState
-from ladder.ids import EntryId, MatchId
-from ladder.leagues import seasons
+from ladder.ids import MatchId
 from ladder.matches import history, live_stream, workers
 from ladder.scrims import forks
 from ladder.scrims.forks import Draws, ForkPoint
-from ladder.settings import Settings
 from sandbox.match import loans
 from sandbox.match.match_record import read_log
-from services import embedded_servers
 from tests.integration import real_node
-from tests.integration.ladder.contest import Contest, digest, hello, raise_contest
+from tests.integration.ladder.contest import Contest, hello
 from tests.integration.real_node import RealNode
+from tests.integration.worker_stage import EAST, SLOW, enter, station_at
+from tests.integration.worker_stage import blobs as blobs
+from tests.integration.worker_stage import conn as conn
+from tests.integration.worker_stage import contest as contest
 from tests.waiting import wait_until
-from workers import broker, liveness, match_attempt
-from workers.broker import WakeError
-from workers.lease_renewal import HeldLease, LeaseRenewal, held_leases, hold_lease
-from workers.match_attempt import WorkerContext
+from workers import liveness, match_attempt
+from workers.lease_renewal import held_leases
 
-EAST = b"def agent(observation, configuration):\n    return 'EAST'\n"
 RANDOM = b"import random\ndef agent(o):\n    return random.choice(['NORTH', 'EAST'])\n"
-SLOW = b"import time\ndef agent(observation):\n    time.sleep(0.2)\n    return 'EAST'\n"
 
 
 pytestmark = pytest.mark.bubblewrap
-
-
-@pytest.fixture
-def conn(database_url: str) -> Iterator[Connection]:
-    with db.connect(database_url, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
-def contest(conn: Connection) -> Contest:
-    made = raise_contest(conn)
-    configuration = GAMES["hungry_geese"].configure({"episodeSteps": 30})
-    season = seasons.create_season(
-        conn,
-        made.league.id,
-        seasons.SeasonColumns(
-            configuration=configuration,
-            configuration_digest=digest("short"),
-            clock={"act_seconds": 1.0, "bank_seconds": 5.0},
-            seats=4,
-        ),
-    )
-    return Contest(conn, made.host, made.league, season)
-
-
-@pytest.fixture
-def blobs(tmp_path: Path) -> Blobs:
-    (tmp_path / "blobs").mkdir()
-    return open_blobs((tmp_path / "blobs").as_uri())
-
-
-def station_at(socket: Path, run_dir: Path, worker_url: str, blobs: Blobs) -> WorkerContext:
-    settings = Settings(worker_database_url=worker_url, run_dir=run_dir, node_socket=socket)
-    return WorkerContext(settings, blobs, "w1", max_parallel_seats=4)
-
-
-def enter(contest: Contest, blobs: MatchBlobs, bundle: bytes) -> tuple[EntryId, MatchId]:
-    """A pending entry of this upload, and its validation match."""
-    stored = blobs.put_bytes(bundle)
-    submission, _ = agents.add_submission(
-        contest.conn, contest.agent(), stored.digest, stored.size, "main.py", "", None
-    )
-    entry, _, _ = entries.enter_season(
-        contest.conn, contest.season.id, submission.id, profile="python"
-    )
-    assert entry.validation_match_id is not None
-    return entry.id, entry.validation_match_id
 
 
 def archive(name: str) -> bytes:
@@ -325,87 +267,3 @@ def test_workers_may_not_query_tables(worker_database_url: str) -> None:
             pytest.raises(psycopg.Error, match="per"),
         ):
             conn.execute(query.encode())
-
-
-HOLDER = """
-import sys, time
-from pathlib import Path
-from ladder.ids import MatchId
-from workers.lease_renewal import HeldLease, hold_lease
-with hold_lease(Path(sys.argv[1]), HeldLease(MatchId("mat_a"), 3, 3.0)):
-    print("held", flush=True)
-    time.sleep(600)
-"""
-
-
-def test_the_lease_of_a_killed_player_is_released_at_once(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE
-    ) as player:
-        assert player.stdout is not None
-        player.stdout.readline()
-        assert held_leases(tmp_path) == [HeldLease(MatchId("mat_a"), 3, 3.0, player.pid)]
-        player.send_signal(signal.SIGKILL)
-        player.wait()
-    assert held_leases(tmp_path) == []
-    assert list((tmp_path / "leases").iterdir()) == []
-
-
-def test_one_thread_renews_all_leases_of_a_host(
-    tmp_path: Path,
-) -> None:
-    calls: list[list[tuple[MatchId, int]]] = []
-
-    def renew(leases: list[HeldLease]) -> list[tuple[MatchId, int]]:
-        calls.append([(lease.match_id, lease.attempt) for lease in leases])
-        return calls[-1]
-
-    def fail() -> None:
-        raise OSError("the node is away")
-
-    first, second = LeaseRenewal(tmp_path, renew, fail), LeaseRenewal(tmp_path, renew, fail)
-    mine = [HeldLease(MatchId(f"mat_{n}"), 1, 0.3, os.getpid()) for n in "ab"]
-    with hold_lease(tmp_path, mine[0]), hold_lease(tmp_path, mine[1]):
-        first.start()
-        wait_until(lambda: len(calls) > 2, "leases are renewed")
-        second.start()
-        assert calls[0] == [(MatchId("mat_a"), 1), (MatchId("mat_b"), 1)]
-        first.stop()
-        before = len(calls)
-        wait_until(lambda: len(calls) > before, "the other thread takes over")
-        second.stop()
-
-
-@pytest.mark.parametrize(
-    ("given", "celery"),
-    [
-        ("redis://redis:6379/0", "redis://redis:6379/0"),
-        ("unix:///run/redis.sock?db=2", "redis+socket:///run/redis.sock?virtual_host=2"),
-        ("unix:///run/redis.sock", "redis+socket:///run/redis.sock?virtual_host=0"),
-        ("unix://:x@/run/redis.sock", "redis+socket://:x@/run/redis.sock?virtual_host=0"),
-    ],
-)
-def test_redis_addresses_are_converted_for_celery(given: str, celery: str) -> None:
-    assert broker.broker_url(given) == celery
-
-
-def test_a_wake_up_message_for_an_unknown_queue_is_refused() -> None:
-    with pytest.raises(ValueError, match="no queue"):
-        broker.send_wake_up("play.quantum", "play", "mat_x")
-
-
-def test_waking_raises_an_error_while_redis_is_away(
-    server_state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = server_state / "wake-up messages"
-    folder.mkdir(mode=0o711)
-    server = embedded_servers.start_redis(folder)
-    monkeypatch.setattr(broker, "app", broker.make_celery_app(server.url))
-    broker.send_wake_up("play.cpu", "play", "mat_x")
-    server.stop()
-    for _ in range(3):
-        with pytest.raises(WakeError):
-            broker.send_wake_up("play.cpu", "play", "mat_x")
-    server = embedded_servers.start_redis(folder)
-    broker.send_wake_up("play.cpu", "play", "mat_x")
-    server.stop()

@@ -15,7 +15,12 @@ from tests.lent_databases import Lender
 __all__ = ["settled", "settled_template", "settled_url"]
 
 # A failing assert in these modules shows both sides.
-pytest.register_assert_rewrite("tests.integration.ladder.lease_acts")
+pytest.register_assert_rewrite(
+    *(
+        f"tests.integration.ladder.{name}"
+        for name in ("lease_acts", "queued_lineup", "remote_contest")
+    )
+)
 
 
 @pytest.fixture

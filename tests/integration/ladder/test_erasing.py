@@ -28,7 +28,7 @@ from ladder.privacy.export import exported_rows
 from ladder.privacy.rules import RULES
 from ladder.reports import pictures
 from tests.integration.ladder.contest import Contest, digest, results
-from tests.integration.ladder.test_lease import meanwhile
+from tests.integration.ladder.queued_lineup import meanwhile
 
 OUTPUT = b"what the agent printed"
 

@@ -15,7 +15,7 @@ its table, or add a Rule for a new table:
 - a hash or secret that no export may hold: `secret`
 If the value is a mail address or an identity, name the column in `words` too. Give `about` and
 `stays` a text: the page /privacy shows them. At last type the new value in
-tests/integration/api/test_deleted_account.py, and run it."""
+tests/integration/api/unusual_words.py, and run test_deleted_account.py beside it."""
 WITHOUT_TEXT = (
     *("smallint", "integer", "bigint", "real", "double precision", "numeric", "boolean"),
     *("date", "interval", "timestamp with time zone", "timestamp without time zone"),

@@ -12,7 +12,7 @@ from ladder.moderation import disqualifications
 from ladder.people import permissions, teams, users
 from ladder.people.records import Team, Viewer
 from tests.integration.ladder.contest import Contest, raise_contest
-from tests.integration.ladder.test_teams import join, viewer
+from tests.integration.ladder.team_people import join, viewer
 
 
 def merge(contest: Contest, team: TeamId, into: TeamId) -> Team:

@@ -25,10 +25,10 @@ from tests.integration.own_engine import OwnEngine, running
 from tests.integration.sandbox.census import Taker, wait_until
 from tests.integration.sandbox.nodes import Player, start_node
 from tests.integration.sandbox.test_nothing_left import WatchedNode, print_wait
-from tests.integration.test_workers import SLOW, enter, station_at
-from tests.integration.test_workers import blobs as blobs
-from tests.integration.test_workers import conn as conn
-from tests.integration.test_workers import contest as contest
+from tests.integration.worker_stage import SLOW, enter, station_at
+from tests.integration.worker_stage import blobs as blobs
+from tests.integration.worker_stage import conn as conn
+from tests.integration.worker_stage import contest as contest
 from workers import match_attempt
 
 pytestmark = pytest.mark.docker

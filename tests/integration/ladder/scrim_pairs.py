@@ -1,0 +1,56 @@
+"""Two teams of a season; one asks the other for scrims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ladder.database.db import Connection
+from ladder.entries import agents
+from ladder.ids import AgentId, EntryId, TeamId, UserId
+from ladder.leagues import seasons
+from ladder.scrims import agent_policies, requests
+from ladder.scrims.policies import ScrimPolicy
+from ladder.scrims.request_records import NewScrimRequest, ScrimRequest
+from tests.integration.ladder.contest import Contest, raise_contest
+
+
+@dataclass
+class Pair:
+    """Two teams of a season of two seats; ``asker`` asks ``asked``."""
+
+    contest: Contest
+    asker: tuple[UserId, TeamId]
+    asked: tuple[UserId, TeamId]
+    mine: AgentId
+    theirs: AgentId
+    entry: EntryId
+
+    def ask(self, **terms: Any) -> ScrimRequest:
+        given: dict[str, Any] = {"games": 2, "wanted": [self.mine, self.theirs], **terms}
+        asked = NewScrimRequest(
+            season=seasons.get_season(self.contest.conn, self.contest.season.id),
+            team_id=self.asker[1],
+            user_id=self.asker[0],
+            **given,
+        )
+        return requests.ask_for_scrim(self.contest.conn, asked)
+
+    def policy(self, policy: ScrimPolicy) -> None:
+        agent = agents.get_agent(self.contest.conn, self.theirs)
+        agent_policies.set_policy(self.contest.conn, agent, policy)
+
+
+@pytest.fixture
+def pair(conn: Connection) -> Pair:
+    return make_pair(conn)
+
+
+def make_pair(conn: Connection, **terms: Any) -> Pair:
+    contest = raise_contest(conn, seats=2, **terms)
+    asker, asked = contest.team(), contest.team()
+    mine, theirs = contest.agent(asker[1]), contest.agent(asked[1])
+    contest.active(mine)
+    return Pair(contest, asker, asked, mine, theirs, contest.active(theirs))

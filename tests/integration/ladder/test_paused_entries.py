@@ -1,0 +1,150 @@
+"""Paused entries of remote agents: tries, retirement and reinstatement."""
+
+from __future__ import annotations
+
+import pytest
+
+from ladder.database.db import Connection
+from ladder.entries import entries, remote_agents, validations
+from ladder.entries.records import EntryState
+from ladder.enums import MatchState
+from ladder.errors import Conflict, LimitReached, NotFound
+from ladder.ids import EntryId
+from ladder.leagues import seasons
+from ladder.matches import history, matches, workers
+from ladder.moderation import disqualifications
+from tests.integration.ladder.contest import Contest, hello, raise_contest
+from tests.integration.ladder.remote_contest import (
+    active,
+    earlier,
+    judge,
+    paused,
+    state,
+    wait_seconds,
+)
+from tests.integration.ladder.remote_contest import conn as conn
+from tests.integration.ladder.remote_contest import contest as contest
+
+
+def test_a_paused_entry_is_tried_at_growing_intervals(contest: Contest) -> None:
+    entry = paused(contest)
+    for hours in (1.0, 6.0, 24.0, 24.0):
+        assert remote_agents.retry_due_entries(contest.conn) == []
+        contest.conn.execute("update entries set next_try_at = now() where id = %s", (entry,))
+        assert remote_agents.retry_due_entries(contest.conn) == [entry]
+        assert remote_agents.retry_due_entries(contest.conn) == []  # one try at a time
+        assert validations.queue_place_of(contest.conn, entry) is not None
+        judge(contest, entry, "ERROR")
+        found = entries.get_entry(contest.conn, entry)
+        assert (found.state, found.reason) == (EntryState.PAUSED, "ERROR at step 7: it broke")
+        assert hours * 3600 - 10 < wait_seconds(contest, entry) <= hours * 3600
+
+
+def test_a_passed_try_reactivates_a_paused_entry(contest: Contest) -> None:
+    entry = paused(contest)
+    since = entries.get_entry(contest.conn, entry).activated_at
+    remote_agents.retry_paused_entry(contest.conn, entry)
+    with pytest.raises(Conflict, match="wait for the end of the running try"):
+        remote_agents.retry_paused_entry(contest.conn, entry)
+    judge(contest, entry)
+    found = entries.get_entry(contest.conn, entry)
+    assert (found.state, found.strikes, found.reason) == (EntryState.ACTIVE, 0, None)
+    assert (found.paused_at, found.next_try_at, found.deadline_at) == (None, None, None)
+    assert found.activated_at == since
+    with pytest.raises(Conflict, match="only a paused entry"):
+        remote_agents.retry_paused_entry(contest.conn, entry)
+
+
+def test_an_owner_may_not_try_again_within_a_minute(contest: Contest) -> None:
+    entry = paused(contest)
+    remote_agents.retry_paused_entry(contest.conn, entry)
+    judge(contest, entry, "ERROR")
+    assert 590 < wait_seconds(contest, entry) <= 600  # the owner's tries do not count
+    with pytest.raises(LimitReached, match=r"less than a minute ago; .* from .*:\d\d UTC on$"):
+        remote_agents.retry_paused_entry(contest.conn, entry)
+
+
+def test_a_void_try_is_repeated(contest: Contest) -> None:
+    entry = paused(contest)
+    remote_agents.retry_paused_entry(contest.conn, entry)
+    match_id = entries.get_entry(contest.conn, entry).validation_match_id
+    assert match_id is not None
+    matches.void_matches(contest.conn, [match_id], "our fault")
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
+    assert 590 < wait_seconds(contest, entry) <= 600
+    earlier(contest, entry, minutes=11)
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
+    earlier(contest, entry, days=1)  # no worker played it in time
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
+    assert state(contest, entry) is EntryState.PAUSED
+    assert wait_seconds(contest, entry) > 3000
+
+
+def test_a_paused_entry_is_retired_after_seven_days(contest: Contest) -> None:
+    gone, kept = paused(contest), paused(contest)
+    earlier(contest, gone, days=8)
+    assert remote_agents.retry_due_entries(contest.conn) == [gone]
+    found = entries.get_entry(contest.conn, gone)
+    assert (found.state, found.reason) == (EntryState.RETIRED, remote_agents.GIVEN_UP)
+    seasons.set_season_state(contest.conn, contest.season.id, "finished")
+    earlier(contest, kept, days=8)
+    assert remote_agents.retry_due_entries(contest.conn) == [kept]
+    assert remote_agents.retry_due_entries(contest.conn) == []
+    assert state(contest, kept) is EntryState.PAUSED
+    for act in (remote_agents.retry_paused_entry, entries.retire_entry):
+        with pytest.raises(Conflict, match="season is"):
+            act(contest.conn, kept)
+
+
+def test_a_paused_entry_may_be_retired_or_disqualified(contest: Contest) -> None:
+    first, second = paused(contest), paused(contest)
+    remote_agents.retry_paused_entry(contest.conn, first)
+    trial = entries.get_entry(contest.conn, first).validation_match_id
+    assert trial is not None
+    assert entries.retire_entry(contest.conn, first).state is EntryState.RETIRED
+    assert history.get_match(contest.conn, trial).state is MatchState.VOID
+    remote_agents.retry_paused_entry(contest.conn, second)
+    disqualifications.disqualify(contest.conn, contest.season.id, second, by=None, reason="cheated")
+    assert state(contest, second) is EntryState.RETIRED
+    assert remote_agents.retry_due_entries(contest.conn) == []
+    disqualifications.reinstate(
+        contest.conn, contest.season.id, second, by=None, reason="it had not"
+    )
+    assert state(contest, second) is EntryState.PAUSED
+    assert remote_agents.retry_due_entries(contest.conn) == [second]
+    judge(contest, second)
+    assert state(contest, second) is EntryState.ACTIVE
+
+
+def test_a_newer_submission_replaces_a_paused_entry(conn: Connection) -> None:
+    contest = raise_contest(conn, seats=2, remote_agents=True, active_limit=1)
+    workers.register_worker(conn, hello("w1", profiles=("numpy", "remote")))
+    agent = contest.agent()
+    old = paused(contest, agent)
+    new = active(contest, agent)
+    assert state(contest, old) is EntryState.PAUSED
+    remote_agents.retry_paused_entry(conn, old)
+    judge(contest, old)
+    assert (state(contest, old), state(contest, new)) == (EntryState.RETIRED, EntryState.ACTIVE)
+    assert entries.get_entry(conn, old).reason == "newer submissions of its agent play instead"
+
+
+def test_a_reinstated_paused_entry_gets_new_days_to_answer(
+    contest: Contest,
+) -> None:
+    entry = paused(contest)
+    disqualifications.disqualify(contest.conn, contest.season.id, entry, by=None, reason="cheated")
+    assert entries.get_entry(contest.conn, entry).paused_at is None
+    earlier(contest, entry, days=8)
+    disqualifications.reinstate(
+        contest.conn, contest.season.id, entry, by=None, reason="it had not"
+    )
+    assert remote_agents.retry_due_entries(contest.conn) == [entry]
+    assert state(contest, entry) is EntryState.PAUSED
+    judge(contest, entry)
+    assert state(contest, entry) is EntryState.ACTIVE
+
+
+def test_resuming_an_unknown_entry_is_refused(conn: Connection) -> None:
+    with pytest.raises(NotFound):
+        remote_agents.retry_paused_entry(conn, EntryId("ent_0"))
