@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from ladder.database.db import connect
-from tests.integration.api.test_identities import CLIENT, honest
+from tests.integration.api.identity_site import CLIENT, honest
 from tests.web.conftest import Site, press, served
 from tests.web.seeding import Contest
 from tests.web.test_accessibility import CONTRAST, NAMES

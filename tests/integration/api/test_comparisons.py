@@ -15,8 +15,8 @@ from ladder.scrims.comparison import progress
 from services.api_client import ApiError
 from tests import typed
 from tests.integration.api.browsing import browse
+from tests.integration.api.commands import member_environment
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_cli import member_environment
 from tests.integration.api.world import World, finish, older_submission
 
 LIST = "/v1/leagues/public/comparisons"

@@ -9,8 +9,8 @@ import httpx
 from fastapi import FastAPI
 
 from ladder.leagues import seasons
-from tests.integration.api.test_cli import Peck, read
-from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import peck as peck
 from tests.integration.api.world import GOOD, World
 from tests.waiting import wait_until
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,153 +13,31 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from fastapi import FastAPI
-from joserfc.jwk import ECKey, OctKey
+from joserfc.jwk import ECKey
 
 from ladder.database import db
 from ladder.people import identity_visits
 from ladder.settings import Settings
 from services.app import create_app
-from tests.integration.api.lying_provider import LyingProvider, lying_provider
-from tests.integration.api.serving import serve
-from tests.integration.api.test_accounts import PASSWORD, form_token
-from tests.ports import free_port
-from tests.servers import cloned
-
-CLIENT = {"client_id": "peck", "client_secret": "hush", "networks": ["127.0.0.0/8"]}
-
-
-@pytest.fixture(scope="module")
-def liar() -> Iterator[LyingProvider]:
-    with lying_provider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def honest() -> Iterator[str]:
-    """The issuer of `oidc-provider-mock`, in a process of its own."""
-    port = free_port()
-    claims = {"sub": "ada-1", "email": "ada@example.edu", "email_verified": True, "name": "Ada"}
-    command = [sys.executable, "-m", "oidc_provider_mock", "--port", str(port)]
-    command += ["--require-nonce", "true", "--user-claims", json.dumps(claims)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + 180
-        while time.monotonic() < until:
-            assert server.poll() is None, "the provider ended"
-            try:
-                httpx.get(f"{address}/.well-known/openid-configuration")
-                break
-            except httpx.TransportError:
-                time.sleep(0.05)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(120)
-
-
-@pytest.fixture(scope="module")
-def app(
-    postgres_url: str,
-    migrated_template: str,
-    tmp_path_factory: pytest.TempPathFactory,
-    liar: LyingProvider,
-    honest: str,
-) -> Iterator[FastAPI]:
-    providers = [
-        {**CLIENT, "key": "honest", "name": "University", "issuer": honest},
-        {**CLIENT, "key": "liar", "name": "Liar", "issuer": liar.issuer,
-         "domains": ["example.edu"]},
-        {**CLIENT, "key": "gone", "name": "Gone", "issuer": "http://127.0.0.1:1"},
-        {**CLIENT, "key": "github", "name": "GitHub", "kind": "github",
-         "issuer": f"{liar.issuer}/enterprise"},
-    ]  # fmt: skip
-    with cloned(postgres_url, migrated_template) as url:
-        made = create_app(
-            Settings(
-                database_url=url,
-                blobs_url=f"file://{tmp_path_factory.mktemp('blobs')}",
-                session_secret="x" * 32,
-                sign_up="open",
-                password_memory_mib=8,
-                password_passes=1,
-                identity_providers=json.dumps(providers),
-            )
-        )
-        made.state.database_url = url
-        yield made
-
-
-@pytest.fixture(scope="module")
-def address(app: FastAPI) -> Iterator[str]:
-    with serve(app) as found:
-        yield found
-
-
-@pytest.fixture
-def browser(app: FastAPI, address: str, liar: LyingProvider) -> Iterator[httpx.Client]:
-    """A browser without script. The site has no people, and remembers no provider."""
-    liar.forget()
-    for client in app.state.peck.providers.values():
-        client._known = client._failure = None
-    app.state.peck.settings.sign_up = "open"
-    with db.connect(app.state.database_url) as conn:
-        conn.execute("truncate users cascade")
-        conn.commit()
-    with httpx.Client(base_url=address, timeout=60) as client:
-        yield client
-
-
-def send(browser: httpx.Client, path: str, page: str, **values: str) -> httpx.Response:
-    """Sends a form with the form token of a page."""
-    proof = form_token(browser.get(page).text)
-    return browser.post(path, data={**values, "form_token": proof})
-
-
-def leave(browser: httpx.Client, key: str, path: str = "", page: str = "/sign-in") -> str:
-    """Begins a visit; returns the address at the provider."""
-    answer = send(browser, path or f"/sign-in/with/{key}", page)
-    assert answer.status_code == 200, answer.text
-    found = re.search(r'content="0; url=([^"]+)"', answer.text)
-    assert found is not None
-    return html.unescape(found[1])
-
-
-def come_back(browser: httpx.Client, key: str, at: str, **query: str) -> httpx.Response:
-    """Comes back from the provider with its answer."""
-    state = parse_qs(urlsplit(at).query)["state"][0]
-    values = {"state": state, "code": "a code", **query}
-    return browser.get(f"/sign-in/with/{key}/callback", params=values)
-
-
-def visit_liar(browser: httpx.Client, liar: LyingProvider, path: str = "") -> httpx.Response:
-    page = "/me/account" if path else "/sign-in"
-    at = leave(browser, "liar", path, page)
-    liar.nonce = parse_qs(urlsplit(at).query)["nonce"][0]
-    return come_back(browser, "liar", at)
-
-
-def choose_name(browser: httpx.Client, page: httpx.Response, name: str) -> httpx.Response:
-    state = page.text.split('name="state" value="', 1)[1].split('"', 1)[0]
-    values = {"name": name, "state": state, "form_token": form_token(page.text)}
-    return browser.post("/sign-up/identity", data=values)
-
-
-def sign_up(browser: httpx.Client, name: str) -> None:
-    """Makes an account with a password."""
-    answer = send(browser, "/sign-up", "/sign-up", name=name, password=PASSWORD)
-    assert answer.status_code == 303
-
-
-def people(app: FastAPI) -> list[str]:
-    with db.connect(app.state.database_url) as conn:
-        rows = conn.execute("select name from users order by id").fetchall()
-        return [row[0] for row in rows]
-
-
-def alert(page: httpx.Response) -> str:
-    """What the page says went wrong."""
-    return html.unescape(page.text.split('role="alert"', 1)[1].split(">", 1)[1].split("<", 1)[0])
+from tests.integration.api.identity_site import CLIENT
+from tests.integration.api.identity_site import address as address
+from tests.integration.api.identity_site import app as app
+from tests.integration.api.identity_site import browser as browser
+from tests.integration.api.identity_site import honest as honest
+from tests.integration.api.identity_site import liar as liar
+from tests.integration.api.lying_provider import LyingProvider
+from tests.integration.api.provider_lies import LIES
+from tests.integration.api.provider_visits import (
+    alert,
+    choose_name,
+    come_back,
+    leave,
+    people,
+    send,
+    sign_up,
+    visit_liar,
+)
+from tests.integration.api.test_accounts import PASSWORD
 
 
 def test_a_new_person_signs_up_and_in_at_another_projects_provider(
@@ -193,124 +68,6 @@ def test_a_person_who_refuses_there_reads_so(browser: httpx.Client, honest: str)
     page = browser.get(f"{back.path}?{back.query}")
     assert page.status_code == 400
     assert "you refused there" in alert(page)
-
-
-LIES: dict[str, tuple[Callable[[LyingProvider], None], str]] = {}
-
-
-def lie(told: str) -> Callable[[Callable[[LyingProvider], None]], Callable[[LyingProvider], None]]:
-    """Registers a lie with the words that the page says of it."""
-
-    def register(act: Callable[[LyingProvider], None]) -> Callable[[LyingProvider], None]:
-        LIES[act.__name__] = act, told
-        return act
-
-    return register
-
-
-def claim(name: str, value: Any, told: str) -> None:
-    def act(liar: LyingProvider) -> None:
-        made = value() if callable(value) else value
-        liar.claims = {name: made}
-
-    LIES[f"{name} {value if not callable(value) else ''}"] = act, told
-
-
-claim("iss", "https://other.example.org", "(iss)")
-claim("iss", None, "(iss)")
-claim("aud", "another client", "(aud)")
-claim("aud", ["peck", "another client"], "(azp)")
-claim("aud", None, "(aud)")
-claim("nonce", "of an earlier visit", "(nonce)")
-claim("nonce", None, "(nonce)")
-claim("exp", lambda: int(time.time()) - 120, "has expired (exp); compare the clock")
-claim("exp", "tomorrow", "(exp)")
-claim("iat", lambda: int(time.time()) + 120, "(iat); compare the clock")
-claim("nbf", lambda: int(time.time()) + 120, "(nbf); compare the clock")
-claim("sub", None, "(sub)")
-claim("sub", "", "no usable sub")
-claim("sub", 7, "(sub)")
-claim("at_hash", "of another token", "(at_hash)")
-
-
-@lie("wrong signature")
-def another_key(liar: LyingProvider) -> None:
-    liar.signing_key = ECKey.generate_key("P-256", {"kid": "one"})
-
-
-@lie("wrong signature")
-def no_signature(liar: LyingProvider) -> None:
-    liar.algorithm = "none"
-
-
-@lie("wrong signature")
-def a_secret_in_place_of_a_key(liar: LyingProvider) -> None:
-    liar.algorithm, liar.signing_key = "HS256", OctKey.import_key("x" * 32)
-
-
-@lie("another issuer")
-def metadata_of_another_issuer(liar: LyingProvider) -> None:
-    liar.metadata = {"issuer": "https://other.example.org"}
-
-
-@lie("lacks a usable jwks_uri")
-def metadata_without_keys(liar: LyingProvider) -> None:
-    liar.metadata = {"jwks_uri": None}
-
-
-@lie("an address without https")
-def a_script_as_address(liar: LyingProvider) -> None:
-    liar.metadata = {"authorization_endpoint": "javascript:alert(1)"}
-
-
-@lie("cannot be reached")
-def keys_at_a_cloud(liar: LyingProvider) -> None:
-    liar.metadata = {"jwks_uri": "http://169.254.169.254/latest/meta-data"}
-
-
-@lie("cannot be read")
-def keys_of_another_form(liar: LyingProvider) -> None:
-    liar.answers["/keys"] = 200, b'{"keys": [{"kty": "EC", "crv": "P-256", "x": 1}]}'
-
-
-@lie("sent no JSON")
-def metadata_in_html(liar: LyingProvider) -> None:
-    liar.answers["/.well-known/openid-configuration"] = 200, b"<html>"
-
-
-@lie("longer than")
-def endless_metadata(liar: LyingProvider) -> None:
-    liar.answers["/.well-known/openid-configuration"] = 200, b" " * 600_000
-
-
-@lie("sent no JSON")
-def deep_metadata(liar: LyingProvider) -> None:
-    liar.answers["/.well-known/openid-configuration"] = 200, b"[" * 200_000
-
-
-@lie("status 302")
-def a_redirect(liar: LyingProvider) -> None:
-    liar.answers["/.well-known/openid-configuration"] = 302, b""
-
-
-@lie("refused the code (invalid_grant)")
-def a_refused_code(liar: LyingProvider) -> None:
-    liar.answers["/token"] = 400, b'{"error": "invalid_grant"}'
-
-
-@lie("no id token")
-def a_token_without_identity(liar: LyingProvider) -> None:
-    liar.answers["/token"] = 200, b'{"access_token": "x", "token_type": "Bearer"}'
-
-
-@lie("wrong signature")
-def noise_as_token(liar: LyingProvider) -> None:
-    liar.answers["/token"] = 200, b'{"access_token": "x", "id_token": "\\u0000.\\ud800.."}'
-
-
-@lie("sent no token")
-def a_list_as_token(liar: LyingProvider) -> None:
-    liar.answers["/token"] = 200, b"[1]"
 
 
 @pytest.mark.parametrize("name", LIES)

@@ -8,10 +8,10 @@ import pytest
 
 from services.api_client import ApiError
 from tests.integration.api.browsing import browse
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import peck as peck
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_cli import Peck, read
-from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import World
 
 TOMORROW = datetime.now(UTC) + timedelta(days=1)

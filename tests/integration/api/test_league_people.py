@@ -9,8 +9,8 @@ import pytest
 from ladder.leagues import join_requests
 from services.api_client import ApiError
 from tests.integration.api.browsing import Browser, browse
-from tests.integration.api.test_cli import Peck, read
-from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import peck as peck
 from tests.integration.api.world import World
 
 

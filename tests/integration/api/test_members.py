@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from services.api_client import ApiError
-from tests.integration.api.test_cli import Peck, read
-from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import peck as peck
 from tests.integration.api.world import World
 
 

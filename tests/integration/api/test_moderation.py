@@ -12,7 +12,7 @@ from ladder.moderation import rejudgements
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from services.api_client import ApiError, Client
-from tests.integration.api.test_cli import Peck, peck, read  # noqa: F401 - a fixture
+from tests.integration.api.commands import Peck, peck, read  # noqa: F401 - a fixture
 from tests.integration.api.world import World, finish
 
 

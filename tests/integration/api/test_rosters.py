@@ -11,8 +11,8 @@ import pytest
 
 from services.api_client import ApiError
 from tests.integration.api.browsing import browse
-from tests.integration.api.test_cli import Peck, read
-from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import peck as peck
 from tests.integration.api.world import World
 
 ROSTER = "name,team,role,external_id\nMember,,,s-1\nSomebody,,viewer,s-2\n"

@@ -9,11 +9,11 @@ import pytest
 
 from services.cli.__main__ import command_name
 from services.cli.saved_login import find_login
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import fresh_peck as fresh_peck
+from tests.integration.api.commands import peck as peck
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
-from tests.integration.api.test_cli import Peck, read
-from tests.integration.api.test_cli import fresh_peck as fresh_peck
-from tests.integration.api.test_cli import peck as peck
 from tests.integration.api.world import GOOD, World
 
 BARE = {"PECK_URL": "", "PECK_TOKEN": ""}

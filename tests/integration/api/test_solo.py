@@ -13,8 +13,8 @@ from ladder.ids import EntryId, SeasonId
 from ladder.leagues import seasons
 from ladder.ratings import live_ratings, solo_seasons
 from services.api_client import ApiError
-from tests.integration.api.test_cli import Peck
-from tests.integration.api.test_cli import peck as peck
+from tests.integration.api.commands import Peck
+from tests.integration.api.commands import peck as peck
 from tests.integration.api.world import GOOD, World, finish
 
 

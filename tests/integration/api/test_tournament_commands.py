@@ -14,7 +14,7 @@ from ladder.tournaments import advance, courses
 from ladder.tournaments.records import TournamentState
 from services.cli.tournaments import tournaments as commands
 from tests import typed
-from tests.integration.api.test_cli import member_environment
+from tests.integration.api.commands import member_environment
 from tests.integration.api.world import World, finish
 
 Peck = Callable[..., str]

@@ -1,0 +1,261 @@
+"""A person who types unusual words wherever a person can, and the search for them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from psycopg import sql
+
+from ladder.database.db import Connection
+from ladder.entries import entries
+from ladder.enums import MatchKind
+from ladder.ids import EntryId, SeasonId, UserId, new_id
+from ladder.leagues import seasons
+from ladder.matches import history, lease, matches
+from ladder.matches.records import LineupSeat
+from ladder.people import (
+    device_logins,
+    expected_people,
+    identities,
+    mail_addresses,
+    one_time_links,
+    recovery,
+    sessions,
+    sign_in_steps,
+)
+from ladder.people.identity_visits import ProvedIdentity
+from ladder.people.one_time_links import LinkPurpose
+from ladder.people.sign_in_steps import StepPurpose
+from ladder.people.user_names import look_alike_key
+from services.api_client import Client
+from tests.integration.api.world import GOOD, WORKER, World, finish, insert_machine
+
+WORD = "zqxwords"
+NAME = "Zqxwords Ada"
+PASSWORD = "four geese on a torus"
+COLUMNS = (
+    "select c.table_name, c.column_name, c.data_type from information_schema.columns c"
+    " join pg_class p on p.oid = format('%I.%I', c.table_schema, c.table_name)::regclass"
+    " where c.table_schema = 'public' and p.relkind in ('r', 'p') and not p.relispartition"
+)
+
+
+@dataclass
+class Person:
+    """The person, and what the test asks for later."""
+
+    client: Client
+    user: UserId
+    entry: EntryId
+    season: str
+    match: str
+
+
+def unpacked(content: bytes) -> Iterator[bytes]:
+    """The bytes, and the names and bytes of what they pack: gzip, tar, zip, in each other."""
+    yield content
+    inner: list[bytes] = []
+    if content[:2] == b"\x1f\x8b":
+        inner.append(gzip.decompress(content))
+    elif content[:4] == b"PK\x03\x04":
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            for name in packed.namelist():
+                inner += [name.encode(), packed.read(name)]
+    elif content[257:262] == b"ustar":
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+            for member in tar:
+                file = tar.extractfile(member)
+                inner += [member.name.encode(), file.read() if file else b""]
+    for each in inner:
+        yield from unpacked(each)
+
+
+def places(conn: Connection, blobs: Path) -> set[str]:
+    """The columns and blobs in which one of the person's words stands."""
+    found = set()
+    words = {WORD, look_alike_key(WORD)}
+    for table, column, kind in conn.execute(COLUMNS).fetchall():
+        shape = "encode(x.{}, 'escape')" if kind == "bytea" else "x.{}::text"
+        query = sql.SQL(f"select 1 from {{}} x where lower({shape}) ~ %s limit 1").format(
+            sql.Identifier(table), sql.Identifier(column)
+        )
+        if conn.execute(query, ("|".join(words),)).fetchone() is not None:
+            found.add(f"{table}.{column}")
+    for path in blobs.rglob("*"):
+        pieces = unpacked(path.read_bytes()) if path.is_file() else ()
+        if any(WORD.encode() in piece.lower() for piece in pieces):
+            found.add(f"blob {path.name}")
+    return found
+
+
+def packed_agent() -> bytes:
+    """A bundle whose file name and content hold the word."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name, content in (("main.py", GOOD), (f"{WORD}.txt", WORD.encode())):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def type_everywhere(world: World) -> Person:
+    """Signs up and types the word wherever a person can, plays, and hosts."""
+    made = Client(str(world.http.base_url), http=world.http).sign_up(NAME, PASSWORD)
+    me = Client(str(world.http.base_url), made["token"], http=world.http)
+    user = UserId(made["user"]["id"])
+    me.mint_token(f"token of {WORD}", ["read"])
+    me.send(
+        "POST",
+        "/v1/agents",
+        json={"name": f"Agent {WORD}"},
+        headers={"Idempotency-Key": f"key-{WORD}"},
+    )
+    me.create_notice_channel(f"https://1.1.1.1/{WORD}")
+    sign_in_elsewhere(world, user)
+    entry, match = play(world, me)
+    be_named_by_a_host(world, me, made["team"]["id"])
+    be_host(me)
+    ask_and_be_blocked(world, me, user)
+    own_teams(world, me, made["team"]["id"])
+    let_a_machine_join(world, user)
+    return Person(me, user, entry, world.seasons["public"], match)
+
+
+def own_teams(world: World, me: Client, team: str) -> None:
+    """Renames the own team, and leaves another one to the rival."""
+    me.patch(f"/v1/teams/{team}", {"name": f"Flock {WORD}"})
+    shared = me.create_team(f"Shared {NAME}")
+    code = me.invite_to_team(shared["id"], max_uses=2)["code"]
+    world.client("rival").join_team(code)
+
+
+def sign_in_elsewhere(world: World, user: UserId) -> None:
+    with world.connect() as conn:
+        sessions.create_session(conn, user, f"browser of {WORD}")
+        login, secret = device_logins.start_login(conn, f"laptop of {WORD}")
+        device_logins.answer_login(conn, user, login.code, confirm=True)
+        device_logins.redeem_login(conn, secret)
+        proved = ProvedIdentity(
+            "https://sso.example.org", f"{WORD}-7", f"{WORD}@example.org", WORD, None
+        )
+        identities.link_identity(conn, user, proved)
+        expected_people.add_people(conn, f"name,address\n{NAME},{WORD}@example.net\n", by=None)
+        line = expected_people.line_of_address(conn, f"{WORD}@example.net")
+        assert line is not None
+        expected_people.mark_signed_up(conn, line, user)
+        one_time_links.create_link(conn, LinkPurpose.SIGN_UP, address=f"{WORD}@example.com")
+        mail_addresses.request_address(conn, user, f"{WORD}@example.org")
+        mail_addresses.store_address(conn, user, f"{WORD}@example.com")
+        recovery.create_codes(conn, user)
+        recovery.create_administrator_link(conn, user, by=None, reason=f"{NAME} lost the phone")
+        step = {"subject": proved.subject, "label": proved.label}
+        sign_in_steps.begin_step(
+            conn, StepPurpose.IDENTITY_SIGN_UP, b"state", b"browser", None, step
+        )
+        conn.execute(
+            "insert into passkeys (id, user_id, credential_id, public_key, sign_count, name)"
+            " values (%s, %s, %s, '', 0, %s)",
+            (new_id("psk"), user, WORD.encode(), f"phone of {WORD}"),
+        )
+
+
+def let_a_machine_join(world: World, user: UserId) -> None:
+    """As a former administrator did."""
+    with world.connect() as conn:
+        insert_machine(conn, user, f"laptop-of-{WORD}")
+
+
+def play(world: World, me: Client) -> tuple[EntryId, str]:
+    """Uploads bundles, fails one validation, plays a match whose first attempt failed, scrims."""
+    agent = me.create_agent(f"Goose {WORD}", slug=f"goose-{WORD}")
+    me.change_agent(agent["id"], name=f"Gander {WORD}", open_for_scrims=True)
+    season = world.seasons["public"]
+    sent = me.send(
+        "POST",
+        f"/v1/agents/{agent['id']}/submissions",
+        content=packed_agent(),
+        params={"season": season, "filename": f"{WORD}.tar.gz", "message": f"by {WORD}"},
+        headers={"Content-Type": "application/octet-stream"},
+    ).json()
+    entry = EntryId(sent["entry"]["id"])
+    failing = me.upload(agent["id"], f"1 / 0  # {WORD}".encode(), season=season)
+    me.submit_remote(agent["id"], f"https://{WORD}.example.org/secret")
+    for made, failed in ((sent, None), (failing, 1)):
+        with world.connect() as conn:
+            match_id = entries.get_entry(conn, made["entry"]["id"]).validation_match_id
+            assert match_id is not None
+            finish(conn, world.blobs, match_id, failed_seat=failed, said={0: WORD, 1: WORD})
+    lineup = []
+    with world.connect() as conn:
+        for one in (entry, world.entries["public.host"]):
+            found = entries.get_entry(conn, EntryId(one))
+            lineup.append(LineupSeat(found.id, found.submission_id, found.agent_id, found.team_id))
+        match_id = matches.create_match(
+            conn,
+            season=seasons.get_season(conn, SeasonId(season)),
+            kind=MatchKind.RATED,
+            lineup=lineup,
+        )
+    with world.connect() as conn:
+        order = lease.claim_match(conn, match_id, WORKER)
+        assert order is not None
+        conn.commit()
+        lease.fail_attempt(conn, match_id, order.attempt, WORKER, "game", f"move {WORD}")
+        conn.commit()
+        conn.execute("update matches set refused_until = null where id = %s", (match_id,))
+        conn.commit()
+        finish(conn, world.blobs, match_id, failed_seat=0, said={0: WORD})
+    scrim = me.request_scrim(season, [agent["id"], world.agents["public.host"]])
+    with world.connect() as conn:
+        (game,) = history.list_matches(conn, scrim_id=scrim["id"])
+        finish(conn, world.blobs, game.id, said={0: WORD})
+    return entry, match_id
+
+
+def be_named_by_a_host(world: World, me: Client, team: str) -> None:
+    """The host writes the person into a roster and gives reasons that name the person."""
+    host = world.client("host")
+    csv = f"name,team,role,external_id\nAda {WORD},,competitor,id-{WORD}\n"
+    (line,) = host.import_roster("public", csv)["items"]
+    terms = me.invitation_terms(line["code"])
+    me.join(line["code"], terms["terms"]["digest"])
+    host.extend(world.seasons["public"], team, "2999-01-01T00:00:00Z", f"{NAME} was ill")
+
+
+def be_host(me: Client) -> None:
+    """A league of their own, with everything that a host types."""
+    league = me.create_league(
+        f"league-{WORD}", f"League {WORD}", "hungry_geese", description=f"of {WORD}"
+    )
+    season = me.create_season(league["id"], seats=2)
+    me.invite(league["id"], role="viewer", label=f"friends of {WORD}")
+    me.import_roster(
+        league["id"], f"name,team,role,external_id\nBob {WORD},T {WORD},competitor,b-{WORD}\n"
+    )
+    me.extend(season["id"], me.me()["teams"][0]["id"], "2999-01-01T00:00:00Z", f"for {WORD}")
+
+
+def ask_and_be_blocked(world: World, me: Client, user: UserId) -> None:
+    """Asks to join a league and answers requests; hosts and administrators block the person."""
+    host, rival = world.client("host"), world.client("rival")
+    for league, owner, other in (("gated", host, me), (f"league-{WORD}", me, rival)):
+        if owner is host:
+            owner.create_league(league, "Gated", "hungry_geese", visibility="invitation")
+        owner.patch(f"/v1/leagues/{league}", {"takes_requests": True})
+        terms = other.league_to_join(league)["terms"]["digest"]
+        asked = other.request_to_join(league, terms, f"I am {WORD}" if other is me else "")
+        owner.answer_requests(league, "decline", requests=[asked["id"]], words=f"no, {NAME}")
+    host.block_from_league("gated", user, f"{NAME} shouts")
+    me.block_from_league(f"league-{WORD}", world.users["rival"], f"no friend of {WORD}")
+    with world.connect() as conn:
+        conn.execute(
+            "insert into user_blocks (user_id, reason, by_user) values (%s, %s, %s)",
+            (world.users["commentator"], f"no friend of {WORD}", user),
+        )
