@@ -23,19 +23,16 @@ from sandbox.box.unpack import MOST_ENTRIES, ArchiveRefused, unpack
 from sandbox.errors import BundleRefused
 from sandbox.launchers.base import AGENT_INODES
 from tests import servers
+from tests.integration.sandbox.archive_makers import MAIN, tar, tar_of_many, zipped
 from tests.integration.sandbox.conftest import EVERY_LAUNCHER
 from tests.integration.sandbox.hostile_archives import (
     ACCEPTED,
     BOMB,
-    MAIN,
     MEMORY_MB,
     MOST_BYTES,
     OF_EVERY_KIND,
     PLAIN,
     REFUSED,
-    tar,
-    tar_of_many,
-    zipped,
 )
 from tests.integration.sandbox.nodes import Bench, still_works
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import re
@@ -12,11 +11,9 @@ import select
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +29,15 @@ from sandbox.match.match_record import PlayedMatch, read_log
 from sandbox.match.seat_loans import borrow_seats
 from tests.integration.counting import Snakes
 from tests.integration.sandbox import remotes
+from tests.integration.sandbox.caller_processes import as_uid, lives, remembers
 from tests.integration.sandbox.census import wait_until
+from tests.integration.sandbox.hostile_servers import CLOCK, HOSTILE, TRASH_SENT, moved, repeat
 from tests.integration.sandbox.nodes import MEMORY_MB, ROOT, Bench
 from tests.integration.sandbox.remotes import Daemon, Servers, honest, ok
 
 STEPS = 4
 MORE_SILENT = 4
 """More seats of a silent server. Asked one after another, they would take more than the limit."""
-CLOCK = Clock(act_seconds=2.5, bank_seconds=0.0, load="own", load_seconds=30.0)
-"""Long enough for a loaded machine; three servers use it up."""
-TIMED_OUT = f"within the time of the clock|{CLOCK.act_seconds} s and the"
 SECRET = "a-token-of-the-host-" + secrets.token_hex(16)
 NOWHERE = Path("/nowhere/node.sock")
 
@@ -120,7 +116,7 @@ def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
         closed = f"http://127.0.0.1:{taken.getsockname()[1]}"
     small = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
     silent = servers.listen(lambda line, path, body: time.sleep(5.0))
-    drips = _repeat(b"HTTP/1.1 200 ", b"x", 0.05)
+    drips = repeat(b"HTTP/1.1 200 ", b"x", 0.05)
     cases = {
         closed: "nothing listens|refused",
         silent: "GET / had no answer within 3 s",
@@ -133,7 +129,7 @@ def absent(daemon: Daemon, servers: Servers) -> Iterator[Absent]:
         "http://10.0.0.1/snake": "private",
     }
     for where in ("http://127.0.0.1:22/", "http://169.254.169.254/"):
-        cases[says(_moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
+        cases[says(moved(302, where))] = re.escape(f"a redirect (status 302) to '{where}'")
     requests = [servers.seat(silent) for _ in range(MORE_SILENT)]
     requests += [*map(servers.seat, cases), servers.seat(servers.listen(honest))]
 
@@ -189,93 +185,6 @@ def test_remote_snakes_of_both_apis_play_a_whole_match(
     assert paths[:3] == ["/", "/start", "/move"]
     assert paths.count("/start") == 1
     assert set(told[2][1]["snakes"][0]) >= {"coords", "health_points"}
-
-
-@dataclass(frozen=True)
-class Hostile:
-    """A server's behaviour at a question for a move, and the expected end."""
-
-    name: str
-    verdict: Verdict
-    reason: str
-    move: Callable[[socket.socket], None]
-    answers: bool = False
-
-    def answer(self, line: socket.socket, path: str, body: bytes) -> None:
-        if path == "/move":
-            self.move(line)
-        else:
-            ok(line)
-
-
-def _repeat(first: bytes, piece: bytes, seconds: float = 0.0) -> Callable[[socket.socket], None]:
-    def send(line: socket.socket) -> None:
-        line.sendall(first)
-        for _ in range(1_000_000):
-            line.sendall(piece)
-            time.sleep(seconds)
-
-    return send
-
-
-def _once(answer: bytes) -> Callable[[socket.socket], None]:
-    return lambda line: line.sendall(answer)
-
-
-def _hang_up(after: bytes) -> Callable[[socket.socket], None]:
-    def send(line: socket.socket) -> None:
-        line.sendall(after)
-        line.shutdown(socket.SHUT_RDWR)
-
-    return send
-
-
-TRASH_SENT = threading.Event()
-
-
-def _trash_later(line: socket.socket) -> None:
-    ok(line)
-    time.sleep(0.1)
-    line.sendall(b"and another thing")
-    TRASH_SENT.set()
-
-
-def _moved(status: int, where: str) -> bytes:
-    head = f"HTTP/1.1 {status} Moved\r\nLocation: {where}\r\nContent-Length: 0\r\n\r\n"
-    return head.encode()
-
-
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-PACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08"
-HOSTILE = (
-    Hostile("drips its head", Verdict.TIMEOUT, TIMED_OUT,
-            _repeat(b"HTTP/1.1 200 ", b"x", 0.05)),
-    Hostile("drips its body", Verdict.TIMEOUT, TIMED_OUT,
-            _repeat(CHUNKED, b"1\r\n \r\n", 0.05)),
-    Hostile("never ends its chunks", Verdict.ERROR, "too long together",
-            _repeat(CHUNKED, b"400\r\n" + b" " * 1024 + b"\r\n")),
-    Hostile("never ends its body", Verdict.ERROR, "longer than 12288 bytes",
-            _repeat(b"HTTP/1.0 200 OK\r\n\r\n", b"x" * 65536)),
-    Hostile("never ends its status line", Verdict.ERROR, "headers are longer than",
-            _repeat(b"HTTP/1.1 200 ", b"x" * 65536)),
-    Hostile("breaks the framing", Verdict.ERROR, "is no answer of HTTP", _once(b"up up up\r\n")),
-    Hostile("packs its body", Verdict.ERROR, "in the encoding 'gzip'; answer plain", _once(PACKED)),
-    Hostile("redirects to this machine", Verdict.ERROR, "redirects are not followed: submit",
-            _once(_moved(301, "http://127.0.0.1:22/"))),
-    Hostile("redirects to the cloud's secrets", Verdict.ERROR, "to 'http://169.254.169.254/la",
-            _once(_moved(307, "http://169.254.169.254/latest/meta-data/"))),
-    Hostile("answers twice", Verdict.ERROR, "after its answer|before it was asked",
-            _once(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\"up\"" * 2)),
-    Hostile("closes mid-way", Verdict.ERROR, "POST /move: the connection ended inside",
-            _hang_up(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")),
-    Hostile("continues for ever", Verdict.ERROR, "answers 100 again and again",
-            _repeat(b"", b"HTTP/1.1 100 Continue\r\n\r\n")),
-    Hostile("says nothing", Verdict.TIMEOUT, TIMED_OUT,
-            lambda line: time.sleep(2 * CLOCK.act_seconds)),
-    Hostile("says no JSON", Verdict.INVALID, "answered with 'north', which is no JSON object",
-            lambda line: ok(line, b"north")),
-    Hostile("speaks after its answer", Verdict.DONE, "before it was asked", _trash_later, True),
-)  # fmt: skip
 
 
 def test_a_hostile_server_costs_only_its_own_seat(daemon: Daemon, servers: Servers) -> None:
@@ -399,7 +308,7 @@ def test_a_caller_process_has_no_privileges(daemon: Daemon, servers: Servers) ->
         for pid in (caller, daemon.maker):
             assert Path(f"/proc/{pid}/environ").read_bytes().strip(b"\0") == b""
         for pid in (caller, daemon.maker, daemon.process.pid):
-            assert not _remembers(pid, SECRET.encode()), pid
+            assert not remembers(pid, SECRET.encode()), pid
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="not run: only root becomes somebody else")
@@ -407,41 +316,7 @@ def test_callers_and_unknown_users_may_not_borrow(daemon: Daemon) -> None:
     uid = os.stat(f"/proc/{daemon.maker}").st_uid
     for one in (uid, 12_345):
         with pytest.raises(HostFault, match=f"uid {one} may not borrow"):
-            _as_uid(one, lambda: loans.node_hello(daemon.socket))
-
-
-def _as_uid(uid: int, work: Callable[[], object]) -> None:
-    """Run ``work`` in a thread with this uid; the raw call changes no other thread."""
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        call = {"x86_64": 117, "aarch64": 147}[os.uname().machine]  # setresuid
-        assert ctypes.CDLL(None).syscall(call, uid, uid, uid) == 0
-        try:
-            work()
-        except HostFault as fault:
-            failed.append(fault)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-
-
-def _remembers(pid: int, secret: bytes) -> bool:
-    """Whether the secret is in any memory that the process can write."""
-    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        for line in maps:
-            where, rights, *_ = line.split()
-            if rights.startswith("rw"):
-                first, last = (int(text, 16) for text in where.split("-"))
-                memory.seek(first)
-                with contextlib.suppress(OSError):  # the kernel's own pages
-                    if secret in memory.read(last - first):
-                        return True
-    return False
+            as_uid(one, lambda: loans.node_hello(daemon.socket))
 
 
 def test_a_killed_caller_is_reported_at_the_end_of_its_loan(
@@ -482,7 +357,7 @@ def test_a_killed_daemon_ends_its_callers(
         pids = [ours.maker, *ours.callers]
         ours.process.kill()
         ours.process.wait()
-        wait_until(lambda: not any(map(_lives, pids)), lambda: str(pids))
+        wait_until(lambda: not any(map(lives, pids)), lambda: str(pids))
         with pytest.raises(HostFault):
             loan.end()
 
@@ -503,9 +378,3 @@ def test_an_invalid_egress_rule_is_reported_in_one_line(tmp_path: Path) -> None:
     assert tried.returncode == 2
     assert tried.stderr.startswith("remote: PECK_EGRESS_DENY: ")
     assert tried.stderr.count("\n") == 1
-
-
-def _lives(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.box.unpack import MOST_ENTRIES
 from sandbox.box.working_folder import COPIED_BYTES, COPIED_FILES
-from tests.integration.sandbox.hostile_archives import tar_of_many
+from tests.integration.sandbox.archive_makers import tar_of_many
 from tests.integration.sandbox.nodes import Bench, Player
 
 WRITER = """
