@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Sequence
+from datetime import date
 from typing import Any, Final
 
 from psycopg.rows import dict_row
 
 from ladder import ids
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import agents, deadlines, declared_entry, validations
+from ladder.entries import agents, daily_uploads, deadlines, declared_entry, validations
 from ladder.entries.records import Entry, EntryState, Newcomers, Submission
-from ladder.errors import Conflict, LadderError, LimitReached, NotFound
+from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, EntryId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues import league_blocks, seasons, staff
 from ladder.leagues.records import Season
 from ladder.matches import matches
-from ladder.matches.pairing import Candidate
 from ladder.notices.events import EventSubject, record_event
 from ladder.notices.kinds import NoticeKind
 from ladder.people import competitors, visibility
@@ -40,26 +38,6 @@ ENTRY: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class UploadLimits:
-    """A team's daily uploads in a season."""
-
-    used: int
-    allowed: int
-    left: int
-    resets_at: datetime
-    closes_at: datetime | None
-    """When the team's uploads lock; None: no date."""
-
-
-class DailyLimitReached(LimitReached):
-    """The team's uploads of this day are used up."""
-
-    def __init__(self, limits: UploadLimits) -> None:
-        super().__init__("uploads a day", limits.used, limits.allowed, limits.resets_at)
-        self.limits = limits
-
-
 @atomic_function
 def enter_season(
     conn: Connection,
@@ -72,7 +50,7 @@ def enter_season(
     count_limit: bool = True,
     began: float | None = None,
     by: UserId | None = None,
-) -> tuple[Entry, UploadLimits, bool]:
+) -> tuple[Entry, daily_uploads.UploadLimits, bool]:
     """Returns the submission's entry in the season, the team's limits, and whether it is new.
 
     A submission has one entry in a season; a repeat changes nothing. A rejected remote submission
@@ -95,7 +73,7 @@ def enter_season(
     submission = agents.get_submission(conn, submission_id)
     known = _find_entry(conn, season_id, submission_id)
     if known is not None and not (submission.url and known.state is EntryState.REJECTED):
-        return known, upload_limits(conn, season_id, submission.team_id), False
+        return known, daily_uploads.upload_limits(conn, season_id, submission.team_id), False
     competitors.lock_team(conn, submission.team_id)
     if not is_anchor:  # anchors may enter before the season opens
         staff.refuse_team_with_staff(conn, season, submission.team_id)
@@ -110,8 +88,7 @@ def enter_season(
         raise LadderError(
             f"bundle: {submission.size_bytes} bytes, this season allows {season.max_bundle_bytes}"
         )
-    day = _today(conn)
-    taken = _count_upload(conn, season, submission.team_id, day) if count_limit else None
+    taken = daily_uploads.count_upload(conn, season, submission.team_id) if count_limit else None
     if known is not None:
         return _validate_again(conn, season, known, taken)
     entry_id = EntryId(ids.new_id("ent"))
@@ -140,12 +117,16 @@ def enter_season(
     if made.rowcount == 1:
         validations.make_validation_match(conn, season, entry_id)
     elif taken is not None:
-        _uncount_upload(
+        daily_uploads.uncount_upload(
             conn, season_id, submission.team_id, taken
         )  # another request created the entry a moment earlier
     entry = _find_entry(conn, season_id, submission_id)
     assert entry is not None
-    return entry, upload_limits(conn, season_id, submission.team_id), made.rowcount == 1
+    return (
+        entry,
+        daily_uploads.upload_limits(conn, season_id, submission.team_id),
+        made.rowcount == 1,
+    )
 
 
 def get_entry(conn: Connection, entry_id: EntryId) -> Entry:
@@ -186,23 +167,6 @@ def list_entries(
     return _select_entries(
         conn, f"where {where} order by e.id desc limit %s", (*given.values(), *values, limit)
     )
-
-
-def upload_limits(conn: Connection, season_id: SeasonId, team_id: TeamId) -> UploadLimits:
-    """Returns the team's limit and uploads in this season today (UTC)."""
-    day = _today(conn)
-    row = conn.execute(
-        "select s.daily_limit, coalesce(u.used, 0),"
-        " greatest(x.closes_at, least(s.closes_at, s.ends_at)) from seasons s"
-        " left join daily_uploads u on u.season_id = s.id and u.team_id = %s and u.day = %s"
-        " left join extensions x on x.season_id = s.id and x.team_id = %s where s.id = %s",
-        (team_id, day, team_id, season_id),
-    ).fetchone()
-    if row is None:
-        raise NotFound.of("season")
-    resets_at = datetime.combine(day + timedelta(days=1), time(), UTC)
-    allowed, used, closes_at = row
-    return UploadLimits(used, allowed, max(0, allowed - used), resets_at, closes_at)
 
 
 @atomic_function
@@ -303,34 +267,12 @@ def expire_pending(conn: Connection, limit: int = 100) -> list[EntryId]:
                 ),
             )
             if taken_day is not None:
-                _uncount_upload(conn, season_id, team_id, taken_day)
+                daily_uploads.uncount_upload(conn, season_id, team_id, taken_day)
             record_event(
                 conn, NoticeKind.VALIDATION_FAILED, EventSubject(entry_id=EntryId(entry_id))
             )
         touched.append(EntryId(entry_id))
     return touched
-
-
-def pairing_candidates(conn: Connection, season_id: SeasonId) -> list[Candidate]:
-    """Active entries of the season for pairing, except those that rest after a strike."""
-    return candidates_by_season(conn, [season_id])[season_id]
-
-
-def entries_without_matches(conn: Connection, entry_ids: Collection[EntryId]) -> set[EntryId]:
-    """Those of these entries that have no rated match, played or waiting.
-
-    They have neither a game nor a match in flight. But a result counts in games only after it is
-    rated.
-    """
-    if not entry_ids:
-        return set()
-    rows = conn.execute(
-        "select e.id from unnest(%s::text[]) e(id) where not exists (select 1 from seats t"
-        " join matches m on m.id = t.match_id"
-        " where t.entry_id = e.id and m.kind = 'rated' and m.state = 'finished')",
-        (sorted(entry_ids),),
-    )
-    return {EntryId(row[0]) for row in rows}
 
 
 def count_teams(conn: Connection, season_ids: Sequence[SeasonId]) -> dict[SeasonId, int]:
@@ -364,27 +306,9 @@ def count_newcomers(
     return {SeasonId(row[0]): Newcomers(*row[1:]) for row in rows}
 
 
-def candidates_by_season(
-    conn: Connection, season_ids: Collection[SeasonId], *, with_pending: bool = False
-) -> dict[SeasonId, list[Candidate]]:
-    """Candidates of several seasons; ``with_pending`` adds entries that wait for validation."""
-    found: dict[SeasonId, list[Candidate]] = {season_id: [] for season_id in season_ids}
-    rows = conn.execute(
-        "select e.season_id, e.id, e.submission_id, e.agent_id, e.team_id, b.digest, e.profile,"
-        " e.mu, e.sigma, e.games, e.in_flight, e.pairing_weight, e.is_anchor"
-        " from entries e join submissions b on b.id = e.submission_id"
-        " where e.season_id = any (%s) and e.state = any (%s)"
-        " and (e.struck_at is null or e.struck_at <= now() - remote_rest_period()) order by e.id",
-        (list(season_ids), ["active", "pending"] if with_pending else ["active"]),
-    )
-    for season_id, *columns in rows:
-        found[season_id].append(Candidate(*columns))
-    return found
-
-
 def _validate_again(
     conn: Connection, season: Season, known: Entry, taken: date | None
-) -> tuple[Entry, UploadLimits, bool]:
+) -> tuple[Entry, daily_uploads.UploadLimits, bool]:
     """Makes a rejected entry pending again."""
     made = conn.execute(
         "update entries set state = 'pending', reason = null, validations = 0, taken_day = %s"
@@ -394,10 +318,10 @@ def _validate_again(
     if made.rowcount == 1:
         validations.make_validation_match(conn, season, known.id)
     elif taken is not None:
-        _uncount_upload(
+        daily_uploads.uncount_upload(
             conn, season.id, known.team_id, taken
         )  # another request was a moment earlier
-    told = upload_limits(conn, season.id, known.team_id)
+    told = daily_uploads.upload_limits(conn, season.id, known.team_id)
     return get_entry(conn, known.id), told, made.rowcount == 1
 
 
@@ -418,37 +342,6 @@ def _refuse_excluded(conn: Connection, season_id: SeasonId, submission: Submissi
     if row is not None:
         whose = "this team" if row[0] == submission.team_id else "this agent"
         raise Conflict(f"{whose} is disqualified from this season: ask its host")
-
-
-def _count_upload(conn: Connection, season: Season, team_id: TeamId, day: date) -> date:
-    """Counts one upload; the row stays locked until the caller's transaction ends."""
-    row = None
-    if season.daily_limit > 0:
-        row = conn.execute(
-            "insert into daily_uploads as u (season_id, team_id, day, used) values (%s, %s, %s, 1)"
-            " on conflict (season_id, team_id, day) do update set used = u.used + 1"
-            " where u.used < %s returning used",
-            (season.id, team_id, day, season.daily_limit),
-        ).fetchone()
-    if row is None:
-        raise DailyLimitReached(upload_limits(conn, season.id, team_id))
-    return day
-
-
-def _uncount_upload(conn: Connection, season_id: SeasonId, team_id: TeamId, day: date) -> None:
-    conn.execute(
-        "update daily_uploads set used = used - 1 where season_id = %s and team_id = %s"
-        " and day = %s and used > 0",
-        (season_id, team_id, day),
-    )
-
-
-def _today(conn: Connection) -> date:
-    """Returns the UTC day by the database's clock, which all processes share."""
-    row = conn.execute("select (now() at time zone 'utc')::date").fetchone()
-    assert row is not None
-    today: date = row[0]
-    return today
 
 
 def _find_entry(conn: Connection, season_id: SeasonId, submission_id: SubmissionId) -> Entry | None:

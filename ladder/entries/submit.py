@@ -9,7 +9,7 @@ from typing import Any, Final
 from games.protocol import Game
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import agents, entries
-from ladder.entries.entries import UploadLimits
+from ladder.entries.daily_uploads import UploadLimits
 from ladder.entries.records import Entry, Submission
 from ladder.errors import Conflict
 from ladder.ids import AgentId, UserId

@@ -16,7 +16,7 @@ from typing import Any, Final
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection, atomic_function
-from ladder.entries import entries
+from ladder.entries import candidates
 from ladder.enums import MatchKind
 from ladder.ids import EntryId, MatchId, SeasonId
 from ladder.leagues import seasons
@@ -39,7 +39,7 @@ def entry_rounds(conn: Connection, season: Season) -> tuple[list[EntryRound], in
     has = {entry: last for entry, last, _ in rows}
     field = [
         EntryRound(each, has[each.entry_id])
-        for each in entries.pairing_candidates(conn, season.id)
+        for each in candidates.pairing_candidates(conn, season.id)
         if each.entry_id in has
     ]
     return field, rows[0][2]

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from ladder.database.db import Connection
-from ladder.entries import entries
+from ladder.entries import candidates
 from ladder.ids import LeagueId, SeasonId, time_part
 from ladder.leagues import seasons as leagues_seasons
 from ladder.leagues.records import League, Season
@@ -138,7 +138,7 @@ def why_no_lineup(conn: Connection, season: Season, league: League) -> str | Non
     """
     if season.state == "finished" or league.state == "closed":
         return None
-    field = entries.candidates_by_season(conn, [season.id], with_pending=True)[season.id]
+    field = candidates.candidates_by_season(conn, [season.id], with_pending=True)[season.id]
     return pairing.shortage_message(field, season.seats, league.same_team_lineups)
 
 
@@ -283,7 +283,7 @@ def _read_signs(conn: Connection, season_ids: Collection[SeasonId]) -> dict[Seas
         need = _QueuedNeed(queue, tuple(profiles), gpus, speed_class, *counts)
         signs[season_id].needs.append(need)
     idle = [season_id for season_id, sign in signs.items() if not sign.needs]
-    for season_id, found in entries.candidates_by_season(conn, idle).items():
+    for season_id, found in candidates.candidates_by_season(conn, idle).items():
         signs[season_id].active = found
     return signs
 

@@ -16,7 +16,7 @@ from random import Random
 
 from ladder import runtime_profiles
 from ladder.database import db
-from ladder.entries import entries
+from ladder.entries import candidates
 from ladder.errors import Conflict
 from ladder.leagues import leagues
 from ladder.leagues import seasons as leagues_seasons
@@ -196,7 +196,7 @@ def _advance_solo_season(
     with conn.transaction():
         solo_seasons.delete_old_round_matches(conn, season.id)
     able = {runner.candidate.entry_id: runner.candidate for runner in field}
-    new = entries.entries_without_matches(
+    new = candidates.entries_without_matches(
         conn,
         {
             each.entry_id

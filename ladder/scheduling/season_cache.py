@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from ladder.database import db
-from ladder.entries import entries
+from ladder.entries import candidates
 from ladder.entries.changed_candidates import CandidateReader
 from ladder.ids import EntryId, SeasonId
 from ladder.leagues.records import Season
@@ -59,7 +59,7 @@ class SeasonCache:
         waiting, among the entries that were read."""
         idle = self._season(season_id).known.entries_without_games()
         served = {each.entry_id for each in idle if each.profile in profiles}
-        return entries.entries_without_matches(conn, served)
+        return candidates.entries_without_matches(conn, served)
 
     def read_log(self, conn: db.Connection, season: Season) -> int:
         """Reads more of the season's log, and its newest standing; returns the last number read."""

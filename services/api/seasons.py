@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
 from games.protocol import Game
-from ladder.entries import entries
+from ladder.entries import daily_uploads
 from ladder.errors import LadderError
 from ladder.leagues import seasons, terms
 from ladder.leagues.measures import MeasureKind
@@ -167,4 +167,4 @@ def read_limits(season: SeasonKey, conn: Db, who: Known, team: Filter = None) ->
     """For the caller's team. Name the team if there are several."""
     found = permissions.visible_season(conn, who, season)
     playing = permissions.own_team(conn, who, team)
-    return UploadLimitsOut.model_validate(entries.upload_limits(conn, found.id, playing.id))
+    return UploadLimitsOut.model_validate(daily_uploads.upload_limits(conn, found.id, playing.id))

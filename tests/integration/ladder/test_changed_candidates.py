@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries import entries
+from ladder.entries import candidates, entries
 from ladder.entries.changed_candidates import CandidateChanges, CandidateReader
 from ladder.ids import EntryId
 from ladder.matches.pairing import Candidate
@@ -30,7 +30,7 @@ class Known:
 
 
 def whole(contest: Contest) -> dict[EntryId, Candidate]:
-    found = entries.pairing_candidates(contest.conn, contest.season.id)
+    found = candidates.pairing_candidates(contest.conn, contest.season.id)
     return {each.entry_id: each for each in found}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries import declared_entry, entries, validations
+from ladder.entries import candidates, daily_uploads, declared_entry, entries, validations
 from ladder.entries.records import EntryState, Newcomers
 from ladder.enums import LeagueRole, MatchState
 from ladder.errors import Conflict, LadderError
@@ -39,7 +39,7 @@ def test_the_daily_limit_counts_per_team_and_season(conn: Connection) -> None:
     contest.pending(agent)
     contest.pending(agent)
     told = r"2 of 2 used, 0 left; resets at .*:\d\d UTC$"
-    with pytest.raises(entries.DailyLimitReached, match=told) as caught:
+    with pytest.raises(daily_uploads.DailyLimitReached, match=told) as caught:
         contest.pending(agent)
     assert caught.value.limits.left == 0
     contest.pending()  # another team
@@ -61,7 +61,7 @@ def test_uploads_at_the_same_moment_never_pass_the_limit(
             with db.connect(database_url) as own:
                 entries.enter_season(own, contest.season.id, submissions[number].id)
             outcomes.append(True)
-        except entries.DailyLimitReached:
+        except daily_uploads.DailyLimitReached:
             outcomes.append(False)
 
     threads = [threading.Thread(target=enter, args=(n,)) for n in range(8)]
@@ -78,7 +78,9 @@ def test_a_rolled_back_upload_uses_no_daily_limit(database_url: str, contest: Co
     with db.connect(database_url) as own:
         entries.enter_season(own, contest.season.id, submission.id)
         own.rollback()
-    assert entries.upload_limits(contest.conn, contest.season.id, submission.team_id).used == 0
+    assert (
+        daily_uploads.upload_limits(contest.conn, contest.season.id, submission.team_id).used == 0
+    )
 
 
 def test_an_entry_is_refused_for_bundle_size_or_a_locked_season(conn: Connection) -> None:
@@ -113,7 +115,7 @@ def test_a_fault_of_any_validation_seat_rejects_the_entry(contest: Contest) -> N
     entry = entries.get_entry(contest.conn, entry_id)
     assert entry.state is EntryState.REJECTED
     assert entry.reason == "TIMEOUT at step 7: it broke"
-    assert entries.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
+    assert daily_uploads.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 1
 
 
 def test_a_void_validation_is_repeated(contest: Contest) -> None:
@@ -130,7 +132,7 @@ def test_a_void_validation_is_repeated(contest: Contest) -> None:
     assert entry.state is EntryState.REJECTED
     assert entry.reason is not None
     assert entry.reason.startswith("our fault")
-    assert entries.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 0
+    assert daily_uploads.upload_limits(contest.conn, contest.season.id, entry.team_id).used == 0
     assert entries.expire_pending(contest.conn) == []
 
 
@@ -180,7 +182,7 @@ def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:
     running = contest.rated(*four)
     entries.retire_entry(contest.conn, four[0])
     assert four[0] not in {
-        c.entry_id for c in entries.pairing_candidates(contest.conn, contest.season.id)
+        c.entry_id for c in candidates.pairing_candidates(contest.conn, contest.season.id)
     }
     with pytest.raises(Conflict, match="active"):
         contest.rated(*four)

@@ -11,7 +11,7 @@ import pytest
 
 from ladder.database import db
 from ladder.database.db import Connection
-from ladder.entries import entries
+from ladder.entries import daily_uploads, entries
 from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import AgentId, TeamId
@@ -79,7 +79,7 @@ def test_an_extension_applies_only_to_its_team(conn: Connection) -> None:
     contest.pending(agent)
     with pytest.raises(Conflict, match="locked"):
         contest.pending()
-    limits = entries.upload_limits(conn, contest.season.id, team)
+    limits = daily_uploads.upload_limits(conn, contest.season.id, team)
     assert limits.closes_at == later
     extend(contest, team, minutes(-0.5))
     with pytest.raises(Conflict, match="locked"):

@@ -70,9 +70,9 @@ def test_a_rejected_address_is_validated_again_after_resubmission(
     assert again == entry
     found = entries.get_entry(contest.conn, entry)
     assert (found.state, found.reason) == (EntryState.PENDING, None)
-    assert entries.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
+    assert daily_uploads.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
     assert entered(contest, agent, "k3J9") == entry  # it already waits and costs nothing
-    assert entries.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
+    assert daily_uploads.upload_limits(contest.conn, contest.season.id, found.team_id).used == 2
     judge(contest, entry)
     assert state(contest, entry) is EntryState.ACTIVE
 
