@@ -29,9 +29,9 @@ from services import embedded_servers
 from services.child_processes import Child
 from services.environment_variables import Environment
 from services.host_checks import StartError, ensure_launcher
-from services.local_instance import CHECKOUT, LocalInstance
 from services.private_files import write_private
 from services.supervised_process import SETTINGS_OF_PROCESS
+from services.supervisor import CHECKOUT, Supervisor
 from workers.lease_renewal import HeldLease, held_leases
 
 END_SECONDS: Final = 18.0
@@ -145,7 +145,7 @@ def find_node(socket: Path) -> NodeHello:
 
 
 @dataclass(kw_only=True)
-class JoinedMachine(LocalInstance):
+class JoinedMachine(Supervisor):
     """Node and worker of this machine. Call ``start``, then ``watch``, and ``stop`` at the end."""
 
     credentials: Credentials
@@ -160,14 +160,14 @@ class JoinedMachine(LocalInstance):
         except external.ExternalGameError as error:
             raise StartError(f"{external.VARIABLE}: {error}") from None
         self.state = machine_folder(self.options.state)
-        self._take_lock()
+        self.take_lock()
         ways = find_ways(self.state, self.credentials)
         check_ways(ways, self.credentials.certificates)
-        self._run_dir.mkdir(mode=0o711, exist_ok=True)
+        self.run_dir.mkdir(mode=0o711, exist_ok=True)
         if self.node is None:
             ensure_launcher(self.options.launcher, self.options.install, self.say)
-            self._begin_node()
-            node = self._await_node()
+            self.begin_node()
+            node = self.await_node()
         else:
             node = find_node(self.node)
         queues = [name for name in self.credentials.queues if name != "play.gpu" or node.gpus]
@@ -177,15 +177,15 @@ class JoinedMachine(LocalInstance):
             blobs_url=ways.site,
             machine_certificates=str(ways.authorities or ""),
             machine_secret=self.credentials.secret,
-            run_dir=self._run_dir,
-            node_socket=self.node or self._node_socket,
+            run_dir=self.run_dir,
+            node_socket=self.node or self.node_socket,
             games=external.absolute_paths(given.games),
             queues=",".join(queues),
             max_parallel_seats=given.max_parallel_seats,
             speed_class=given.speed_class,
         )
-        worker = ["workers.main", "--queues", ",".join(queues), "--slots", str(self._slots())]
-        self._start_python_module("worker", worker, only=WORKER_SETTINGS, grace_seconds=END_SECONDS)
+        worker = ["workers.main", "--queues", ",".join(queues), "--slots", str(self.slots())]
+        self.start_python_module("worker", worker, only=WORKER_SETTINGS, grace_seconds=END_SECONDS)
 
     def stop(self) -> None:
         """Takes no new match. Lets running matches end for END_SECONDS, then hands them back."""
@@ -205,7 +205,7 @@ class JoinedMachine(LocalInstance):
             while worker.alive() and time.monotonic() < ends_at:
                 time.sleep(0.1)
         if worker.alive():
-            held = held_leases(self._run_dir)
+            held = held_leases(self.run_dir)
         worker.stop(0.0)
         return held
 

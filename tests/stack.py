@@ -13,7 +13,8 @@ from ladder.database import db
 from services.api_client import Client
 from services.child_processes import log_tail
 from services.demo import admin_token
-from services.local_instance import LocalInstance, UpOptions
+from services.local_instance import LocalInstance
+from services.supervisor import UpOptions
 from tests import servers
 
 

@@ -15,7 +15,8 @@ from ladder.settings import SetupSettings
 from services import demo
 from services.auto_reload import Reloader
 from services.host_checks import StartError
-from services.local_instance import LocalInstance, UpOptions
+from services.local_instance import LocalInstance
+from services.supervisor import UpOptions
 
 
 class LauncherName(StrEnum):

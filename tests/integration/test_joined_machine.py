@@ -28,7 +28,7 @@ from services.cli.saved_login import MissingInput
 from services.host_checks import StartError
 from services.http.machines import delete_redis_user
 from services.joined_machine import Credentials, JoinedMachine, check_ways, find_ways
-from services.local_instance import UpOptions
+from services.supervisor import UpOptions
 from tests import tls_front
 from tests.certificates import Authority, serving
 from tests.integration.api.serving import serve
@@ -136,7 +136,7 @@ def test_a_joined_machine_plays_a_match_and_hands_the_next_one_back(
             machine.start()
             (worker,) = [part.child for part in machine.parts]
             assert worker is not None
-            log = machine._log("worker")
+            log = machine.log_file("worker")
             wait_until(lambda: machines.get_machine(conn, "pond").slots == 1, "it is on")
             wake(match)
             wait_until(lambda: history.get_match(conn, match).state == "finished", "played")

@@ -1,0 +1,245 @@
+"""Starts, watches and stops the parts of a machine: child processes with all data in one folder.
+
+Children end with this process, and a child that dies is restarted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final, TypeVar
+
+from ladder.settings import Settings
+from sandbox.errors import HostFault
+from sandbox.match.loans import NodeHello, node_hello
+from sandbox.settings import Settings as NodeSettings
+from services import embedded_servers
+from services.child_processes import SERVICE_NICE, Child, Follower, log_tail, spawn
+from services.host_checks import StartError, rotate_log
+from services.supervised_process import SETTINGS_OF_PROCESS, SupervisedProcess
+
+T = TypeVar("T")
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+NODE_SECONDS: Final = 600.0
+NODE_END_SECONDS: Final = 30.0
+"""Longer than a node needs to stop."""
+WATCH_SECONDS: Final = 0.25
+LONGEST_PAUSE_SECONDS: Final = 30.0
+STEADY_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """Options of ``peck up``; some of them are options of ``peck machine join`` too."""
+
+    state: Path | None = None
+    port: int | None = None
+    """None: 8000, or a free port if 8000 is taken. 0: any free port."""
+    install: bool = True
+    demo: bool = True
+    launcher: str = "auto"
+    slots: int | None = None
+    """Matches at a time. None: cores minus one, at least two."""
+    reload: bool = False
+    """Keep the site's libraries imported, so that it restarts quickly."""
+
+
+@dataclass
+class Supervisor:
+    """The parts of a machine. Each subclass decides in ``start`` which parts it starts."""
+
+    options: UpOptions
+    say: Callable[[str], None]
+    state: Path = field(init=False)
+    settings: Settings = field(init=False)
+    parts: list[SupervisedProcess] = field(default_factory=list)
+    _lock: IO[str] | None = None
+    _node_says: Follower = field(init=False)
+
+    def watch(self, look: Callable[[], None] = lambda: None) -> None:
+        """Restarts parts that died, and calls ``look``. Ends only by KeyboardInterrupt."""
+        while True:
+            time.sleep(WATCH_SECONDS)
+            look()
+            now = time.monotonic()
+            for part in self.parts:
+                self._restart_if_dead(part, now)
+
+    def stop(self) -> None:
+        """Stops all parts, dependent parts first. A second Ctrl-C kills them at once."""
+        try:
+            used = ("node", "remote", "redis", "postgres")
+            users = [part for part in self.parts if part.name not in used]
+            for part in users:
+                if part.child is not None:
+                    part.child.ask_to_stop()
+            for part in (*users, *(p for p in reversed(self.parts) if p not in users)):
+                if part.child is not None:
+                    part.child.stop(part.grace_seconds)
+        except KeyboardInterrupt:
+            for part in self.parts:
+                if part.child is not None and part.child.alive():
+                    part.child.process.kill()
+        finally:
+            self._release()
+
+    def _restart_if_dead(self, part: SupervisedProcess, now: float) -> None:
+        if part.child is None or part.child.alive():
+            if now - part.started_at > STEADY_SECONDS:
+                part.pause_seconds = 0.5
+            return
+        if part.again_at == 0.0:
+            status = part.child.process.returncode
+            self.say(
+                f"{part.name} ended with status {status}; restarting it "
+                f"(log: {self.log_file(part.name)})"
+            )
+            part.again_at = now + part.pause_seconds
+            part.pause_seconds = min(part.pause_seconds * 2, LONGEST_PAUSE_SECONDS)
+        elif now >= part.again_at:
+            part.again_at = 0.0
+            try:
+                part.begin()
+            except embedded_servers.EmbeddedError as error:
+                self.say(str(error))
+
+    def _release(self) -> None:
+        """Gives up what the parts used; the lock of the state folder last."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def take_lock(self) -> None:
+        """Locks the state folder for this process. Raises StartError if another one has it."""
+        lock = (self.state / "lock").open("a+")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with lock, contextlib.suppress(ValueError):
+                lock.seek(0)
+                other = json.loads(lock.read())
+                raise StartError(
+                    f"stop the instance that already runs on {self.state} "
+                    f"({other['address']}, process {other['pid']}), or choose another "
+                    "folder with --state"
+                ) from None
+            raise StartError(
+                f"wait for the other peck up that is starting on {self.state}"
+            ) from None
+        lock.truncate(0)
+        self._lock = lock
+
+    def begin_node(self) -> None:
+        """Starts the node daemon; ``await_node`` waits until it is ready."""
+        self.say("preparing sandboxes for agents (the first time takes a while)")
+        self.run_dir.mkdir(mode=0o711, exist_ok=True)
+        self._node_says = Follower(rotate_log(self.log_file("node")))
+        self.start_python_module(
+            "node",
+            [
+                *("sandbox.node", "--socket", str(self.node_socket)),
+                *("--run-dir", str(self.run_dir / "node")),
+                *("--launcher", self.options.launcher),
+                *("--runtime", NodeSettings.read().node_runtime),
+                *("--gpu-shares", NodeSettings.read().gpu_shares or "1"),
+                # We hold the state folder's lock, so another node there is stopping.
+                *("--patience", str(NODE_END_SECONDS)),
+            ],
+            only=(),
+            death_signal=signal.SIGTERM,  # it then removes its sandboxes
+            grace_seconds=NODE_END_SECONDS,
+        )
+
+    def await_node(self) -> NodeHello:
+        """The node's hello. Until then, prints the node's lines of progress."""
+
+        def answer(pid: int) -> NodeHello | None:
+            for line in self._node_says.new_lines():
+                if "ready:" not in line and "lacks:" not in line:
+                    self.say(line.removeprefix("node: "))
+            with contextlib.suppress(HostFault):
+                return node_hello(self.node_socket, started=pid)
+            return None
+
+        found = self.await_part("node", answer, NODE_SECONDS, "no sandboxes", 3)
+        self.say(f"sandboxes run with {found.launcher}; profiles: {', '.join(found.profiles)}")
+        for lack in found.lacks:
+            self.say(f"note: {lack}")
+        return found
+
+    def await_part(
+        self, name: str, answer: Callable[[int], T | None], seconds: float, trouble: str, lines: int
+    ) -> T:
+        """The part's first answer. Raises StartError with the end of its log if it dies or is
+        late."""
+        part = next(part for part in self.parts if part.name == name)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if part.child is not None and (found := answer(part.child.process.pid)) is not None:
+                return found
+            if part.child is None or not part.child.alive():
+                raise StartError(f"{trouble}: {log_tail(self.log_file(name), lines)}")
+            time.sleep(0.05)
+        raise StartError(f"{trouble} within {seconds:g} s; read {self.log_file(name)}")
+
+    def start_python_module(
+        self,
+        name: str,
+        module: Sequence[str],
+        *,
+        only: Sequence[str] | None = None,
+        more: Mapping[str, str] | None = None,
+        death_signal: signal.Signals = signal.SIGKILL,
+        grace_seconds: float = 10.0,
+        inherit: Sequence[int] = (),
+    ) -> Child:
+        """Starts a Python module as a part, with its settings in the environment."""
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("PECK_")
+        }
+        environment["PYTHONPATH"] = str(CHECKOUT)
+        needed = only if only is not None else SETTINGS_OF_PROCESS[name]
+        for key in needed:
+            environment[f"PECK_{key.upper()}"] = str(getattr(self.settings, key))
+        environment.update(more or {})
+
+        def start() -> Child:
+            return spawn(
+                name,
+                [sys.executable, "-P", "-m", *module],
+                log=rotate_log(self.log_file(name)),
+                nice=0 if name == "node" else SERVICE_NICE,  # sandboxes inherit the node's
+                environment=environment,
+                death_signal=death_signal,
+                cwd=CHECKOUT,
+                inherit=inherit,
+            )
+
+        part = SupervisedProcess(name, start, grace_seconds)
+        self.parts.append(part)
+        return part.begin()
+
+    def slots(self) -> int:
+        """Number of matches that the worker plays at a time."""
+        return self.options.slots or max(2, len(os.sched_getaffinity(0)) - 1)
+
+    @property
+    def run_dir(self) -> Path:
+        """Folder of sockets and locks."""
+        return self.state / "run"
+
+    @property
+    def node_socket(self) -> Path:
+        """Socket of the node daemon."""
+        return self.run_dir / "node.sock"
+
+    def log_file(self, name: str) -> Path:
+        """Log of a part."""
+        return self.state / "log" / f"{name}.log"
