@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ladder.database.db import Connection, atomic_function
 from ladder.errors import Forbidden
-from ladder.leagues import invitations, leagues
+from ladder.leagues import agreements, leagues
 from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange
 from ladder.people.permissions import may_appoint
@@ -21,7 +21,7 @@ def change_league(conn: Connection, by: Viewer, league: League, asked: LeagueCha
     is_seen_otherwise = asked.visibility is not None or asked.replay_visibility is not None
     if is_seen_otherwise and not may_appoint(by, league.id):
         raise Forbidden("Ask a host of the league: a co-host does not change who sees it.")
-    invitations.refuse_unagreed_settings(
+    agreements.refuse_unagreed_settings(
         conn,
         league.id,
         asked.visibility or league.visibility,

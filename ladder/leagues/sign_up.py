@@ -114,7 +114,7 @@ def _require_address(conn: Connection, address: str | None, domains: Collection[
 
 def _lock_invitation(conn: Connection, code: str) -> InvitationId:
     try:
-        return invitations.lock_code(conn, code)
+        return invitations.lock_code(conn, None, code)[0].id
     except NotFound:
         raise NotFound(
             "this invitation code is missing, mistyped, expired or used up; ask the host of your"

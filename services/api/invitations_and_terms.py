@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.field_types import AwareDatetime, Line
 from ladder.ids import InvitationId
-from ladder.leagues import invitations, staff, terms
+from ladder.leagues import agreements, invitations, joining, staff, terms
 from ladder.leagues.records import League
 from ladder.people.records import Viewer
 from services.http import permissions
@@ -108,7 +108,7 @@ def terms_out(conn: Db, who: Viewer, league: League, settings: terms.TermsSettin
         digest=terms.terms_digest(*settings, named),
         agreed=False,
     )
-    found = invitations.agreement_of_member(conn, league.id, who.user_id) if who.user_id else None
+    found = agreements.agreement_of_member(conn, league.id, who.user_id) if who.user_id else None
     if found is not None and found.terms_digest == out.digest:
         out.agreed, out.agreed_at = True, found.at
     return out
@@ -183,7 +183,7 @@ def read_invitation_terms(body: InvitationCode, conn: Db, who: Known) -> Invitat
 def join_league(body: JoinRequest, conn: Db, who: Writer) -> JoinedOut:
     """Agrees to the terms with this digest. Joining again with the same code changes no role."""
     assert who.user_id is not None
-    _, league, role = invitations.join_league(conn, who.user_id, body.code, body.terms)
+    _, league, role = joining.join_league(conn, who.user_id, body.code, body.terms)
     return JoinedOut(league_id=league.id, slug=league.slug, title=league.title, role=role)
 
 
@@ -219,7 +219,7 @@ def give_consent(league: LeagueKey, body: ConsentRequest, conn: Db, who: Writer)
     caller becomes a competitor."""
     assert who.user_id is not None
     found = permissions.visible_league(conn, who, league)
-    invitations.record_consent(conn, found, who.user_id, body.terms)
+    agreements.record_consent(conn, found, who.user_id, body.terms)
     settings = terms.settings_with_digest(body.terms, staff.staff_names(conn, found.id))
     assert settings is not None
     return terms_out(conn, who, found, settings)

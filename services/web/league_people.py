@@ -13,7 +13,7 @@ from ladder.errors import Invalid, LadderError
 from ladder.field_types import KEY, Key, Line
 from ladder.ids import UserId
 from ladder.leagues import (
-    invitations,
+    agreements,
     join_requests,
     league_blocks,
     league_update,
@@ -97,7 +97,7 @@ def agree_to_terms(
     try:
         digest = str(given.get("digest", ""))[:64]
         with conn.transaction():
-            invitations.record_consent(conn, found, who.user_id, digest)
+            agreements.record_consent(conn, found, who.user_id, digest)
     except LadderError as error:
         return terms_page(request, conn, who, found, wrong=error.message)
     return redirect(f"/leagues/{found.slug}/terms")
@@ -109,7 +109,7 @@ def terms_page(
     """The terms, with a button for a member who has not agreed to them."""
     told = (*terms.settings_of_league(league), staff.staff_names(conn, league.id))
     digest = terms.terms_digest(*told)
-    agreed = who.user_id and invitations.agreement_of_member(conn, league.id, who.user_id)
+    agreed = who.user_id and agreements.agreement_of_member(conn, league.id, who.user_id)
     return render(
         request,
         "terms.html",

@@ -10,7 +10,7 @@ from ladder.database.db import Connection
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import UserId
-from ladder.leagues import invitations, leagues, records, terms
+from ladder.leagues import agreements, invitations, joining, leagues, records, terms
 from ladder.people import permissions, users
 from tests.integration.ladder.contest import Contest, raise_contest
 
@@ -40,7 +40,7 @@ def invite(club: Contest, role: str = "competitor", **more: object) -> tuple[str
 def join(club: Contest, user: UserId, code: str) -> LeagueRole:
     league = leagues.get_league(club.conn, club.league.id)
     digest = terms.terms_digest(league.visibility, league.replay_visibility)
-    return invitations.join_league(club.conn, user, code, digest)[2]
+    return joining.join_league(club.conn, user, code, digest)[2]
 
 
 def person(club: Contest, name: str) -> UserId:
@@ -60,7 +60,7 @@ def test_a_code_makes_its_user_a_competitor(club: Contest) -> None:
     (team,) = users.teams_of(club.conn, ada)
     assert (team.name, team.slug) == ("Ada Lovelace", "ada-lovelace")
     assert permissions.may_enter(after, seen, team.id)
-    kept = invitations.agreement_of_member(club.conn, club.league.id, ada)
+    kept = agreements.agreement_of_member(club.conn, club.league.id, ada)
     assert kept is not None
     assert kept.terms_digest == terms.terms_digest(BY_CODE, OWN)
     assert kept.at is not None
@@ -115,22 +115,22 @@ def test_changed_terms_must_be_read_again(club: Contest) -> None:
     stale = terms.terms_digest(BY_CODE, OWN)
     leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
     with pytest.raises(Conflict, match="read them again"):
-        invitations.join_league(club.conn, ada, code, stale)
+        joining.join_league(club.conn, ada, code, stale)
 
 
 def test_settings_are_widened_only_with_consent_of_competitors(club: Contest) -> None:
     ada = person(club, "ada")
     _, code = invite(club)
     widen = (club.conn, club.league.id, BY_CODE, PUBLIC)
-    invitations.refuse_unagreed_settings(*widen)  # only the host is in the league
+    agreements.refuse_unagreed_settings(*widen)  # only the host is in the league
     join(club, ada, code)
     with pytest.raises(Conflict, match=r"1 members and 0 teams.*--replays public"):
-        invitations.refuse_unagreed_settings(*widen)
-    invitations.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PRIVATE, OWN)
-    invitations.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, PUBLIC))
-    invitations.refuse_unagreed_settings(*widen)
+        agreements.refuse_unagreed_settings(*widen)
+    agreements.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PRIVATE, OWN)
+    agreements.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, PUBLIC))
+    agreements.refuse_unagreed_settings(*widen)
     with pytest.raises(Conflict, match="1 members"):
-        invitations.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
+        agreements.refuse_unagreed_settings(club.conn, club.league.id, Visibility.PUBLIC, PUBLIC)
 
 
 def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
@@ -138,7 +138,7 @@ def test_a_competitor_turned_viewer_must_still_consent(club: Contest) -> None:
     join(club, ada, invite(club)[1])
     leagues.set_member_role(club.conn, club.league.id, ada, "viewer")
     with pytest.raises(Conflict, match="1 members"):
-        invitations.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
+        agreements.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
 def test_a_used_code_restores_no_role(club: Contest) -> None:
@@ -163,7 +163,7 @@ def test_a_member_added_by_a_host_must_consent_to_wider_settings(club: Contest) 
     ada = person(club, "ada")
     leagues.set_member_role(club.conn, club.league.id, ada, "competitor")
     with pytest.raises(Conflict, match="1 members"):
-        invitations.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
+        agreements.refuse_unagreed_settings(club.conn, club.league.id, BY_CODE, PUBLIC)
 
 
 def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
@@ -173,11 +173,11 @@ def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
     contest.pending(contest.agent(team))
     widen = (conn, contest.league.id, Visibility.PUBLIC, PUBLIC)
     with pytest.raises(Conflict, match="0 members and 1 teams"):
-        invitations.refuse_unagreed_settings(*widen)
-    invitations.record_consent(
+        agreements.refuse_unagreed_settings(*widen)
+    agreements.record_consent(
         conn, contest.league, user, terms.terms_digest(Visibility.PUBLIC, PUBLIC)
     )
-    invitations.refuse_unagreed_settings(*widen)
+    agreements.refuse_unagreed_settings(*widen)
     roles = {member: role for member, _, role in leagues.list_members(conn, contest.league.id)}
     assert roles[user] is LeagueRole.COMPETITOR
 
@@ -187,8 +187,8 @@ def test_consent_to_an_outdated_text_is_refused(
 ) -> None:
     ada = person(club, "ada")
     with pytest.raises(NotFound, match="no such league"):
-        invitations.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, OWN))
+        agreements.record_consent(club.conn, club.league, ada, terms.terms_digest(BY_CODE, OWN))
     leagues.update_league(club.conn, club.league.id, replay_visibility=PUBLIC)
     for digest in (terms.terms_digest(BY_CODE, OWN), "0" * 64):
         with pytest.raises(Conflict, match="this digest is not that of the league's terms"):
-            invitations.record_consent(club.conn, club.league, ada, digest)
+            agreements.record_consent(club.conn, club.league, ada, digest)

@@ -8,6 +8,7 @@ from ladder.enums import LeagueRole, Visibility
 from ladder.ids import EntryId, NoticeId, UserId, is_id
 from ladder.leagues import (
     invitations,
+    joining,
     leagues,
     sealed_medals,
     season_notices,
@@ -129,7 +130,7 @@ def test_hosts_get_one_digest_of_many_acts(contest: Contest) -> None:
     for number in range(7):
         spans.add(contest.conn.execute(span).fetchone())
         person = users.create_user(contest.conn, f"joiner {number}")
-        invitations.join_league(contest.conn, person.id, code, agreed)
+        joining.join_league(contest.conn, person.id, code, agreed)
         assert inbox.list_notices(contest.conn, person.id) == []
     digests = inbox.list_notices(contest.conn, contest.host)
     assert {one.kind for one in digests} == {NoticeKind.HOST_DIGEST}

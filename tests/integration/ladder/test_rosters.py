@@ -5,7 +5,7 @@ from __future__ import annotations
 from ladder.database.db import Connection
 from ladder.enums import LeagueRole, ReplayVisibility
 from ladder.ids import TeamId, UserId
-from ladder.leagues import invitations, leagues, rosters, terms
+from ladder.leagues import invitations, joining, leagues, rosters, terms
 from ladder.leagues.roster_file import RosterPerson
 from ladder.people import users
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -28,7 +28,7 @@ def join(contest: Contest, user: UserId, code: str | None) -> None:
     assert code is not None
     league = leagues.get_league(contest.conn, contest.league.id)
     digest = terms.terms_digest(league.visibility, ReplayVisibility.PUBLIC)
-    invitations.join_league(contest.conn, user, code, digest)
+    joining.join_league(contest.conn, user, code, digest)
 
 
 def changes(done: list[rosters.ImportedLine]) -> list[tuple[str, bool]]:

@@ -14,7 +14,7 @@ from ladder.entries import entries
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
 from ladder.ids import LeagueId, SubmissionId, TeamId, UserId
-from ladder.leagues import invitations, league_update, leagues, members, staff
+from ladder.leagues import agreements, league_update, leagues, members, staff
 from ladder.leagues.request_models import LeagueChange
 from ladder.people import audit_log, permissions, teams, users
 from ladder.people.permissions import LogResource
@@ -36,7 +36,7 @@ def appoint(contest: Contest, user_id: UserId, role: str | None) -> None:
 
 def agree(contest: Contest, user_id: UserId) -> None:
     digest = staff.current_digest(contest.conn, contest.league)
-    invitations.record_consent(contest.conn, contest.league, user_id, digest)
+    agreements.record_consent(contest.conn, contest.league, user_id, digest)
 
 
 def reads_logs(contest: Contest, grader: UserId, team: TeamId) -> bool:
