@@ -6,10 +6,7 @@ missing. Each tournament is advanced in one transaction that holds its row.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from dataclasses import field as made_by
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -18,35 +15,26 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from ladder.database.db import Connection
-from ladder.enums import MatchKind
 from ladder.errors import LadderError
-from ladder.ids import MatchId, TournamentId
-from ladder.leagues import seasons
-from ladder.leagues.records import Season
-from ladder.matches import matches
-from ladder.matches.records import LineupSeat
+from ladder.ids import TournamentId
 from ladder.matches.workers import live_workers
-from ladder.runtime_profiles import REMOTE
 from ladder.telemetry import log_event, traceback_text
-from ladder.tournaments import course_acts, course_notices, courses, locking, tournaments
-from ladder.tournaments.courses import Field, position_text
-from ladder.tournaments.formats import Course, Pairing, State, WantedGame
-from ladder.tournaments.records import (
-    Entrant,
-    GameOutcome,
-    Tournament,
-    TournamentGame,
-    TournamentState,
+from ladder.tournaments import (
+    course_acts,
+    course_notices,
+    courses,
+    locking,
+    tournament_games,
+    tournaments,
 )
+from ladder.tournaments.courses import position_text
+from ladder.tournaments.formats import Course
+from ladder.tournaments.records import Tournament, TournamentState
+from ladder.tournaments.tournament_games import TurnOf, Work
 
 LEAST_IN_FLIGHT: Final = 64
 """Games of a tournament that may wait or play at a time, also with few slots."""
 GAMES_PER_SLOT: Final = 3
-MOST_TRIES: Final = 10
-"""Matches of one game that may end without a result. Then a host decides."""
-AWAY_AGAIN: Final = timedelta(seconds=10)
-AWAY: Final = "a remote agent was away"
-OVER: Final = "its pairing is over"
 FAILED: Final = "the service has a fault ({}); its operators find it in the log of the scheduler"
 DUE: Final = (
     "select t.id from tournaments t where"
@@ -65,30 +53,6 @@ DUE: Final = (
     "   where r.tournament_id = t.id and r.finished_at is null and r.deadline_at <= now())"
     " order by t.id"
 )
-TurnOf = Callable[[str], int]
-"""The next turn in the play queue for this tournament."""
-
-
-@dataclass
-class _Work:
-    """One tournament while it is advanced."""
-
-    conn: Connection
-    field: Field
-    games: list[TournamentGame]
-    turn_of: TurnOf
-    room: int
-    """Games that may still be queued."""
-    resumed_at: datetime | None = None
-    """Void matches that ended before are no reason to stop trying."""
-    made: int = 0
-    waits: bool = False
-    """Whether wanted games were not queued yet."""
-    problems: list[str] = made_by(default_factory=list)
-
-    @property
-    def found(self) -> Tournament:
-        return self.field.tournament
 
 
 def advance_tournaments(conn: Connection, turn_of: TurnOf) -> dict[str, int]:
@@ -138,22 +102,22 @@ def advance_one(
     found = _pass_dates(conn, found)
     if found.state not in (TournamentState.RUNNING, TournamentState.PAUSED):
         return 0
-    _settle_games(conn, tournament_id)
+    tournament_games.settle_games(conn, tournament_id)
     _withdraw_erased(conn, found)
     field = courses.read_field(conn, found)
     games = courses.read_games(conn, tournament_id)
     course = courses.compute(field, games)
     running = sum(one.outcome is None for one in games)
     room = max(LEAST_IN_FLIGHT, GAMES_PER_SLOT * slots) - running
-    work = _Work(conn, field, games, turn_of, room, _last_resumed_at(conn, tournament_id))
-    _drop_superfluous_games(work, course)
+    work = Work(conn, field, games, turn_of, room, _last_resumed_at(conn, tournament_id))
+    tournament_games.drop_superfluous_games(work, course)
     if course.finished:
         course_acts.finish(conn, found, course)
         course_notices.record_course_news(conn, field, games, course)
         return 0
     _enter_round(work, course)
     if found.state is TournamentState.RUNNING:
-        _queue_games(work, course)
+        tournament_games.queue_games(work, course)
         _check_deadline(work, course)
     _write_progress(work, course)
     course_notices.record_course_news(conn, field, games, course)
@@ -187,17 +151,6 @@ def _pass_dates(conn: Connection, found: Tournament) -> Tournament:
     return tournaments.get_tournament(conn, found.id)
 
 
-def _settle_games(conn: Connection, tournament_id: TournamentId) -> None:
-    """Notes what ended matches mean: results count, void matches are played again."""
-    conn.execute(
-        "update tournament_games g set outcome = case when m.state = 'void' then 'void'"
-        " when g.is_rejudgement then 'proposed' else 'counted' end from matches m"
-        " where g.tournament_id = %s and g.outcome is null and m.id = g.match_id"
-        " and m.state in ('finished', 'void')",
-        (tournament_id,),
-    )
-
-
 def _withdraw_erased(conn: Connection, found: Tournament) -> None:
     """Withdraws entrants whose owner deleted the account."""
     conn.execute(
@@ -208,36 +161,7 @@ def _withdraw_erased(conn: Connection, found: Tournament) -> None:
     )
 
 
-def _drop_superfluous_games(work: _Work, course: Course) -> None:
-    """Ends games that the course does not need, after a walk-over or a rejudgement."""
-    pairings = {str(one.key): one for one in course.pairings}
-    stale, running = [], []
-    for one in work.games:
-        pairing = pairings.get(one.pairing)
-        fits = pairing is not None and set(one.entrants) <= set(pairing.entrants)
-        if one.outcome in (GameOutcome.COUNTED, GameOutcome.PROPOSED) and not fits:
-            stale.append(one.match_id)
-        elif one.outcome is None and not (
-            fits and (one.is_rejudgement or (pairing is not None and _is_wanted(pairing, one)))
-        ):
-            stale.append(one.match_id)
-            running.append(one.match_id)
-    if running:
-        matches.void_matches(work.conn, running, OVER)
-    if stale:
-        work.conn.execute(
-            "update tournament_games set outcome = 'stale' where match_id = any (%s)", (stale,)
-        )
-        work.games = [one for one in work.games if one.match_id not in stale]
-
-
-def _is_wanted(pairing: Pairing, one: TournamentGame) -> bool:
-    return any(
-        wanted.number == one.game and wanted.entrants == one.entrants for wanted in pairing.wanted
-    )
-
-
-def _enter_round(work: _Work, course: Course) -> None:
+def _enter_round(work: Work, course: Course) -> None:
     """Ends rounds that are over and begins the one that is played, with its deadline."""
     found, now = work.found, position_text(course.position)
     work.conn.execute(
@@ -254,49 +178,6 @@ def _enter_round(work: _Work, course: Course) -> None:
     )
 
 
-def _queue_games(work: _Work, course: Course) -> None:
-    """Queues the wanted games of the round that have no match."""
-    season = seasons.get_season(work.conn, work.found.season_id)
-    of_game: dict[tuple[str, int], list[TournamentGame]] = defaultdict(list)
-    for one in work.games:
-        of_game[one.pairing, one.game].append(one)
-    for pairing in course.pairings:
-        if pairing.state is not State.READY or pairing.round != course.position:
-            continue
-        for wanted in pairing.wanted:
-            tried = of_game[str(pairing.key), wanted.number]
-            if any(one.outcome is None and not one.is_rejudgement for one in tried):
-                continue
-            if _may_play_again(work, pairing, wanted, tried):
-                _queue_game(work, season, pairing, wanted, tried)
-
-
-def _may_play_again(
-    work: _Work, pairing: Pairing, wanted: WantedGame, tried: Sequence[TournamentGame]
-) -> bool:
-    if work.room <= 0:
-        # A game in flight that ends makes the tournament due again.
-        return False
-    void = [one for one in tried if one.outcome is GameOutcome.VOID]
-    away = [one for one in void if (one.void_reason or "").startswith(AWAY)]
-    failed = [one for one in void if one not in away and _is_after(one, work.resumed_at)]
-    if len(failed) >= MOST_TRIES:
-        work.problems.append(
-            f"game {wanted.number} of pairing {pairing.key} ended {len(failed)} times without a"
-            f" result; the last time: {failed[-1].void_reason}. To try again, pause and resume the"
-            " tournament"
-        )
-        return False
-    if away and away[-1].finished_at and datetime.now(UTC) < away[-1].finished_at + AWAY_AGAIN:
-        work.waits = True
-        return False
-    return True
-
-
-def _is_after(one: TournamentGame, moment: datetime | None) -> bool:
-    return moment is None or (one.finished_at is not None and one.finished_at > moment)
-
-
 def _last_resumed_at(conn: Connection, tournament_id: TournamentId) -> datetime | None:
     row = conn.execute(
         "select max(created_at) from tournament_acts where tournament_id = %s and act = 'resume'",
@@ -305,76 +186,7 @@ def _last_resumed_at(conn: Connection, tournament_id: TournamentId) -> datetime 
     return None if row is None else row[0]
 
 
-def _queue_game(
-    work: _Work,
-    season: Season,
-    pairing: Pairing,
-    wanted: WantedGame,
-    tried: Sequence[TournamentGame],
-) -> None:
-    entrants = [work.field.entrants[number - 1] for number in wanted.entrants]
-    lineup = [_seat(work, one, entrants) for one in entrants]
-    try:
-        match_id = matches.create_match(
-            work.conn,
-            season=season,
-            kind=MatchKind.TOURNAMENT,
-            lineup=lineup,
-            seed=wanted.seed,
-            turn=work.turn_of(work.found.id),
-        )
-    except LadderError as error:
-        work.problems.append(f"pairing {pairing.key} cannot play: {error.message}")
-        return
-    _write_game(work, match_id, str(pairing.key), wanted, len(tried) + 1)
-    work.room -= 1
-    work.made += 1
-
-
-def _seat(work: _Work, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
-    """The seat of an entrant. The agent of a deleted account cannot play; its heat needs the seat.
-
-    So a reference agent of the season plays there, or else the last seed of the heat twice.
-    """
-    if one.is_erased:
-        row = work.conn.execute(
-            "select e.id, e.submission_id, e.agent_id, e.team_id, e.profile from entries e"
-            " join teams t on t.id = e.team_id where e.season_id = %s and e.is_anchor"
-            " and e.state = 'active' and e.profile <> %s and t.erased_at is null"
-            " order by e.agent_id = any (%s), e.id limit 1",
-            (work.found.season_id, REMOTE, [each.agent_id for each in entrants]),
-        ).fetchone()
-        if row is not None:
-            return LineupSeat(*row)
-        one = max(entrants, key=lambda each: (not each.is_erased, each.number or 0))
-    return LineupSeat(
-        one.entry_id,
-        one.submission_id,  # type: ignore[arg-type]  # fixed at the lock
-        one.agent_id,
-        one.team_id,
-        one.profile or "numpy",
-    )
-
-
-def _write_game(
-    work: _Work, match_id: MatchId, pairing: str, wanted: WantedGame, number: int
-) -> None:
-    found = work.found
-    is_remote = any(work.field.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
-    work.conn.execute(
-        "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
-        " embargo, waits_until) select %s, %s, %s, %s, %s, %s, %s, case when %s then"
-        " coalesce((select min(waits_until) from tournament_games where tournament_id = %s"
-        "   and pairing = %s and game = %s), now() + %s) end",
-        (
-            *(match_id, found.id, pairing, wanted.number, list(wanted.entrants), number),
-            *(found.embargo, is_remote, found.id, pairing, wanted.number),
-            timedelta(minutes=found.away_minutes),
-        ),
-    )
-
-
-def _check_deadline(work: _Work, course: Course) -> None:
+def _check_deadline(work: Work, course: Course) -> None:
     """Says why a round that is past its deadline is not over."""
     late = work.conn.execute(
         "select 1 from tournament_rounds where tournament_id = %s and finished_at is null"
@@ -391,7 +203,7 @@ def _check_deadline(work: _Work, course: Course) -> None:
     )
 
 
-def _write_progress(work: _Work, course: Course) -> None:
+def _write_progress(work: Work, course: Course) -> None:
     problem = "; ".join(dict.fromkeys(work.problems))[:1000] or None
     work.conn.execute(
         "update tournaments set position = %s, published = %s, is_due = %s, problem = %s"

@@ -18,7 +18,15 @@ from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.people.records import STRANGER
 from ladder.standings import leaderboard
-from ladder.tournaments import advance, course_acts, courses, embargo, entrants, tournaments
+from ladder.tournaments import (
+    advance,
+    course_acts,
+    courses,
+    embargo,
+    entrants,
+    tournament_games,
+    tournaments,
+)
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import encode_course, play
 from ladder.tournaments.records import EntrantState, GameOutcome, TournamentState
@@ -130,7 +138,7 @@ def test_a_game_that_never_ends_tells_the_host_why(duels: Contest) -> None:
     cup = raise_cup(duels)
     cup.enter(2)
     cup.start()
-    for _ in range(advance.MOST_TRIES):
+    for _ in range(tournament_games.MOST_TRIES):
         for one in cup.open_games():
             void(cup, one.match_id)
         cup.advance()
@@ -257,7 +265,7 @@ def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
     contest.active(remote, profile="remote")
     cup.enter_agent(remote)
     cup.start()
-    monkeypatch.setattr(advance, "AWAY_AGAIN", timedelta(0))
+    monkeypatch.setattr(tournament_games, "AWAY_AGAIN", timedelta(0))
     first = next(one for one in cup.open_games() if one.game == 1)
     order = contest.claim(first.match_id)
     assert order.needs_everybody
@@ -313,7 +321,7 @@ def test_a_game_that_never_ended_is_tried_again_after_a_pause(duels: Contest) ->
     cup = raise_cup(duels)
     cup.enter(2)
     cup.start()
-    for _ in range(advance.MOST_TRIES):
+    for _ in range(tournament_games.MOST_TRIES):
         for one in cup.open_games():
             void(cup, one.match_id)
         cup.advance()

@@ -1,0 +1,205 @@
+"""Queues the games that a course wants, settles ended games, and drops superfluous ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from dataclasses import field as made_by
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from ladder.database.db import Connection
+from ladder.enums import MatchKind
+from ladder.errors import LadderError
+from ladder.ids import MatchId, TournamentId
+from ladder.leagues import seasons
+from ladder.leagues.records import Season
+from ladder.matches import matches
+from ladder.matches.records import LineupSeat
+from ladder.runtime_profiles import REMOTE
+from ladder.tournaments.courses import Field
+from ladder.tournaments.formats import Course, Pairing, State, WantedGame
+from ladder.tournaments.records import Entrant, GameOutcome, Tournament, TournamentGame
+
+MOST_TRIES: Final = 10
+"""Matches of one game that may end without a result. Then a host decides."""
+AWAY_AGAIN: Final = timedelta(seconds=10)
+AWAY: Final = "a remote agent was away"
+OVER: Final = "its pairing is over"
+TurnOf = Callable[[str], int]
+"""The next turn in the play queue for this tournament."""
+
+
+@dataclass
+class Work:
+    """One tournament while it is advanced."""
+
+    conn: Connection
+    field: Field
+    games: list[TournamentGame]
+    turn_of: TurnOf
+    room: int
+    """Games that may still be queued."""
+    resumed_at: datetime | None = None
+    """Void matches that ended before are no reason to stop trying."""
+    made: int = 0
+    waits: bool = False
+    """Whether wanted games were not queued yet."""
+    problems: list[str] = made_by(default_factory=list)
+
+    @property
+    def found(self) -> Tournament:
+        return self.field.tournament
+
+
+def settle_games(conn: Connection, tournament_id: TournamentId) -> None:
+    """Notes what ended matches mean: results count, void matches are played again."""
+    conn.execute(
+        "update tournament_games g set outcome = case when m.state = 'void' then 'void'"
+        " when g.is_rejudgement then 'proposed' else 'counted' end from matches m"
+        " where g.tournament_id = %s and g.outcome is null and m.id = g.match_id"
+        " and m.state in ('finished', 'void')",
+        (tournament_id,),
+    )
+
+
+def drop_superfluous_games(work: Work, course: Course) -> None:
+    """Ends games that the course does not need, after a walk-over or a rejudgement."""
+    pairings = {str(one.key): one for one in course.pairings}
+    stale, running = [], []
+    for one in work.games:
+        pairing = pairings.get(one.pairing)
+        fits = pairing is not None and set(one.entrants) <= set(pairing.entrants)
+        if one.outcome in (GameOutcome.COUNTED, GameOutcome.PROPOSED) and not fits:
+            stale.append(one.match_id)
+        elif one.outcome is None and not (
+            fits and (one.is_rejudgement or (pairing is not None and _is_wanted(pairing, one)))
+        ):
+            stale.append(one.match_id)
+            running.append(one.match_id)
+    if running:
+        matches.void_matches(work.conn, running, OVER)
+    if stale:
+        work.conn.execute(
+            "update tournament_games set outcome = 'stale' where match_id = any (%s)", (stale,)
+        )
+        work.games = [one for one in work.games if one.match_id not in stale]
+
+
+def _is_wanted(pairing: Pairing, one: TournamentGame) -> bool:
+    return any(
+        wanted.number == one.game and wanted.entrants == one.entrants for wanted in pairing.wanted
+    )
+
+
+def queue_games(work: Work, course: Course) -> None:
+    """Queues the wanted games of the round that have no match."""
+    season = seasons.get_season(work.conn, work.found.season_id)
+    of_game: dict[tuple[str, int], list[TournamentGame]] = defaultdict(list)
+    for one in work.games:
+        of_game[one.pairing, one.game].append(one)
+    for pairing in course.pairings:
+        if pairing.state is not State.READY or pairing.round != course.position:
+            continue
+        for wanted in pairing.wanted:
+            tried = of_game[str(pairing.key), wanted.number]
+            if any(one.outcome is None and not one.is_rejudgement for one in tried):
+                continue
+            if _may_play_again(work, pairing, wanted, tried):
+                _queue_game(work, season, pairing, wanted, tried)
+
+
+def _may_play_again(
+    work: Work, pairing: Pairing, wanted: WantedGame, tried: Sequence[TournamentGame]
+) -> bool:
+    if work.room <= 0:
+        # A game in flight that ends makes the tournament due again.
+        return False
+    void = [one for one in tried if one.outcome is GameOutcome.VOID]
+    away = [one for one in void if (one.void_reason or "").startswith(AWAY)]
+    failed = [one for one in void if one not in away and _is_after(one, work.resumed_at)]
+    if len(failed) >= MOST_TRIES:
+        work.problems.append(
+            f"game {wanted.number} of pairing {pairing.key} ended {len(failed)} times without a"
+            f" result; the last time: {failed[-1].void_reason}. To try again, pause and resume the"
+            " tournament"
+        )
+        return False
+    if away and away[-1].finished_at and datetime.now(UTC) < away[-1].finished_at + AWAY_AGAIN:
+        work.waits = True
+        return False
+    return True
+
+
+def _is_after(one: TournamentGame, moment: datetime | None) -> bool:
+    return moment is None or (one.finished_at is not None and one.finished_at > moment)
+
+
+def _queue_game(
+    work: Work,
+    season: Season,
+    pairing: Pairing,
+    wanted: WantedGame,
+    tried: Sequence[TournamentGame],
+) -> None:
+    entrants = [work.field.entrants[number - 1] for number in wanted.entrants]
+    lineup = [_seat(work, one, entrants) for one in entrants]
+    try:
+        match_id = matches.create_match(
+            work.conn,
+            season=season,
+            kind=MatchKind.TOURNAMENT,
+            lineup=lineup,
+            seed=wanted.seed,
+            turn=work.turn_of(work.found.id),
+        )
+    except LadderError as error:
+        work.problems.append(f"pairing {pairing.key} cannot play: {error.message}")
+        return
+    _write_game(work, match_id, str(pairing.key), wanted, len(tried) + 1)
+    work.room -= 1
+    work.made += 1
+
+
+def _seat(work: Work, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
+    """The seat of an entrant. The agent of a deleted account cannot play; its heat needs the seat.
+
+    So a reference agent of the season plays there, or else the last seed of the heat twice.
+    """
+    if one.is_erased:
+        row = work.conn.execute(
+            "select e.id, e.submission_id, e.agent_id, e.team_id, e.profile from entries e"
+            " join teams t on t.id = e.team_id where e.season_id = %s and e.is_anchor"
+            " and e.state = 'active' and e.profile <> %s and t.erased_at is null"
+            " order by e.agent_id = any (%s), e.id limit 1",
+            (work.found.season_id, REMOTE, [each.agent_id for each in entrants]),
+        ).fetchone()
+        if row is not None:
+            return LineupSeat(*row)
+        one = max(entrants, key=lambda each: (not each.is_erased, each.number or 0))
+    return LineupSeat(
+        one.entry_id,
+        one.submission_id,  # type: ignore[arg-type]  # fixed at the lock
+        one.agent_id,
+        one.team_id,
+        one.profile or "numpy",
+    )
+
+
+def _write_game(
+    work: Work, match_id: MatchId, pairing: str, wanted: WantedGame, number: int
+) -> None:
+    found = work.found
+    is_remote = any(work.field.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
+    work.conn.execute(
+        "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
+        " embargo, waits_until) select %s, %s, %s, %s, %s, %s, %s, case when %s then"
+        " coalesce((select min(waits_until) from tournament_games where tournament_id = %s"
+        "   and pairing = %s and game = %s), now() + %s) end",
+        (
+            *(match_id, found.id, pairing, wanted.number, list(wanted.entrants), number),
+            *(found.embargo, is_remote, found.id, pairing, wanted.number),
+            timedelta(minutes=found.away_minutes),
+        ),
+    )
