@@ -8,61 +8,25 @@ begun before the deletion.
 
 from __future__ import annotations
 
-import json
-import re
-import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
-
-from psycopg import sql
-from psycopg.types.json import Jsonb
+from typing import Final
 
 from ladder.database import erased_blobs
 from ladder.database.blobs import Blobs
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import entries
-from ladder.enums import Json, LeagueRole
+from ladder.enums import LeagueRole
 from ladder.errors import Conflict, NotFound
 from ladder.ids import MatchId, UserId
 from ladder.matches import matches
-from ladder.people import users
-from ladder.privacy.rules import AGENTS, OWN_SEATS, RULES, Rule
+from ladder.privacy import account_fate, erased_rows
+from ladder.privacy.erased_rows import Scope
+from ladder.privacy.rules import AGENTS, OWN_SEATS, RULES
 
 VOID_REASON: Final = "the owner of an agent deleted it"
-REPLACEMENT: Final = "[deleted]"
 FINISH_AFTER: Final = timedelta(seconds=5)
 """Requests that began before the deletion have ended by then, except uploads, which are refused."""
 SEATS_AT_ONCE: Final = 2000
-Scope = dict[str, Any]
-"""The values of a rule's conditions."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccountFate:
-    """What a deletion does, as ids and names for the person."""
-
-    ended_teams: tuple[str, ...]
-    """Names of teams without other members; their agents and bundles go."""
-    left_teams: tuple[str, ...]
-    """Names of teams that other members keep."""
-    ended_leagues: tuple[str, ...]
-    """Titles of leagues that close, because nobody else takes part."""
-    orphan_leagues: tuple[str, ...]
-    """Titles of leagues that go on without a host or co-host."""
-
-
-def preview_erasure(conn: Connection, user_id: UserId) -> AccountFate:
-    """Returns what the deletion of an account would do. Writes nothing."""
-    ended, left = _teams_by_fate(conn, user_id)
-    closing, orphans = _leagues_by_fate(conn, user_id, list(ended))
-    return AccountFate(
-        tuple(ended.values()),
-        tuple(left.values()),
-        tuple(closing.values()),
-        tuple(orphans.values()),
-    )
 
 
 @atomic_function
@@ -80,17 +44,17 @@ def erase_person(conn: Connection, user_id: UserId) -> str:
     if found[0]:
         _refuse_last_administrator(conn, user_id)
     _lock_teams(conn, user_id)  # also one that the person joined meanwhile
-    ended, left = _teams_by_fate(conn, user_id)
-    closing, _ = _leagues_by_fate(conn, user_id, list(ended))
+    ended, left = account_fate.teams_by_fate(conn, user_id)
+    closing, _ = account_fate.leagues_by_fate(conn, user_id, list(ended))
     scope = _scope(user_id, list(ended), list(closing))
     scope["near"] = _leagues_taken_part_in(conn, user_id, [*ended, *left])
     scope["left"] = list(left)
-    names = _names_of_person(conn, scope)
+    names = erased_rows.names_of_person(conn, scope)
     _hand_over_teams(conn, user_id, list(left))
     _hand_over_leagues(conn, user_id)
     _stop_playing(conn, list(ended))
     _renew_boards(conn, [*ended, *left])
-    _apply_rules(conn, scope, names)
+    erased_rows.apply_rules(conn, scope, names)
     conn.execute("update users set erased_at = now() where id = %s", (user_id,))
     conn.execute(
         "insert into erasures (user_id, team_ids, league_ids) values (%s, %s, %s)",
@@ -117,7 +81,7 @@ def finish_erasures(conn: Connection, blobs: Blobs) -> list[UserId]:
             _stop_playing(conn, team_ids)
         with conn.transaction():
             _queue_bundles_and_pictures(conn, scope)
-            _apply_rules(conn, scope, [], large=True)
+            erased_rows.apply_rules(conn, scope, [], large=True)
         while _erase_seats(conn, scope):
             pass
     while erased_blobs.delete_queued_blobs(conn, blobs):
@@ -151,46 +115,6 @@ def _refuse_last_administrator(conn: Connection, user_id: UserId) -> None:
         raise Conflict("make another administrator first: this account is the last one")
 
 
-def _teams_by_fate(conn: Connection, user_id: UserId) -> tuple[dict[str, str], dict[str, str]]:
-    """The person's teams without other members, and with others; names by id."""
-    rows = conn.execute(
-        "select t.id, t.name, exists (select 1 from memberships o"
-        "   where o.team_id = t.id and o.user_id <> %s)"
-        " from teams t join memberships m on m.team_id = t.id where m.user_id = %s order by t.id",
-        (user_id, user_id),
-    ).fetchall()
-    return (
-        {team: name for team, name, has_others in rows if not has_others},
-        {team: name for team, name, has_others in rows if has_others},
-    )
-
-
-def _leagues_by_fate(
-    conn: Connection, user_id: UserId, ended_teams: list[str]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Leagues without another host or co-host: those that nobody else takes part in, and others."""
-    rows = conn.execute(
-        "select l.id, l.title, exists (select 1 from league_members o"
-        "     where o.league_id = l.id and o.user_id <> %(user)s)"
-        "   or exists (select 1 from entries e join seasons s on s.id = e.season_id"
-        "     where s.league_id = l.id and not e.is_anchor and e.team_id <> all (%(teams)s))"
-        " from leagues l join league_members m on m.league_id = l.id"
-        " where m.user_id = %(user)s and m.role = %(host)s and not exists ("
-        "   select 1 from league_members o where o.league_id = l.id and o.user_id <> %(user)s"
-        "   and (o.role = %(host)s or o.duty = %(co_host)s)) order by l.id",
-        {
-            "user": user_id,
-            "teams": ended_teams,
-            "host": LeagueRole.HOST,
-            "co_host": LeagueRole.CO_HOST,
-        },
-    ).fetchall()
-    return (
-        {league: title for league, title, has_others in rows if not has_others},
-        {league: title for league, title, has_others in rows if has_others},
-    )
-
-
 def _leagues_taken_part_in(conn: Connection, user_id: UserId, team_ids: list[str]) -> list[str]:
     rows = conn.execute(
         "select league_id from league_members where user_id = %(user)s"
@@ -200,19 +124,6 @@ def _leagues_taken_part_in(conn: Connection, user_id: UserId, team_ids: list[str
         {"user": user_id, "teams": team_ids},
     )
     return [row[0] for row in rows]
-
-
-def _names_of_person(conn: Connection, scope: Scope) -> list[str]:
-    """All texts that name the person: names of account and teams, addresses, roster lines."""
-    found: set[str] = set()
-    for rule in RULES:
-        for column in rule.words:
-            query = sql.SQL("select {} from {} x where {}").format(
-                sql.Identifier(column), sql.Identifier(rule.table), _text(rule.mine)
-            )
-            found |= {str(row[0]) for row in conn.execute(query, scope) if row[0]}
-    found |= {slug for name in found if (slug := users.plain_slug(name))}
-    return sorted(found, key=len, reverse=True)
 
 
 def _hand_over_teams(conn: Connection, user_id: UserId, team_ids: list[str]) -> None:
@@ -297,88 +208,6 @@ def _renew_boards(conn: Connection, team_ids: list[str]) -> None:
     )
 
 
-def _apply_rules(conn: Connection, scope: Scope, names: list[str], *, large: bool = False) -> None:
-    """Erases by the rules; ``large`` adds the tables that may be large, except seats."""
-    conn.execute("select set_config('peck.erasing', 'on', true)")
-    for rule in RULES:
-        if rule.table == "seats" or (rule.is_large and not large):
-            continue
-        if rule.mine and rule.deleted:
-            conn.execute(
-                sql.SQL("delete from {} x where {}").format(
-                    sql.Identifier(rule.table), _text(rule.mine)
-                ),
-                scope,
-            )
-        elif rule.mine and rule.erased:
-            _overwrite(conn, rule, scope)
-        for column in rule.named if names else ():
-            _replace_names(conn, rule, column, scope, names)
-    conn.execute("select set_config('peck.erasing', '', true)")
-
-
-def _overwrite(conn: Connection, rule: Rule, scope: Scope) -> None:
-    columns = [sql.Identifier(column) for column in rule.erased]
-    values = [_text(value) for value in rule.erased.values()]
-    conn.execute(
-        sql.SQL("update {table} x set {new} where ({mine}) and ({differs})").format(
-            table=sql.Identifier(rule.table),
-            new=sql.SQL(", ").join(
-                sql.SQL("{} = {}").format(*pair) for pair in zip(columns, values, strict=True)
-            ),
-            mine=_text(rule.mine),
-            differs=sql.SQL(" or ").join(
-                sql.SQL("x.{} is distinct from ({})").format(*pair)
-                for pair in zip(columns, values, strict=True)
-            ),
-        ),
-        scope,
-    )
-
-
-def _replace_names(
-    conn: Connection, rule: Rule, column: str, scope: Scope, names: list[str]
-) -> None:
-    """Replaces the person's names in a column of text or JSON; a slug gets another value."""
-    pattern = names_pattern(names)
-    told = sorted({*names, *(json.dumps(name, ensure_ascii=False)[1:-1] for name in names)})
-    table, field = sql.Identifier(rule.table), sql.Identifier(column)
-    rows = conn.execute(
-        sql.SQL(
-            "select x.ctid, x.{field} from {table} x where ({where}) and exists (select 1"
-            " from unnest(%(told)s::text[]) n where strpos(lower(x.{field}::text), lower(n)) > 0)"
-            " for update of x"
-        ).format(field=field, table=table, where=_text(rule.named_where)),
-        {**scope, "told": told},
-    ).fetchall()
-    for place, value in rows:
-        cleaned = replace_names(value, pattern)
-        if cleaned != value:
-            if column == "slug":
-                cleaned = f"renamed-{secrets.token_hex(5)}"
-            conn.execute(
-                sql.SQL("update {} set {} = %s where ctid = %s").format(table, field),
-                (cleaned if isinstance(cleaned, str) else Jsonb(cleaned), place),
-            )
-
-
-def names_pattern(names: Iterable[str]) -> re.Pattern[str]:
-    """A pattern of these names as whole words, the longest first."""
-    longest_first = sorted(names, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
-
-
-def replace_names(value: Json, pattern: re.Pattern[str]) -> Json:
-    """The text or JSON with each name replaced; keys of objects stay."""
-    if isinstance(value, str):
-        return pattern.sub(REPLACEMENT, value)
-    if isinstance(value, list):
-        return [replace_names(each, pattern) for each in value]
-    if isinstance(value, Mapping):
-        return {key: replace_names(each, pattern) for key, each in value.items()}
-    return value
-
-
 def _queue_bundles_and_pictures(conn: Connection, scope: Scope) -> None:
     pictures = next(rule.mine for rule in RULES if rule.table == "pictures")
     rows = conn.execute(
@@ -403,8 +232,3 @@ def _erase_seats(conn: Connection, scope: Scope) -> int:
         ).fetchall()
         erased_blobs.queue_blobs(conn, [row[0] for row in rows if row[0] is not None])
     return len(rows)
-
-
-def _text(text: str) -> sql.SQL:
-    """A condition of the rules, which are constants of the program."""
-    return sql.SQL(text)

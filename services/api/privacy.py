@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import UserId
 from ladder.people import audit_log
-from ladder.privacy import erasing
+from ladder.privacy import account_fate, erasing
 from services.http import privacy
 from services.http.app_state import AppState, Db
 from services.http.auth import FullAdmin, FullToken, Known
@@ -72,7 +72,7 @@ def export_account(app_state: AppState, who: FullToken) -> Response:
 def preview_deletion(conn: Db, who: Known) -> FateOut:
     """Deletes nothing."""
     assert who.user_id is not None
-    return FateOut.model_validate(erasing.preview_erasure(conn, who.user_id))
+    return FateOut.model_validate(account_fate.preview_erasure(conn, who.user_id))
 
 
 @router.post(

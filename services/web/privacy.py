@@ -12,7 +12,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.people import confirmation
 from ladder.people.records import STRANGER, Viewer
-from ladder.privacy import erasing
+from ladder.privacy import account_fate
 from ladder.privacy.rules import RULES
 from services.http import privacy
 from services.http.app_state import AppState, Db, transaction
@@ -91,7 +91,7 @@ def data_page(request: Request, conn: Connection, who: Viewer, form: forms.Form)
         "my_data.html",
         status=422 if form.wrong else 200,
         form=form,
-        fate=erasing.preview_erasure(conn, who.user_id),
+        fate=account_fate.preview_erasure(conn, who.user_id),
         export=f"/me/data/export?until={until}&signature={export_signature(request, who, until)}",
     )
 
