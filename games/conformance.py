@@ -15,15 +15,9 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any, Final
 
-from games.conformance_player import (
-    ConformancePlayer,
-    Findings,
-    GameUnplayable,
-    PlannedFault,
-    canonical_json,
-    json_flaw,
-    random_generators,
-)
+from games.conformance_findings import Findings, GameUnplayable
+from games.conformance_player import ConformancePlayer, PlannedFault, random_generators
+from games.plain_json import canonical_json, json_flaw
 from games.protocol import FAULTS, ConfigurationError, Game, Json
 
 MOST_COUNTS: Final = 6

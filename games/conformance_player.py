@@ -5,58 +5,26 @@ Each step is done twice. The whole game is played again and replayed.
 
 from __future__ import annotations
 
-import json
-import math
 import random as global_random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from typing import Any, Final
 
 from games.board_frames import parse_frame, uses_format
+from games.conformance_findings import Findings, GameUnplayable
+from games.conformance_outcome import check_outcome
 from games.episode import Episode, EpisodeError, Step, from_bytes, states, to_bytes
-from games.protocol import Game, GameError, InvalidMove, Json, Verdict, placements_from_scores
+from games.plain_json import canonical_json, json_flaw
+from games.protocol import Game, GameError, InvalidMove, Json, Verdict
 
-MOST_PLACES: Final = 3
-"""Most places reported for one broken promise."""
 NO_MOVES: Final[tuple[Json, ...]] = (
     *(None, True, False, 0, -1, 7, 10**30, 0.5, -1e308, "", " ", "\0", "é", "pass", "0", "null"),
     *("x" * 5000, "1" * 5000, [], {}, [[]], [None], [0, 0], [1e308], ["a", {}], {"": None}),
     *({"move": []}, {"move": {"move": 1}}, {"fault": "ERROR"}, [[[[[[[[0]]]]]]]], list(range(500))),
 )
 """Answers that are rarely a move. NaN does not reach a game."""
-
-
-class GameUnplayable(Exception):
-    """The game cannot go on. The findings have the reason."""
-
-
-@dataclass
-class Findings:
-    """Collects broken promises. Knows the current place in the play."""
-
-    where: str = ""
-    broken: dict[str, list[str]] = field(default_factory=dict)
-
-    def add_failure(self, check: str, message: str) -> None:
-        places = self.broken.setdefault(check, [])
-        told = f"{self.where}: {message}" if self.where else message
-        if len(places) < MOST_PLACES and told not in places:
-            places.append(told)
-
-    def expect(self, holds: bool, check: str, message: str) -> None:
-        if not holds:
-            self.add_failure(check, message)
-
-    @contextmanager
-    def failing_on_exception(self, what: str, check: str = "plays") -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            self.add_failure(check, f"{what} raised {error!r:.300}")
-            raise GameUnplayable from error
 
 
 @dataclass(frozen=True)
@@ -161,9 +129,11 @@ class ConformancePlayer:
             self.steps += 1
         self.longest_game = max(self.longest_game, len(seen.moves))
         found.where = where
-        self._check_outcome(state, seats, told)
         with found.failing_on_exception("outcome()"):
-            seen.result = repr(game.outcome(state))
+            outcome = game.outcome(state)
+            seen.result = repr(outcome)
+        if outcome is not None:
+            check_outcome(game, found, outcome, seats, told)
         return seen
 
     def _sample_checked_move(self, state: Any, seat: int, answers: Random) -> Json:
@@ -267,59 +237,6 @@ class ConformancePlayer:
             same = game.frame(second) == game.frame(after) and second_event == event
         found.expect(same, "pure", "step() a second time, from the same state, gives another one")
 
-    def _check_outcome(self, state: Any, seats: int, told: Mapping[int, Verdict]) -> None:
-        game, found = self._game, self._found
-        with found.failing_on_exception("outcome()"):
-            outcome = game.outcome(state)
-        if outcome is None:
-            return
-        for name in ("placements", "rewards", "verdicts"):
-            if len(getattr(outcome, name)) != seats:
-                found.add_failure("outcome", f"{name} should have one for each of {seats} seats")
-                return
-        ranks = placements_from_scores([-place for place in outcome.placements])
-        found.expect(
-            outcome.placements == ranks,
-            "outcome",
-            f"placements should be ranks from 1, as {ranks}; they are {outcome.placements!r:.100}",
-        )
-        for seat, reward in enumerate(outcome.rewards):
-            is_number = isinstance(reward, int | float) and math.isfinite(reward)
-            found.expect(
-                is_number or (reward is None and seat in told),
-                "outcome",
-                f"seat {seat}: its reward should be a number, it is {reward!r:.100}",
-            )
-        for seat, verdict in enumerate(outcome.verdicts):
-            fault = told.get(seat)
-            if fault is None:
-                found.expect(
-                    verdict is Verdict.DONE,
-                    "outcome",
-                    f"seat {seat}: without a fault its verdict is DONE, not {verdict!r:.100}",
-                )
-            else:
-                right = {fault, Verdict.DONE} if fault in game.lenient else {fault}
-                found.expect(
-                    verdict in right,
-                    "faults",
-                    f"seat {seat}: after {fault} its verdict is {verdict!r:.100}",
-                )
-        statistics = outcome.statistics
-        measured = {measure.name for measure in game.measures if seats == 1}
-        missing = measured.difference(*statistics)
-        found.expect(
-            not missing, "outcome", f"statistics lack {', '.join(sorted(missing))} of measures"
-        )
-        found.expect(
-            len(statistics) in (0, seats)
-            and all(
-                isinstance(one, Mapping) and json_flaw(dict(one)) is None for one in statistics
-            ),
-            "outcome",
-            f"statistics should be empty or numbers for each seat: {statistics!r:.100}",
-        )
-
     def _check_determinism(
         self, configuration: Mapping[str, Json], seats: int, seen: _GameRecord, where: str
     ) -> None:
@@ -416,23 +333,3 @@ def random_generators(seed: int, where: str) -> tuple[Random, Random]:
 
 def _move_json(move: Json | Verdict | None) -> Json:
     return {"fault": str(move)} if isinstance(move, Verdict) else move
-
-
-def canonical_json(value: Json) -> str:
-    return json.dumps(value, sort_keys=True, allow_nan=False)
-
-
-def json_flaw(value: Json) -> str | None:
-    """The part of a value that is not plain JSON. None if all of it is."""
-    if value is None or isinstance(value, bool | str):
-        return None
-    if type(value) in (int, float):
-        return None if math.isfinite(value) else f"{value!r} is no number"
-    if isinstance(value, list | tuple):
-        return next((flaw for flaw in map(json_flaw, value) if flaw), None)
-    if isinstance(value, dict):
-        odd = [key for key in value if not isinstance(key, str)]
-        if odd:
-            return f"the key {odd[0]!r:.100} is no text"
-        return next((flaw for flaw in map(json_flaw, value.values()) if flaw), None)
-    return f"{value!r:.100} is a {type(value).__name__}"
