@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.rating import report
+from benchmarks.rating import aims, report
 from benchmarks.rating.experiments import FIRST_PRINTED, PLANS, TUNED, Record, season
 
 
@@ -61,7 +61,7 @@ def main() -> None:
         if options.json is not None:
             records = [asdict(each) for some in results.values() for each in some]
             options.json.write_text(json.dumps(records))
-    print("\n" + report.aims(results))
+    print("\n" + aims.table(results))
     if options.quick:
         print("the aims are those of whole seasons; these were short")
 
