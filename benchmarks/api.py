@@ -16,58 +16,25 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import json
 import multiprocessing
 import os
-import re
 import shutil
-import signal
-import socket
 import statistics
-import sys
 import tempfile
-import threading
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import psycopg
 from fastapi import FastAPI, Response
-from psycopg import sql
 
+from benchmarks.rated_season import add_standing, create_rated_season, postgres
 from benchmarks.report_tables import describe_machine, quantile
-from games import GAMES
-from ladder import ids
-from ladder.database import db, migrate
-from ladder.leagues import leagues, seasons
-from ladder.people import users
-from services import embedded_servers
-from services.child_processes import spawn
+from benchmarks.site_process import CORES, cpu_seconds, pin_server, serving
+from benchmarks.site_readers import Row, fetch, time_reads
+from ladder.database import db
 
-CHECKOUT = Path(__file__).resolve().parents[1]
 PROCESSES = 2
-THREADS = 4
 WARM_SECONDS = 0.5
 MATCHES = 10
-WHOLE_SECONDS = 120
-"""Longest read of a whole board on a busy machine."""
-CORES = sorted(os.sched_getaffinity(0))
-LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One kind of read."""
-
-    name: str
-    port: int
-    path: str
-    headers: dict[str, str]
-    status: int = 200
 
 
 def create_bare_app() -> FastAPI:
@@ -80,76 +47,6 @@ def create_bare_app() -> FastAPI:
         return Response(content, media_type="application/json")
 
     return app
-
-
-def create_rated_season(url: str, agents: int) -> str:
-    """Write a season with this many rated agents, each of its own team; returns the season's id."""
-    with db.connect(url) as conn:
-        host = users.create_user(conn, "host").id
-        league = leagues.create_league(
-            conn,
-            slug="bench",
-            title="Bench",
-            game="hungry_geese",
-            visibility="public",
-            replay_visibility="public",
-            created_by=host,
-        )
-        season = seasons.create_season(
-            conn,
-            league.id,
-            seasons.SeasonColumns(
-                configuration=GAMES["hungry_geese"].configure({}),
-                configuration_digest="0" * 64,
-                clock={},
-                seats=4,
-            ),
-        )
-        keys = [
-            tuple(ids.new_id(prefix) for prefix in ("tea", "age", "sub", "ent"))
-            for _ in range(agents)
-        ]
-        tables = {
-            "teams (id, slug, name)": ((k[0], f"t{n}", f"Team {n}") for n, k in enumerate(keys)),
-            "agents (id, team_id, slug, name)": (
-                (k[1], k[0], "a", f"Agent {n}") for n, k in enumerate(keys)
-            ),
-            "submissions (id, agent_id, digest, size_bytes, filename)": (
-                (k[2], k[1], f"{n:064x}", 100, "main.py") for n, k in enumerate(keys)
-            ),
-            "entries (id, season_id, agent_id, team_id, submission_id, state, mu, sigma, games,"
-            " last_match_at)": (
-                (k[3], season.id, k[1], k[0], k[2], "active", 600 + n / 100, 40.0, 200, "now")
-                for n, k in enumerate(keys)
-            ),
-        }
-        for table, rows in tables.items():
-            with conn.cursor().copy(f"copy {table} from stdin") as copy:
-                for row in rows:
-                    copy.write_row(row)
-        conn.execute("update seasons set revision = 1")
-    with db.connect(url, autocommit=True) as conn:
-        conn.execute("vacuum analyze")
-    return season.id
-
-
-def add_standing(url: str, season: str) -> None:
-    """Give the season an official standing, by the live ratings."""
-    with db.connect(url) as conn:
-        rated = conn.execute(
-            "select id, mu from entries where season_id = %s order by mu desc", (season,)
-        ).fetchall()
-        places = [
-            (entry, mu, 40.0, n, max(1, n - 9), n + 9, (0.0, 0.0, 0.5), 0.1)
-            for n, (entry, mu) in enumerate(rated, 1)
-        ]
-        conn.execute(
-            "insert into standings (season_id, version, log_no, seed, fitted_by, boundary_weight,"
-            " centre, spread, kappa, reference, teams, wrong_medals, digest, content)"
-            " values (%s, 1, 1, 1, 1, 1, 0, 1, 0, 0, %s, 1, '', %s)",
-            (season, len(rated), json.dumps(places)),
-        )
-        conn.execute("update seasons set official_version = 1, revision = revision + 1")
 
 
 def time_new_revisions(url: str, season: str, board: Row) -> list[float]:
@@ -188,119 +85,6 @@ def milliseconds_of(row: Row, revision: int) -> float:
         assert response.status == row.status, response.status
         if str(response.headers["ETag"]).startswith(f'W/"{revision}.'):
             return 1000 * (time.perf_counter() - began)
-
-
-@contextmanager
-def postgres(state: Path) -> Iterator[str]:
-    """A migrated database for this benchmark."""
-    given = os.environ.get("PECK_TEST_DATABASE_URL")
-    server = None if given else embedded_servers.start_postgres(state)
-    root = given or (server.url if server is not None else "")
-    name = f"peck_bench_{uuid.uuid4().hex[:8]}"
-    with psycopg.connect(root, autocommit=True) as conn:
-        conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-        url = urlunsplit(urlsplit(root)._replace(path=f"/{name}"))
-        migrate.migrate(url)
-        yield url
-        conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
-    if server is not None:
-        server.stop()
-
-
-@contextmanager
-def serving(factory: str, port: int, state: Path, **environment: str) -> Iterator[int]:
-    """Runs one uvicorn process; yields its process id."""
-    child = spawn(
-        factory,
-        [
-            *(sys.executable, "-P", "-m", "uvicorn", factory, "--factory", "--no-access-log"),
-            *("--port", str(port), "--log-level", "warning"),
-        ],
-        log=state / f"{port}.log",
-        death_signal=signal.SIGKILL,
-        environment={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
-        cwd=CHECKOUT,
-    )
-    deadline = time.monotonic() + 180
-    while True:
-        try:
-            fetch(Row("", port, "/openapi.json", {}))
-            break
-        except OSError:
-            assert child.alive(), (state / f"{port}.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    try:
-        yield child.process.pid
-    finally:
-        child.stop()
-
-
-def pin_server(pid: int) -> None:
-    """Keep the process on the last core."""
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        os.sched_setaffinity(int(thread.name), CORES[-1:])
-
-
-def cpu_seconds(pid: int) -> float:
-    """The processor time of the process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def fetch(row: Row) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", row.port, timeout=WHOLE_SECONDS)
-    connection.request("GET", row.path, headers=row.headers)
-    response = connection.getresponse()
-    response.read()
-    connection.close()
-    return response
-
-
-def read_once(client: socket.socket, request: bytes) -> bytes:
-    """Send a request and return the status line after reading the whole answer.
-
-    ``http.client`` takes more time for an answer than the server.
-    """
-    client.sendall(request)
-    answer = client.recv(1 << 18)
-    while (head := answer.find(b"\r\n\r\n")) < 0:
-        answer += client.recv(1 << 18)
-    declared = LENGTH.search(answer, 0, head)
-    missing = head + 4 + (int(declared[1]) if declared is not None else 0) - len(answer)
-    while missing > 0:
-        missing -= len(client.recv(1 << 18))
-    return answer[:12]
-
-
-def read_until(row: Row, until: float, reads: list[list[float]]) -> None:
-    """Run one keep-alive client: read until the given time and append the seconds of each read."""
-    lines = [f"GET {row.path} HTTP/1.1", "Host: 127.0.0.1"]
-    lines += [f"{name}: {value}" for name, value in row.headers.items()]
-    request = ("\r\n".join(lines) + "\r\n\r\n").encode()
-    seconds = list[float]()
-    with socket.create_connection(("127.0.0.1", row.port), timeout=10) as client:
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while (began := time.monotonic()) < until:
-            status = read_once(client, request)
-            assert status == f"HTTP/1.1 {row.status}".encode(), status
-            seconds.append(time.monotonic() - began)
-    reads.append(seconds)
-
-
-def time_reads(row: Row, seconds: float) -> tuple[list[float], float]:
-    """The seconds of each read by all clients in that time, and the processor time of this."""
-    until, reads = time.monotonic() + seconds, list[list[float]]()
-    used = time.process_time()
-    threads = [
-        threading.Thread(target=read_until, args=(row, until, reads)) for _ in range(THREADS)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(reads) == THREADS, "a client failed"
-    return [one for each in reads for one in each], time.process_time() - used
 
 
 def main() -> None:

@@ -18,8 +18,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.api import CHECKOUT, create_rated_season, postgres, serving
+from benchmarks.rated_season import create_rated_season, postgres
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
+from benchmarks.site_process import CHECKOUT, serving
 
 PORT = 8101
 AGENT = CHECKOUT / "agents" / "hungry_geese" / "greedy"

@@ -15,10 +15,11 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.api import cpu_seconds, create_rated_season, serving
 from benchmarks.live_feed import Feed, Marks, feeding, weigh_as_service
 from benchmarks.live_readers import OPEN_SECONDS, Readers
+from benchmarks.rated_season import create_rated_season
 from benchmarks.report_tables import quantile
+from benchmarks.site_process import cpu_seconds, serving
 from ladder.database import db
 from ladder.entries import entries
 from ladder.enums import MatchKind

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import trueskill
 
-from benchmarks.api import create_rated_season, postgres
 from benchmarks.official_fit import simulate_season
+from benchmarks.rated_season import create_rated_season, postgres
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from ladder import ids
 from ladder.database import db
