@@ -10,7 +10,7 @@ import pytest
 
 from ladder.database.db import connect
 from ladder.enums import LeagueRole, MatchKind
-from ladder.leagues import invitations, leagues, staff
+from ladder.leagues import invitations, joining, leagues, staff
 from ladder.matches import lease, live_matches, matches, workers
 from ladder.matches.records import LineupSeat
 from ladder.people import tokens, users
@@ -160,7 +160,7 @@ def test_an_invited_stranger_reads_who_invites_and_keeps_the_invitation(site: Si
         assert "This code is mistyped, expired, revoked or used up; ask" in wrong.text
         assert 'value="join_typed"' in wrong.text
         digest = staff.current_digest(conn, league)
-        invitations.join_league(conn, guest_id, code, digest)
+        joining.join_league(conn, guest_id, code, digest)
         conn.commit()
         again = site.get(link, site.contest.stranger_token).text
         assert "You are already in this league, as competitor." in again

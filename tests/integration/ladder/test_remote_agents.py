@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import agents, deadlines, entries, remote_agents
+from ladder.entries import agents, daily_uploads, deadlines, entries, remote_agents
 from ladder.entries.records import EntryState
 from ladder.errors import Conflict
 from ladder.ids import EntryId

@@ -6,7 +6,7 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from ladder.database.db import Connection
-from ladder.entries import entries, remote_agents
+from ladder.entries import candidates, entries, remote_agents
 from ladder.entries.records import EntryState
 from ladder.enums import MatchState
 from ladder.errors import Conflict
@@ -92,7 +92,7 @@ def test_simultaneous_matches_give_one_strike(
 
     def paired() -> set[EntryId]:
         return {
-            each.entry_id for each in entries.pairing_candidates(contest.conn, contest.season.id)
+            each.entry_id for each in candidates.pairing_candidates(contest.conn, contest.season.id)
         }
 
     assert paired() == {there}
@@ -164,7 +164,7 @@ def test_the_third_strike_pauses_an_entry(
     rows = {row.entry_id: (row.remote, row.paused) for row in board.rows}
     assert rows == {away: (True, True), there: (True, False)}
     assert [
-        each.entry_id for each in entries.pairing_candidates(contest.conn, contest.season.id)
+        each.entry_id for each in candidates.pairing_candidates(contest.conn, contest.season.id)
     ] == [there]
     with pytest.raises(Conflict, match="active entries"):
         contest.rated(away, there)

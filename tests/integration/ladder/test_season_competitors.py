@@ -10,7 +10,7 @@ from ladder.database import migrate
 from ladder.entries import entries, team_merges
 from ladder.enums import LeagueRole, Visibility
 from ladder.errors import Conflict
-from ladder.leagues import invitations, leagues, roster_file, rosters, terms
+from ladder.leagues import invitations, joining, leagues, roster_file, rosters, terms
 from ladder.people import competitors, team_invitations, teams, users
 from tests.integration.ladder.contest import Contest
 from tests.integration.ladder.team_people import at_once, join, person, viewer
@@ -161,7 +161,7 @@ def test_a_roster_team_keeps_its_members_after_a_new_name(contest: Contest) -> N
         assert code is not None
         _, league = invitations.read_code(conn, user_id, code)
         digest = terms.terms_digest(*terms.settings_of_league(league))
-        assert invitations.join_league(conn, user_id, code, digest)[2] is LeagueRole.COMPETITOR
+        assert joining.join_league(conn, user_id, code, digest)[2] is LeagueRole.COMPETITOR
         (team,) = users.teams_of(conn, user_id)
         joined.append(team.id)
         if name == "ada":
