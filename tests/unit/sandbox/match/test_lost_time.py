@@ -138,3 +138,18 @@ def test_an_agent_whose_core_is_gone_is_not_late(files: Files, own: OwnRunQueue)
     files.lost(0.0, 0.042)
     files.at(0.010)
     assert move_costs.close(0.0, 0.052).charged_seconds == pytest.approx(0.025)
+
+
+def test_a_match_forgives_at_most_a_quarter_second_of_a_core_that_is_gone(
+    files: Files, own: OwnRunQueue
+) -> None:
+    seat = seat_costs(files, own)
+    charged = []
+    for move in (1, 2, 3):
+        asked_at = 100.0 * move
+        seat.open(asked_at)
+        files.at(0.2 * move)
+        files.lost(0.0, 0.0, due=asked_at)
+        charged.append(seat.close(asked_at, asked_at + 0.2).charged_seconds)
+        files.lost(0.0, 0.0)
+    assert charged == pytest.approx([0.0, 0.15, 0.2])
