@@ -36,6 +36,7 @@ from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.seeds import SEED_BYTES
 
 AGENTS: Final = Path(__file__).parents[1] / "agents"
 QUICK_GAMES: Final = 20
@@ -148,7 +149,7 @@ def _match(arena: Arena, series: Series, number: int) -> tuple[float | None, ...
     own_seat = 0 if game.mirrored else number % seats
     others = series.agents[1:]
     lineup = (*others[:own_seat], series.agents[0], *others[own_seat:])
-    seed = f"{series.name} {number}".encode()[-referee.SEED_BYTES :].rjust(referee.SEED_BYTES)
+    seed = f"{series.name} {number}".encode()[-SEED_BYTES:].rjust(SEED_BYTES)
     requests = [arena.node.request(arena.bundles[series.game, name]) for name in lineup]
 
     def episode(seated: tuple[int, ...]) -> PlayedMatch:

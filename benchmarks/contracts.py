@@ -46,10 +46,11 @@ from benchmarks.node_harness import (
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
 from egress.address import parse
 from games import GAMES
-from sandbox.match import bundle_packing, referee
+from sandbox.match import bundle_packing
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, node_hello
 from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.seeds import game_random
 from sandbox.remote.manifest import write_manifest
 
 WARM_UP = 200
@@ -205,7 +206,7 @@ def _contract_samples() -> tuple[ContractSample, ...]:
 
 def _first_observation(game: str, seats: int) -> Mapping[str, Any]:
     rules = GAMES[game]
-    state, _ = rules.reset(rules.configure({}), seats, referee.game_random(SEED))
+    state, _ = rules.reset(rules.configure({}), seats, game_random(SEED))
     return rules.observe(state, 0)
 
 

@@ -28,6 +28,7 @@ from sandbox.match.match_record import EpisodeRecord, PlayedMatch
 from sandbox.match.questions import ask_all
 from sandbox.match.seat import MatchTiming, Seat
 from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.seeds import game_random
 
 LAUNCHERS = ("docker", "bubblewrap")
 SEATS = 4
@@ -237,7 +238,7 @@ def seated(node: Node, bundles: Sequence[Path], clock: Clock) -> Iterator[Table]
 
 def observation() -> dict[str, object]:
     """An observation from the middle of a game."""
-    random = referee.game_random(SEED)
+    random = game_random(SEED)
     state, _ = GEESE.reset(CONFIGURATION, SEATS, random)
     for _ in range(STEPS // 2):
         state, _ = GEESE.step(state, dict.fromkeys(range(SEATS), "EAST"), random)
@@ -249,7 +250,7 @@ def _parse(raw: object) -> object:
     return GEESE.parse(state, 0, raw)
 
 
-_START = GEESE.reset(CONFIGURATION, SEATS, referee.game_random(SEED))
+_START = GEESE.reset(CONFIGURATION, SEATS, game_random(SEED))
 
 
 def timed(act: Callable[[], object]) -> float:

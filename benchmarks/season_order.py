@@ -37,6 +37,7 @@ from sandbox.match import referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock
 from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.seeds import SEED_BYTES
 
 AGENTS: Final = Path(__file__).resolve().parent.parent / "agents"
 BORROW_SECONDS: Final = 120.0
@@ -66,7 +67,7 @@ class Arena:
 
     def play(self, lineups: Ints, rng: np.random.Generator) -> tuple[NDArray[np.int16], Flags]:
         """Placements and faults by seat."""
-        found = [self._match(lineup, rng.bytes(referee.SEED_BYTES)) for lineup in lineups]
+        found = [self._match(lineup, rng.bytes(SEED_BYTES)) for lineup in lineups]
         ranks = np.array([ranks for ranks, _ in found], dtype=np.int16)
         return ranks, np.array([faults for _, faults in found], dtype=bool)
 

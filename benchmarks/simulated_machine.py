@@ -17,7 +17,7 @@ from games.episode import Episode, Step
 from games.protocol import Json, Verdict, with_clock
 from ladder.matches.records import MatchOrder, SeatResult
 from sandbox.match.clock import Clock
-from sandbox.match.referee import game_random
+from sandbox.match.seeds import game_random
 
 GAME: Final = GAMES["hungry_geese"]
 MOVES: Final = ("NORTH", "EAST", "SOUTH", "WEST")

@@ -16,6 +16,7 @@ Subclasses of HostFault:
 - ``EngineAway``: the engine does not answer at the moment.
 - ``BoxLate``: no box was ready in time.
 - ``HostTooSlow``: seats waited too long for a core.
+- ``GameFault``: the game's rules raised.
 """
 
 from __future__ import annotations
@@ -73,3 +74,7 @@ class BoxLate(HostFault):
 
 class HostTooSlow(HostFault):
     """The host gave a seat less processor time than its clock grants."""
+
+
+class GameFault(HostFault):
+    """The game's rules raised. No agent is to blame, and another node will fail too."""

@@ -40,8 +40,8 @@ from ladder.matches.records import (
 from ladder.runtime_profiles import REMOTE
 from ladder.settings import Settings
 from ladder.telemetry import bind_fields, log_event, traceback_text
-from sandbox.errors import HostFault, SeatsAway
-from sandbox.match import attempt, loans, referee
+from sandbox.errors import GameFault, HostFault, SeatsAway
+from sandbox.match import attempt, loans
 from sandbox.match.attempt import Attempt, Lenders
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, SeatRequest
@@ -134,7 +134,7 @@ def _play_claimed(worker_context: WorkerContext, order: MatchOrder) -> str:
             outcome = _play_attempt(worker_context, order)
         except SeatsAway as away:
             outcome = _void_match(worker_context, order, away.reasons)
-        except referee.GameFault as error:
+        except GameFault as error:
             outcome = _fail_attempt(worker_context, order, "game", error)
         except HostFault as error:
             outcome = _fail_attempt(worker_context, order, "host", error)

@@ -21,7 +21,7 @@ from ladder.machines.reports import Report
 from ladder.telemetry import log_event
 from sandbox.match.clock import Clock
 from sandbox.match.mirrored_pairs import episodes_per_match, seat_order, sum_rewards
-from sandbox.match.referee import game_random
+from sandbox.match.seeds import game_random
 
 CHANCE: Final = SystemRandom()
 MOST_BYTES: Final = 16 << 20

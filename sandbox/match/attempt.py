@@ -23,9 +23,9 @@ WAITING_SECONDS: Final = 600.0
 
 All time of a match is charged to a seat, forgiven to a seat, our own, or waiting for a shared GPU.
 Each part has a limit: ``longest_seconds``, this number, OWN_SECONDS and
-``referee.GPU_WAIT_SECONDS``. So no agent can drag its own match to ``stop_after_seconds``, which
-would void it as the host's fault. If boxes share a GPU, other matches can do so only by keeping
-the GPU busy for more than GPU_WAIT_SECONDS of this match's turns.
+``running_episode.GPU_WAIT_SECONDS``. So no agent can drag its own match to ``stop_after_seconds``,
+which would void it as the host's fault. If boxes share a GPU, other matches can do so only by
+keeping the GPU busy for more than GPU_WAIT_SECONDS of this match's turns.
 
 A seat that has used up its share pays wall time from then on. Even with the longest clock of a
 season, an hour, the match ends before the scheduler's deadlines.

@@ -28,6 +28,7 @@ from sandbox.match.clock import Clock
 from sandbox.match.loans import SeatRequest
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch, read_log
 from sandbox.match.seat_loans import borrow_seats
+from sandbox.match.seeds import SEED_BYTES
 
 Told = TypeVar("Told")
 BORROW_SECONDS: Final = 120.0
@@ -207,7 +208,7 @@ def seed_of_game(seed: bytes, number: int) -> bytes:
     """The seed of a game: the batch's seed for the first game, derived seeds for the others."""
     if number == 1:
         return seed
-    return hmac.new(seed, b"episode%d" % number, hashlib.sha256).digest()[: referee.SEED_BYTES]
+    return hmac.new(seed, b"episode%d" % number, hashlib.sha256).digest()[:SEED_BYTES]
 
 
 def rotated_seats(agents: int, number: int) -> tuple[int, ...]:

@@ -21,9 +21,10 @@ from sandbox.match.loans import Loan
 from sandbox.match.match_record import read_log
 from sandbox.match.questions import Question as Asked
 from sandbox.match.questions import StopReached, ask_all
-from sandbox.match.referee import WAITING_SECONDS, seat_seed
+from sandbox.match.referee import WAITING_SECONDS
 from sandbox.match.seat import MatchTiming, Seat
 from sandbox.match.seat_faults import SeatFault
+from sandbox.match.seeds import seat_seed
 
 OWN_SECONDS: Final = 60.0
 

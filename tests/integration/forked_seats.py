@@ -27,8 +27,8 @@ from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.loans import Ending, Loan
 from sandbox.match.match_record import SeatAnswer
 from sandbox.match.questions import ask_all
-from sandbox.match.referee import seat_seed
 from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.seeds import seat_seed
 from sandbox.match.steal_monitor import (
     StealMonitor,
     may_have_hypervisor,

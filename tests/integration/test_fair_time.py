@@ -20,8 +20,8 @@ from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.delay_monitor import DelayMonitor
 from sandbox.match.questions import Question, ask_all
-from sandbox.match.referee import game_random
 from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.seeds import game_random
 from tests.integration.forked_seats import ForkedLoan, hogs, seated
 
 pytestmark = pytest.mark.alone

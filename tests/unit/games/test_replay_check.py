@@ -14,7 +14,7 @@ from games.replay_check import check_episode
 from ladder.enums import MatchKind
 from ladder.ids import MatchId
 from ladder.matches.records import MatchOrder
-from sandbox.match.referee import game_random
+from sandbox.match.seeds import game_random
 
 GAME = simulated_machine.GAME
 SEED = bytes(range(16))

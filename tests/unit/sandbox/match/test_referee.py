@@ -19,8 +19,8 @@ from games import GAMES
 from games.forks import Fork
 from games.hungry_geese import HungryGeese, State
 from games.protocol import Json, Measure, Outcome, Verdict
-from sandbox.errors import BundleRefused, HostFault
-from sandbox.match import referee
+from sandbox.errors import BundleRefused, GameFault, HostFault
+from sandbox.match import referee, running_episode
 from sandbox.match.clock import Clock
 from sandbox.match.gpu_turn import GpuTurn
 from sandbox.match.loans import Loan
@@ -109,7 +109,7 @@ class NeverOver(HungryGeese):
     [(BrokenStep(), "failed in step: .*the rules are wrong"), (BrokenReset(), "failed in reset")],
 )
 def test_an_exception_in_the_rules_is_a_game_fault(game: Any, words: str) -> None:
-    with pytest.raises(referee.GameFault, match=words):
+    with pytest.raises(GameFault, match=words):
         _play(game)
 
 
@@ -139,7 +139,7 @@ class Telling(HungryGeese):
     ],
 )
 def test_unusable_statistics_are_a_game_fault(reward: Any, told: Any, words: str) -> None:
-    with pytest.raises(referee.GameFault, match=words):
+    with pytest.raises(GameFault, match=words):
         _play(Telling(reward, told))
 
 
@@ -163,19 +163,19 @@ def test_a_game_that_never_ends_is_stopped() -> None:
 
 def test_every_seat_has_a_seed_separate_from_the_game() -> None:
     seed = bytes(range(16))
-    seeds = {referee.seat_seed(seed, seat) for seat in range(8)}
+    seeds = {seat_seed(seed, seat) for seat in range(8)}
     assert len(seeds) == 8
     assert {len(one) for one in seeds} == {16}
     assert seed not in seeds
-    assert referee.game_random(seed).random() == referee.game_random(seed).random()
-    assert referee.game_random(seed).random() != referee.game_random(bytes(16)).random()
-    assert referee.seat_seed(seed, 0) != referee.seat_seed(bytes(16), 0)
+    assert game_random(seed).random() == game_random(seed).random()
+    assert game_random(seed).random() != game_random(bytes(16)).random()
+    assert seat_seed(seed, 0) != seat_seed(bytes(16), 0)
 
 
 def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the boxes it would never be late, and agents would pay for a busy node."""
-    monkeypatch.setattr(referee, "END_SECONDS", 0.001)
-    monkeypatch.setattr(referee, "end_all", lambda loans: None)
+    monkeypatch.setattr(running_episode, "END_SECONDS", 0.001)
+    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
     found: list[int] = []
 
     def look(step: int) -> None:
@@ -200,8 +200,9 @@ def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.Monk
 def test_apparent_waiting_at_the_end_does_not_void_the_match(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(referee, "END_SECONDS", 0.001)  # long before it is late by its own clock
-    monkeypatch.setattr(referee, "end_all", lambda loans: None)  # the node's part
+    # Long before it is late by its own clock.
+    monkeypatch.setattr(running_episode, "END_SECONDS", 0.001)
+    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)  # the node's part
     loan = DeafAtTheEnd()
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
@@ -218,9 +219,9 @@ class Neighboured(GpuTurn):
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(-1)
         self._waited = 0.0
-        monkeypatch.setattr(referee, "monotonic", self._now)
-        monkeypatch.setattr(referee, "end_all", lambda loans: None)
-        monkeypatch.setattr(referee, "END_SECONDS", 0.001)
+        monkeypatch.setattr(running_episode, "monotonic", self._now)
+        monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
+        monkeypatch.setattr(running_episode, "END_SECONDS", 0.001)
 
     def _now(self) -> float:
         return time.monotonic() + self._waited
@@ -252,7 +253,7 @@ def test_waiting_for_a_gpu_does_not_void_the_match(monkeypatch: pytest.MonkeyPat
 
 
 def test_waiting_for_a_gpu_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(referee, "GPU_WAIT_SECONDS", 110.0)
+    monkeypatch.setattr(running_episode, "GPU_WAIT_SECONDS", 110.0)
     with pytest.raises(HostFault, match=r"did not end within 160 s"):
         Neighboured(monkeypatch).play()
 
@@ -278,7 +279,7 @@ class Slow(DeafAtTheEnd):
 def test_before_a_fork_no_seat_spends_the_recorded_bank_again_in_each_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(referee, "end_all", lambda loans: None)
+    monkeypatch.setattr(running_episode, "end_all", lambda loans: None)
     clock = Clock(act_seconds=0.02, bank_seconds=0.3)
     record = referee.play_episode(
         GEESE,
