@@ -25,8 +25,9 @@ from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import OwnRunQueue
 from sandbox.match.loans import Loan, SeatRequest, node_hello
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
+from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import ask_all
-from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.seat import Seat
 from sandbox.match.seat_loans import borrow_seats
 from sandbox.match.seeds import game_random
 

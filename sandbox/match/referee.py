@@ -20,6 +20,7 @@ from sandbox.match.cpu_meter import OwnRunQueue
 from sandbox.match.delay_monitor import DelayMonitor
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
+from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import StopReached
 from sandbox.match.running_episode import (
     SPARE_BANK,
@@ -27,7 +28,7 @@ from sandbox.match.running_episode import (
     RunningEpisode,
     end_seats,
 )
-from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.seat import Seat
 from sandbox.match.thread_priority import keep_time_first
 
 WAITING_SECONDS: Final = 150.0

@@ -16,8 +16,9 @@ from sandbox.match import mirrored_pairs
 from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan, end_all
 from sandbox.match.match_record import EpisodeRecord, PlayedMatch
+from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import StopReached, ask_all
-from sandbox.match.seat import END_SECONDS, MatchTiming, Seat
+from sandbox.match.seat import END_SECONDS, Seat
 from sandbox.match.seat_faults import SeatFault
 from sandbox.match.seat_reports import build_seat_report, check_numbers
 from sandbox.match.seeds import game_random, seat_seed

@@ -19,7 +19,6 @@ import os
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
@@ -28,47 +27,29 @@ import msgspec
 from games.protocol import InvalidMove, Json, Verdict
 from sandbox.box.bundle_manifest import Contract
 from sandbox.box.harness import IMPORTED, IMPORTING
-from sandbox.errors import AgentAway, BoxLate, HostFault, HostTooSlow, SeatRefused
+from sandbox.errors import AgentAway, BoxLate, HostFault, SeatRefused
 from sandbox.match import reply_decoder, seat_faults
-from sandbox.match.clock import Clock, TimeBank, TimeCharge
-from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
-from sandbox.match.delay_monitor import DelayMonitor
-from sandbox.match.loans import Ending, Loan
+from sandbox.match.clock import TimeBank, TimeCharge
+from sandbox.match.cpu_meter import CpuMeter
+from sandbox.match.host_lateness import HostLateness
+from sandbox.match.loans import Loan
 from sandbox.match.match_record import SeatAnswer, SeatRecord
+from sandbox.match.match_timing import MatchTiming
 from sandbox.match.move_cost import MoveCost, MoveCosts
 from sandbox.match.questions import TO_CHILD_CAP, NoAnswerCause, Question
 from sandbox.match.seat_faults import SeatFault
+from sandbox.match.seat_process import SeatProcess
 
 QUICK_SECONDS: Final = 0.002
 """A seat whose recent answers all cost less does not disturb seats asked at the same time."""
 IDLE_SHARE: Final = 0.1
 """A seat that used at most this share of its answers' time as CPU time mostly waited."""
-BUSY_SHARE: Final = 0.8
-"""A seat that used this share of its limit as CPU time was late by its own work."""
-LATE_NODE_SECONDS: Final = 0.01
 END_SECONDS: Final = 0.25
 """How long the end of a match waits for seats that get an end message."""
 
 
 _NONCE: Final = struct.Struct("Q")
 _NONCE_BYTES: Final = 64 * _NONCE.size
-
-
-@dataclass(frozen=True, slots=True)
-class MatchTiming:
-    """The timing settings that all seats of a match share."""
-
-    clock: Clock
-    own: OwnRunQueue
-    """Run queue of the thread that plays the match."""
-    waiting_seconds: float
-    """Most waiting forgiven to each seat in one episode."""
-    canary: DelayMonitor | None = None
-    """Shows whether the node was late if a seat's meter cannot forgive. A time-out that the node
-    may have caused is then a HostFault. With None a time-out stands.
-    """
-    forgives_host: bool = False
-    """Whether a time-out caused by waiting beyond ``waiting_seconds`` is HostTooSlow."""
 
 
 class Seat:
@@ -95,7 +76,7 @@ class Seat:
         self._owed: int | None = None
         self._notices = [IMPORTING, IMPORTED]  # notices that may still come
         self.bank = TimeBank(timing.clock)
-        self._timing, self._clock = timing, timing.clock
+        self._clock = timing.clock
         self._loan = loan if isinstance(loan, Loan) else None
         self._meter = loan.meter if isinstance(loan, Loan) else CpuMeter({}, 1.0, False)
         self._move_costs = MoveCosts(
@@ -105,7 +86,10 @@ class Seat:
             timing.waiting_seconds,
             waits_for_host=timing.forgives_host,
         )
-        self._ending: Ending | None = None
+        self._process = SeatProcess(self._loan)
+        self._host_lateness = HostLateness(
+            index, timing, self._meter, self._move_costs, lenient, self._process
+        )
         self._observation: Mapping[str, Json] = {}
         """The observation of the last question."""
         self._nonce = -1
@@ -243,7 +227,7 @@ class Seat:
         if question.trouble is NoAnswerCause.LATE:
             return self._judge_late_answer(step, question, charge)
         if question.answer is None:
-            return self._fail(self._trouble_fault(step, question))
+            return self._fail(self._process.trouble_fault(step, question))
         try:
             frame = reply_decoder.decode_packet(question.answer)
         except reply_decoder.MALFORMED as error:
@@ -255,13 +239,13 @@ class Seat:
                 seat_faults.broken_protocol_fault(step, "it answered a question that was not asked")
             )
         if isinstance(frame, reply_decoder.ProgramFault) and frame.is_gone:
-            return self._fail(self._program_fault(step, frame))
+            return self._fail(self._process.program_fault(step, frame))
         if isinstance(frame, reply_decoder.Failed):
             return self._pardon_or_fail(seat_faults.raised_fault(step, frame.trace))
         if charge.timed_out:
             return self._judge_late_answer(step, question, charge)
         if isinstance(frame, reply_decoder.ProgramFault):
-            return self._pardon_or_fail(self._program_fault(step, frame))
+            return self._pardon_or_fail(self._process.program_fault(step, frame))
         try:
             move = parse(reply_decoder.read_action(frame.action))
             self.record.moved = True
@@ -278,16 +262,15 @@ class Seat:
 
         Raises HostFault if the node is gone; then the agent is not to blame.
         """
-        for loan in self.unended_loans():
-            self._ending = loan.end()
+        self._process.end()
 
     def unended_loans(self) -> Sequence[Loan]:
-        """The loan, if it has not ended yet. The node thaws a frozen child to kill it."""
-        return () if self._loan is None or self._ending is not None else (self._loan,)
+        """The loan, if it has not ended yet."""
+        return self._process.unended_loans()
 
     def log_blob(self, how: Verdict) -> bytes:
         """The seat's private log, once the seat has ended."""
-        return self.record.log_blob(how, self.fault, self._ending.log if self._ending else ())
+        return self.record.log_blob(how, self.fault, self._process.log)
 
     @property
     def _is_importing(self) -> bool:
@@ -329,34 +312,15 @@ class Seat:
             return False
         return not isinstance(frame, reply_decoder.Ready) and frame.n == self._owed
 
-    def _raise_if_node_late(self, question: Question) -> None:
-        """Raise HostFault if the node may have caused this time-out and nobody can tell.
-
-        A pardoned time-out is not excused: it costs only an answer. Otherwise an agent that is
-        often late would some day be late together with the node and lose no match.
-        """
-        canary, cost = self._timing.canary, question.cost
-        if canary is None or self._meter.can_forgive or Verdict.TIMEOUT in self._lenient:
-            return
-        used = (cost.cpu_seconds or 0.0) / self._meter.cpus
-        if used >= BUSY_SHARE * question.limit_seconds:
-            return
-        lag = canary.lag_seconds(question.started_at)
-        if lag >= LATE_NODE_SECONDS:
-            raise HostFault(
-                f"seat {self.index + 1} was late and the node itself was late by"
-                f" {lag * 1000:.0f} ms; without pressure readings nobody can tell them apart"
-            )
-
     def _judge_late_answer(self, step: int, question: Question, charge: TimeCharge) -> Verdict:
         """Record the time-out. It ends the seat unless the game pardons it.
 
         Raises HostTooSlow if the host caused it, HostFault if the host may have caused it and
         nobody can tell.
         """
-        self._raise_if_node_late(question)
+        self._host_lateness.raise_if_node_late(question)
         over = charge.seconds - self._clock.act_seconds - max(0.0, charge.bank_before_seconds)
-        fault = self._raise_if_host_slow(step, over, question)
+        fault = self._host_lateness.raise_if_host_slow(step, over, question)
         if fault is not None:
             return self._fail(fault)
         self._move_costs.unforgiven_before_seconds = 0.0  # a pardon clears the debt of the bank
@@ -369,47 +333,22 @@ class Seat:
         fault = seat_faults.late_fault(step, charge, question.cost, self._clock, hint=hint)
         return self._pardon_or_fail(fault)
 
-    def _raise_if_host_slow(
-        self, step: int, over_seconds: float, question: Question
-    ) -> SeatFault | None:
-        """Raise HostTooSlow if the seat would be in time with all its waiting forgiven.
-
-        Nobody knows whether a missing answer would have been in time. Then the seat must have
-        waited for most of the time charged, so that sleeping gains nothing.
-
-        If the box ran out of memory meanwhile, returns that fault of the agent.
-        """
-        now = self._move_costs.unforgiven_now_seconds
-        unforgiven = self._move_costs.unforgiven_before_seconds + now
-        if not self._timing.forgives_host or unforgiven <= max(0.0, over_seconds):
-            return None
-        if question.answer is None and now < question.cost.charged_seconds / 2:
-            return None
-        self.end()
-        fault = self._memory_fault(step)
-        if fault is not None:
-            return fault
-        waited = self._timing.waiting_seconds + unforgiven
-        raise HostTooSlow(
-            f"seat {self.index + 1} waited {waited:.1f} s for a core in this episode and was late"
-            f" in step {step}; this host is too slow for this season"
-        )
-
     def _start_fault(self, question: Question) -> SeatFault | None:
         unbegun = self._clock.load == "first_move"
         if question.trouble is NoAnswerCause.LATE:
-            self._raise_if_node_late(question)
+            self._host_lateness.raise_if_node_late(question)
             if unbegun:
                 raise BoxLate(f"seat {self.index + 1}: the box was not ready in time")
             over = question.cost.charged_seconds - question.limit_seconds
-            return self._raise_if_host_slow(0, over, question) or seat_faults.late_load_fault(
+            fault = self._host_lateness.raise_if_host_slow(0, over, question)
+            return fault or seat_faults.late_load_fault(
                 self._clock, question.cost, is_importing=self._is_importing
             )
         if question.trouble is NoAnswerCause.CLOSED and unbegun:
             self.end()
             raise HostFault(f"seat {self.index + 1}: the process ended before the agent's code ran")
         if question.answer is None:
-            return self._trouble_fault(0, question)
+            return self._process.trouble_fault(0, question)
         try:
             frame = reply_decoder.decode_packet(question.answer)
         except reply_decoder.MALFORMED as error:
@@ -417,44 +356,10 @@ class Seat:
         if isinstance(frame, reply_decoder.Failed):
             return seat_faults.raised_fault(0, frame.trace)
         if isinstance(frame, reply_decoder.ProgramFault):
-            return self._program_fault(0, frame)
+            return self._process.program_fault(0, frame)
         if isinstance(frame, reply_decoder.Reply):
             return seat_faults.broken_protocol_fault(0, "it answered too early")
         self.contract = frame.contract
-        return None
-
-    def _program_fault(self, step: int, frame: reply_decoder.ProgramFault) -> SeatFault:
-        if frame.is_gone:
-            self.end()
-        fault = self._memory_fault(step)
-        if fault is not None:
-            return fault
-        return seat_faults.contract_fault(
-            step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late
-        )
-
-    def _trouble_fault(self, step: int, question: Question) -> SeatFault:
-        if question.trouble is NoAnswerCause.BROKEN:
-            return seat_faults.broken_protocol_fault(step, question.detail)
-        self.end()
-        fault = self._memory_fault(step)
-        if fault is not None:
-            return fault
-        assert self._ending is not None
-        if self._ending.signal is not None:
-            return seat_faults.killed_fault(step, self._ending.signal)
-        if self._ending.exit_code is not None:
-            return seat_faults.exited_fault(step, self._ending.exit_code)
-        return seat_faults.vanished_fault(step)
-
-    def _memory_fault(self, step: int) -> SeatFault | None:
-        """The fault of using too much memory, if the process has ended and did so."""
-        if self._ending is None or self._loan is None:
-            return None
-        if self._ending.exceeded_gpu_mb:
-            return seat_faults.out_of_gpu_memory_fault(step, self._ending.exceeded_gpu_mb)
-        if self._ending.out_of_memory:
-            return seat_faults.out_of_memory_fault(step, self._loan.memory_mb)
         return None
 
     def _pardon_or_fail(self, fault: SeatFault) -> Verdict:

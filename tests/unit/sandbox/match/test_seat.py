@@ -12,9 +12,10 @@ from sandbox.errors import HostTooSlow
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
 from sandbox.match.loans import Ending, Loan
+from sandbox.match.match_timing import MatchTiming
 from sandbox.match.move_cost import MoveCost, MoveCosts
 from sandbox.match.questions import NoAnswerCause, Question
-from sandbox.match.seat import MatchTiming, Seat
+from sandbox.match.seat import Seat
 
 CLOCK = Clock(act_seconds=0.5, bank_seconds=0.0)
 LENIENT = frozenset({Verdict.TIMEOUT})
