@@ -8,12 +8,8 @@ case a box is cleaned and checked before anybody else gets it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import socket
-import stat
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,32 +22,17 @@ from sandbox.errors import BundleRefused, HostFault
 from sandbox.launchers import supervisor_client
 from sandbox.launchers.base import CPUS, Launcher
 from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
-from sandbox.listener import MOST_SEATS
 from sandbox.match.gpu_turn import GpuTurns
 from sandbox.match.steal_monitor import StealMonitor
-from sandbox.node.box_pool import BoxKey, BoxPool, PooledBox
+from sandbox.node.borrow_request import RequestChecker, RequestedSeat, check_unchanged
+from sandbox.node.box_pool import BoxPool, PooledBox
 
-MOST_BUNDLE_BYTES = 1 << 30
-"""Most bytes of a bundle. Seasons allow less, and the box's memory limits it too."""
-MEMORY_MB = (64, 65_536)
 BIND_SECONDS = 90.0
 PREFORK_SECONDS = 10.0
 SEND_SECONDS = 5.0
 END_SECONDS = 12.0
 ANSWERED_SECONDS = 1.0
 """Extra time for a report that waited for another one to be read."""
-_DIGESTS_KEPT = 4096
-
-
-@dataclass(frozen=True)
-class _RequestedSeat:
-    """One checked seat of a request."""
-
-    key: BoxKey
-    digest: str
-    size: int
-    bundle: int
-    deadline: float
 
 
 @dataclass(frozen=True)
@@ -78,7 +59,7 @@ class BoxLender:
         self._pool = pool
         self._image_digests = image_digests
         self._steal_monitor = steal_monitor
-        self._digests = _DigestCache()
+        self._requests = RequestChecker(image_digests)
         self._gpu_turns = GpuTurns()
 
     def serve(self, connection: socket.socket, message: dict[str, Any], bundles: list[int]) -> None:
@@ -86,8 +67,8 @@ class BoxLender:
 
         Raises HostFault if nothing could be lent. The worker has no answer then.
         """
-        wanted = self._checked(message, bundles)
-        seats = [seat for seat in wanted if isinstance(seat, _RequestedSeat)]
+        wanted = self._requests.check(message, bundles)
+        seats = [seat for seat in wanted if isinstance(seat, RequestedSeat)]
         deadline = min((seat.deadline for seat in seats), default=0.0)
         with self._pool.room_for([seat.key for seat in seats], deadline), self._watched():
             self._serve_until_ended(connection, self._lend(wanted))
@@ -117,54 +98,17 @@ class BoxLender:
             if open_seats:
                 self._end(open_seats, {})
 
-    def _checked(
-        self, message: dict[str, Any], bundles: list[int]
-    ) -> list[_RequestedSeat | BundleRefused]:
-        seats = message.get("seats")
-        if not isinstance(seats, list) or not 1 <= len(seats) <= MOST_SEATS:
-            raise HostFault(f"seats: must be a list of 1 to {MOST_SEATS}")
-        if len(bundles) != len(seats):
-            raise HostFault(f"{len(bundles)} descriptors of bundles came for {len(seats)} seats")
-        seconds = message.get("timeout_seconds")
-        if type(seconds) not in (int, float) or not 0 < seconds <= 600:  # type: ignore[operator]
-            raise HostFault(f"timeout_seconds: {seconds!r} is not between 0 and 600")
-        deadline = time.monotonic() + float(seconds)  # type: ignore[arg-type]
-        return [
-            self._checked_seat(seat, bundle, deadline)
-            for seat, bundle in zip(seats, bundles, strict=True)
-        ]
-
-    def _checked_seat(
-        self, seat: object, bundle: int, deadline: float
-    ) -> _RequestedSeat | BundleRefused:
-        if not isinstance(seat, dict):
-            raise HostFault("seats: each must be an object")
-        profile, memory_mb = seat.get("profile"), seat.get("memory_mb")
-        if not isinstance(profile, str) or profile not in self._image_digests:
-            offered = ", ".join(sorted(self._image_digests))
-            raise HostFault(f"profile: {profile!r} is not served here; served are {offered}")
-        low, high = MEMORY_MB
-        if type(memory_mb) is not int or not low <= memory_mb <= high:
-            raise HostFault(f"memory_mb: {memory_mb!r} is not a number from {low} to {high}")
-        try:
-            digest, size = self._digests.of(bundle)
-            if size > memory_mb << 19:  # half of the box's memory, which holds it after unpacking
-                raise BundleRefused(f"the archive is larger than half of {memory_mb} MB of memory")
-        except BundleRefused as refused:
-            return refused
-        return _RequestedSeat((profile, memory_mb), digest, size, bundle, deadline)
-
     def _lend(
-        self, wanted: Sequence[_RequestedSeat | BundleRefused]
+        self, wanted: Sequence[RequestedSeat | BundleRefused]
     ) -> list[_LentBox | BundleRefused]:
         """Prepare a child for each seat: the quick ones first, the others in parallel."""
         found: dict[int, _LentBox | BundleRefused | HostFault] = {}
-        slow: dict[int, _RequestedSeat] = {}
+        slow: dict[int, RequestedSeat] = {}
         for number, seat in enumerate(wanted):
-            ready = self._take_waiting_child(seat) if isinstance(seat, _RequestedSeat) else seat
+            ready = self._take_waiting_child(seat) if isinstance(seat, RequestedSeat) else seat
             if ready is not None:
                 found[number] = ready
-            elif isinstance(seat, _RequestedSeat):
+            elif isinstance(seat, RequestedSeat):
                 slow[number] = seat
         if slow:
             # In parallel: a cold box takes most of a second.
@@ -180,7 +124,7 @@ class BoxLender:
             raise faults[0]
         return [one for _, one in sorted(found.items()) if not isinstance(one, HostFault)]
 
-    def _take_waiting_child(self, seat: _RequestedSeat) -> _LentBox | None:
+    def _take_waiting_child(self, seat: RequestedSeat) -> _LentBox | None:
         """A child that waits in a box of this bundle. None if there is none."""
         place = self._pool.take_bound(seat.key, seat.digest)
         if place is None:
@@ -203,7 +147,7 @@ class BoxLender:
             _print_line(f"box {place.box.spec.name} is replaced: {fault}")
             return None
 
-    def _bind_with_retry(self, seat: _RequestedSeat) -> _LentBox | BundleRefused | HostFault:
+    def _bind_with_retry(self, seat: RequestedSeat) -> _LentBox | BundleRefused | HostFault:
         """Bind a generic box to this bundle. Replaces a failed box once."""
         fault = HostFault("unreachable")
         for _ in range(2):
@@ -217,14 +161,14 @@ class BoxLender:
                 fault = HostFault(f"a seat cannot be lent: {error}")
         return fault
 
-    def _bind_box(self, seat: _RequestedSeat) -> _LentBox:
+    def _bind_box(self, seat: RequestedSeat) -> _LentBox:
         place = self._pool.take(seat.key, seat.digest, seat.deadline)
         try:
             if place.digest is None:
                 place.digest = seat.digest
                 until = time.monotonic() + BIND_SECONDS
                 bound = supervisor_client.bind_submission(
-                    place.box, seat.bundle, seat.size, until, partial(_check_unchanged, seat)
+                    place.box, seat.bundle, seat.size, until, partial(check_unchanged, seat)
                 )
                 place.unpacked_bytes = bound.unpacked_bytes
                 place.takes_one_match = bound.takes_one_match
@@ -358,58 +302,6 @@ class BoxLender:
     def _out_of_memory(self, place: PooledBox) -> bool:
         # A box is thrown away after its first such kill, so any count is this match's.
         return place.exceeded_gpu_mb > 0 or self._launcher.oom_kills(place.box) > 0
-
-
-class _DigestCache:
-    """Digests of bundles by the kernel's data on their files. Unchanged files are read once.
-
-    A file's owner cannot set its change time, so equal numbers mean equal bytes. A bundle is still
-    read again when it is bound to a box.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], str] = {}
-        self._lock = threading.Lock()
-
-    def of(self, bundle: int) -> tuple[str, int]:
-        """Digest and size of the file. Raises BundleRefused if it is too large."""
-        status = os.fstat(bundle)
-        times = (status.st_mtime_ns, status.st_ctime_ns)
-        identity = (status.st_dev, status.st_ino, status.st_size, *times)
-        with self._lock:
-            known = self._known.get(identity)
-        if known is not None:
-            return known, status.st_size
-        digest, size = digest_and_size(bundle)
-        # A file written just now may change again within the clock's last tick.
-        if size == status.st_size and time.time_ns() - status.st_ctime_ns > 1_000_000_000:
-            with self._lock:
-                if len(self._known) >= _DIGESTS_KEPT:
-                    self._known.clear()
-                self._known[identity] = digest
-        return digest, size
-
-
-def digest_and_size(bundle: int) -> tuple[str, int]:
-    """Digest and size of the bundle's bytes. Raises BundleRefused if it is too large."""
-    status = os.fstat(bundle)
-    if not stat.S_ISREG(status.st_mode):
-        raise HostFault("bundle: the descriptor is not of a regular file")
-    if status.st_size > MOST_BUNDLE_BYTES:
-        raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
-    digest, offset = hashlib.sha256(), 0
-    while chunk := os.pread(bundle, 1 << 20, offset):
-        digest.update(chunk)
-        offset += len(chunk)
-        if offset > MOST_BUNDLE_BYTES:
-            raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
-    return digest.hexdigest(), offset
-
-
-def _check_unchanged(seat: _RequestedSeat) -> None:
-    """Raise HostFault if the bundle changed since its digest was made."""
-    if digest_and_size(seat.bundle) != (seat.digest, seat.size):
-        raise HostFault("the bundle changed while it was read")
 
 
 def _parse_seats(end: Mapping[str, Any], open_seats: Mapping[int, PooledBox]) -> list[int]:
