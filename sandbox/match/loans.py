@@ -12,7 +12,6 @@ import contextlib
 import os
 import socket
 import struct
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,41 +20,13 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from sandbox.box import wire
-from sandbox.errors import (
-    AgentAway,
-    BoxLate,
-    BundleRefused,
-    HostFault,
-    SandboxError,
-    SeatRefused,
-)
+from sandbox.errors import AgentAway, BundleRefused, HostFault, SeatRefused
 from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.gpu_turn import GpuTurn
+from sandbox.match.loan_endings import Conversation, Ending
+from sandbox.match.node_connection import connect_to_node, raise_fault, translate_node_errors
 
-__all__ = [
-    "AgentAway",
-    "BundleRefused",
-    "Ending",
-    "HostFault",
-    "Loan",
-    "MoveLog",
-    "NodeHello",
-    "SandboxError",
-    "SeatRefused",
-    "SeatRequest",
-    "borrow",
-    "borrow_all",
-    "end_all",
-    "node_hello",
-]
-
-END_SECONDS = 45.0
-"""How long ending a loan may take before the node counts as gone. The node needs less, even for a
-box that an agent blocks and for finding out why a box was lost.
-"""
 ANSWER_SECONDS = 0.5
-CROWD_SECONDS = 0.01
-"""Pause before the next try to connect when the node's queue is full."""
 _MOST_FDS = 128
 
 
@@ -72,32 +43,6 @@ class SeatRequest:
     profile: str
     bundle: Path | HasFileno
     memory_mb: int
-
-
-@dataclass(frozen=True)
-class MoveLog:
-    """What the agent printed in one move: 0 is before the first act, k is the k-th act."""
-
-    step: int
-    stdout: str
-    stderr: str
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How the agent's process ended.
-
-    ``exit_code`` and ``signal`` are None if we ended a running process. ``clean`` is False if the
-    box may hold something left over; then the box is thrown away.
-    """
-
-    exit_code: int | None
-    signal: int | None
-    out_of_memory: bool
-    log: tuple[MoveLog, ...]
-    clean: bool
-    exceeded_gpu_mb: int = 0
-    """The agent's share of a GPU's memory in MB, if it used more. Else 0."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +68,7 @@ class Loan:
 
     def __init__(
         self,
-        conversation: _Conversation,
+        conversation: Conversation,
         seat: int,
         agent: socket.socket,
         meter: CpuMeter,
@@ -174,49 +119,9 @@ class Loan:
             self.end()
 
 
-class _Conversation:
-    """The connection to the node for the loans of one match, and how each loan ended."""
-
-    def __init__(self, connection: socket.socket, node: str) -> None:
-        self.node = node
-        self.endings: dict[int, Ending | HostFault] = {}
-        self._connection = connection
-        self._open: set[int] = set()
-        self._lock = threading.Lock()
-
-    def opened(self, seat: int) -> None:
-        """Count one more loan on this connection."""
-        self._open.add(seat)
-
-    def end(self, agents: Mapping[int, socket.socket]) -> None:
-        """End the seats that have not ended yet, by number with their sockets."""
-        with self._lock:
-            asked = sorted(self._open & agents.keys())
-            if not asked:
-                return
-            self._open -= set(asked)
-            deadline = time.monotonic() + END_SECONDS
-            gone = [seat for seat in asked if _has_closed(agents[seat])]
-            try:
-                with _translate_node_errors("ending a loan"):
-                    message = {"op": "end", "seats": asked, "closed": gone}
-                    wire.send_frame(self._connection, message, deadline=deadline)
-                    for _ in asked:
-                        answer, _ = wire.receive_frame(self._connection, deadline=deadline)
-                        self.endings[_seat_from_answer(answer, asked)] = _parse_ending(answer)
-            except HostFault as fault:
-                # The order of the answers is lost, so no other seat gets its ending.
-                self._connection.close()
-                for seat in [*asked, *self._open]:
-                    self.endings.setdefault(seat, fault)
-                self._open.clear()
-            if not self._open:
-                self._connection.close()
-
-
 def end_all(loans: Iterable[Loan]) -> None:
     """End these loans in parallel. Each loan's ``end`` returns the result."""
-    together: dict[_Conversation, dict[int, Loan]] = {}
+    together: dict[Conversation, dict[int, Loan]] = {}
     for loan in loans:
         together.setdefault(loan._conversation, {})[loan._seat] = loan
     for conversation, seats in together.items():
@@ -249,8 +154,8 @@ def borrow_all(
     deadline = time.monotonic() + timeout_seconds
     with contextlib.ExitStack() as files, contextlib.ExitStack() as undo:
         bundles = [files.enter_context(_open_bundle(request.bundle)) for request in requests]
-        connection = undo.enter_context(_connect_to_node(node_socket, deadline))
-        with _translate_node_errors("borrowing boxes"):
+        connection = undo.enter_context(connect_to_node(node_socket, deadline))
+        with translate_node_errors("borrowing boxes"):
             seats = [{"profile": one.profile, "memory_mb": one.memory_mb} for one in requests]
             # A little less than our own time-out, so that the node's reason reaches us.
             patience = max(0.1, timeout_seconds - ANSWER_SECONDS)
@@ -258,9 +163,9 @@ def borrow_all(
             wire.send_frame(connection, message, tuple(bundles), deadline=deadline)
             answer, fds = wire.receive_frame(connection, max_fds=_MOST_FDS, deadline=deadline)
         try:
-            _raise_fault(answer)
+            raise_fault(answer)
             lent = _loans_from_answer(
-                _Conversation(connection, str(answer["node"])), answer, requests, fds
+                Conversation(connection, str(answer["node"])), answer, requests, fds
             )
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise HostFault(f"the node's answer is not understood: {error!r}") from None
@@ -272,7 +177,7 @@ def borrow_all(
 
 
 def _loans_from_answer(
-    conversation: _Conversation,
+    conversation: Conversation,
     answer: dict[str, Any],
     requests: Sequence[SeatRequest],
     fds: list[int],
@@ -322,14 +227,14 @@ def node_hello(
     """
     deadline = time.monotonic() + timeout_seconds
     with (
-        _translate_node_errors("greeting the node"),
-        _connect_to_node(node_socket, deadline) as connection,
+        translate_node_errors("greeting the node"),
+        connect_to_node(node_socket, deadline) as connection,
     ):
         if started is not None and started not in _listening_process(connection):
             raise HostFault(f"another node still answers at {node_socket}")
         wire.send_frame(connection, {"op": "hello"}, deadline=deadline)
         answer, _ = wire.receive_frame(connection, deadline=deadline)
-    _raise_fault(answer)
+    raise_fault(answer)
     return NodeHello(
         node=str(answer["node"]),
         launcher=str(answer["launcher"]),
@@ -361,67 +266,3 @@ def _open_bundle(bundle: Path | HasFileno) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _connect_to_node(node_socket: Path, deadline: float) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    while True:
-        try:
-            connection.settimeout(max(0.01, deadline - time.monotonic()))
-            connection.connect(str(node_socket))
-        except OSError as error:
-            # A unix socket whose queue is full refuses at once, so wait here.
-            if isinstance(error, BlockingIOError) and time.monotonic() < deadline:
-                time.sleep(CROWD_SECONDS)
-                continue
-            connection.close()
-            raise HostFault(f"no node answers at {node_socket}: {error}") from None
-        return connection
-
-
-@contextlib.contextmanager
-def _translate_node_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except (wire.WireError, OSError) as error:
-        raise HostFault(f"{what}: {error}") from None
-
-
-def _raise_fault(answer: dict[str, Any]) -> None:
-    if answer.get("op") == "fault":
-        kind = BoxLate if answer.get("late") is True else HostFault
-        raise kind(str(answer.get("reason")))
-
-
-def _seat_from_answer(answer: dict[str, Any], asked: Sequence[int]) -> int:
-    seat = answer.get("seat")
-    if type(seat) is not int or seat not in asked:
-        raise HostFault(f"the node answers for seat {seat!r}, which was not asked about")
-    return seat
-
-
-def _parse_ending(answer: dict[str, Any]) -> Ending | HostFault:
-    if answer.get("op") == "fault":
-        return HostFault(str(answer.get("reason")))
-    try:
-        return Ending(
-            exit_code=answer["exit_code"],
-            signal=answer["signal"],
-            out_of_memory=bool(answer["out_of_memory"]),
-            log=tuple(MoveLog(int(s), str(out), str(err)) for s, out, err in answer["log"]),
-            clean=bool(answer["clean"]),
-            exceeded_gpu_mb=int(answer.get("exceeded_gpu_mb", 0)),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise HostFault(f"the node's answer is not understood: {error!r}") from None
-
-
-def _has_closed(agent: socket.socket) -> bool:
-    """Whether the agent's side is closed. The supervisor then waits for the exit status."""
-    try:
-        agent.setblocking(False)
-        return agent.recv(1, socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True

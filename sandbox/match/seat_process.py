@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sandbox.match import reply_decoder, seat_faults
-from sandbox.match.loans import Ending, Loan, MoveLog
+from sandbox.match.loan_endings import Ending, MoveLog
+from sandbox.match.loans import Loan
 from sandbox.match.questions import NoAnswerCause, Question
 from sandbox.match.seat_faults import SeatFault
 

@@ -24,7 +24,8 @@ from games.protocol import Verdict
 from sandbox.box import harness
 from sandbox.match.clock import Clock
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue
-from sandbox.match.loans import Ending, Loan
+from sandbox.match.loan_endings import Ending
+from sandbox.match.loans import Loan
 from sandbox.match.match_record import SeatAnswer
 from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import ask_all

@@ -18,13 +18,13 @@ import pytest
 
 from games.protocol import Json, Verdict
 from sandbox import profiles
-from sandbox.errors import HostFault
+from sandbox.errors import HostFault, SeatRefused
 from sandbox.launchers import gpu, gpu_shares
 from sandbox.launchers.base import UID_BASE
 from sandbox.launchers.gpu import GpuPool
 from sandbox.match import referee
 from sandbox.match.clock import Clock
-from sandbox.match.loans import Loan, SeatRefused
+from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.node import gpu_memory
 from sandbox.node.box_pool import PooledBox

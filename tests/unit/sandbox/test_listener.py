@@ -93,9 +93,9 @@ def test_a_client_waits_while_the_backlog_is_full(path: Path) -> None:
                     return
 
         thread = threading.Thread(target=serve, daemon=True)
-        with pytest.raises(loans.HostFault, match="no node answers"):
+        with pytest.raises(HostFault, match="no node answers"):
             loans.node_hello(path, 0.05)
-        with pytest.raises(loans.HostFault, match="another daemon listens"):
+        with pytest.raises(HostFault, match="another daemon listens"):
             sandbox_listener.open_listening_socket(path)
         thread.start()
         assert loans.node_hello(path, 5.0).node == "n"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from games.protocol import Outcome, Verdict
 from sandbox.match.clock import Clock
-from sandbox.match.loans import MoveLog
+from sandbox.match.loan_endings import MoveLog
 from sandbox.match.match_record import (
     LOG_CHARS,
     MOVE_CHARS,
