@@ -96,13 +96,13 @@ def run_probes(machine: Machine) -> ProbeResults:
 
 def _probe_engine() -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
     # Imported here: only machines with an engine need Docker's library.
-    from sandbox.launchers import docker
+    from sandbox.launchers import docker_engine
 
     try:
-        info = docker.describe_engine()
+        info = docker_engine.describe_engine()
     except HostFault as fault:
         return None, str(fault), ()
-    return info, "", docker.engine_lacks(info)
+    return info, "", docker_engine.engine_lacks(info)
 
 
 def _probe_limited_groups() -> bool:

@@ -1,4 +1,4 @@
-"""Starts boxes with a Docker engine. Only this module and ``docker_images`` import ``docker``.
+"""Starts boxes with a Docker engine.
 
 Each container is one box. It has no network, a read-only root, no shared memory and no new
 privileges. Only the supervisor has capabilities: five. Processes, memory (no swap), CPU and scratch
@@ -38,6 +38,7 @@ from sandbox.launchers import (
     gpu,
 )
 from sandbox.launchers.base import Box, BoxSpec
+from sandbox.launchers.docker_engine import TROUBLE, engine_lacks
 from sandbox.launchers.engine_events import EVENTS, EngineEvents
 from sandbox.profiles import Profile, Say
 
@@ -46,7 +47,6 @@ _CAPABILITIES = ["SETUID", "SETGID", "KILL", "CHOWN", "SETPCAP"]
 _PROGRAM = "import sys; sys.path.append('/peck'); from peckbox.supervisor import main; main()"
 _INSIDE = "/run/peck"
 _ENGINE_SECONDS = 60
-_ASK_SECONDS = 10
 _ANSWER_SECONDS = 2
 _LOST_SECONDS = 5.0
 _CONNECT_SECONDS = 30.0
@@ -58,7 +58,6 @@ _MASKED = (
     "/sys/hypervisor",
 )
 """Other host files that boxes do not see. The supervisor reads /sys/fs/cgroup."""
-_TROUBLE = (docker.errors.DockerException, OSError)
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,11 @@ class DockerLauncher:
         self._lock = threading.Lock()
         self._ours: set[str] = set()
         """Names of the containers that run or start."""
-        self._events = EngineEvents(self._open_event_stream, self._remove_strays, _TROUBLE)
+        self._events = EngineEvents(self._open_event_stream, self._remove_strays, TROUBLE)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
-        except _TROUBLE as error:
+        except TROUBLE as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
         self._runtime = container_runtimes.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
@@ -143,7 +142,7 @@ class DockerLauncher:
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
             group = self._group(spec, container)
-        except (*_TROUBLE, HostFault) as error:
+        except (*TROUBLE, HostFault) as error:
             if control is not None:
                 control.close()
             self._remove(spec, container)
@@ -211,7 +210,7 @@ class DockerLauncher:
             found = self._engine.api.containers(
                 all=True, quiet=True, filters={"label": f"{RUN_LABEL}={self._key}"}
             )
-        except _TROUBLE as error:
+        except TROUBLE as error:
             raise HostFault(f"the engine cannot list containers: {error}") from None
         for entry in found:
             self._force_off(entry["Id"])
@@ -329,7 +328,7 @@ class DockerLauncher:
         """Remove the box's folder and container. While the engine is away the container stays
         for later.
         """
-        with contextlib.suppress(*_TROUBLE, EngineAway):
+        with contextlib.suppress(*TROUBLE, EngineAway):
             if container is not None:
                 self._events.forget(container)
                 self._events.epoch()
@@ -371,7 +370,7 @@ class DockerLauncher:
                 engine.api.inspect_container(container)
         except docker.errors.NotFound:
             return True
-        except _TROUBLE:
+        except TROUBLE:
             return False
         return True
 
@@ -381,33 +380,6 @@ def _file_system_folders() -> list[str]:
     with contextlib.suppress(OSError):
         return [f"/sys/fs/{name}" for name in os.listdir("/sys/fs") if name != "cgroup"]
     return []
-
-
-def describe_engine() -> dict[str, Any]:
-    """The engine's ``info``. Raises HostFault if no engine answers."""
-    try:
-        engine = docker.from_env(timeout=_ASK_SECONDS)
-        with contextlib.closing(engine):
-            info: dict[str, Any] = engine.info()
-    except _TROUBLE as error:
-        raise HostFault(f"no Docker engine answers: {error}") from None
-    return info
-
-
-def engine_lacks(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """What an engine with this ``info`` cannot limit or lacks, one sentence each."""
-    missing = []
-    for field, what in (
-        ("MemoryLimit", "memory"),
-        ("SwapLimit", "swap"),
-        ("PidsLimit", "processes"),
-        ("CpuCfsQuota", "cpu"),
-    ):
-        if info.get(field) is False:
-            missing.append(f"the engine cannot limit {what} on this kernel")
-    if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
-        missing.append("the engine has no seccomp profile of its own; only ours is in force")
-    return tuple(missing)
 
 
 def _open_listener(path: Path) -> socket.socket:

@@ -23,7 +23,7 @@ from games.protocol import Verdict
 from sandbox import profiles
 from sandbox.errors import HostFault
 from sandbox.launchers import container_runtimes, degraded_defences
-from sandbox.launchers.docker import describe_engine
+from sandbox.launchers.docker_engine import describe_engine
 from sandbox.match import loans
 from sandbox.match.clock import Clock
 from tests.integration.sandbox import hostile
