@@ -35,9 +35,9 @@ import msgspec
 
 from games.episode import Episode, Step
 from games.protocol import Json, Outcome, Verdict
+from sandbox.match.charge_formula import MoveCost
 from sandbox.match.clock import Clock
 from sandbox.match.loan_endings import MoveLog
-from sandbox.match.move_cost import MoveCost
 from sandbox.match.seat_faults import SeatFault
 
 LOG_FORMAT: Final = "peck-log/1"

@@ -1,16 +1,6 @@
-"""Computes what a move costs: wall time less the time its agent waited for a core.
+"""Measures what a move costs: wall time less the time its agent waited for a core.
 
-::
-
-    charged  = max(wall - forgiven, cpu / cpus granted)
-
-    forgiven = max(0, waited - cpu of the match's other boxes) + the referee's own wait
-
-    waited   = max(pressure of the seat's group,
-                   time its main thread stood in the run queue - time own threads contended)
-
-All terms cover one interval: from the question's first byte to the read of its answer. ``forgiven``
-is at most the wall time. Without data on waiting, or with a GPU, the charge is the wall time.
+``charge_formula`` has the formula.
 
 A core that the hypervisor takes away adds to the wall and CPU time of the agent that ran. This
 *lost* time comes off the part of a charge above the free time, up to ``SPARED_SECONDS`` an
@@ -39,10 +29,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
+from sandbox.match.charge_formula import MoveCost, compute_move_cost
 from sandbox.match.cpu_meter import CpuMeter, OwnRunQueue, StolenTime
 from sandbox.match.steal_monitor import most_lost_seconds
 
@@ -78,33 +68,6 @@ MOST_DOUBT_SECONDS: Final = 5.0
 """Most time for such looks in one match. It is charged, and ``Clock.longest_seconds`` includes it.
 """
 _CORES: Final = os.cpu_count() or 1
-
-
-@dataclass(frozen=True, slots=True)
-class MoveCost:
-    """What one move took and what is charged for it, in seconds."""
-
-    wall_seconds: float
-    cpu_seconds: float | None
-    """CPU time of all processes of the seat, over all cores. None if nobody measured it."""
-    waited_seconds: float
-    """Part of the wall time that is forgiven."""
-    charged_seconds: float
-
-
-def compute_move_cost(
-    wall: float,
-    cpu: float,
-    waited: float,
-    others_cpu: float,
-    own_wait: float,
-    cpus: float,
-    patience: float = math.inf,
-) -> MoveCost:
-    """Compute the charge by the formula above, in seconds. At most ``patience`` is forgiven."""
-    theirs = min(max(0.0, waited - max(0.0, others_cpu)), max(0.0, patience))
-    forgiven = min(wall, theirs + max(0.0, own_wait))
-    return MoveCost(wall, cpu, forgiven, max(wall - forgiven, cpu / cpus))
 
 
 class MoveCosts:

@@ -25,8 +25,9 @@ from enum import Enum
 from time import monotonic
 from typing import Final
 
+from sandbox.match.charge_formula import MoveCost
 from sandbox.match.cpu_meter import OwnRunQueue
-from sandbox.match.move_cost import MoveCost, MoveCosts
+from sandbox.match.move_cost import MoveCosts
 
 TO_CHILD_CAP: Final = 128 << 10
 """Most bytes of one packet to the child: an observation or the configuration."""

@@ -29,13 +29,14 @@ from sandbox.box.bundle_manifest import Contract
 from sandbox.box.harness import IMPORTED, IMPORTING
 from sandbox.errors import AgentAway, BoxLate, HostFault, SeatRefused
 from sandbox.match import reply_decoder, seat_faults
+from sandbox.match.charge_formula import MoveCost
 from sandbox.match.clock import TimeBank, TimeCharge
 from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.host_lateness import HostLateness
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import SeatAnswer, SeatRecord
 from sandbox.match.match_timing import MatchTiming
-from sandbox.match.move_cost import MoveCost, MoveCosts
+from sandbox.match.move_cost import MoveCosts
 from sandbox.match.questions import TO_CHILD_CAP, NoAnswerCause, Question
 from sandbox.match.seat_faults import SeatFault
 from sandbox.match.seat_process import SeatProcess
