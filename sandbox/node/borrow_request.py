@@ -9,8 +9,8 @@ from typing import Any
 
 from sandbox.errors import BundleRefused, HostFault
 from sandbox.listener import MOST_SEATS
-from sandbox.node.box_pool import BoxKey
 from sandbox.node.bundle_digests import DigestCache, digest_and_size
+from sandbox.node.pooled_box import BoxKey
 
 MEMORY_MB = (64, 65_536)
 

@@ -25,7 +25,8 @@ from sandbox.launchers.supervisor_client import MatchEnd, PreforkedChild
 from sandbox.match.gpu_turn import GpuTurns
 from sandbox.match.steal_monitor import StealMonitor
 from sandbox.node.borrow_request import RequestChecker, RequestedSeat, check_unchanged
-from sandbox.node.box_pool import BoxPool, PooledBox
+from sandbox.node.box_pool import BoxPool
+from sandbox.node.pooled_box import PooledBox
 
 BIND_SECONDS = 90.0
 PREFORK_SECONDS = 10.0

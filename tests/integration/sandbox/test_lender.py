@@ -16,7 +16,7 @@ from sandbox.errors import HostFault
 from sandbox.launchers.gpu import GpuPool
 from sandbox.match import loan_endings, loans
 from sandbox.node import lender
-from sandbox.node.box_pool import PooledBox
+from sandbox.node.pooled_box import PooledBox
 from tests.integration.sandbox.census import wait_until
 from tests.integration.sandbox.lending import MOST, LendingNode, lend_boxes
 from tests.integration.sandbox.nodes import MEMORY_MB, Player

@@ -27,7 +27,7 @@ from sandbox.match.clock import Clock
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.node import gpu_memory
-from sandbox.node.box_pool import PooledBox
+from sandbox.node.pooled_box import PooledBox
 from sandbox.profiles import Profile
 from tests.integration.counting import Counting, State
 from tests.integration.sandbox.census import wait_until
