@@ -21,8 +21,9 @@ from ladder.leagues.medals import MedalRuleKind
 from ladder.leagues.records import Season
 from ladder.matches import pairing
 from ladder.people import users
-from ladder.people.permissions import SubmissionResource, may_see
+from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.people.resources import SubmissionResource
 
 TEAM: Final = "Reference agents"
 SLUG: Final = "reference-agents"

@@ -9,7 +9,7 @@ from typing import Final
 from ladder.enums import Json, ReplayVisibility, Visibility
 from ladder.ids import LeagueId, SeasonId
 from ladder.leagues.measures import Measure
-from ladder.people.permissions import LeagueResource
+from ladder.people.resources import LeagueResource
 
 MOST_BUNDLE_BYTES: Final = 512 << 20
 """No season allows larger uploads."""

@@ -22,8 +22,8 @@ from ladder.errors import NotFound
 from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
 from ladder.matches.records import Episode, ForkedMatch, Match, Seat
 from ladder.people import visibility
-from ladder.people.permissions import LeagueResource, ScrimPrivacy, ScrimResource
 from ladder.people.records import Viewer
+from ladder.people.resources import LeagueResource, ScrimPrivacy, ScrimResource
 
 MATCH: Final = (
     "select m.id, m.kind, m.season_id, s.league_id, m.scrim_id, s.game,"

@@ -14,8 +14,9 @@ from ladder.leagues.records import League
 from ladder.matches import history
 from ladder.matches.records import Match, match_resource
 from ladder.people import visibility
-from ladder.people.permissions import LeagueResource, LiveResource, may_see
+from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.people.resources import LeagueResource, LiveResource
 
 LOOKED_AT: Final = 40
 """Newest running matches among which a list chooses those that the viewer may watch."""

@@ -20,7 +20,12 @@ from ladder.ids import (
     TournamentId,
 )
 from ladder.leagues.records import League, league_resource
-from ladder.people.permissions import PRIVATE, MatchResource, ReplayResource, ScrimResource
+from ladder.people.resources import (
+    PRIVATE,
+    MatchResource,
+    ReplayResource,
+    ScrimResource,
+)
 
 
 @dataclass(frozen=True, slots=True)

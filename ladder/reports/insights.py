@@ -18,8 +18,9 @@ from ladder.ids import AgentId, EntryId, MatchId, TeamId
 from ladder.leagues import measures
 from ladder.leagues.measures import Estimate
 from ladder.leagues.records import Season
-from ladder.people.permissions import TeamPrivateResource, may_see
+from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.people.resources import TeamPrivateResource
 from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.ratings.rating_updates import Rating

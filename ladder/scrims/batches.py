@@ -33,7 +33,7 @@ from ladder.ids import (
 )
 from ladder.leagues.records import Season
 from ladder.matches import matches
-from ladder.people.permissions import PRIVATE, ScrimPrivacy
+from ladder.people.resources import PRIVATE, ScrimPrivacy
 from ladder.scrims import agent_policies, game_limits, scrims
 from ladder.scrims.current_submission import newest_submission
 from ladder.scrims.game_limits import GamesToday, ScrimLimitReached

@@ -17,7 +17,7 @@ from ladder.ids import (
     UserId,
 )
 from ladder.leagues.records import Season
-from ladder.people.permissions import (
+from ladder.people.resources import (
     PRIVATE,
     LeagueResource,
     ReplayResource,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from ladder.enums import LogAudience, ScrimAudience
 from ladder.field_types import Key, Line
 from ladder.ids import TeamId
-from ladder.people.permissions import ScrimPrivacy
+from ladder.people.resources import ScrimPrivacy
 from ladder.scrims import batches
 from ladder.scrims.batches import BatchKind
 from ladder.scrims.policies import (

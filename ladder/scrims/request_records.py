@@ -23,7 +23,7 @@ from ladder.ids import (
     UserId,
 )
 from ladder.leagues.records import Season
-from ladder.people.permissions import PRIVATE, ScrimPrivacy, ScrimRequestResource
+from ladder.people.resources import PRIVATE, ScrimPrivacy, ScrimRequestResource
 
 LIFE_HOURS: Final = 48
 """Time in which the other team can answer, unless another is given."""

@@ -21,8 +21,8 @@ from ladder.matches import matches
 from ladder.matches.history import scrim_resource_of_row
 from ladder.matches.records import LineupSeat
 from ladder.people import visibility
-from ladder.people.permissions import PRIVATE, ScrimPrivacy
 from ladder.people.records import Viewer
+from ladder.people.resources import PRIVATE, ScrimPrivacy
 from ladder.runtime_profiles import REMOTE
 from ladder.scrims import agent_policies, game_limits
 from ladder.scrims.policies import games_left

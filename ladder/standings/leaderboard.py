@@ -15,7 +15,7 @@ from ladder.leagues import measures as leagues_measures
 from ladder.leagues import sealed_medals, seasons
 from ladder.leagues.measures import Measure
 from ladder.leagues.medals import MedalRules
-from ladder.people.permissions import LeagueResource
+from ladder.people.resources import LeagueResource
 from ladder.ratings import standing_versions
 from ladder.ratings.official.standing import OfficialPlace
 from ladder.ratings.solo_seasons import season_worst_reward, totals_from_json

@@ -20,8 +20,9 @@ from ladder.enums import Embargo, MatchKind
 from ladder.ids import MatchId, TeamId, TournamentId
 from ladder.leagues import leagues
 from ladder.leagues.records import league_resource
-from ladder.people.permissions import MatchResource, may_see
+from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.people.resources import MatchResource
 from ladder.tournaments.entrants import entrants_of
 from ladder.tournaments.formats import Course, Event, Game, Key, PairedRound, Progress, play
 from ladder.tournaments.records import Entrant, GameOutcome, Tournament, TournamentGame

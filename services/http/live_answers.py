@@ -13,8 +13,9 @@ from ladder.enums import MatchState
 from ladder.leagues import leagues, seasons
 from ladder.matches.live_matches import LiveState, live_resource
 from ladder.matches.records import Match
-from ladder.people.permissions import LiveResource, may_see
+from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.people.resources import LiveResource
 from services.http import permissions
 from services.http.app_state import State
 from services.http.attempt_limits import NOBODY, network_of

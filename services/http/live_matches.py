@@ -24,7 +24,7 @@ from ladder.enums import MatchState
 from ladder.ids import MatchId
 from ladder.matches import live_stream
 from ladder.matches.live_matches import LiveState, present_resource
-from ladder.people.permissions import LiveResource
+from ladder.people.resources import LiveResource
 from ladder.telemetry import log_event
 
 TICK_SECONDS: Final = 0.1

@@ -22,8 +22,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Send
 
 from ladder.database.db import Connection
-from ladder.people.permissions import LiveResource, may_see
+from ladder.people.permissions import may_see
 from ladder.people.records import Viewer
+from ladder.people.resources import LiveResource
 from services.http.app_state import State, read_rows
 from services.http.live_limits import AGAIN_SECONDS
 from services.http.live_matches import LiveMatch

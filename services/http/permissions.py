@@ -35,7 +35,7 @@ from ladder.matches import history
 from ladder.matches import records as matches_records
 from ladder.matches.match_titles import ending_text
 from ladder.matches.records import Match, Seat
-from ladder.people import permissions, users
+from ladder.people import permissions, resources, users
 from ladder.people.records import Team, Viewer
 from ladder.people.roles import STAFF, RoleScope, has_scope
 from ladder.scrims import batches, request_records, scrims
@@ -51,7 +51,7 @@ from ladder.tournaments.records import Tournament, TournamentState
 from services.http.problems import ProblemError
 
 
-def require_visible(who: Viewer, resource: permissions.Resource, what: str) -> None:
+def require_visible(who: Viewer, resource: resources.Resource, what: str) -> None:
     """Raises NotFound if the viewer may not see the resource."""
     if not permissions.may_see(who, resource):
         raise NotFound.of(what)
@@ -102,7 +102,7 @@ def visible_team(conn: Connection, who: Viewer, key: str) -> Team:
     found = users.get_team(conn, key)
     if found.id not in who.team_ids:
         played = _league_resources(conn, agents.leagues_of_team(conn, found.id))
-        require_visible(who, permissions.TeamResource(found.id, played), "team")
+        require_visible(who, resources.TeamResource(found.id, played), "team")
     return found
 
 
@@ -119,7 +119,7 @@ def owned_team(conn: Connection, who: Viewer, key: str) -> Team:
 def may_see_people(conn: Connection, who: Viewer, team: Team) -> bool:
     """Whether the viewer may see who the people of a visible team are."""
     played = _league_resources(conn, agents.leagues_of_team(conn, team.id))
-    return permissions.may_see(who, permissions.TeamPeopleResource(team.id, played))
+    return permissions.may_see(who, resources.TeamPeopleResource(team.id, played))
 
 
 def team_of_member(conn: Connection, who: Viewer, key: str) -> Team:
@@ -168,7 +168,7 @@ def may_see_agent(conn: Connection, who: Viewer, found: Agent) -> bool:
     if found.team_id in who.team_ids:
         return True
     played = _league_resources(conn, agents.leagues_of_agent(conn, found.id))
-    return permissions.may_see(who, permissions.TeamResource(found.team_id, played))
+    return permissions.may_see(who, resources.TeamResource(found.team_id, played))
 
 
 def own_agent(conn: Connection, who: Viewer, key: str) -> Agent:
@@ -185,13 +185,13 @@ def visible_submission(conn: Connection, who: Viewer, key: str) -> Submission:
     """The submission with this id or number."""
     wanted = int(key[:18]) if key.isdigit() else SubmissionId(key)
     found = agents.get_submission(conn, wanted)
-    require_visible(who, permissions.SubmissionResource(found.team_id), "submission")
+    require_visible(who, resources.SubmissionResource(found.team_id), "submission")
     return found
 
 
 def may_see_submissions(who: Viewer, team_id: TeamId) -> bool:
     """Whether the viewer may see the uploads of this team."""
-    return permissions.may_see(who, permissions.SubmissionResource(team_id))
+    return permissions.may_see(who, resources.SubmissionResource(team_id))
 
 
 def own_submission(conn: Connection, who: Viewer, key: str) -> Submission:
@@ -222,28 +222,28 @@ def may_see_entry(conn: Connection, who: Viewer, found: Entry) -> bool:
     others."""
     on_board = found.state is EntryState.ACTIVE or found.activated_at is not None
     (seen,) = _league_resources(conn, [found.league_id])
-    return permissions.may_see(who, permissions.EntryResource(found.team_id, seen, on_board))
+    return permissions.may_see(who, resources.EntryResource(found.team_id, seen, on_board))
 
 
 def may_see_private(who: Viewer, team_id: TeamId) -> bool:
     """Whether the viewer may see data that only this team sees."""
-    return permissions.may_see(who, permissions.TeamPrivateResource(team_id))
+    return permissions.may_see(who, resources.TeamPrivateResource(team_id))
 
 
 def may_see_requester(who: Viewer, team_id: TeamId) -> bool:
     """Whether the viewer, of the team or an administrator, may see which person asked."""
-    return permissions.may_see(who, permissions.TeamPeopleResource(team_id, ()))
+    return permissions.may_see(who, resources.TeamPeopleResource(team_id, ()))
 
 
 def may_read_logs(who: Viewer, team_id: TeamId, league_id: LeagueId) -> bool:
     """Whether the viewer may read logs and reasons of this team's entries in the league."""
-    return permissions.may_see(who, permissions.LogResource(team_id, league_id))
+    return permissions.may_see(who, resources.LogResource(team_id, league_id))
 
 
 def may_read_seat(who: Viewer, match: Match, team_id: TeamId) -> bool:
     """Whether the viewer may read log and reason of this team's seat in the match."""
     league_id = None if match.scrim else match.league_id
-    return permissions.may_see(who, permissions.LogResource(team_id, league_id, match.scrim))
+    return permissions.may_see(who, resources.LogResource(team_id, league_id, match.scrim))
 
 
 def seat_ending(who: Viewer, match: Match, seat: Seat) -> str | None:
@@ -355,7 +355,7 @@ def hosted_tournament(conn: Connection, who: Viewer, key: str) -> Tournament:
 
 def _league_resources(
     conn: Connection, league_ids: list[LeagueId]
-) -> tuple[permissions.LeagueResource, ...]:
+) -> tuple[resources.LeagueResource, ...]:
     return tuple(records.league_resource(leagues.get_league(conn, one)) for one in league_ids)
 
 

@@ -13,8 +13,8 @@ from ladder.ids import MatchId
 from ladder.leagues import leagues
 from ladder.matches import history
 from ladder.matches.match_titles import lineup_title
-from ladder.people.permissions import TeamPrivateResource
 from ladder.people.records import Viewer
+from ladder.people.resources import TeamPrivateResource
 from ladder.scrims import forks, scrims
 from ladder.scrims.records import Scrim
 from services.http import auth, permissions

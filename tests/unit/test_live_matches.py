@@ -16,16 +16,16 @@ from games.live_frames import LiveFrames
 from ladder.enums import MatchKind, MatchState, ReplayVisibility, ScrimAudience, Visibility
 from ladder.ids import LeagueId, MatchId, TeamId
 from ladder.matches.live_matches import LiveState
-from ladder.people.permissions import (
+from ladder.people.permissions import may_see
+from ladder.people.records import STRANGER
+from ladder.people.resources import (
     LeagueResource,
     LiveResource,
     MatchResource,
     ReplayResource,
     ScrimPrivacy,
     ScrimResource,
-    may_see,
 )
-from ladder.people.records import STRANGER
 from services.http import live_limits, live_matches
 from services.http.ending import Ending
 from services.http.live_matches import LiveMatch

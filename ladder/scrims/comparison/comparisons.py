@@ -18,7 +18,7 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import ComparisonId, LeagueId, MatchId, SeasonId, SubmissionId, TeamId, UserId
 from ladder.leagues.records import Season
 from ladder.matches import matches
-from ladder.people.permissions import SubmissionResource
+from ladder.people.resources import SubmissionResource
 from ladder.scrims import scrims
 from ladder.scrims.comparison.verdicts import Rule, Verdict
 

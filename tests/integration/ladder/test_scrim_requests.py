@@ -12,7 +12,7 @@ from ladder.ids import TeamId, UserId
 from ladder.matches import history
 from ladder.notices import inbox
 from ladder.people import users
-from ladder.people.permissions import ScrimPrivacy
+from ladder.people.resources import ScrimPrivacy
 from ladder.reports import feed
 from ladder.scrims import game_limits, requests
 from ladder.scrims.policies import ScrimPolicy, Whom

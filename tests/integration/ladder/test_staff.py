@@ -17,8 +17,8 @@ from ladder.ids import LeagueId, SubmissionId, TeamId, UserId
 from ladder.leagues import agreements, league_update, leagues, members, staff
 from ladder.leagues.request_models import LeagueChange
 from ladder.people import audit_log, permissions, teams, users
-from ladder.people.permissions import LogResource
 from ladder.people.records import Viewer
+from ladder.people.resources import LeagueResource, LogResource
 from tests.integration.ladder.contest import Contest
 
 
@@ -127,7 +127,7 @@ def test_a_co_host_changes_neither_roles_nor_who_sees_the_league(contest: Contes
     other, _ = contest.team()
     appoint(contest, user_id, "co-host")
     cohost = viewer(conn, user_id)
-    assert permissions.may_manage(cohost, permissions.LeagueResource(league.id, league.visibility))
+    assert permissions.may_manage(cohost, LeagueResource(league.id, league.visibility))
     members.change_role(conn, cohost, league, other, LeagueRole.COMPETITOR)
     for role in (LeagueRole.HOST, LeagueRole.CO_HOST, LeagueRole.GRADER):
         with pytest.raises(Forbidden, match="Ask a host"):

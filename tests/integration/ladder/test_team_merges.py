@@ -9,7 +9,7 @@ from ladder.errors import Conflict, Forbidden, NotFound
 from ladder.ids import SeasonId, TeamId
 from ladder.matches import history
 from ladder.moderation import disqualifications
-from ladder.people import permissions, teams, users
+from ladder.people import permissions, resources, teams, users
 from ladder.people.records import Team, Viewer
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.team_people import join, viewer
@@ -51,8 +51,8 @@ def test_a_merge_moves_people_agents_entries_and_uploads(contest: Contest) -> No
     # Finished matches keep the old team, and its people still see them.
     seat = history.get_match(conn, played).seats[0]
     assert seat.team_id == first
-    assert permissions.may_see(viewer(conn, ada), permissions.TeamPrivateResource(first))
-    assert not permissions.may_see(viewer(conn, bob), permissions.TeamPrivateResource(first))
+    assert permissions.may_see(viewer(conn, ada), resources.TeamPrivateResource(first))
+    assert not permissions.may_see(viewer(conn, bob), resources.TeamPrivateResource(first))
     ended = users.get_team(conn, first)
     assert ended.merged_into == second
     assert agents.leagues_of_team(conn, first) == [contest.league.id]

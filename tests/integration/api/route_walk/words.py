@@ -14,8 +14,8 @@ from ladder.machines import invitations as machine_invitations
 from ladder.notices import channels, feeds, inbox
 from ladder.notices.kinds import Form
 from ladder.people import sessions, team_invitations, users
-from ladder.people.permissions import ScrimPrivacy
 from ladder.people.records import Viewer
+from ladder.people.resources import ScrimPrivacy
 from ladder.scrims import requests as scrim_requests
 from ladder.scrims.request_records import NewScrimRequest
 from ladder.tournaments import advance, course_acts, courses, entrants, locking, tournaments

@@ -17,7 +17,9 @@ from ladder.enums import (
 )
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.people import permissions
-from ladder.people.permissions import (
+from ladder.people.permissions import may_see
+from ladder.people.records import STRANGER, Viewer
+from ladder.people.resources import (
     EntryResource,
     LeagueResource,
     LiveResource,
@@ -31,9 +33,7 @@ from ladder.people.permissions import (
     SubmissionResource,
     TeamPrivateResource,
     TeamResource,
-    may_see,
 )
-from ladder.people.records import STRANGER, Viewer
 
 OWN, RIVAL = TeamId("tea_own"), TeamId("tea_rival")
 LEAGUE = LeagueId("lea_x")
