@@ -1,13 +1,13 @@
 """Rejudges matches: plays all matches that match a predicate again, as one act.
 
-A preview shows the matches, and the official board without their results. The act creates new
-matches with the old lineups. They have the old seeds, unless an agent is remote. The scheduler
-queues a few at a time. An accepted new match replaces the old one, even in a finished season.
+``rejudgement_preview`` shows the matches first. The act creates new matches with the old lineups.
+They have the old seeds, unless an agent is remote. The scheduler queues a few at a time. An
+accepted new match replaces the old one, even in a finished season.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -20,23 +20,15 @@ from ladder import ids
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import Json, MatchKind
 from ladder.errors import Conflict, NotFound
-from ladder.ids import EntryId, LeagueId, MatchId, RejudgementId, SeasonId, UserId
+from ladder.ids import LeagueId, MatchId, RejudgementId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
-from ladder.leagues.measures import Estimate
-from ladder.leagues.medals import Medal
 from ladder.matches import matches, workers
 from ladder.moderation import result_search
-from ladder.moderation.result_search import Predicate, SuspectResult
+from ladder.moderation.result_search import Predicate
 from ladder.people import audit_log
-from ladder.ratings import fitting as ratings_fitting
-from ladder.ratings import solo_seasons, standing_versions
-from ladder.standings import leaderboard
-from ladder.standings.board_records import BoardRow
 
 AT_ONCE: Final = 32
 """Highest number of an act's matches in flight; others wait, so rated play continues."""
-LEAST_SCORE_CHANGE: Final = 0.1
-"""Points; a smaller change of a score counts as no change."""
 UNDER_WAY: Final = (
     "select 1 from matches m join rejudged d on d.match_id = m.rejudges and d.by_match_id = m.id"
     " where d.rejudgement_id = r.id and m.season_id = r.season_id and m.kind = 'rated'"
@@ -57,42 +49,6 @@ class RejudgementState(StrEnum):
     """No match could be played again; every old result counts."""
     CANCELLED = "cancelled"
     """Cancelled; matches that were not played again keep their old results."""
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRow:
-    """A team's row on a compared board."""
-
-    entry_id: EntryId
-    agent_name: str
-    score: float | None
-    """None if matches have one seat."""
-    rank: int | None
-    medal: Medal | None
-    estimates: tuple[Estimate, ...]
-    """Values that decide the rank if matches have one seat."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoardChange:
-    """A team or reference agent whose place would change."""
-
-    team_name: str
-    before: ComparedRow | None
-    after: ComparedRow | None
-
-
-@dataclass(frozen=True, slots=True)
-class RejudgementPreview:
-    """The matches of an act, and how their results affect the board."""
-
-    suspects: tuple[SuspectResult, ...]
-    version: int | None
-    """Version of the official standing that is compared. None before the first fit, and if matches
-    have one seat.
-    """
-    changes: tuple[BoardChange, ...]
-    """Changes if the results were void; best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,37 +73,6 @@ class Rejudgement:
     """Number of matches that could not be played; their old results count."""
     refused: int
     """Number of matches never queued: rejudged otherwise meanwhile, or cancelled."""
-
-
-def preview_rejudgement(
-    conn: Connection, season_id: SeasonId, predicate: Predicate
-) -> RejudgementPreview:
-    """Returns the matches, and the board without their results. Writes nothing.
-
-    Raises NotFound, LadderError (empty predicate, too many matches).
-    """
-    season = seasons.get_season(conn, season_id)
-    fitting = result_search.find_suspects(conn, season_id, predicate)
-    if season.measures:
-        now = leaderboard.read_board(conn, season_id).rows
-        totals = solo_seasons.totals_without_matches(
-            conn, season_id, {one.match_id for one in fitting}
-        )
-        without = leaderboard.read_board(conn, season_id, totals=totals).rows
-        return RejudgementPreview(tuple(fitting), None, tuple(_board_changes(now, without)))
-    found = standing_versions.latest_version(conn, season_id)
-    places = ratings_fitting.standing_without_matches(
-        conn, season_id, {one.match_id for one in fitting}
-    )
-    if found is None or places is None:
-        return RejudgementPreview(tuple(fitting), None, ())
-    before = leaderboard.read_board(conn, season_id).rows
-    after = leaderboard.read_board(
-        conn, season_id, places, result_search.teams_of_suspects(conn, fitting)
-    ).rows
-    return RejudgementPreview(
-        tuple(fitting), found[0].version, tuple(_board_changes(before, after))
-    )
 
 
 @atomic_function
@@ -369,37 +294,3 @@ def _write_end(
         "update seasons set official_is_stale = true, revision = revision + 1 where id = %s",
         (season_id,),
     )
-
-
-def _board_changes(before: Iterable[BoardRow], after: Iterable[BoardRow]) -> list[BoardChange]:
-    """Returns the differences between two boards, by team; reference agents separately."""
-    old = {_row_key(row): row for row in before}
-    new = {_row_key(row): row for row in after}
-    changes = []
-    for key in dict.fromkeys((*new, *old)):
-        one, two = old.get(key), new.get(key)
-        known = one or two
-        if known is not None and _rows_differ(one, two):
-            changes.append(BoardChange(known.team_name, _board_row(one), _board_row(two)))
-    return changes
-
-
-def _row_key(row: BoardRow) -> str:
-    return row.entry_id if row.is_anchor else row.team_id
-
-
-def _rows_differ(one: BoardRow | None, two: BoardRow | None) -> bool:
-    if one is None or two is None:
-        return True
-    if one.estimates != two.estimates:
-        return True
-    return (one.entry_id, one.rank, one.medal) != (two.entry_id, two.rank, two.medal) or abs(
-        one.score_and_sigma[0] - two.score_and_sigma[0]
-    ) >= LEAST_SCORE_CHANGE
-
-
-def _board_row(row: BoardRow | None) -> ComparedRow | None:
-    if row is None:
-        return None
-    score = None if row.estimates else row.score_and_sigma[0]
-    return ComparedRow(row.entry_id, row.agent_name, score, row.rank, row.medal, row.estimates)

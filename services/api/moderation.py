@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ladder.ids import RejudgementId
 from ladder.leagues.medals import Medal
-from ladder.moderation import disqualifications, rejudgements
+from ladder.moderation import disqualifications, rejudgement_preview, rejudgements
 from ladder.moderation.request_models import (
     Cancellation,
     DisqualificationRequest,
@@ -183,7 +183,8 @@ def preview_rejudgement(
     """Hosts and administrators only. Lists the results that the predicate matches. Shows how
     official scores, ranks and medals would differ without them. Changes nothing."""
     found = permissions.hosted_season(conn, who, season)[0]
-    seen = rejudgements.preview_rejudgement(conn, found.id, body.predicate.to_domain_predicate())
+    predicate = body.predicate.to_domain_predicate()
+    seen = rejudgement_preview.preview_rejudgement(conn, found.id, predicate)
     return RejudgementPreviewOut(
         total=len(seen.suspects),
         matches=[SuspectResultOut.model_validate(one) for one in seen.suspects[:MATCHES_SHOWN]],

@@ -16,7 +16,7 @@ from ladder.field_types import KEY
 from ladder.ids import RejudgementId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
-from ladder.moderation import disqualifications, rejudgements
+from ladder.moderation import disqualifications, rejudgement_preview, rejudgements
 from ladder.moderation.request_models import (
     DisqualificationRequest,
     NewRejudgement,
@@ -137,12 +137,12 @@ def change_disqualification(
 
 def preview_rejudgement(
     conn: Db, who: Viewer, season: Season, form: Form
-) -> rejudgements.RejudgementPreview | None:
+) -> rejudgement_preview.RejudgementPreview | None:
     """The matches that would be judged again. None if it was refused; the form then has the
     error."""
     try:
         body = PreviewRequest.model_validate({"predicate": predicate_of_form(form)})
-        return rejudgements.preview_rejudgement(
+        return rejudgement_preview.preview_rejudgement(
             conn, season.id, body.predicate.to_domain_predicate()
         )
     except REFUSED as error:

@@ -16,6 +16,7 @@ from ladder.leagues.medals import Medal, MedalRuleKind, MedalRules
 from ladder.matches import history, lease, matches
 from ladder.matches.records import FinishResult
 from ladder.moderation import rejudgements as again
+from ladder.moderation.rejudgement_preview import preview_rejudgement
 from ladder.moderation.result_search import Predicate
 from ladder.people import audit_log
 from ladder.ratings import fitting, live_ratings, standing_versions
@@ -58,7 +59,7 @@ def rate(contest: Contest) -> None:
 
 def fits(contest: Contest, **given: object) -> list[MatchId]:
     predicate = Predicate(**given)  # type: ignore[arg-type]
-    seen = again.preview_rejudgement(contest.conn, contest.season.id, predicate)
+    seen = preview_rejudgement(contest.conn, contest.season.id, predicate)
     return [one.match_id for one in seen.suspects]
 
 
@@ -115,7 +116,7 @@ def test_a_preview_shows_the_board_without_the_results(
     play(contest, four[::-1], 25, seed=2)
     OfficialFitter().refit(conn, season)
     board = leaderboard.read_board(conn, season)
-    seen = again.preview_rejudgement(conn, season, Predicate(since=before))
+    seen = preview_rejudgement(conn, season, Predicate(since=before))
     assert (len(seen.suspects), seen.version) == (25, 1)
     turned = {change.before.entry_id: change for change in seen.changes if change.before}
     best, worst = turned[four[0]], turned[four[3]]
@@ -144,7 +145,7 @@ def test_a_preview_shows_the_board_without_the_results(
 def test_a_preview_without_results_changes_nothing(contest: Contest, four: list[EntryId]) -> None:
     play(contest, four, 9)
     OfficialFitter().refit(contest.conn, contest.season.id)
-    seen = again.preview_rejudgement(contest.conn, contest.season.id, Predicate(node="another"))
+    seen = preview_rejudgement(contest.conn, contest.season.id, Predicate(node="another"))
     assert (seen.suspects, seen.changes) == ((), ())
 
 
@@ -237,7 +238,7 @@ def test_medals_stay_open_until_all_matches_are_rejudged(
     suspects = Predicate(since=before)
     turned = {
         change.after.entry_id: change.after.medal
-        for change in again.preview_rejudgement(conn, season, suspects).changes
+        for change in preview_rejudgement(conn, season, suspects).changes
         if change.after
     }
     assert turned[four[3]] is Medal.GOLD
