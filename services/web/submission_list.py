@@ -1,0 +1,130 @@
+"""The list of an agent's submissions on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ladder.database.db import Connection
+from ladder.entries import agents, entries, validations
+from ladder.entries.records import Agent, Entry, EntryState
+from ladder.ids import EntryId
+from ladder.leagues import seasons as leagues_seasons
+from ladder.leagues.records import League, Season
+from ladder.matches import history
+from ladder.people.records import Viewer
+from ladder.reports import insights
+from services.http import permissions
+from services.http.app_state import AppState
+from services.http.validation_steps import ValidationSteps, read_validation_steps
+from services.web.first_match import FirstMatch, is_new, read_first_match
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRow:
+    """A submission in a season and its state."""
+
+    entry: Entry
+    season: str
+    """Title of its league, with the season's number from the second season on."""
+    score: float | None
+    """None if a match has one seat."""
+    message: str
+    place: validations.QueuePlace | None
+    steps: ValidationSteps | None
+    """How far the validation match is, for the owner."""
+    first_match_seconds: float | None
+    """Shown to the owner of a waiting entry, if known."""
+    first_match: FirstMatch | None
+    """Shown to the owner of a new entry, once it is made."""
+    url: str | None
+    """Address of a remote agent, shown to its team alone."""
+    may: bool
+    """Whether this session's token may resume the entry."""
+    reads: bool
+    """Whether the visitor may read the reason and the log."""
+    log: str
+    """Address of the log of a failed validation; empty if it has none."""
+    better: str
+    """Address of the form that compares it with the version before; empty if there is none."""
+
+
+def submission_rows(
+    conn: Connection, app_state: AppState, who: Viewer, agent: Agent, seen: Sequence[Entry]
+) -> dict[str, Any]:
+    """Rows of the list, and what one of them waits for: empty if nothing waits."""
+    own = permissions.may_see_private(who, agent.team_id)
+    known = leagues_seasons.seasons_with_leagues(conn, {entry.season_id for entry in seen})
+    seasons = {season.id: (season, league) for season, league in known}
+    logs = failed_logs(conn, who, seen)
+    rows = []
+    for entry in seen:
+        season, league = seasons[entry.season_id]
+        sent = agents.get_submission(conn, entry.submission_id) if own else None
+        waits = own and entry.state in entries.VALIDATED
+        redis_url = app_state.settings.redis_url
+        rows.append(
+            SubmissionRow(
+                entry=entry,
+                season=league.title + f", season {season.number}" * (season.number > 1),
+                score=None if season.measures else entry.mu + season.score_offset,
+                message=sent.message if sent else "",
+                url=sent.url if sent and entry.team_id in who.team_ids else None,
+                place=validations.queue_place_of(conn, entry.id) if waits else None,
+                steps=read_validation_steps(redis_url, conn, entry) if waits else None,
+                first_match_seconds=insights.first_match_seconds(conn, entry, season)
+                if waits or (own and is_new(entry) and not entry.games)
+                else None,
+                first_match=read_first_match(conn, app_state, who, entry, season) if own else None,
+                may="agents:write" in who.scopes,
+                reads=permissions.may_read_logs(who, agent.team_id, entry.league_id),
+                log=logs.get(entry.id, ""),
+                better=better_address(seen, entry, season, league) if own else "",
+            )
+        )
+    stage = ""
+    if any(row.entry.state == "pending" or row.place is not None for row in rows):
+        stage = "validation"
+    elif own and any(
+        (is_new(row.entry) and not row.entry.games)
+        or (row.first_match is not None and row.first_match.waits_for_rank)
+        for row in rows
+    ):
+        stage = "first_match"
+    return {"entries": rows, "stage": stage}
+
+
+def better_address(seen: Sequence[Entry], entry: Entry, season: Season, league: League) -> str:
+    """The form that compares the newest version of a season with the version before it. Empty if
+    there is none, or if the season is over.
+    """
+    its = [
+        row
+        for row in seen
+        if row.season_id == entry.season_id and row.state is not EntryState.REJECTED
+    ]
+    is_left_out = season.state == "finished" or season.seats == 1
+    if is_left_out or len(its) < 2 or entry.id != its[0].id:
+        return ""
+    return f"/leagues/{league.slug}/better?new={entry.submission_id}&old={its[1].submission_id}"
+
+
+def failed_logs(conn: Connection, who: Viewer, seen: Sequence[Entry]) -> dict[EntryId, str]:
+    """Addresses of the logs of failed validations that the visitor may read: of the first copy that
+    failed.
+    """
+    entry_of = {
+        entry.validation_match_id: entry
+        for entry in seen
+        if entry.state is EntryState.REJECTED
+        and entry.validation_match_id
+        and permissions.may_read_logs(who, entry.team_id, entry.league_id)
+    }
+    found = {}
+    for match in history.get_matches(conn, list(entry_of)) if entry_of else []:
+        failed = [s for s in match.seats if s.log_digest and s.verdict not in (None, "DONE")]
+        if failed:
+            first = min(failed, key=lambda seat: seat.failed_step or 0)
+            found[entry_of[match.id].id] = f"/logs/{match.id}/{first.seat}"
+    return found
