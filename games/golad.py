@@ -5,8 +5,7 @@ downwards. A round has two halves: player 0 moves and one generation passes, the
 same. A move passes, kills any cell, or gives up two cells for a birth. A player alone on the board
 at the end wins. The number of cells decides nothing.
 
-A side's cells are the bits of one number, row after row, with an empty column after each row. So a
-shifted number is the board shifted by one cell.
+``golad_board`` keeps the cells of each side as the bits of one number.
 
 Source of the rules: riddlesio/golad-engine.
 """
@@ -15,13 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
 from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
 from games.configuration import ConfigurationField, configure
+from games.golad_board import Rules, cell_bit, next_generation, rules_for
 from games.protocol import (
     ConfigurationError,
     GameError,
@@ -55,19 +53,6 @@ COORDINATE = re.compile(r"([+-]?[0-9]{1,20}),([+-]?[0-9]{1,20})(?:,.*)?", re.ASC
 SYNTAX = 'expected "pass", "kill x,y" or "birth x,y a,b c,d"'
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Constants derived from a configuration."""
-
-    width: int
-    height: int
-    max_rounds: int
-    stride: int
-    """Bits from one row to the next."""
-    board: int
-    """The bits that are cells."""
-
-
 class State(NamedTuple):
     """A position before a half round, or the last one. Tuples are indexed by seat."""
 
@@ -91,14 +76,6 @@ class Change(NamedTuple):
     text: str
     gone: int
     born: int
-
-
-@lru_cache(maxsize=16)
-def rules_for(width: int, height: int, max_rounds: int) -> Rules:
-    stride = width + 1
-    row = (1 << width) - 1
-    board = sum(row << (y * stride) for y in range(height))
-    return Rules(width, height, max_rounds, stride, board)
 
 
 def most_starting_cells(width: int, height: int) -> int:
@@ -179,8 +156,8 @@ class Golad:
         sides = [0, 0]
         for cell, owner in zip(cells, owners, strict=True):
             y, x = divmod(cell, width)
-            sides[owner] |= _cell_bit(rules, x, y)
-            sides[1 - owner] |= _cell_bit(rules, width - 1 - x, height - 1 - y)
+            sides[owner] |= cell_bit(rules, x, y)
+            sides[1 - owner] |= cell_bit(rules, width - 1 - x, height - 1 - y)
         state = State(
             rules=rules,
             round=1,
@@ -258,7 +235,7 @@ class Golad:
                 zero |= born
             else:
                 one |= born
-        zero, one = _next_generation(zero, one, rules)
+        zero, one = next_generation(zero, one, rules)
         following: int | None = 1 - seat
         if not (zero and one) or (seat == 1 and number >= rules.max_rounds):
             following = None
@@ -306,10 +283,6 @@ class Golad:
             "field": [letters[start : start + width] for start in range(0, len(letters), width)],
             "to_move": state.seat,
         }
-
-
-def _cell_bit(rules: Rules, x: int, y: int) -> int:
-    return 1 << (y * rules.stride + x)
 
 
 def _cell_letters(state: State) -> list[str]:
@@ -366,38 +339,11 @@ def _bit_on_board(rules: Rules, point: tuple[int, int]) -> int:
     x, y = point
     if not (0 <= x < rules.width and 0 <= y < rules.height):
         raise InvalidMove(f"{_point_text(point)} is off the board of {rules.width}x{rules.height}")
-    return _cell_bit(rules, x, y)
+    return cell_bit(rules, x, y)
 
 
 def _point_text(point: tuple[int, int]) -> str:
     return f"{point[0]},{point[1]}"
-
-
-def _next_generation(zero: int, one: int, rules: Rules) -> tuple[int, int]:
-    """Both sides one generation later. Of three parents at least two belong to one side."""
-    living = zero | one
-    odd, few = _neighbour_masks(living, rules.stride)
-    births = odd & few & ~living & rules.board
-    # With three living neighbours, two or three of player 0's are a majority.
-    _, majority = _neighbour_masks(zero, rules.stride)
-    return zero & few | births & majority, one & few | births & ~majority
-
-
-def _neighbour_masks(cells: int, stride: int) -> tuple[int, int]:
-    """For every cell: whether an odd number of ``cells`` is near it, and whether two or three are.
-
-    The eight shifted boards are added bit by bit, for all cells at once.
-    """
-    left, right = cells << 1, cells >> 1
-    beside, pair = left ^ right, left & right
-    row, row_pair = beside ^ cells, pair | beside & cells
-    above, below = row << stride, row >> stride
-    above_pair, below_pair = row_pair << stride, row_pair >> stride
-    vertical = above ^ below
-    carried = above & below | vertical & beside
-    pairs, more_pairs = above_pair ^ below_pair, pair ^ carried
-    many = above_pair & below_pair | pair & carried | pairs & more_pairs
-    return vertical ^ beside, (pairs ^ more_pairs) & ~many
 
 
 GAME = Golad()
