@@ -7,7 +7,8 @@ import socket
 import threading
 
 from sandbox.match.cpu_meter import CpuMeter
-from sandbox.match.loans import Ending, Loan
+from sandbox.match.loan_endings import Ending
+from sandbox.match.loans import Loan
 
 
 class DeafAtTheEnd(Loan):

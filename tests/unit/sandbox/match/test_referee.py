@@ -26,6 +26,7 @@ from sandbox.match.gpu_turn import GpuTurn
 from sandbox.match.loans import Loan
 from sandbox.match.match_record import PlayedMatch
 from sandbox.match.questions import StopReached
+from sandbox.match.seeds import game_random, seat_seed
 from sandbox.match.thread_priority import REFEREE_NICE
 from tests.unit.sandbox.match.answering_loans import DeafAtTheEnd
 
