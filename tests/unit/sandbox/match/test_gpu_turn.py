@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+import fcntl
 import math
+import os
+import struct
 import subprocess
 import sys
 import threading
@@ -72,22 +74,32 @@ def test_a_killed_worker_gives_up_its_turn() -> None:
     ours.close()
 
 
-def test_a_loan_that_asks_again_at_once_overtakes_nobody(
-    turns: tuple[GpuTurn, GpuTurn, GpuTurn],
-) -> None:
-    one, two, _ = turns
+def test_a_loan_that_asks_again_at_once_overtakes_nobody() -> None:
+    files = GpuTurns()
+    watcher, one, two = files.open("0"), GpuTurn(files.open("0")), GpuTurn(files.open("0"))
     order: list[str] = []
 
-    def take(name: str, turn: GpuTurn) -> None:
-        for _ in range(20):
-            with turn.held(math.inf):
-                order.append(name)
-                time.sleep(0.002)  # the other one begins to wait
+    def take_turn() -> None:
+        with two.held(math.inf):
+            order.append("two")
 
-    threads = [threading.Thread(target=take, args=pair) for pair in (("1", one), ("2", two))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    changes = sum(before != after for before, after in itertools.pairwise(order))
-    assert changes >= 20
+    waiting = threading.Thread(target=take_turn, daemon=True)
+    until = time.monotonic() + 60
+    with one.held(math.inf):
+        waiting.start()
+        while not is_queue_taken(watcher):
+            assert time.monotonic() < until
+            time.sleep(0.001)
+    with one.held(math.inf):
+        order.append("one")
+    waiting.join()
+    assert order == ["two", "one"]
+    for turn in (one, two, GpuTurn(watcher)):
+        turn.close()
+
+
+def is_queue_taken(descriptor: int) -> bool:
+    """Whether another loan of the device has the lock of the queue, which is byte 0."""
+    asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+    found = struct.unpack("hhqqi", fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
+    return bool(found[0] != fcntl.F_UNLCK)
