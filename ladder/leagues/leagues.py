@@ -115,6 +115,24 @@ def list_leagues(
     return [league_from_row(row) for row in rows]
 
 
+def list_active_leagues(conn: Connection, viewer: Viewer, limit: int) -> list[League]:
+    """Leagues that this viewer may see: first those that play, the latest day of play first.
+
+    Of leagues with the same day, the newest comes first. So the order changes seldom.
+    """
+    seen, values = people_visibility.visible_leagues(viewer)
+    with conn.cursor(row_factory=dict_row) as cur:
+        rows = cur.execute(
+            f"{LEAGUE} l left join lateral (select state <> 'finished' as plays,"
+            "   date_trunc('day', greatest(opens_at, official_at)) as active_on from seasons"
+            "   where league_id = l.id and opens_at <= now() order by number desc limit 1) s on true"
+            f" where {seen} order by coalesce(plays, false) and state = 'open' desc,"
+            " active_on desc nulls last, id desc limit %s",
+            (*values, limit),
+        ).fetchall()
+    return [league_from_row(row) for row in rows]
+
+
 @atomic_function
 def update_league(
     conn: Connection,
