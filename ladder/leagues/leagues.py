@@ -26,6 +26,14 @@ LEAGUE: Final = (
 )
 
 
+PLAY: Final = (
+    "select state <> 'finished' as plays, date_trunc('day', greatest(opens_at, official_at))"
+    " as active_on from seasons where league_id = l.id and opens_at <= now()"
+    " order by number desc limit 1"
+)
+"""Of the newest opened season of league ``l``: whether it plays, and its last day of play."""
+
+
 LEAGUE_STATES: Final = ("open", "paused", "closed")
 
 
@@ -123,11 +131,9 @@ def list_active_leagues(conn: Connection, viewer: Viewer, limit: int) -> list[Le
     seen, values = people_visibility.visible_leagues(viewer)
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
-            f"{LEAGUE} l left join lateral (select state <> 'finished' as plays,"
-            "   date_trunc('day', greatest(opens_at, official_at)) as active_on from seasons"
-            "   where league_id = l.id and opens_at <= now() order by number desc limit 1) s on true"
-            f" where {seen} order by coalesce(plays, false) and state = 'open' desc,"
-            " active_on desc nulls last, id desc limit %s",
+            f"{LEAGUE} l left join lateral ({PLAY}) s on true where {seen} order by"
+            " coalesce(plays, false) and state = 'open' desc, active_on desc nulls last, id desc"
+            " limit %s",
             (*values, limit),
         ).fetchall()
     return [league_from_row(row) for row in rows]

@@ -24,6 +24,7 @@ from ladder.ratings.official.message_passing import (
     pass_messages,
     sum_by_contender,
 )
+from ladder.ratings.official.resubmission_inheritance import change_variances
 from ladder.ratings.official.truncated_gaussian import tie_margin
 
 Floats = NDArray[np.float64]
@@ -73,9 +74,9 @@ class Prior:
     sd: Floats
     """NaN: the spread of the league."""
     parent: NDArray[np.int32]
-    """The previous submission's number, whose fitted mean is the prior mean; -1: none."""
-    parent_sd: float = 0.4
-    """Deviation of a resubmission from its parent; the parent's own uncertainty is added."""
+    """The previous submission's number, whose fitted mean is the prior mean; -1: none. The variance
+    is that of the change (``resubmission_inheritance``) and the parent's own.
+    """
 
     def __post_init__(self) -> None:
         ancestor = self.parent
@@ -254,7 +255,6 @@ class _LearnedPriors:
         self.learned = np.isnan(prior.sd) & ~self.parented
         self.resubmitted = np.isnan(prior.sd) & self.parented
         self.variance = np.where(np.isnan(prior.sd), 1.0, prior.sd) ** 2
-        self.change = prior.parent_sd**2
         self.spread = TYPICAL_SPREAD
         self.centre = self.anchor = float(self.mean[self.given].mean()) if self.given.any() else 0.0
         self.frame = np.zeros(self.parts)
@@ -268,7 +268,10 @@ class _LearnedPriors:
         variance = self.variance.copy()
         variance[self.learned] = self.spread**2
         heirs = self.resubmitted
-        variance[heirs] = self.change + self.sigma2[self.parent[heirs]]
+        of_parent = self.sigma2[self.parent[heirs]]
+        place = (self.lift + self.frame)[self.part] - self.mu[self.parent]
+        off = (told_tau + told_pi * place)[heirs]
+        variance[heirs] = of_parent + change_variances(told_pi[heirs], off, of_parent)
         known = 1.0 / variance
         precision = known + told_pi
         fallen = told_pi * self.lift[self.part] + told_tau

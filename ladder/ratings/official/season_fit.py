@@ -17,7 +17,6 @@ from ladder.ratings.official import resubmission_inheritance
 from ladder.ratings.official.fit import Fit, Messages, Prior, fit
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.standing import PARENT_SD
 
 GROWTH: Final = 1.05
 """A fit is due after the log grew by this factor."""
@@ -37,7 +36,7 @@ def fit_season(
     """Returns the fit of all games; ``parents`` are those of ``SeasonLog``: [contenders]."""
     n = len(parents)
     kept = resubmission_inheritance.parents_to_keep(games, parents)
-    return fit(games, Prior(np.full(n, np.nan), np.full(n, np.nan), kept, PARENT_SD), warm=warm)
+    return fit(games, Prior(np.full(n, np.nan), np.full(n, np.nan), kept), warm=warm)
 
 
 def boundary_weight(entrants: Sequence[Entrant], is_open: bool) -> float:

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from ladder.ratings.official.fit import Fit, Prior, fit
 from ladder.ratings.official.game_table import GameTable
-from tests.unit.ladder.ratings.official.worlds import Floats, known, play, ranked, table
+from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE
+from tests.unit.ladder.ratings.official.worlds import (
+    Floats,
+    known,
+    lineups,
+    play,
+    ranked,
+    table,
+)
 
 POINT = 1.0 / 150.0
 HALF = 0.5 * POINT
@@ -221,8 +229,28 @@ def test_a_resubmission_starts_at_the_rating_of_the_parent() -> None:
     prior.parent[n] = 2
     result = fit(games, prior)
     assert result.mu[n] == pytest.approx(result.mu[2], abs=HALF)
-    assert result.sigma[n] == pytest.approx(np.hypot(result.sigma[2], 0.4), abs=HALF)
+    assert result.sigma[n] == pytest.approx(np.hypot(result.sigma[2], CHANGE_SCALE), abs=HALF)
     assert result.mu[:n] == pytest.approx(fit(games, Prior.unknown(n)).mu, abs=1e-3)
+
+
+def test_the_parent_of_a_much_better_resubmission_counts_little_after_fifteen_games() -> None:
+    n = 20
+    rng = np.random.default_rng(10)
+    truth = np.append(skills(10, n), 0.0)
+    prior = Prior.unknown(n + 1)
+    prior.parent[n] = parent = int(np.abs(truth[:n]).argmin())
+    truth[n] = truth[parent] + 1.5
+    before = play(10, truth[:n], 400)
+    who = np.column_stack([lineups(rng, n, 15, 3), np.full(15, n)])
+    after = ranked(truth[who] + rng.standard_normal(who.shape))
+    games = GameTable(
+        np.concatenate([before.contenders, who.astype(np.int32)]),
+        np.concatenate([before.ranks, after]),
+        np.concatenate([before.faults, np.zeros(who.shape, np.bool_)]),
+    )
+    alone, heir = fit(games, Prior.unknown(n + 1)), fit(games, prior)
+    assert heir.mu[n] == pytest.approx(alone.mu[n], abs=0.25)
+    assert heir.mu[n] - heir.mu[parent] > 1.0
 
 
 def test_a_cycle_of_ancestors_is_refused() -> None:

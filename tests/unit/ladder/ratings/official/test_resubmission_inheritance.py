@@ -1,11 +1,16 @@
-"""When a resubmission no longer depends on its parent."""
+"""How much a resubmission depends on its parent."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.resubmission_inheritance import parents_to_keep
+from ladder.ratings.official.resubmission_inheritance import (
+    CHANGE_SCALE,
+    change_variances,
+    parents_to_keep,
+)
 
 PARENTS = np.array([-1, 0], np.int32)
 
@@ -34,3 +39,12 @@ def test_one_game_does_not_break_the_parent_link() -> None:
     one = played(0, 1, games=1)
     assert parents_to_keep(one, PARENTS).tolist() == [-1, 0]
     assert parents_to_keep(GameTable.empty(), PARENTS).tolist() == [-1, 0]
+
+
+def test_a_change_is_as_large_as_the_games_say() -> None:
+    precision = np.array([0.0, 10.0, 10.0, 10.0])
+    distance = np.array([0.0, 0.0, 0.3, 1.5])
+    without, same, near, far = change_variances(precision, precision * distance, np.full(4, 0.01))
+    assert without == pytest.approx(CHANGE_SCALE**2)
+    assert same < near < without
+    assert far > 6 * without
