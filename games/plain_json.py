@@ -1,4 +1,4 @@
-"""Writes plain JSON in one form, and finds what in a value is no plain JSON."""
+"""Writes JSON in one form, and finds the part of a value that JSON cannot hold."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def json_flaw(value: Json) -> str | None:
     if value is None or isinstance(value, bool | str):
         return None
     if type(value) in (int, float):
-        return None if math.isfinite(value) else f"{value!r} is no number"
+        return None if math.isfinite(value) else f"{value!r} is not a finite number"
     if isinstance(value, list | tuple):
         return next((flaw for flaw in map(json_flaw, value) if flaw), None)
     if isinstance(value, dict):
         odd = [key for key in value if not isinstance(key, str)]
         if odd:
-            return f"the key {odd[0]!r:.100} is no text"
+            return f"the key {odd[0]!r:.100} is not a string"
         return next((flaw for flaw in map(json_flaw, value.values()) if flaw), None)
     return f"{value!r:.100} is a {type(value).__name__}"

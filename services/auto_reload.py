@@ -16,8 +16,8 @@ from services.child_processes import Child
 from services.developer_server import OWN_PACKAGES
 from services.host_checks import site_answers
 from services.local_instance import LocalInstance
+from services.process_supervisor import CHECKOUT
 from services.supervised_process import SupervisedProcess
-from services.supervisor import CHECKOUT
 
 RELOADED_PROCESSES: Final = ("api", "scheduler", "worker", "rater", "pictures")
 """The site starts first, because the developer waits for it. All parts end before, so that no match

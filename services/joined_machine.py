@@ -30,8 +30,8 @@ from services.child_processes import Child
 from services.environment_variables import Environment
 from services.host_checks import StartError, ensure_launcher
 from services.private_files import write_private
+from services.process_supervisor import CHECKOUT, ProcessSupervisor
 from services.supervised_process import SETTINGS_OF_PROCESS
-from services.supervisor import CHECKOUT, Supervisor
 from workers.lease_renewal import HeldLease, held_leases
 
 END_SECONDS: Final = 18.0
@@ -145,7 +145,7 @@ def find_node(socket: Path) -> NodeHello:
 
 
 @dataclass(kw_only=True)
-class JoinedMachine(Supervisor):
+class JoinedMachine(ProcessSupervisor):
     """Node and worker of this machine. Call ``start``, then ``watch``, and ``stop`` at the end."""
 
     credentials: Credentials

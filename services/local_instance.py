@@ -25,8 +25,8 @@ from services import demo, embedded_servers, setup
 from services.environment_variables import Environment
 from services.host_checks import HOST, StartError, ensure_launcher, listen_on_port, site_answers
 from services.private_files import read_or_create_secret, write_private
+from services.process_supervisor import CHECKOUT, ProcessSupervisor
 from services.supervised_process import EGRESS_SETTINGS, SMTP_SETTINGS, SupervisedProcess
-from services.supervisor import CHECKOUT, Supervisor
 
 API_SECONDS: Final = 120.0
 REMOTE_SECONDS: Final = 120.0
@@ -45,7 +45,7 @@ EGRESS: Final = "PECK_EGRESS_"
 
 
 @dataclass
-class LocalInstance(Supervisor):
+class LocalInstance(ProcessSupervisor):
     """All parts of an instance. Call ``start``, then ``watch``, and ``stop`` at the end."""
 
     address: str = ""

@@ -14,7 +14,7 @@ from services.api_client import Client
 from services.child_processes import log_tail
 from services.demo import admin_token
 from services.local_instance import LocalInstance
-from services.supervisor import UpOptions
+from services.process_supervisor import UpOptions
 from tests import servers
 
 

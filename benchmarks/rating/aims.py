@@ -1,4 +1,4 @@
-"""Prints the aims beside the measured figures."""
+"""Compares the measured figures with the aims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records what members agreed to, and refuses settings that show more than that.
+"""Records what members agreed to, and refuses league settings that would show more than that.
 
 A membership stores the digest of the terms (``ladder.leagues.terms``) and the settings in them.
 """

@@ -19,7 +19,10 @@ ORDER: Final = (LeagueRole.VIEWER, LeagueRole.COMPETITOR, LeagueRole.CO_HOST, Le
 
 
 def is_wider_role(one: LeagueRole, other: LeagueRole) -> bool:
-    """Whether a code of the first role raises a member of the second. Staff get no role so."""
+    """Whether an invitation with role ``one`` gives more rights to a member with role ``other``.
+
+    False for graders and commentators: a code never changes their role.
+    """
     return other in ORDER and ORDER.index(one) > ORDER.index(other)
 
 
@@ -27,10 +30,12 @@ def is_wider_role(one: LeagueRole, other: LeagueRole) -> bool:
 def join_league(
     conn: Connection, user_id: UserId, code: str, terms_digest: str
 ) -> tuple[invitations.Invitation, League, LeagueRole]:
-    """Makes a person a member who agreed to the terms; returns the new role too.
+    """Adds a person who agreed to the terms to a league.
 
-    A code never lowers a role. A competitor without a team gets one with their own name. Raises
-    NotFound for the code. Raises Conflict if the digest is not that of the current terms.
+    Returns the invitation, the league and the person's role. A code never lowers a role. A
+    competitor without a team gets one with their own name. Raises NotFound if the code is not
+    valid. Raises Conflict if the digest is not that of the current terms, or if the person is a
+    grader or a commentator.
     """
     _, league = invitations.read_code(conn, user_id, code)
     agreements.lock_league(conn, league.id)

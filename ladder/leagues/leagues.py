@@ -26,12 +26,14 @@ LEAGUE: Final = (
 )
 
 
-PLAY: Final = (
+NEWEST_SEASON: Final = (
     "select state <> 'finished' as plays, date_trunc('day', greatest(opens_at, official_at))"
     " as active_on from seasons where league_id = l.id and opens_at <= now()"
     " order by number desc limit 1"
 )
-"""Of the newest opened season of league ``l``: whether it plays, and its last day of play."""
+"""Query for the newest opened season of league ``l``. ``plays``: it has not finished.
+``active_on``: the day of its latest official standing, or of its opening if that is later.
+"""
 
 
 LEAGUE_STATES: Final = ("open", "paused", "closed")
@@ -123,15 +125,16 @@ def list_leagues(
     return [league_from_row(row) for row in rows]
 
 
-def list_active_leagues(conn: Connection, viewer: Viewer, limit: int) -> list[League]:
-    """Leagues that this viewer may see: first those that play, the latest day of play first.
+def list_leagues_by_activity(conn: Connection, viewer: Viewer, limit: int) -> list[League]:
+    """Returns at most ``limit`` leagues that this viewer may see.
 
-    Of leagues with the same day, the newest comes first. So the order changes seldom.
+    Open leagues with an unfinished season come first, then those with the latest ``active_on``, and
+    of the same day the newest league. A day instead of a moment keeps the order steady.
     """
     seen, values = people_visibility.visible_leagues(viewer)
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
-            f"{LEAGUE} l left join lateral ({PLAY}) s on true where {seen} order by"
+            f"{LEAGUE} l left join lateral ({NEWEST_SEASON}) s on true where {seen} order by"
             " coalesce(plays, false) and state = 'open' desc, active_on desc nulls last, id desc"
             " limit %s",
             (*values, limit),

@@ -38,7 +38,7 @@ from sandbox.launchers import (
     gpu,
 )
 from sandbox.launchers.base import Box, BoxSpec
-from sandbox.launchers.docker_engine import TROUBLE, engine_lacks
+from sandbox.launchers.docker_engine import ENGINE_ERRORS, engine_lacks
 from sandbox.launchers.engine_events import EVENTS, EngineEvents
 from sandbox.profiles import Profile, Say
 
@@ -80,11 +80,11 @@ class DockerLauncher:
         self._lock = threading.Lock()
         self._ours: set[str] = set()
         """Names of the containers that run or start."""
-        self._events = EngineEvents(self._open_event_stream, self._remove_strays, TROUBLE)
+        self._events = EngineEvents(self._open_event_stream, self._remove_strays, ENGINE_ERRORS)
         try:
             self._engine = docker.from_env(timeout=_ENGINE_SECONDS)
             self._info: dict[str, Any] = self._engine.info()
-        except TROUBLE as error:
+        except ENGINE_ERRORS as error:
             raise HostFault(f"no Docker engine answers: {error}") from None
         self._runtime = container_runtimes.find_runtime(self._info, runtime)
         is_plain = self._info.get("CgroupDriver") == "cgroupfs"
@@ -142,7 +142,7 @@ class DockerLauncher:
                 control = self._accept(listener, container)
             (folder / _SOCKET_NAME).unlink()
             group = self._group(spec, container)
-        except (*TROUBLE, HostFault) as error:
+        except (*ENGINE_ERRORS, HostFault) as error:
             if control is not None:
                 control.close()
             self._remove(spec, container)
@@ -210,7 +210,7 @@ class DockerLauncher:
             found = self._engine.api.containers(
                 all=True, quiet=True, filters={"label": f"{RUN_LABEL}={self._key}"}
             )
-        except TROUBLE as error:
+        except ENGINE_ERRORS as error:
             raise HostFault(f"the engine cannot list containers: {error}") from None
         for entry in found:
             self._force_off(entry["Id"])
@@ -328,7 +328,7 @@ class DockerLauncher:
         """Remove the box's folder and container. While the engine is away the container stays
         for later.
         """
-        with contextlib.suppress(*TROUBLE, EngineAway):
+        with contextlib.suppress(*ENGINE_ERRORS, EngineAway):
             if container is not None:
                 self._events.forget(container)
                 self._events.epoch()
@@ -370,7 +370,7 @@ class DockerLauncher:
                 engine.api.inspect_container(container)
         except docker.errors.NotFound:
             return True
-        except TROUBLE:
+        except ENGINE_ERRORS:
             return False
         return True
 

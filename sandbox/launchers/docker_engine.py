@@ -12,7 +12,7 @@ import docker.errors
 from sandbox.errors import HostFault
 
 _ASK_SECONDS = 10
-TROUBLE = (docker.errors.DockerException, OSError)
+ENGINE_ERRORS = (docker.errors.DockerException, OSError)
 """Errors of an engine that does not answer or refuses."""
 
 
@@ -22,7 +22,7 @@ def describe_engine() -> dict[str, Any]:
         engine = docker.from_env(timeout=_ASK_SECONDS)
         with contextlib.closing(engine):
             info: dict[str, Any] = engine.info()
-    except TROUBLE as error:
+    except ENGINE_ERRORS as error:
         raise HostFault(f"no Docker engine answers: {error}") from None
     return info
 

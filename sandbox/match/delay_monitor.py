@@ -24,7 +24,7 @@ class DelayMonitor:
         self._late: deque[tuple[float, float]] = deque(maxlen=_KEPT)
         self._due_at = monotonic() + STEP_SECONDS
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="canary", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="delay monitor", daemon=True)
 
     def lag_seconds(self, since: float) -> float:
         """The worst delay after ``since`` (monotonic clock), an overdue step included.

@@ -21,7 +21,7 @@ LATE_NODE_SECONDS: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class HostLateness:
-    """What is known of a seat to judge whether the host made it late."""
+    """Decides whether the host made one seat late. ``lenient``: faults that the game pardons."""
 
     index: int
     timing: MatchTiming
@@ -31,33 +31,36 @@ class HostLateness:
     process: SeatProcess
 
     def raise_if_node_late(self, question: Question) -> None:
-        """Raise HostFault if the node may have caused this time-out and nobody can tell.
+        """Raise HostFault if the node may have caused this time-out, without pressure to decide it.
 
-        A pardoned time-out is not excused: it costs only an answer. Otherwise an agent that is
-        often late would some day be late together with the node and lose no match.
+        A time-out that the game pardons stays: it costs the seat only one answer. Otherwise the
+        match of an agent that is often late would become void whenever the node is late too.
         """
-        canary, cost = self.timing.canary, question.cost
-        if canary is None or self.meter.can_forgive or Verdict.TIMEOUT in self.lenient:
+        monitor, cost = self.timing.delay_monitor, question.cost
+        if monitor is None or self.meter.can_forgive or Verdict.TIMEOUT in self.lenient:
             return
         used = (cost.cpu_seconds or 0.0) / self.meter.cpus
         if used >= BUSY_SHARE * question.limit_seconds:
             return
-        lag = canary.lag_seconds(question.started_at)
+        lag = monitor.lag_seconds(question.started_at)
         if lag >= LATE_NODE_SECONDS:
             raise HostFault(
                 f"seat {self.index + 1} was late and the node itself was late by"
-                f" {lag * 1000:.0f} ms; without pressure readings nobody can tell them apart"
+                f" {lag * 1000:.0f} ms; without pressure readings nobody can tell which of the two"
+                " caused the time-out"
             )
 
     def raise_if_host_slow(
         self, step: int, over_seconds: float, question: Question
     ) -> SeatFault | None:
-        """Raise HostTooSlow if the seat would be in time with all its waiting forgiven.
+        """Raise HostTooSlow if the seat would be in time once all its waiting is forgiven.
 
-        Nobody knows whether a missing answer would have been in time. Then the seat must have
-        waited for most of the time charged, so that sleeping gains nothing.
+        ``over_seconds``: by how much the seat exceeded its time. Nobody knows how late a missing
+        answer would have been. So the seat then must also have waited for half of the charged time,
+        and an agent that sleeps gains nothing.
 
-        If the box ran out of memory meanwhile, returns that fault of the agent.
+        Returns None if the seat itself was late. If the box ran out of memory meanwhile, returns
+        that fault of the agent.
         """
         now = self.move_costs.unforgiven_now_seconds
         unforgiven = self.move_costs.unforgiven_before_seconds + now

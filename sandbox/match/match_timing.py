@@ -18,9 +18,9 @@ class MatchTiming:
     """Run queue of the thread that plays the match."""
     waiting_seconds: float
     """Most waiting forgiven to each seat in one episode."""
-    canary: DelayMonitor | None = None
-    """Shows whether the node was late if a seat's meter cannot forgive. A time-out that the node
-    may have caused is then a HostFault. With None a time-out stands.
+    delay_monitor: DelayMonitor | None = None
+    """Measures how late the node itself wakes up. If a seat's meter cannot forgive waiting and the
+    node may have caused a time-out, the time-out becomes a HostFault. None: every time-out stands.
     """
     forgives_host: bool = False
     """Whether a time-out caused by waiting beyond ``waiting_seconds`` is HostTooSlow."""

@@ -24,7 +24,7 @@ from sandbox.match.match_timing import MatchTiming
 from sandbox.match.questions import StopReached
 from sandbox.match.running_episode import (
     SPARE_BANK,
-    EpisodeOrder,
+    EpisodeRequest,
     RunningEpisode,
     end_seats,
 )
@@ -72,7 +72,7 @@ def play_episode(
     other time is charged. Waiting for turns on a shared GPU does not count, up to GPU_WAIT_SECONDS.
     """
     return _play(
-        EpisodeOrder(
+        EpisodeRequest(
             game,
             configuration,
             clock,
@@ -111,7 +111,7 @@ def continue_episode(
     """
     clock = Clock.from_json(fork.episode.clock)
     return _play(
-        EpisodeOrder(
+        EpisodeRequest(
             game,
             fork.episode.configuration,
             clock,
@@ -128,7 +128,7 @@ def continue_episode(
     )
 
 
-def _play(asked: EpisodeOrder) -> PlayedMatch:
+def _play(asked: EpisodeRequest) -> PlayedMatch:
     stop_at = monotonic() + asked.stop_after_seconds
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(contextlib.closing(OwnRunQueue()))
@@ -137,7 +137,7 @@ def _play(asked: EpisodeOrder) -> PlayedMatch:
         )
         meters = {i: loan.meter for i, loan in enumerate(asked.loans) if isinstance(loan, Loan)}
         if asked.forgive_lateness and not all(meter.can_forgive for meter in meters.values()):
-            timing = replace(timing, canary=stack.enter_context(DelayMonitor()))
+            timing = replace(timing, delay_monitor=stack.enter_context(DelayMonitor()))
         stack.enter_context(keep_time_first())  # threads begun from here on inherit the priority
         seats = [
             Seat(

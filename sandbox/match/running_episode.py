@@ -1,4 +1,4 @@
-"""The state of a running episode: asks the seats in each step and applies the game's rules."""
+"""Plays one episode: asks the seats in each step and applies the game's rules."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from sandbox.match.seat_reports import build_seat_report, check_numbers
 from sandbox.match.seeds import game_random, seat_seed
 
 GPU_WAIT_SECONDS: Final = 3600.0
-"""Most waiting for turns on a shared GPU in one match that does not count against
-``stop_after_seconds``. Each episode of a match has an equal part of it.
+"""A match may wait this long for turns on a shared GPU, without its ``stop_after_seconds`` running.
+Each episode of a match has an equal part of it.
 
 Without it, an agent of another match could void this match by thinking for a long time.
 """
@@ -34,8 +34,8 @@ SPARE_BANK: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class EpisodeOrder:
-    """What to play, with the arguments of ``play_episode`` and ``continue_episode``."""
+class EpisodeRequest:
+    """All that ``play_episode`` and ``continue_episode`` need to play one episode."""
 
     game: Game[Any]
     configuration: Mapping[str, Json]
@@ -53,10 +53,10 @@ class EpisodeOrder:
 
 
 class RunningEpisode:
-    """The state of a running episode."""
+    """Plays one episode, step by step."""
 
     def __init__(
-        self, asked: EpisodeOrder, timing: MatchTiming, seats: Sequence[Seat], stop_at: float
+        self, asked: EpisodeRequest, timing: MatchTiming, seats: Sequence[Seat], stop_at: float
     ) -> None:
         self._game = game = asked.game
         self._configuration = configuration = with_clock(
@@ -173,7 +173,7 @@ class RunningEpisode:
 
     @contextlib.contextmanager
     def _hold_gpu(self, seat: Seat) -> Iterator[None]:
-        """Hold the seat's GPU, if others share it. The match may end later by the waiting."""
+        """Hold the seat's GPU if others share it, and move the match's deadline by the waiting."""
         asked_at, left = monotonic(), self._gpu_wait_seconds - self.gpu_waited_seconds
         with seat.hold_gpu(self._stop_at + left):
             waited = min(left, monotonic() - asked_at) if seat.shares_gpu else 0.0
@@ -182,8 +182,11 @@ class RunningEpisode:
             yield
 
     def _give_recorded_banks(self, fork: Fork) -> None:
-        """Give each seat the bank of the record, as far as its limit for the steps before the fork
-        goes. Otherwise an agent could spend the recorded bank again in each step."""
+        """Set each seat's bank to the recorded value.
+
+        In all steps before the fork a seat may spend at most ``1 + SPARE_BANK`` of its bank.
+        Otherwise it could spend the recorded bank again in each step.
+        """
         limit = (1 + SPARE_BANK) * self._clock.bank_seconds
         for seat, given in zip(self._seats, self._given_seconds, strict=True):
             self._drawn_seconds[seat.index] += max(0.0, given - seat.bank.left_seconds)
@@ -197,7 +200,7 @@ class RunningEpisode:
         with _game_faults("outcome"):
             outcome = self._game.outcome(self._state)
             if outcome is None:
-                raise ValueError("nobody is to move and there is no outcome")
+                raise ValueError("to_move() is empty, but outcome() gives None")
             check_numbers(self._game, outcome)
         self._tell_end()
         end_seats(self._seats)

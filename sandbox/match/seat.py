@@ -228,7 +228,7 @@ class Seat:
         if question.trouble is NoAnswerCause.LATE:
             return self._judge_late_answer(step, question, charge)
         if question.answer is None:
-            return self._fail(self._process.trouble_fault(step, question))
+            return self._fail(self._process.no_answer_fault(step, question))
         try:
             frame = reply_decoder.decode_packet(question.answer)
         except reply_decoder.MALFORMED as error:
@@ -349,7 +349,7 @@ class Seat:
             self.end()
             raise HostFault(f"seat {self.index + 1}: the process ended before the agent's code ran")
         if question.answer is None:
-            return self._process.trouble_fault(0, question)
+            return self._process.no_answer_fault(0, question)
         try:
             frame = reply_decoder.decode_packet(question.answer)
         except reply_decoder.MALFORMED as error:

@@ -19,7 +19,7 @@ class SeatProcess:
         self._ending: Ending | None = None
 
     def end(self) -> None:
-        """End the seat's process and keep what the box knows of it. Safe to repeat.
+        """End the seat's process and keep how it ended. Safe to repeat.
 
         Raises HostFault if the node is gone; then the agent is not to blame.
         """
@@ -36,7 +36,9 @@ class SeatProcess:
         return self._ending.log if self._ending else ()
 
     def program_fault(self, step: int, frame: reply_decoder.ProgramFault) -> SeatFault:
-        """The fault of a program that broke its contract. If it is gone, ends the process."""
+        """The fault of a program that broke its contract. If the program has exited, ends the
+        seat's process too.
+        """
         if frame.is_gone:
             self.end()
         fault = self.memory_fault(step)
@@ -46,10 +48,10 @@ class SeatProcess:
             step, frame.why, is_invalid=frame.is_invalid, is_late=frame.is_late
         )
 
-    def trouble_fault(self, step: int, question: Question) -> SeatFault:
-        """The fault of a child that did not answer, though it had time.
+    def no_answer_fault(self, step: int, question: Question) -> SeatFault:
+        """The reason why the agent's process did not answer, although it had time.
 
-        Ends the process, unless the child broke the protocol.
+        Ends the process, unless it broke the protocol.
         """
         if question.trouble is NoAnswerCause.BROKEN:
             return seat_faults.broken_protocol_fault(step, question.detail)

@@ -13,6 +13,7 @@ from sandbox.node.bundle_digests import DigestCache, digest_and_size
 from sandbox.node.pooled_box import BoxKey
 
 MEMORY_MB = (64, 65_536)
+"""Least and most memory of a box."""
 
 
 @dataclass(frozen=True)
@@ -21,16 +22,20 @@ class RequestedSeat:
 
     key: BoxKey
     digest: str
+    """SHA-256 of the bundle."""
     size: int
+    """Bytes of the bundle."""
     bundle: int
+    """File descriptor of the bundle."""
     deadline: float
+    """Until when its box must be ready, in seconds of the monotonic clock."""
 
 
 class RequestChecker:
     """Checks the requests of workers against the profiles that the node serves."""
 
     def __init__(self, image_digests: Mapping[str, str]) -> None:
-        """``image_digests`` by profile. The node may add profiles later."""
+        """``image_digests``: digest by profile. The node may add profiles to it later."""
         self._image_digests = image_digests
         self._digests = DigestCache()
 

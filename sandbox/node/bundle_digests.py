@@ -1,4 +1,4 @@
-"""Reads the digests of bundles from their descriptors."""
+"""Computes the SHA-256 digests of bundles from file descriptors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGESTS_KEPT = 4096
 
 
 class DigestCache:
-    """Digests of bundles by the kernel's data on their files. Unchanged files are read once.
+    """Digests of bundles by device, inode, size and times of their files.
 
     A file's owner cannot set its change time, so equal numbers mean equal bytes. A bundle is still
     read again when it is bound to a box.
@@ -46,7 +46,10 @@ class DigestCache:
 
 
 def digest_and_size(bundle: int) -> tuple[str, int]:
-    """Digest and size of the bundle's bytes. Raises BundleRefused if it is too large."""
+    """Digest and size of the bundle's bytes.
+
+    Raises BundleRefused if it is too large, and HostFault if it is no regular file.
+    """
     status = os.fstat(bundle)
     if not stat.S_ISREG(status.st_mode):
         raise HostFault("bundle: the descriptor is not of a regular file")

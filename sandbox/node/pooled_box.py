@@ -34,7 +34,7 @@ class PooledBox:
 
     @property
     def has_served_long_enough(self) -> bool:
-        """Whether it has served long enough, including its present match."""
+        """Whether it is discarded after its present match."""
         if self.takes_one_match:
             return True
         age_seconds = time.monotonic() - self.started_at

@@ -31,7 +31,7 @@ from services.joined_machine import (
     read_credentials,
     write_credentials,
 )
-from services.supervisor import UpOptions
+from services.process_supervisor import UpOptions
 
 NAME_CHARS: Final = 60
 UNSAFE: Final = "the site gave an unsafe address"

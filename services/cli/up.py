@@ -16,7 +16,7 @@ from services import demo
 from services.auto_reload import Reloader
 from services.host_checks import StartError
 from services.local_instance import LocalInstance
-from services.supervisor import UpOptions
+from services.process_supervisor import UpOptions
 
 
 class LauncherName(StrEnum):

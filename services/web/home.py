@@ -82,7 +82,7 @@ def show_next_match(
 def league_cards(conn: Connection, app_state: State, who: Viewer) -> list[LeagueCard]:
     """The leagues that the visitor may see, each with the top of its board."""
     found = []
-    for league in leagues.list_active_leagues(conn, who, LEAGUES_SHOWN):
+    for league in leagues.list_leagues_by_activity(conn, who, LEAGUES_SHOWN):
         if not may_see(who, records.league_resource(league)):
             continue
         season = seasons.current_season(conn, league.id)
@@ -145,7 +145,7 @@ def _good_matches(
 
 
 def _recent(conn: Connection, who: Viewer) -> list[PlayedMatch]:
-    found = leagues.list_active_leagues(conn, who, LEAGUES_SHOWN)
+    found = leagues.list_leagues_by_activity(conn, who, LEAGUES_SHOWN)
     playing = [seasons.current_season(conn, one.id) for one in found]
     return front_page.recent_matches(conn, [one.id for one in playing if one])
 

@@ -17,8 +17,8 @@ from services import auto_reload, developer_server
 from services.child_processes import Child, spawn
 from services.host_checks import StartError, listen_on_port, site_answers
 from services.local_instance import LocalInstance
+from services.process_supervisor import UpOptions
 from services.supervised_process import SupervisedProcess
-from services.supervisor import UpOptions
 from tests.ports import free_port
 
 

@@ -258,16 +258,16 @@ def test_random_moves_of_a_seat_repeat_with_the_seed(
 def test_without_pressure_data_a_late_node_voids_the_match(
     tmp_path: Path, late_node: bool, lenient: tuple[Verdict, ...]
 ) -> None:
-    """A canary that never runs measures a core that is never free."""
+    """A delay monitor that never runs measures a core that is never free."""
     clock = Clock(act_seconds=0.05, bank_seconds=0.0)
     source = "import time\ndef agent():\n    time.sleep(30)\n"
     with seated(tmp_path, [source], clock) as table:
         blind = ForkedLoan(table.seats[0]._loan.socket, CpuMeter({}, 1.0, False))  # type: ignore[union-attr]
-        canary = DelayMonitor()
+        monitor = DelayMonitor()
         if not late_node:
-            canary._due_at = time.monotonic() + 3600
+            monitor._due_at = time.monotonic() + 3600
         own = OwnRunQueue()
-        seat = Seat(0, blind, MatchTiming(clock, own, 1e9, canary), (), frozenset(lenient))
+        seat = Seat(0, blind, MatchTiming(clock, own, 1e9, monitor), (), frozenset(lenient))
         question = seat.build_move_question(1, {})
         assert isinstance(question, Question)
         ask_all([question], own, time.monotonic() + 60)

@@ -28,7 +28,7 @@ from services.cli.saved_login import MissingInput
 from services.host_checks import StartError
 from services.http.machines import delete_redis_user
 from services.joined_machine import Credentials, JoinedMachine, check_ways, find_ways
-from services.supervisor import UpOptions
+from services.process_supervisor import UpOptions
 from tests import tls_front
 from tests.certificates import Authority, serving
 from tests.integration.api.serving import serve

@@ -27,7 +27,7 @@ from services import embedded_servers
 from services.child_processes import SERVICE_NICE
 from services.host_checks import StartError
 from services.local_instance import LocalInstance
-from services.supervisor import UpOptions
+from services.process_supervisor import UpOptions
 from tests import servers
 from tests.daemon import LIBRARIES
 from tests.waiting import wait_until

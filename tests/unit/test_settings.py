@@ -31,7 +31,7 @@ READERS = {
     "services/system_packages.py": "for a child, and CI",
     "services/host_checks.py": "DOCKER_HOST",
     "services/local_instance.py": "for children",
-    "services/supervisor.py": "for children",
+    "services/process_supervisor.py": "for children",
 }
 
 

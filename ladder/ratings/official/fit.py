@@ -74,8 +74,8 @@ class Prior:
     sd: Floats
     """NaN: the spread of the league."""
     parent: NDArray[np.int32]
-    """The previous submission's number, whose fitted mean is the prior mean; -1: none. The variance
-    is that of the change (``resubmission_inheritance``) and the parent's own.
+    """Number of the previous submission; its fitted mean is the prior mean. -1: none. The prior
+    variance is the sum of the change's (``change_variances``) and the parent's.
     """
 
     def __post_init__(self) -> None:

@@ -1,9 +1,9 @@
 """Decides how much a resubmission inherits from its parent.
 
-A parent's mean is a good estimate for a bundle that plays the same way. Most versions change
-little, and a few change much. So the change has Student's t distribution: as soon as the games of a
-version contradict its parent's mean, that mean counts little. If a bundle starts or stops to crash,
-the parent's mean does not count at all.
+Most resubmissions play almost like their parent, and a few play very differently. So the fit models
+the change of skill by Student's t distribution, which allows rare large changes. As soon as the
+games contradict the parent's mean, that mean loses most of its weight. If the fault rates of a
+resubmission and its parent differ much, the parent's mean is not used.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ CHANGE_SCALE: Final = 0.3
 CHANGE_FREEDOM: Final = 2.0
 """Degrees of freedom of this change."""
 STEPS: Final = 8
+"""Steps of expectation maximization."""
 APART: Final = 0.3
-"""Largest difference of fault rates between a contender and its parent."""
+"""A parent is dropped if the fault rates differ by more than this."""
 LEAST_GAMES: Final = 2
+"""Games of a resubmission before its fault rate is compared."""
 PRIOR_GAMES: Final = 1.0
 PRIOR_SHARE: Final = 0.1
 """Prior of a fault rate: one more game, with a tenth of a fault."""
 
 
 def parents_to_keep(games: GameTable, parents: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Returns the parents that remain; -1 for none."""
+    """Returns each contender's parent, or -1 if it has none or the fault rates differ too much:
+    [contenders].
+    """
     n = len(parents)
     there = games.contenders >= 0
     who = games.contenders[there]
@@ -43,14 +47,15 @@ def parents_to_keep(games: GameTable, parents: NDArray[np.int32]) -> NDArray[np.
 
 
 def change_variances(precision: Floats, off: Floats, parent_variance: Floats) -> Floats:
-    """Returns the variance of each resubmission's change, by what its games tell of its skill.
+    """Estimates the variance of each resubmission's change of skill; arrays are [resubmissions].
 
-    Their message has this ``precision``; ``off`` is the precision times the distance from the
-    parent's mean. Units of beta; all arrays are [resubmissions].
+    ``precision``: precision of the skill by the games alone, in 1 / beta^2. ``off``: ``precision``
+    times the distance of that skill from the parent's mean, in 1 / beta. ``parent_variance`` and
+    the result are in beta^2.
 
-    Student's t distribution is a normal one of unknown variance, which expectation maximization
-    finds. Source: Lange, Little and Taylor, Robust Statistical Modeling Using the t Distribution,
-    JASA 84 (1989).
+    A t distribution is a normal distribution whose variance is itself random. Expectation
+    maximization estimates this variance. Source: Lange, Little and Taylor, Robust Statistical
+    Modeling Using the t Distribution, JASA 84 (1989).
     """
     square = CHANGE_SCALE**2
     told = 1.0 / (1.0 + precision * parent_variance)

@@ -27,14 +27,15 @@ PRIOR_GAMES: Final = 2
 ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""
 LEAST_PACE: Final = 0.05
-"""Pace of entries that always fail, and of groups that games cannot tell apart."""
+"""Lowest pace of an entry that fails, or of a group's member."""
 EQUALS: Final = 1.6
-"""Loss of pace of a member that surely belongs to a group of equals."""
+"""A slow member's pace is 1 minus this factor times the group's ``share``."""
 RECOVERY: Final = 2.0
-"""Rise of an entry's pace after it leaves its group, per unit of the logarithm of all games.
+"""Rise of the pace of an entry that left its group, per unit of the natural logarithm of the
+season's games: 0.1 for 5 % more games.
 
-A group's edge changes from fit to fit. An entry that left it would otherwise catch up on all games
-that it had missed, and come back.
+Entries at the edge of a group leave and return often. With pace 1 at once, one would catch up on
+all games that it had missed.
 """
 
 
@@ -81,7 +82,7 @@ class SeasonSuspects:
 
     groups: tuple[EqualEntries, ...] = ()
     favourites: tuple[FavouredEntry, ...] = ()
-    """Those that hosts see."""
+    """Favourites that hosts see on the page of suspects."""
     apart: tuple[tuple[EntryId, EntryId], ...] = ()
     """Pairs that the pairing keeps apart: a favourite and one who loses to it."""
     paces: Mapping[EntryId, float] = field(default_factory=dict)
@@ -93,7 +94,9 @@ class SeasonSuspects:
 
     @classmethod
     def from_json(cls, text: str | None) -> SeasonSuspects:
-        """Reads such a text; None, in versions made before: no suspects."""
+        """Reads the text of a version's column. None, of a version older than the column, means no
+        suspects.
+        """
         return cls() if text is None else msgspec.json.decode(text, type=cls)
 
 
@@ -105,8 +108,8 @@ def find_suspects(
 ) -> SeasonSuspects:
     """Returns the suspects among these entrants, which are in order of their ids.
 
-    ``before`` are those of the standing before, and ``growth`` is the factor by which the log has
-    grown since.
+    ``before``: suspects of the previous standing. ``growth``: games of the log now divided by those
+    of that standing; infinity ends all old paces.
     """
     entry_of: dict[int, EntryId] = {}
     for each in entrants:  # of equal bundles, the first entry

@@ -39,7 +39,7 @@ def test_only_visible_leagues_are_listed(conn: Connection) -> None:
     assert leagues.list_leagues(conn, Viewer(is_admin=True), after=public.league.id) == [both[1]]
 
 
-def test_leagues_that_play_are_listed_before_others_and_the_latest_first(conn: Connection) -> None:
+def test_leagues_are_listed_by_activity(conn: Connection) -> None:
     finished, old, private, playing, new = (
         raise_contest(conn, visibility=visibility).league
         for visibility in ("public", "public", "private", "public", "public")
@@ -50,9 +50,9 @@ def test_leagues_that_play_are_listed_before_others_and_the_latest_first(conn: C
         (old.id, playing.id),
     )
     conn.execute("update seasons set official_at = now() where league_id = %s", (playing.id,))
-    everything = leagues.list_active_leagues(conn, Viewer(is_admin=True), 9)
+    everything = leagues.list_leagues_by_activity(conn, Viewer(is_admin=True), 9)
     assert everything == [new, playing, private, old, finished]
-    assert leagues.list_active_leagues(conn, STRANGER, 2) == [new, playing]
+    assert leagues.list_leagues_by_activity(conn, STRANGER, 2) == [new, playing]
 
 
 def test_the_creator_of_a_league_is_its_host(contest: Contest) -> None:

@@ -1,4 +1,4 @@
-"""An agent without a process, which answers each question but not the end."""
+"""A loan without a process: a thread answers every message except the end message."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sandbox.match.loan_endings import Ending
 from sandbox.match.loans import Loan
 
 
-class DeafAtTheEnd(Loan):
-    """An agent that asks for the message of the end and does not answer it."""
+class IgnoresEndMessage(Loan):
+    """An agent that subscribes to the end message and does not answer it."""
 
     def __init__(self, meter: CpuMeter | None = None) -> None:
         self.socket, self._agent = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -19,7 +19,7 @@ from sandbox.match.cpu_meter import CpuMeter
 from sandbox.match.move_cost import OFF_TURN_SECONDS
 from sandbox.match.seat import Seat
 from tests.integration.counting import Counting
-from tests.unit.sandbox.match.answering_loans import DeafAtTheEnd
+from tests.unit.sandbox.match.answering_loans import IgnoresEndMessage
 
 
 class OutAtOnce(Counting):
@@ -57,7 +57,7 @@ class Pondering:
             {"steps": steps},
             Clock(),
             bytes(16),
-            [DeafAtTheEnd(), DeafAtTheEnd(self.meter)],
+            [IgnoresEndMessage(), IgnoresEndMessage(self.meter)],
             max_parallel_seats=1,
             stop_after_seconds=60,
             on_step=lambda _: self._rest_computing(microseconds),

@@ -99,7 +99,7 @@ def test_a_loan_that_asks_again_at_once_overtakes_nobody() -> None:
 
 
 def is_queue_taken(descriptor: int) -> bool:
-    """Whether another loan of the device has the lock of the queue, which is byte 0."""
+    """Whether another loan of the device holds the lock of the queue: byte 0 of the file."""
     asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
     found = struct.unpack("hhqqi", fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
     return bool(found[0] != fcntl.F_UNLCK)

@@ -140,7 +140,7 @@ def test_an_agent_whose_core_is_gone_is_not_late(files: Files, own: OwnRunQueue)
     assert move_costs.close(0.0, 0.052).charged_seconds == pytest.approx(0.025)
 
 
-def test_a_match_forgives_at_most_a_quarter_second_of_a_core_that_is_gone(
+def test_a_core_that_is_gone_is_forgiven_up_to_a_quarter_second_in_a_match(
     files: Files, own: OwnRunQueue
 ) -> None:
     seat = seat_costs(files, own)

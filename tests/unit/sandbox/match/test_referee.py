@@ -28,7 +28,7 @@ from sandbox.match.match_record import PlayedMatch
 from sandbox.match.questions import StopReached
 from sandbox.match.seeds import game_random, seat_seed
 from sandbox.match.thread_priority import REFEREE_NICE
-from tests.unit.sandbox.match.answering_loans import DeafAtTheEnd
+from tests.unit.sandbox.match.answering_loans import IgnoresEndMessage
 
 GEESE = GAMES["hungry_geese"]
 REFUSED = BundleRefused("leads outside the archive", "../main.py")
@@ -189,7 +189,7 @@ def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.Monk
         GEESE.configure({"episodeSteps": 3}),
         Clock(),
         bytes(16),
-        [DeafAtTheEnd(), REFUSED],
+        [IgnoresEndMessage(), REFUSED],
         max_parallel_seats=1,
         stop_after_seconds=60,
         forgive_lateness=True,
@@ -204,7 +204,7 @@ def test_apparent_waiting_at_the_end_does_not_void_the_match(
     # Long before it is late by its own clock.
     monkeypatch.setattr(running_episode, "END_SECONDS", 0.001)
     monkeypatch.setattr(running_episode, "end_all", lambda loans: None)  # the node's part
-    loan = DeafAtTheEnd()
+    loan = IgnoresEndMessage()
     loans: list[Loan | BundleRefused] = [loan, REFUSED]
     configuration = GEESE.configure({"episodeSteps": 3})
     played = referee.play_episode(
@@ -235,7 +235,7 @@ class Neighboured(GpuTurn):
         yield
 
     def play(self) -> PlayedMatch:
-        loan = DeafAtTheEnd()
+        loan = IgnoresEndMessage()
         loan.gpu_turn = self
         return referee.play_episode(
             GEESE,
@@ -259,7 +259,7 @@ def test_waiting_for_a_gpu_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         Neighboured(monkeypatch).play()
 
 
-class Slow(DeafAtTheEnd):
+class Slow(IgnoresEndMessage):
     """An agent that takes some of its bank for each answer."""
 
     def __init__(self, pause_seconds: float) -> None:

@@ -41,7 +41,7 @@ def test_one_game_does_not_break_the_parent_link() -> None:
     assert parents_to_keep(GameTable.empty(), PARENTS).tolist() == [-1, 0]
 
 
-def test_a_change_is_as_large_as_the_games_say() -> None:
+def test_the_variance_of_a_change_grows_with_the_distance_from_the_parent() -> None:
     precision = np.array([0.0, 10.0, 10.0, 10.0])
     distance = np.array([0.0, 0.0, 0.3, 1.5])
     without, same, near, far = change_variances(precision, precision * distance, np.full(4, 0.01))

@@ -41,7 +41,7 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
     assert equal.groups == find_suspects(failing, [entrant(n, n) for n in range(160)]).groups == ()
 
 
-def test_an_entry_that_leaves_its_group_plays_more_as_the_season_grows() -> None:
+def test_the_pace_of_an_entry_that_left_its_group_rises_as_the_season_grows() -> None:
     left = EntryId("ent_000")
     fit = fit_season(GameTable.empty(), np.full(1, -1, np.int32))
     slow = SeasonSuspects(paces={left: LEAST_PACE})

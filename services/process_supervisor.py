@@ -1,7 +1,4 @@
-"""Starts, watches and stops the parts of a machine: child processes with all data in one folder.
-
-Children end with this process, and a child that dies is restarted.
-"""
+"""Starts, restarts and stops the service's child processes on one machine."""
 
 from __future__ import annotations
 
@@ -53,8 +50,12 @@ class UpOptions:
 
 
 @dataclass
-class Supervisor:
-    """The parts of a machine. Each subclass decides in ``start`` which parts it starts."""
+class ProcessSupervisor:
+    """Base class of ``peck up`` and ``peck machine join``. Keeps the parts running.
+
+    A part is a child process. Each subclass decides in ``start`` which parts it starts. Their data
+    is in one folder. They end with this process.
+    """
 
     options: UpOptions
     say: Callable[[str], None]
@@ -65,7 +66,9 @@ class Supervisor:
     _node_says: Follower = field(init=False)
 
     def watch(self, look: Callable[[], None] = lambda: None) -> None:
-        """Restarts parts that died, and calls ``look``. Ends only by KeyboardInterrupt."""
+        """Every ``WATCH_SECONDS`` calls ``look`` and restarts dead parts. Ends only by
+        KeyboardInterrupt.
+        """
         while True:
             time.sleep(WATCH_SECONDS)
             look()
@@ -112,7 +115,7 @@ class Supervisor:
                 self.say(str(error))
 
     def _release(self) -> None:
-        """Gives up what the parts used; the lock of the state folder last."""
+        """Frees what the parts used; the lock of the state folder last."""
         if self._lock is not None:
             self._lock.close()
 
@@ -158,7 +161,9 @@ class Supervisor:
         )
 
     def await_node(self) -> NodeHello:
-        """The node's hello. Until then, prints the node's lines of progress."""
+        """Waits until the node is ready and returns its hello; prints its progress. Raises
+        StartError.
+        """
 
         def answer(pid: int) -> NodeHello | None:
             for line in self._node_says.new_lines():
@@ -177,8 +182,11 @@ class Supervisor:
     def await_part(
         self, name: str, answer: Callable[[int], T | None], seconds: float, trouble: str, lines: int
     ) -> T:
-        """The part's first answer. Raises StartError with the end of its log if it dies or is
-        late."""
+        """Waits at most ``seconds`` for ``answer(pid)`` to return a value, and returns it.
+
+        Raises StartError, which begins with ``trouble``. If the part died, it has the last
+        ``lines`` lines of the part's log; if the part is late, it names the log.
+        """
         part = next(part for part in self.parts if part.name == name)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
