@@ -7,7 +7,6 @@ in Postgres.
 
 from __future__ import annotations
 
-from math import inf
 from random import Random
 from typing import Final
 
@@ -181,7 +180,6 @@ class Official:
         warm = None if self._fit is None else self._fit.messages
         parents = np.array(self._contender_parents, np.int32)
         self._fit = fit_season(self._log, parents, warm=warm)
-        growth = len(self._log) / self._fitted_games if self._fitted_games else inf
         self._fitted_games = len(self._log)
         self._entrants = [self._entrant(entry) for entry in active.tolist()]
         weight = self._weight
@@ -198,7 +196,7 @@ class Official:
         )
         places = zip(self._entrants, standing.places, strict=True)
         self._places = {each.entry_id: place for each, place in places}
-        self.suspects = find_suspects(self._fit, self._entrants, self.suspects, growth)
+        self.suspects = find_suspects(self._fit, self._entrants, self.suspects)
         rows = [(each.score, each.sigma, each.loss) for each in standing.places]
         columns = np.array(rows).reshape(-1, 3).T
         self._field.set_places(PairingPlaces(list(self._places), columns), self.suspects)

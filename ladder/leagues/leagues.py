@@ -27,12 +27,11 @@ LEAGUE: Final = (
 
 
 NEWEST_SEASON: Final = (
-    "select state <> 'finished' as plays, date_trunc('day', greatest(opens_at, official_at))"
-    " as active_on from seasons where league_id = l.id and opens_at <= now()"
-    " order by number desc limit 1"
+    "select state <> 'finished' as plays, date_trunc('day', rated_at) as active_on from seasons"
+    " where league_id = l.id and opens_at <= now() order by number desc limit 1"
 )
 """Query for the newest opened season of league ``l``. ``plays``: it has not finished.
-``active_on``: the day of its latest official standing, or of its opening if that is later.
+``active_on``: the day of its latest rated result.
 """
 
 
@@ -128,15 +127,16 @@ def list_leagues(
 def list_leagues_by_activity(conn: Connection, viewer: Viewer, limit: int) -> list[League]:
     """Returns at most ``limit`` leagues that this viewer may see.
 
-    Open leagues with an unfinished season come first, then those with the latest ``active_on``, and
-    of the same day the newest league. A day instead of a moment keeps the order steady.
+    Open leagues with an unfinished season come first, then those with the latest ``active_on``. Of
+    the same day, the oldest league comes first, so new leagues displace none that play. Leagues
+    without results come last, the newest first. A day, not a moment, keeps the order steady.
     """
     seen, values = people_visibility.visible_leagues(viewer)
     with conn.cursor(row_factory=dict_row) as cur:
         rows = cur.execute(
             f"{LEAGUE} l left join lateral ({NEWEST_SEASON}) s on true where {seen} order by"
-            " coalesce(plays, false) and state = 'open' desc, active_on desc nulls last, id desc"
-            " limit %s",
+            " coalesce(plays, false) and state = 'open' desc, active_on desc nulls last,"
+            " case when active_on is null then id end desc, id limit %s",
             (*values, limit),
         ).fetchall()
     return [league_from_row(row) for row in rows]

@@ -80,7 +80,10 @@ def preview_rejudgement(
     )
     if found is None or places is None:
         return RejudgementPreview(tuple(fitting), None, ())
-    before = leaderboard.read_board(conn, season_id).rows
+    now_places = None
+    if found[0].fitted_by != ratings_fitting.FITTED_BY:  # compare two fits of one method
+        now_places = ratings_fitting.standing_without_matches(conn, season_id, ())
+    before = leaderboard.read_board(conn, season_id, now_places).rows
     after = leaderboard.read_board(
         conn, season_id, places, result_search.teams_of_suspects(conn, fitting)
     ).rows

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import inf
 from operator import attrgetter
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ from psycopg.rows import dict_row
 
 from ladder.database.db import Connection, atomic_function
 from ladder.entries import deadlines
-from ladder.errors import NotFound
+from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
@@ -117,7 +116,7 @@ def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str
     """Recomputes the digest of a version's content from the log and its chain of versions.
 
     The rows of a version list its ranked entries. So a version without rows cannot be recomputed.
-    Raises NotFound, RowsDropped.
+    Raises NotFound, RowsDropped, and Conflict if an earlier method made the version.
     """
     row = conn.execute(
         "select content from standings where season_id = %s and version = %s", (season_id, version)
@@ -129,6 +128,11 @@ def recompute_digest(conn: Connection, season_id: SeasonId, version: int) -> str
     chain = [get_version(conn, season_id, version)]
     while chain[-1].parent is not None:
         chain.append(get_version(conn, season_id, chain[-1].parent))
+    if any(link.fitted_by != FITTED_BY for link in chain):
+        raise Conflict(
+            f"version: an earlier method than {FITTED_BY} made version {version} or one that it"
+            " continues, so this service cannot compute it again"
+        )
     log = SeasonLog(season_id)
     fitted: Fit | None = None
     for link in reversed(chain):
@@ -192,7 +196,6 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
         fitted,
         entrants,
         suspects_of_version(conn, season_id, season["official_version"]),
-        growth=until / season["official_no"] if season["official_no"] else inf,
     )
     conn.execute(
         "insert into standings (season_id, version, log_no, parent, seed, fitted_by,"
@@ -289,8 +292,8 @@ def _select_season(
         conn.execute("select 1 from seasons where id = %s for no key update", (season_id,))
     with conn.cursor(row_factory=dict_row) as cur:
         season = cur.execute(
-            "select state, mu0, beta, rated_no, official_version, official_no, medals,"
-            " medal_confidence, medal_teams, measures from seasons where id = %s",
+            "select state, mu0, beta, rated_no, official_version, medals, medal_confidence,"
+            " medal_teams, measures from seasons where id = %s",
             (season_id,),
         ).fetchone()
     if season is None:

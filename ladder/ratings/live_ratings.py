@@ -244,7 +244,7 @@ def _write_ratings(
     If a counted result no longer counts, an official fit is due immediately.
     """
     conn.execute(
-        "update seasons set rated_no = %s, revision = revision + 1,"
+        "update seasons set rated_no = %s, rated_at = now(), revision = revision + 1,"
         " official_is_stale = official_is_stale or %s where id = %s",
         (rated_no, overturned, season_id),
     )

@@ -24,7 +24,7 @@ from ladder.ratings.official.message_passing import (
     pass_messages,
     sum_by_contender,
 )
-from ladder.ratings.official.resubmission_inheritance import change_variances
+from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE, change_variances
 from ladder.ratings.official.truncated_gaussian import tie_margin
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,8 @@ class Prior:
     """NaN: the spread of the league."""
     parent: NDArray[np.int32]
     """Number of the previous submission; its fitted mean is the prior mean. -1: none. The prior
-    variance is the sum of the change's (``change_variances``) and the parent's.
+    variance is the sum of the change's (``change_variances``) and the parent's, and at most that
+    of the league's spread.
     """
 
     def __post_init__(self) -> None:
@@ -271,7 +272,11 @@ class _LearnedPriors:
         of_parent = self.sigma2[self.parent[heirs]]
         place = (self.lift + self.frame)[self.part] - self.mu[self.parent]
         off = (told_tau + told_pi * place)[heirs]
-        variance[heirs] = of_parent + change_variances(told_pi[heirs], off, of_parent)
+        change = change_variances(told_pi[heirs], off, of_parent)
+        # The distance to a parent in another part is not known from games.
+        change[self.abroad[heirs]] = CHANGE_SCALE**2
+        # With more than a newcomer's variance, a bad parent could raise the score.
+        variance[heirs] = np.minimum(of_parent + change, self.spread**2)
         known = 1.0 / variance
         precision = known + told_pi
         fallen = told_pi * self.lift[self.part] + told_tau

@@ -21,7 +21,9 @@ CHANGE_SCALE: Final = 0.3
 """Scale of the change of a resubmission, in beta."""
 CHANGE_FREEDOM: Final = 2.0
 """Degrees of freedom of this change."""
-STEPS: Final = 8
+CHANGE_DEVIATION: Final = CHANGE_SCALE * 4.303 / 1.96
+"""Deviation in beta of a normal distribution with the same interval of 95 %."""
+STEPS: Final = 32
 """Steps of expectation maximization."""
 APART: Final = 0.3
 """A parent is dropped if the fault rates differ by more than this."""

@@ -7,7 +7,7 @@ reads the log for them. Nothing here changes a score, a rank or a medal.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log
 from typing import Final
 
@@ -18,6 +18,7 @@ from ladder.ids import EntryId
 from ladder.ratings.official.equal_groups import EqualGroup, find_equal_groups
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.representatives import Entrant
+from ladder.ratings.official.season_fit import GROWTH
 from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
 
 FAILING: Final = 0.5
@@ -87,6 +88,8 @@ class SeasonSuspects:
     """Pairs that the pairing keeps apart: a favourite and one who loses to it."""
     paces: Mapping[EntryId, float] = field(default_factory=dict)
     """Paces below 1 of entries that are or were slow members of a group."""
+    paces_games: int = 0
+    """Games of the season when the paces were computed."""
 
     def to_json(self) -> str:
         """Returns the text of a version's column."""
@@ -104,17 +107,17 @@ def find_suspects(
     fit: Fit,
     entrants: Sequence[Entrant],
     before: SeasonSuspects | None = None,
-    growth: float = inf,
 ) -> SeasonSuspects:
     """Returns the suspects among these entrants, which are in order of their ids.
 
-    ``before``: suspects of the previous standing. ``growth``: games of the log now divided by those
-    of that standing; infinity ends all old paces.
+    ``before``: suspects of the previous standing. Its paces stay until the season's games have
+    grown by ``GROWTH``: with each fit, more entries would be slowed by chance.
     """
-    entry_of: dict[int, EntryId] = {}
-    for each in entrants:  # of equal bundles, the first entry
+    twins = dict[int, list[EntryId]]()
+    for each in entrants:
         if each.contender >= 0:
-            entry_of.setdefault(each.contender, each.entry_id)
+            twins.setdefault(each.contender, []).append(each.entry_id)
+    entry_of = {contender: entries[0] for contender, entries in twins.items()}
     known = np.zeros(len(fit.mu), np.bool_)
     known[list(entry_of)] = True
     mu, sigma = np.where(known, fit.mu, np.nan), np.where(known, fit.shown_sigma, np.nan)
@@ -125,6 +128,12 @@ def find_suspects(
     )
     shown = find_throwers(fit.pairs, mu, sigma, fit.kappa)
     apart = find_throwers(fit.pairs, mu, sigma, 0.0, ALARM)
+    before, games = before or SeasonSuspects(), len(fit.messages.seen)
+    paces = before.paces
+    if not before.paces_games <= games < GROWTH * before.paces_games:
+        growth = games / before.paces_games if before.paces_games else inf
+        paces = _paces(groups, paces, growth, list(twins.values()))
+        before = replace(before, paces_games=games)
     return SeasonSuspects(
         groups,
         tuple(_name_favourite(each, entry_of) for each in shown),
@@ -133,19 +142,29 @@ def find_suspects(
             for each in apart
             for pair in each.pairs
         ),
-        _paces(groups, {} if before is None else before.paces, growth),
+        paces,
+        before.paces_games,
     )
 
 
 def _paces(
-    groups: Sequence[EqualEntries], before: Mapping[EntryId, float], growth: float
+    groups: Sequence[EqualEntries],
+    before: Mapping[EntryId, float],
+    growth: float,
+    twins: Sequence[Sequence[EntryId]],
 ) -> dict[EntryId, float]:
-    """Returns the paces below 1: each falls at once, and rises with the games of the season."""
+    """Returns the paces below 1: each falls at once, and rises with the games of the season.
+
+    ``growth``: factor by which the games have grown. ``twins``: entries of each bundle, which have
+    one pace.
+    """
     rise = RECOVERY * log(max(growth, 1.0))
+    of_first = {entries[0]: entries for entries in twins}
     paces = {entry: pace + rise for entry, pace in before.items() if pace + rise < 1.0}
     for group in groups:
         pace = max(LEAST_PACE, 1.0 - EQUALS * group.share)
-        paces |= {entry: min(pace, paces.get(entry, 1.0)) for entry in group.slow if pace < 1.0}
+        slow = [entry for first in group.slow for entry in of_first[first] if pace < 1.0]
+        paces |= {entry: min(pace, paces.get(entry, 1.0)) for entry in slow}
     return paces
 
 

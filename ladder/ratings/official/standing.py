@@ -19,7 +19,7 @@ from ladder.leagues.medals import MedalRules
 from ladder.ratings.official import ranks, representatives
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE
+from ladder.ratings.official.resubmission_inheritance import CHANGE_DEVIATION
 
 DRAWS: Final = 400
 """Draws of each rank; a chance of a half has the error 0.025."""
@@ -167,7 +167,7 @@ def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
             mu[n], sigma[n] = fit.mu[each.contender], fit.shown_sigma[each.contender]
         elif each.parent >= 0:
             mu[n] = fit.mu[each.parent]
-            sigma[n] = np.hypot(fit.shown_sigma[each.parent], CHANGE_SCALE)
+            sigma[n] = np.hypot(fit.shown_sigma[each.parent], CHANGE_DEVIATION)
     return mu, sigma
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import log
 from random import Random
 
 import pytest
 
 from ladder.entries import entries
-from ladder.errors import NotFound
+from ladder.errors import Conflict, NotFound
 from ladder.ids import EntryId
 from ladder.leagues import seasons
 from ladder.ratings import fitting, live_ratings, standing_versions
 from ladder.ratings.fitting import OfficialFitter
+from ladder.ratings.official.season_suspects import RECOVERY
 from ladder.ratings.season_log import SeasonLog
 from ladder.standings import leaderboard
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -288,3 +291,32 @@ def test_one_old_version_an_hour_is_kept(contest: Contest, four: list[EntryId]) 
         fitting.recompute_digest(contest.conn, contest.season.id, 3)
     with pytest.raises(NotFound):
         fitting.recompute_digest(contest.conn, contest.season.id, 6)
+
+
+def test_a_version_continues_the_paces_of_the_version_before(
+    contest: Contest, four: list[EntryId]
+) -> None:
+    play(contest, four, 100)
+    first = refit(contest)
+    found = standing_versions.suspects_of_version(contest.conn, contest.season.id, first)
+    assert found.paces_games == 100
+    slowed = replace(found, paces={four[0]: 0.5}).to_json()
+    contest.conn.execute("alter table standings disable trigger standings_kept")
+    contest.conn.execute("update standings set suspects = %s", (slowed,))
+    contest.conn.execute("alter table standings enable trigger standings_kept")
+    for games, pace in ((1, 0.5), (9, 0.5 + RECOVERY * log(1.1))):
+        play(contest, four, games)
+        version = refit(contest)
+        found = standing_versions.suspects_of_version(contest.conn, contest.season.id, version)
+        assert found.paces == {four[0]: pytest.approx(pace)}
+
+
+def test_a_version_of_an_earlier_method_is_not_computed_again(
+    contest: Contest, four: list[EntryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(contest, four, 5)
+    version = refit(contest)
+    assert fitting.recompute_digest(contest.conn, contest.season.id, version)
+    monkeypatch.setattr(fitting, "FITTED_BY", fitting.FITTED_BY + 1)
+    with pytest.raises(Conflict, match="earlier method"):
+        fitting.recompute_digest(contest.conn, contest.season.id, version)

@@ -40,19 +40,29 @@ def test_only_visible_leagues_are_listed(conn: Connection) -> None:
 
 
 def test_leagues_are_listed_by_activity(conn: Connection) -> None:
-    finished, old, private, playing, new = (
-        raise_contest(conn, visibility=visibility).league
-        for visibility in ("public", "public", "private", "public", "public")
+    finished, week_old, playing, private, young, empty, new = (
+        raise_contest(conn, visibility="private" if number == 3 else "public").league
+        for number in range(7)
     )
+    for days, league in ((0, finished), (7, week_old), (0, playing), (0, private), (0, young)):
+        conn.execute(
+            "update seasons set rated_at = now() - make_interval(days => %s) where league_id = %s",
+            (days, league.id),
+        )
     conn.execute("update seasons set state = 'finished' where league_id = %s", (finished.id,))
-    conn.execute(
-        "update seasons set opens_at = now() - interval '9 days' where league_id in (%s, %s)",
-        (old.id, playing.id),
-    )
-    conn.execute("update seasons set official_at = now() where league_id = %s", (playing.id,))
     everything = leagues.list_leagues_by_activity(conn, Viewer(is_admin=True), 9)
-    assert everything == [new, playing, private, old, finished]
-    assert leagues.list_leagues_by_activity(conn, STRANGER, 2) == [new, playing]
+    assert everything == [playing, private, young, week_old, new, empty, finished]
+    assert leagues.list_leagues_by_activity(conn, STRANGER, 2) == [playing, young]
+
+
+def test_a_rated_result_makes_a_league_active(contest: Contest) -> None:
+    idle = raise_contest(contest.conn).league
+    found = leagues.list_leagues_by_activity(contest.conn, Viewer(is_admin=True), 9)
+    assert found == [idle, contest.league]
+    contest.play(contest.rated(*(contest.active() for _ in range(4))), [1, 2, 3, 4])
+    live_ratings.rate_season(contest.conn, contest.season.id)
+    found = leagues.list_leagues_by_activity(contest.conn, Viewer(is_admin=True), 9)
+    assert found == [contest.league, idle]
 
 
 def test_the_creator_of_a_league_is_its_host(contest: Contest) -> None:

@@ -92,7 +92,8 @@ def test_a_loan_that_asks_again_at_once_overtakes_nobody() -> None:
             time.sleep(0.001)
     with one.held(math.inf):
         order.append("one")
-    waiting.join()
+    waiting.join(60)
+    assert not waiting.is_alive()
     assert order == ["two", "one"]
     for turn in (one, two, GpuTurn(watcher)):
         turn.close()

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp
+from math import log
 
 import numpy as np
+import pytest
 
 from ladder.ids import EntryId, TeamId
 from ladder.ratings.official.game_table import GameTable
@@ -16,6 +17,7 @@ from ladder.ratings.official.season_suspects import (
     SeasonSuspects,
     find_suspects,
 )
+from tests.unit.ladder.ratings.official.worlds import play
 
 
 def entrant(number: int, contender: int) -> Entrant:
@@ -36,19 +38,22 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
     assert oldest == sorted(group.members)[: len(oldest)]
     assert found.paces == dict.fromkeys(group.slow, max(LEAST_PACE, 1.0 - EQUALS * group.share))
     assert SeasonSuspects.from_json(found.to_json()) == found
+    twin = find_suspects(fit, [*(entrant(n, n) for n in range(160)), entrant(160, 159)])
+    assert twin.paces[EntryId("ent_160")] == twin.paces[EntryId("ent_159")]
     equal = find_suspects(fit, [entrant(n, min(n, 100)) for n in range(160)])
     failing = replace(fit, failed=np.where(np.arange(160) < 100, 0, 30))
     assert equal.groups == find_suspects(failing, [entrant(n, n) for n in range(160)]).groups == ()
 
 
 def test_the_pace_of_an_entry_that_left_its_group_rises_as_the_season_grows() -> None:
-    left = EntryId("ent_000")
-    fit = fit_season(GameTable.empty(), np.full(1, -1, np.int32))
-    slow = SeasonSuspects(paces={left: LEAST_PACE})
-    entrants = [entrant(0, -1)]
-    soon = find_suspects(fit, entrants, slow, growth=1.0)
-    assert soon.paces == {left: LEAST_PACE}
-    later = find_suspects(fit, entrants, soon, growth=exp(0.2 / RECOVERY))
-    assert round(later.paces[left], 6) == LEAST_PACE + 0.2
-    assert find_suspects(fit, entrants, later, growth=exp(0.8 / RECOVERY)).paces == {}
-    assert find_suspects(fit, entrants, slow).paces == {}
+    left, entrants = EntryId("ent_000"), [entrant(0, -1)]
+    slow = SeasonSuspects(paces={left: LEAST_PACE}, paces_games=100)
+
+    def after(games: int) -> SeasonSuspects:
+        played = play(1, np.zeros(4), games)
+        return find_suspects(fit_season(played, np.full(4, -1, np.int32)), entrants, slow)
+
+    assert after(90).paces == after(104).paces == {left: LEAST_PACE}
+    assert (after(104).paces_games, after(110).paces_games) == (100, 110)
+    assert after(110).paces == {left: pytest.approx(LEAST_PACE + RECOVERY * log(1.1))}
+    assert after(170).paces == {}

@@ -15,7 +15,7 @@ from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE
+from ladder.ratings.official.resubmission_inheritance import CHANGE_DEVIATION
 from ladder.ratings.official.standing import OfficialStanding, build_standing
 
 GEESE = MedalRules(MedalRuleKind.LINES, 1210.0, 1080.0, 1050.0)
@@ -108,7 +108,7 @@ def test_an_unplayed_entry_starts_at_the_parent_or_the_centre() -> None:
     field = [entrant(0), entrant(1, contender=-1, parent=0), entrant(2, contender=-1)]
     parent, child, stranger = drawn([1.5], field).places
     assert child.score == parent.score
-    assert child.sigma == pytest.approx(150 * np.hypot(0.2, CHANGE_SCALE))
+    assert child.sigma == pytest.approx(150 * np.hypot(0.2, CHANGE_DEVIATION))
     assert (stranger.score, stranger.sigma) == (600.0, 150.0)
 
 
