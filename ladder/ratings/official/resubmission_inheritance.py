@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 CHANGE_SCALE: Final = 0.3
 """Scale of the change of a resubmission, in beta."""
-CHANGE_FREEDOM: Final = 2.0
+CHANGE_FREEDOM: Final = 1.0
 """Degrees of freedom of this change."""
-CHANGE_DEVIATION: Final = CHANGE_SCALE * 4.303 / 1.96
-"""Deviation in beta of a normal distribution with the same interval of 95 %."""
+CHANGE_DEVIATION: Final = CHANGE_SCALE / 0.6745
+"""Deviation in beta of a normal distribution that has half of all changes in the same interval."""
 STEPS: Final = 32
 """Steps of expectation maximization."""
 APART: Final = 0.3
