@@ -180,7 +180,7 @@ def test_the_monitor_of_delays_keeps_the_usual_priority(monkeypatch: pytest.Monk
     found: list[int] = []
 
     def look(step: int) -> None:
-        (monitor,) = [one for one in threading.enumerate() if one.name == "canary"]
+        (monitor,) = [one for one in threading.enumerate() if one.name == "delay monitor"]
         found.append(os.getpriority(os.PRIO_PROCESS, monitor.native_id or 0))
 
     usual = os.getpriority(os.PRIO_PROCESS, 0)
