@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmarks.match_filters import drop_indexes
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
+from ladder.database import migrate
 from ladder.database.db import Connection, connect
 from ladder.ids import SeasonId
 from ladder.leagues import seasons
@@ -220,8 +221,11 @@ def main() -> None:
         place = servers.fast_place() if played <= IN_MEMORY else DISK
         with servers.postgres(place) as url:
             name = servers.template(url)
-            with servers.cloned(url, name) as address, connect(address, autocommit=True) as conn:
-                lines += [row.cells() for row in measure(conn, agents, played, rounds)]
+            with servers.cloned(url, name) as address:
+                with connect(address, autocommit=True) as conn:
+                    migrate.turn_off_jit(conn)  # a clone does not have the template's options
+                with connect(address, autocommit=True) as conn:
+                    lines += [row.cells() for row in measure(conn, agents, played, rounds)]
     print(f"\n{aligned(lines)}")
 
 

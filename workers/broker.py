@@ -83,7 +83,6 @@ def make_celery_app(redis_url: str) -> Celery:
         worker_enable_remote_control=False,
         worker_prefetch_multiplier=1,
         worker_disable_prefetch=True,
-        worker_max_tasks_per_child=500,
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,

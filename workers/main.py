@@ -49,6 +49,11 @@ FAR_KEPT_SECONDS = 30.0
 new one takes six ways there and back."""
 FAR_SLOTS = 32
 """With two connections more for the worker itself, fewer than a machine may open."""
+CHILD_MESSAGES = 500
+"""Messages that a child of the pool answers before a new child takes its place."""
+RATER_MESSAGES = 50_000
+"""The same for a rater, at most four of them a second: its new child reads the logs of all seasons
+again, so ratings wait meanwhile."""
 REMOTE_SECONDS = 1.0
 """Timeout for the remote daemon's hello in seconds; the worker's own heartbeat must not wait."""
 
@@ -88,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _require_setting(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots
     )
     tasks.worker_pid = os.getpid()
+    messages = RATER_MESSAGES if queues == ["rate"] else CHILD_MESSAGES
     # Celery warns root about pickled messages; ours are JSON with one id.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     try:
@@ -95,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             [
                 *("--quiet", "worker", "--pool", "prefork", "--concurrency", str(options.slots)),
                 *("--queues", ",".join(queues), "--loglevel", "WARNING"),
+                *("--max-tasks-per-child", str(messages)),
                 *("--without-gossip", "--without-mingle", "--without-heartbeat"),
                 *("--hostname", f"{queues[0]}-{os.getpid()}@%h"),
             ]

@@ -15,6 +15,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -86,6 +87,18 @@ def _revoke_rights_of_everybody(conn: psycopg.Connection) -> None:
         conn.execute(sql.SQL("revoke execute on function {} from public").format(names))
 
 
+def turn_off_jit(conn: psycopg.Connection) -> None:
+    """Turns off the compilation of queries in this database's later sessions, if it is the role's.
+
+    Postgres expects 25 times the rows that a read of a season's log returns. So it compiled the
+    query, which took longer than the query.
+    """
+    if conn.execute("show jit").fetchone() == ("on",):
+        database = sql.Identifier(conn.info.dbname)
+        with suppress(errors.InsufficientPrivilege):
+            conn.execute(sql.SQL("alter database {} set jit = off").format(database))
+
+
 def migration_files() -> list[File]:
     """Returns every migration by number; ``before`` precedes ``after`` of the same number."""
     return sorted(_sql_files(resources.files("ladder.database") / "migrations"), key=_file_order)
@@ -139,6 +152,7 @@ def migrate(url: str, *, after: bool = False) -> MigrationResult:
             applied += _run_migrations(conn, later)
         ensure_partitions(conn, MONTHS_AHEAD)
         _revoke_rights_of_everybody(conn)
+        turn_off_jit(conn)
     return MigrationResult(applied, [] if after else [name for name, _ in later])
 
 

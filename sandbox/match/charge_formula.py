@@ -26,7 +26,7 @@ class MoveCost:
     wall_seconds: float
     cpu_seconds: float | None
     """CPU time of all processes of the seat, over all cores. None if nobody measured it."""
-    waited_seconds: float
+    forgiven_seconds: float
     """Part of the wall time that is forgiven."""
     charged_seconds: float
 

@@ -283,7 +283,7 @@ def _cost_json(cost: MoveCost) -> dict[str, float | None]:
     return {
         "wall_seconds": wall,
         "cpu_seconds": None if cost.cpu_seconds is None else _rounded(cost.cpu_seconds),
-        "pressure_seconds": _rounded(cost.waited_seconds),
+        "pressure_seconds": _rounded(cost.forgiven_seconds),
         "charged_seconds": wall if is_wall else _rounded(cost.charged_seconds),
     }
 

@@ -246,7 +246,7 @@ class MoveCosts:
         if cpu is None or not meter.can_forgive:
             seen = 0.0 if cpu is None or meter.by_wall else cpu
             cost = compute_move_cost(wall, seen, 0.0, 0.0, own_wait, meter.cpus)
-            cost = MoveCost(wall, cpu, cost.waited_seconds, cost.charged_seconds)
+            cost = MoveCost(wall, cpu, cost.forgiven_seconds, cost.charged_seconds)
             return self._subtract_lost_time(cost, most_lost_seconds(self._losses, meter.losses()))
         others_cpu = 0.0
         pressure = meter.pressure_seconds() - self._pressure
@@ -277,7 +277,7 @@ class MoveCosts:
         if spared <= 0:
             return cost
         self._spared_seconds = spared
-        forgiven = min(cost.wall_seconds, cost.waited_seconds + spared)
+        forgiven = min(cost.wall_seconds, cost.forgiven_seconds + spared)
         charged = cost.charged_seconds - spared
         return MoveCost(cost.wall_seconds, cost.cpu_seconds, forgiven, charged)
 

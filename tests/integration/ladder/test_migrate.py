@@ -85,6 +85,11 @@ def test_migrating_a_current_database_changes_nothing(database_url: str) -> None
     assert migrate.migrate(database_url) == MigrationResult([], [])
 
 
+def test_later_sessions_of_a_migrated_database_compile_no_queries(database_url: str) -> None:
+    migrate.migrate(database_url)
+    assert ask(database_url, "show jit") == ["off"]
+
+
 def test_a_changed_migration_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = [(name, text + "\n-- changed") for name, text in migrate.migration_files()]
     monkeypatch.setattr(migrate, "migration_files", lambda: changed)

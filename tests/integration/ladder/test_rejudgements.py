@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -147,6 +148,19 @@ def test_a_preview_without_results_changes_nothing(contest: Contest, four: list[
     OfficialFitter().refit(contest.conn, contest.season.id)
     seen = preview_rejudgement(contest.conn, contest.season.id, Predicate(node="another"))
     assert (seen.suspects, seen.changes) == ((), ())
+
+
+def test_a_preview_compares_no_fits_of_two_methods(contest: Contest, four: list[EntryId]) -> None:
+    conn, season = contest.conn, contest.season.id
+    play(contest, four, 9)
+    OfficialFitter().refit(conn, season)
+    board = leaderboard.read_board(conn, season)
+    ((content,),) = conn.execute("select content from standings").fetchall()
+    other = json.dumps([[entry, score + 50, *rest] for entry, score, *rest in json.loads(content)])
+    conn.execute("alter table standings disable trigger standings_kept")
+    conn.execute("update standings set fitted_by = fitted_by - 1, content = %s", (other,))
+    assert leaderboard.read_board(conn, season) != board
+    assert preview_rejudgement(conn, season, Predicate(node="another")).changes == ()
 
 
 def test_matches_are_rejudged_a_few_at_a_time(contest: Contest, four: list[EntryId]) -> None:

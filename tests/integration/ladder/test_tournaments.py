@@ -7,17 +7,15 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ladder.entries import entries, remote_agents
+from ladder.entries import remote_agents
 from ladder.enums import Embargo, MatchKind
 from ladder.errors import Conflict, Invalid
 from ladder.matches import history
 from ladder.people.records import STRANGER
-from ladder.standings import leaderboard
 from ladder.tournaments import (
     advance,
     course_acts,
@@ -29,7 +27,7 @@ from ladder.tournaments import (
 )
 from ladder.tournaments.exports import export
 from ladder.tournaments.formats import encode_course, play
-from ladder.tournaments.records import EntrantState, GameOutcome, TournamentState
+from ladder.tournaments.records import GameOutcome, TournamentState
 from tests.integration.ladder.contest import Contest, raise_contest
 from tests.integration.ladder.cup import (
     better_seed_wins,
@@ -37,7 +35,6 @@ from tests.integration.ladder.cup import (
     void,
     worse_seed_wins,
 )
-from tests.integration.ladder.test_team_merges import merge
 
 DOUBLE = {"stages": [{"format": "double_elimination", "reset": False}]}
 SWISS_FINALS = {
@@ -214,47 +211,6 @@ def test_a_tournament_without_entrants_is_cancelled_at_its_lock(duels: Contest) 
     assert "could not be locked" in (cup.row.end_reason or "")
 
 
-def test_agent_without_check_in_is_left_out(duels: Contest) -> None:
-    cup = raise_cup(duels, check_in_minutes=60)
-    cup.enter(3)
-    duels.conn.execute("update tournaments set locks_at = now() + interval '10 minutes'")
-    advance.advance_tournaments(duels.conn, cup.turn)
-    for agent in cup.agents[:2]:
-        entrants.check_in(duels.conn, cup.id, agent, None)
-    cup.start()
-    states = [one.state for one in cup.view().entrants]
-    assert sorted(states) == ["entered", "entered", "left_out"]
-
-
-def test_the_lock_freezes_submissions(duels: Contest) -> None:
-    cup = raise_cup(duels)
-    cup.enter(2)
-    cup.start()
-    newer = duels.active(cup.agents[0])
-    cup.play_on()
-    played = {
-        seat.entry_id
-        for one in cup.games()
-        for seat in history.get_match(duels.conn, one.match_id).seats
-    }
-    assert newer not in played
-
-
-def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
-    cup = raise_cup(duels, most_entrants=2)
-    with pytest.raises(Conflict, match="no validated submission"):
-        cup.enter_agent(duels.agent())
-    cup.enter(1)
-    with pytest.raises(Conflict, match="already entered"):
-        cup.enter_agent(cup.agents[0])
-    cup.enter(1)
-    with pytest.raises(Conflict, match="all 2 places"):
-        cup.enter(1)
-    invited = raise_cup(duels, entry_rule="invitation")
-    with pytest.raises(Conflict, match="by invitation"):
-        invited.enter_agent(cup.agents[0])
-
-
 def test_a_remote_agent_that_is_away_loses_only_after_the_stated_minutes(
     conn: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,23 +326,6 @@ def test_a_tournament_that_fails_does_not_stop_the_others(
     assert len(other.open_games()) == 2
 
 
-def test_the_best_of_a_standing_fill_the_places_that_reference_agents_leave(
-    duels: Contest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cup = raise_cup(duels)
-    cup.enter(2)
-    duels.conn.execute("update tournaments set entry_rule = 'top', most_entrants = 3")
-    rows = []
-    for place in (1, 2):
-        entry = entries.get_entry(duels.conn, duels.active())
-        row = SimpleNamespace(rank=place, is_anchor=False, remote=False)
-        row.agent_id, row.team_id = entry.agent_id, entry.team_id
-        rows.append(row)
-    monkeypatch.setattr(leaderboard, "read_board", lambda *_: SimpleNamespace(rows=rows))
-    cup.start()
-    assert len(cup.view().field.entrants) == 3  # type: ignore[union-attr]
-
-
 def test_a_league_has_a_limited_number_of_tournaments_at_a_time(
     duels: Contest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,21 +335,3 @@ def test_a_league_has_a_limited_number_of_tournaments_at_a_time(
         raise_cup(duels)
     course_acts.cancel_tournament(duels.conn, cup.id, None, "the hall burnt")
     raise_cup(duels)
-
-
-def test_agents_of_a_merged_team_stay_entrants_of_the_team_that_remains(duels: Contest) -> None:
-    cup = raise_cup(duels)
-    cup.enter(4)
-    first, second = (cup.view().entrants[n].team_id for n in (0, 1))
-    merge(duels, first, second)
-    cup.start()
-    assert [one.state for one in cup.view().entrants].count(EntrantState.LEFT_OUT) == 1
-    left_out = next(one for one in cup.view().entrants if one.state is EntrantState.LEFT_OUT)
-    assert (left_out.agent_id, left_out.team_id) == (cup.agents[0], second)
-    third, fourth = {one.team_id for one in cup.view().entrants} - {first, second}
-    before = cup.course()
-    merge(duels, third, fourth)
-    assert {one.team_id for one in cup.view().entrants} == {second, fourth}
-    assert cup.course() == before
-    cup.play_on()
-    assert cup.row.champion == 1

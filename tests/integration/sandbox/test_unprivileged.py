@@ -69,8 +69,7 @@ def lent(folder: Path) -> Iterator[Bench]:
             break
         time.sleep(0.05)
     assert process.poll() is None, log.read_text()
-    agents = folder / "agents"
-    agents.mkdir()
+    (agents := folder / "agents").mkdir()
     yield Bench(node, "bubblewrap", agents)
     assert node.stop() == 0, log.read_text()
 
@@ -119,18 +118,11 @@ def test_the_node_and_the_doctor_report_the_same_missing_protections(
     assert report["launcher"] == "bubblewrap"
     named = [f"{row['attack']}: {row['costs']}" for row in report["degraded"]["bubblewrap"]]
     assert list(loans.node_hello(lent.node.socket).lacks) == named
+    program = "from sandbox.match.steal_monitor import *; print(may_run_above_others())"
     allowed = subprocess.run(
-        ordinary.command(
-            folder,
-            sys.executable,
-            "-c",
-            "from sandbox.match.steal_monitor import *; print(may_run_above_others())",
-        ),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+        ordinary.command(folder, sys.executable, "-c", program),
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     unseen = degraded_defences.sentences_for_lack("no thread above all others")
     if not steal_monitor.may_have_hypervisor() or allowed.stdout.strip() == "True":
         unseen = ()

@@ -26,8 +26,8 @@ def test_a_charge_is_never_below_the_cpu_time(
     cost = compute_move_cost(wall, cpu, waited, others, own, granted)
     assert cost.charged_seconds >= cpu / granted
     assert 0 <= cost.charged_seconds <= max(wall, cpu / granted)
-    assert 0 <= cost.waited_seconds <= wall
-    assert cost.charged_seconds == max(wall - cost.waited_seconds, cpu / granted)
+    assert 0 <= cost.forgiven_seconds <= wall
+    assert cost.charged_seconds == max(wall - cost.forgiven_seconds, cpu / granted)
 
 
 @given(st.lists(seconds, min_size=6, max_size=6), seconds, cpus)
@@ -56,7 +56,7 @@ def test_more_cpu_use_never_costs_less(one: list[float], more: float, granted: f
 def test_waiting_caused_by_boxes_of_the_match_is_not_forgiven(
     wall: float, cpu: float, waited: float
 ) -> None:
-    assert compute_move_cost(wall, cpu, waited, waited, 0.0, 1.0).waited_seconds == 0
+    assert compute_move_cost(wall, cpu, waited, waited, 0.0, 1.0).forgiven_seconds == 0
 
 
 def test_waiting_for_a_core_is_forgiven(files: Files, own: OwnRunQueue) -> None:
@@ -65,7 +65,7 @@ def test_waiting_for_a_core_is_forgiven(files: Files, own: OwnRunQueue) -> None:
     files.at(0.010, pressure=0.030)
     cost = move_costs.close(0.0, 0.045)
     assert cost.cpu_seconds == pytest.approx(0.010)
-    assert cost.waited_seconds == pytest.approx(0.030)
+    assert cost.forgiven_seconds == pytest.approx(0.030)
     assert cost.charged_seconds == pytest.approx(0.015)
 
 
@@ -84,7 +84,7 @@ def test_cpu_time_of_other_boxes_of_the_match_reduces_forgiveness(
     move_costs.open(0.0)
     files.at(0.010, pressure=0.030)
     rival.at(0.025)
-    assert move_costs.close(0.0, 0.040).waited_seconds == pytest.approx(0.005)
+    assert move_costs.close(0.0, 0.040).forgiven_seconds == pytest.approx(0.005)
     rival.meter.close()
 
 

@@ -15,8 +15,8 @@ from tests.unit.sandbox.match.metered_seats import stolen as stolen
 
 def test_patience_limits_forgiven_waiting() -> None:
     cost = compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=2.0)
-    assert (cost.waited_seconds, cost.charged_seconds) == (2.5, 7.5)
-    assert compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).waited_seconds == 0.5
+    assert (cost.forgiven_seconds, cost.charged_seconds) == (2.5, 7.5)
+    assert compute_move_cost(10.0, 1.0, 8.0, 0.0, 0.5, 1.0, patience=-1.0).forgiven_seconds == 0.5
 
 
 def test_waiting_within_patience_makes_no_question_late(files: Files, own: OwnRunQueue) -> None:
@@ -80,5 +80,5 @@ def test_patience_is_shared_by_all_moves_of_an_episode(files: Files, own: OwnRun
     for move in range(1, 4):
         move_costs.open(float(move))
         files.at(0.0, pressure=0.030 * move)
-        forgiven.append(move_costs.close(float(move), move + 0.030).waited_seconds)
+        forgiven.append(move_costs.close(float(move), move + 0.030).forgiven_seconds)
     assert forgiven == pytest.approx([0.030, 0.020, 0.0])

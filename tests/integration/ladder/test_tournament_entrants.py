@@ -1,0 +1,100 @@
+"""Who takes part in a tournament: entry, check-in, lock, the best of a standing, merged teams."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ladder.entries import entries
+from ladder.errors import Conflict
+from ladder.matches import history
+from ladder.standings import leaderboard
+from ladder.tournaments import advance, entrants
+from ladder.tournaments.records import EntrantState
+from tests.integration.ladder.contest import Contest, raise_contest
+from tests.integration.ladder.cup import raise_cup
+from tests.integration.ladder.test_team_merges import merge
+
+
+@pytest.fixture
+def duels(conn: Any) -> Contest:
+    """An open season of a two-seat game."""
+    return raise_contest(conn, seats=2)
+
+
+def test_agent_without_check_in_is_left_out(duels: Contest) -> None:
+    cup = raise_cup(duels, check_in_minutes=60)
+    cup.enter(3)
+    duels.conn.execute("update tournaments set locks_at = now() + interval '10 minutes'")
+    advance.advance_tournaments(duels.conn, cup.turn)
+    for agent in cup.agents[:2]:
+        entrants.check_in(duels.conn, cup.id, agent, None)
+    cup.start()
+    states = [one.state for one in cup.view().entrants]
+    assert sorted(states) == ["entered", "entered", "left_out"]
+
+
+def test_the_lock_freezes_submissions(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    cup.start()
+    newer = duels.active(cup.agents[0])
+    cup.play_on()
+    played = {
+        seat.entry_id
+        for one in cup.games()
+        for seat in history.get_match(duels.conn, one.match_id).seats
+    }
+    assert newer not in played
+
+
+def test_entries_are_refused_with_a_reason(duels: Contest) -> None:
+    cup = raise_cup(duels, most_entrants=2)
+    with pytest.raises(Conflict, match="no validated submission"):
+        cup.enter_agent(duels.agent())
+    cup.enter(1)
+    with pytest.raises(Conflict, match="already entered"):
+        cup.enter_agent(cup.agents[0])
+    cup.enter(1)
+    with pytest.raises(Conflict, match="all 2 places"):
+        cup.enter(1)
+    invited = raise_cup(duels, entry_rule="invitation")
+    with pytest.raises(Conflict, match="by invitation"):
+        invited.enter_agent(cup.agents[0])
+
+
+def test_the_best_of_a_standing_fill_the_places_that_reference_agents_leave(
+    duels: Contest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cup = raise_cup(duels)
+    cup.enter(2)
+    duels.conn.execute("update tournaments set entry_rule = 'top', most_entrants = 3")
+    rows = []
+    for place in (1, 2):
+        entry = entries.get_entry(duels.conn, duels.active())
+        row = SimpleNamespace(rank=place, is_anchor=False, remote=False)
+        row.agent_id, row.team_id = entry.agent_id, entry.team_id
+        rows.append(row)
+    monkeypatch.setattr(leaderboard, "read_board", lambda *_: SimpleNamespace(rows=rows))
+    cup.start()
+    assert len(cup.view().field.entrants) == 3  # type: ignore[union-attr]
+
+
+def test_agents_of_a_merged_team_stay_entrants_of_the_team_that_remains(duels: Contest) -> None:
+    cup = raise_cup(duels)
+    cup.enter(4)
+    first, second = (cup.view().entrants[n].team_id for n in (0, 1))
+    merge(duels, first, second)
+    cup.start()
+    assert [one.state for one in cup.view().entrants].count(EntrantState.LEFT_OUT) == 1
+    left_out = next(one for one in cup.view().entrants if one.state is EntrantState.LEFT_OUT)
+    assert (left_out.agent_id, left_out.team_id) == (cup.agents[0], second)
+    third, fourth = {one.team_id for one in cup.view().entrants} - {first, second}
+    before = cup.course()
+    merge(duels, third, fourth)
+    assert {one.team_id for one in cup.view().entrants} == {second, fourth}
+    assert cup.course() == before
+    cup.play_on()
+    assert cup.row.champion == 1
