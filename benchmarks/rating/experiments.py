@@ -48,6 +48,7 @@ OTHERS: Mapping[str, Make] = {
 }
 ALL = {**OURS, **OTHERS}
 GAMES = (5, 10, 20, 40, 80, 160, 320)
+MANY_GAMES = (5, 10, 15, 20, 30, 40, 60, 80, 100, 120, 140, 160, 200, 320)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ PLANS: Mapping[str, Plan] = {
     "static-1000x2": _static(
         1000, 2, games=GAMES[:6], seeds=1, seconds=40, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
     ),
-    "static-1000x4": _static(1000, 4, seeds=6, seconds=90),
+    "static-1000x4": _static(1000, 4, games=MANY_GAMES, seeds=6, seconds=90),
     "static-1000x8": _static(
         1000, 8, games=GAMES[:6], seeds=1, seconds=40, ladders=_only(ORDER, LADDER, RANDOM, KAGGLE)
     ),

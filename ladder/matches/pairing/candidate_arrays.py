@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from ladder.matches.pairing import information_gain
 from ladder.matches.pairing.candidate_table import CandidateTable
 from ladder.matches.pairing.candidates import Candidate
-from ladder.matches.pairing.encounter_counts import EncounterCounts
+from ladder.matches.pairing.encounter_counts import UNKNOWN, EncounterCounts
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 _Number = TypeVar("_Number", float, Floats)
 
 PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
-NOVELTY: Final = 0.3
+NOVELTIES: Final = 1 / np.sqrt(1 + 0.3 * np.arange(1 << 14))
+"""Factor of a partner's weight by the number of meetings. More meetings have the last one."""
+NO_MEETINGS: Final = np.zeros(1, np.int32)
 REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
 SMALLEST_REST: Final = 1e-100  # A smaller rest could be rounded to 0, which means impossible.
 SLOW: Final = 0.1  # share of the least value that remains after the games of a slow pace.
@@ -73,7 +75,8 @@ class CandidateArrays:
         self._teams, self._bundles = self._identities.teams, self._identities.bundles
         self._asked: tuple[Indices, Indices] = self.turn, self.turn
         """The places of the last question about meetings, and their numbers."""
-        self._number = candidates.numbers[order] if met else None
+        numbers = candidates.numbers[order]
+        self._number = np.where(numbers < 0, UNKNOWN, numbers) if met else None
         self._has_new = True
         self._meets: dict[int, list[int]] = defaultdict(list)
         self._looks = 0
@@ -159,18 +162,22 @@ class CandidateArrays:
         return np.flatnonzero(fits)
 
     def novelty(self, member: int, places: Indices) -> Floats | float:
-        """Returns the factor that reduces each weight for earlier meetings with this member."""
+        """Returns the factor that reduces each weight for earlier meetings with this member.
+
+        It falls with the square root of the meetings. In simulated seasons of 1,000 agents, a
+        faster fall made more medals wrong, and without one close rivals drifted in some seasons.
+        """
         meets = self._meets.get(member)
         if self._number is None and meets is None:
             return 1.0
-        counts: NDArray[np.int32] | NDArray[np.intp] = np.zeros(len(places), np.int32)
+        counts: NDArray[np.int32] | NDArray[np.intp] = NO_MEETINGS
         if self._number is not None:
             if places is not self._asked[0]:
                 self._asked = places, self._number[places]
-            counts = self._met.between(int(self._number[member]), self._asked[1])
+            counts = self._met.between(self._number.item(member), self._asked[1])
         if meets is not None:
             counts = counts + np.bincount(meets, minlength=len(self))[places]
-        novelty: Floats = 1 / (1 + NOVELTY * counts)
+        novelty: Floats = NOVELTIES.take(counts, mode="clip")
         return novelty
 
     def may_join(self, place: int, lineup: Sequence[int], same_team: bool) -> bool:

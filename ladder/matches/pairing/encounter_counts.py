@@ -15,7 +15,8 @@ Indices = NDArray[np.intp]
 Counts = NDArray[np.int32]
 
 STEP: Final = 8  # each layer has at least this many times the pairs of the next
-OPPONENT: Final = 0xFFFFFFFF  # the low 32 bits of a pair: the opponent
+UNKNOWN: Final = 0x7FFFFFFF
+"""Number of an entry that has no game."""
 
 
 class EncounterCounts:
@@ -25,32 +26,42 @@ class EncounterCounts:
     the new games without counting the others again.
     """
 
-    def __init__(self, numbers: Mapping[EntryId, int] | None = None, games: ArrayLike = ()) -> None:
-        """Counts ``games``: numbers by game and seat, -1 for an empty seat."""
+    def __init__(
+        self,
+        numbers: Mapping[EntryId, int] | None = None,
+        games: ArrayLike = (),
+        times: int = 1,
+    ) -> None:
+        """Counts each of ``games`` so many times: numbers by game and seat, -1 for an empty
+        seat."""
         self.numbers: Mapping[EntryId, int] = numbers or {}
         """The number of each entry."""
         table = np.asarray(games, np.int64)
-        self._set_layers((_count_games(table),) if table.size else ())
+        self._set_layers((_count_games(table, times),) if table.size else ())
 
-    def plus(self, numbers: Mapping[EntryId, int], games: ArrayLike) -> EncounterCounts:
-        """Adds more games; ``numbers`` may have grown too."""
-        more = EncounterCounts(numbers, games)
+    def plus(
+        self, numbers: Mapping[EntryId, int], games: ArrayLike, times: int = 1
+    ) -> EncounterCounts:
+        """Adds more games, each as often as given; ``numbers`` may have grown too."""
+        more = EncounterCounts(numbers, games, times)
         layers = [*self._layers, *more._layers]
-        while len(layers) > 1 and len(layers[-2].pairs) < STEP * len(layers[-1].pairs):
+        while len(layers) > 1 and len(layers[-2].counts) < STEP * len(layers[-1].counts):
             layers[-2:] = [_merge_tables(layers[-2], layers[-1])]
         more._set_layers(tuple(layers))
         return more
 
     def between(self, lead: int, others: Indices) -> Counts:
-        """Returns the games of number ``lead`` with each of these numbers; -1 is unknown."""
-        size = self._size
-        met: Counts = np.zeros(size + 1, np.int32)  # the last element is for unknown numbers
+        """Returns the games of number ``lead`` with each of these numbers.
+
+        Numbers without games have met nobody; UNKNOWN is one of them.
+        """
+        met: Counts = np.zeros(self._size + 1, np.int32)  # the last element is for UNKNOWN
         for layer in self._layers:
-            if 0 <= lead < len(layer.starts) - 1:
-                first, end = layer.starts[lead : lead + 2].tolist()
+            if lead < len(layer.starts) - 1:
+                first, end = layer.starts.item(lead), layer.starts.item(lead + 1)
                 if first < end:  # in a small layer most numbers have no pair
-                    met[layer.pairs[first:end] & OPPONENT] += layer.counts[first:end]
-        found: Counts = met[np.minimum(others, size)]
+                    met[layer.opponents[first:end]] += layer.counts[first:end]
+        found: Counts = met.take(others, mode="clip")
         return found
 
     def __bool__(self) -> bool:
@@ -67,20 +78,26 @@ class _SparseTable:
     """Counts of games by pair of numbers. Each pair appears in both directions."""
 
     starts: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    """[pairs], ascending: ``number << 32 | opponent``."""
+    """Where the opponents of each number start, and the end."""
+    opponents: Indices
+    """Ascending for each number: [pairs]."""
     counts: Counts
 
+    def pairs(self) -> NDArray[np.int64]:
+        """Returns ``number << 32 | opponent`` of each pair, ascending."""
+        numbers = np.arange(len(self.starts) - 1, dtype=np.int64)
+        return np.repeat(numbers << 32, np.diff(self.starts)) | self.opponents
 
-def _count_games(games: NDArray[np.int64]) -> _SparseTable:
+
+def _count_games(games: NDArray[np.int64], times: int) -> _SparseTable:
     one, other = np.nonzero(~np.eye(games.shape[1], dtype=np.bool_))
     keys = games[:, one] << 32 | games[:, other]  # negative if a seat of the pair is empty
     pairs, counts = np.unique(keys[keys >= 0], return_counts=True)
-    return _table_from_pairs(pairs, counts)
+    return _table_from_pairs(pairs, counts * times)
 
 
 def _merge_tables(one: _SparseTable, two: _SparseTable) -> _SparseTable:
-    pairs = np.concatenate((one.pairs, two.pairs))
+    pairs = np.concatenate((one.pairs(), two.pairs()))
     order = np.argsort(pairs, kind="stable")  # two sorted runs, which this sort merges
     pairs = pairs[order]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
@@ -90,4 +107,5 @@ def _merge_tables(one: _SparseTable, two: _SparseTable) -> _SparseTable:
 
 def _table_from_pairs(pairs: NDArray[np.int64], counts: NDArray[np.generic]) -> _SparseTable:
     ends = np.bincount(pairs >> 32).cumsum()
-    return _SparseTable(np.concatenate(([0], ends)), pairs, counts.astype(np.int32, copy=False))
+    opponents = (pairs & 0xFFFFFFFF).astype(np.intp, copy=False)
+    return _SparseTable(np.concatenate(([0], ends)), opponents, counts.astype(np.int32, copy=False))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ladder.ids import EntryId
 from ladder.matches.pairing import EncounterCounts
+from ladder.matches.pairing.encounter_counts import UNKNOWN
 
 NUMBERS = {EntryId(f"ent_{n}"): n for n in range(8)}
 games_of_three = st.lists(
@@ -31,7 +32,12 @@ def test_meeting_counts_do_not_depend_on_log_batches(games: list[list[int]], par
 
 def test_empty_seats_and_unknown_entries_have_no_meetings() -> None:
     met = EncounterCounts(NUMBERS, [[0, 1, -1], [1, 2, 0]])
-    stranger = np.array([-1, 1])
+    stranger = np.array([UNKNOWN, 1])
     assert met.between(0, stranger).tolist() == [0, 2]
-    assert met.between(-1, stranger).tolist() == [0, 0]
+    assert met.between(UNKNOWN, stranger).tolist() == [0, 0]
     assert not EncounterCounts()
+
+
+def test_games_may_count_several_times() -> None:
+    met = EncounterCounts(NUMBERS, [[0, 1]]).plus(NUMBERS, [[1, 2], [0, 1]], times=100)
+    assert met.between(1, np.arange(3)).tolist() == [101, 0, 100]
