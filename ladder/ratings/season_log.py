@@ -38,6 +38,8 @@ class SeasonLog:
         """Withdrawn results."""
         self._out: set[EntryId] = set()
         """Disqualified entries."""
+        self._fault_loses: bool | None = None
+        """None: not read."""
         self._forget()
 
     @property
@@ -112,12 +114,14 @@ class SeasonLog:
         found = conn.execute(
             "with n as (select no, match_id from acceptances where season_id = %(season)s"
             " and no > %(after)s and no <= %(end)s and act = 'accept')"
-            " select n.no, s.entry_id, s.placement,"
-            " s.verdict <> 'DONE' and o.fault_rule <> %(kaggle)s, n.match_id"
-            " from n join seats s on s.match_id = n.match_id join seasons o on o.id = %(season)s"
+            " select n.no, s.entry_id, s.placement, s.verdict <> 'DONE' and %(lose)s, n.match_id"
+            " from n join seats s on s.match_id = n.match_id"
             " where s.match_id >= (select min(match_id) from n)"
             " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat",
-            {"season": self.season_id, "after": self.no, "end": end, "kaggle": KAGGLE},
+            {
+                **{"season": self.season_id, "after": self.no, "end": end},
+                "lose": self._does_fault_lose(conn),
+            },
         ).fetchall()
         gone = self._gone | self._void
         rows = [row for row in found if row[4] not in gone] if gone else found
@@ -140,6 +144,13 @@ class SeasonLog:
         ranks[contenders < 0], faults[contenders < 0] = 0, False
         self._games.append(GameTable(contenders, ranks, faults))
         return len(first)
+
+    def _does_fault_lose(self, conn: Connection) -> bool:
+        """Whether a fault is a sure loss in this season. Its rule never changes."""
+        if self._fault_loses is None:
+            rows = conn.execute("select fault_rule from seasons where id = %s", (self.season_id,))
+            self._fault_loses = rows.fetchall() != [(KAGGLE,)]
+        return self._fault_loses
 
     def _number_entries(self, conn: Connection, entries: Iterable[EntryId]) -> None:
         """Numbers new entries in order of first appearance."""

@@ -35,7 +35,7 @@ from ladder.ratings.official.standing import PairingPlaces
 Indices = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-KEPT_APART: Final = 12_000
+KEPT_APART: Final = 200
 """Meetings that count in addition for a favourite and those who lose to it against expectation."""
 
 
@@ -111,16 +111,17 @@ class SeasonField:
 
     def change_entries(self, changed: Iterable[Candidate], left: Iterable[EntryId]) -> None:
         """Adds or replaces the changed entries, and removes those that left."""
-        for each in changed:
+        came = list(changed)
+        for each in came:
             before = self._entries.get(each.entry_id)
             self._entries[each.entry_id] = each
             if before is None or not _is_same(before, each):
                 self._table = None
-            elif self._table is not None:
-                self._table.set_numbers(self._rows[each.entry_id], each)
         for entry in left:
             if self._entries.pop(entry, None) is not None:
                 self._table = None
+        if self._table is not None and came:
+            self._table.set_numbers([self._rows[each.entry_id] for each in came], came)
 
     def without_games(self) -> SeasonField:
         """Returns a field of the same entries that knows neither games nor places."""
@@ -165,10 +166,12 @@ class SeasonField:
 
     def row_paces(self) -> Floats:
         """Returns the pace of each entry, in order of entry ids."""
-        who = self._live_table().identities.who
+        count = len(self._live_table())
         if self._equal_paces is None:
-            get = self._suspects.paces.get
-            self._equal_paces = np.array([get(each.entry_id, 1.0) for each in who], np.float64)
+            self._equal_paces = np.ones(count)
+            for entry, pace in self._suspects.paces.items():
+                if entry in self._rows:
+                    self._equal_paces[self._rows[entry]] = pace
         failing = _by_contender(self._failing_paces(), self._row_contenders(), 1.0)
         paces: Floats = np.minimum(failing, self._equal_paces)
         return paces
@@ -186,7 +189,7 @@ class SeasonField:
         """Returns the entries on the official scale; before its first fit, by its live rating."""
         live = self._live_table()
         if self._official is None:
-            self._official = self._places.of([each.entry_id for each in live.identities.who])
+            self._official = self._places.of(live.identities.entry_ids)
         score, sigma, loss = self._official
         unplaced = np.isnan(score)
         contenders = self._row_contenders()

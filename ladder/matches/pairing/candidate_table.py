@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from ladder.matches.pairing.lineup_shortage import shortage_message
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+_LIVE_NUMBERS = attrgetter("mu", "sigma", "games", "in_flight", "weight")
 
 
 class CandidateIdentities:
@@ -30,6 +32,11 @@ class CandidateIdentities:
 
     def __len__(self) -> int:
         return len(self.who)
+
+    @cached_property
+    def entry_ids(self) -> Sequence[EntryId]:
+        """The candidates' entry ids, ascending."""
+        return [each.entry_id for each in self.who]
 
     @cached_property
     def is_anchor(self) -> Flags:
@@ -125,11 +132,11 @@ class CandidateTable:
     def __len__(self) -> int:
         return len(self.identities)
 
-    def set_numbers(self, row: int, each: Candidate) -> None:
-        """Changes the live rating, games and weight of a candidate."""
-        self.mu[row], self.sigma[row] = each.mu, each.sigma
-        self.games[row], self.in_flight[row] = each.games, each.in_flight
-        self.weight[row] = each.weight
+    def set_numbers(self, rows: Sequence[int], changed: Sequence[Candidate]) -> None:
+        """Changes the live ratings, games and weights of the candidates in these rows."""
+        numbers = np.array([_LIVE_NUMBERS(each) for each in changed], np.float64).reshape(-1, 5).T
+        self.mu[rows], self.sigma[rows], self.games[rows], self.in_flight[rows] = numbers[:4]
+        self.weight[rows] = numbers[4]
 
     def of_profiles(self, admissible: Collection[str] | None) -> tuple[CandidateTable, list[str]]:
         """Returns those who play and have an admissible profile (None: any).

@@ -49,6 +49,8 @@ class EqualGroup:
     """Estimated number of contenders here that the rest of the field does not explain."""
     near: int
     """Number of contenders near the middle."""
+    sureness: float
+    """Standard errors by which the excess differs from 0."""
 
     @property
     def share(self) -> float:
@@ -62,27 +64,34 @@ class EqualGroup:
 
 
 def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
-    """Returns the groups of this field, the surest first; ``mu`` and ``sigma`` are in beta."""
+    """Returns the groups of this field, the surest first; ``mu`` and ``sigma`` are in beta.
+
+    Contenders near a group are no middle of another one. They still count in the field: without
+    them, the places beside a group would look like groups.
+    """
+    middles = np.flatnonzero(sigma <= WIDEST_SIGMA)
     found: list[EqualGroup] = []
-    left = np.arange(len(mu))
+    if len(middles) < LEAST_SURE**2 / 2:
+        return found
+    contrast, sureness = _contrasts(mu, mu[middles], np.maximum(sigma[middles], 1e-6))
     while len(found) < MOST_GROUPS:
-        surest = _surest_group(mu[left], sigma[left], len(mu))
-        if surest is None:
+        best = int(sureness.argmax())
+        if sureness[best] < LEAST_SURE:
             break
-        group, near = surest
-        found.append(replace(group, members=left[group.members]))
-        left = np.delete(left, near)
+        width = max(float(sigma[middles[best]]), 1e-6)
+        group, near = _make_group(mu, sigma, middles[best], float(contrast[best]), width)
+        group = replace(group, sureness=float(sureness[best]))
+        found.append(group)
+        sureness[best] = 0.0
+        sureness[np.isin(middles, near)] = 0.0
     return found
 
 
-def _surest_group(
-    mu: Floats, sigma: Floats, field: int
-) -> tuple[EqualGroup, NDArray[np.intp]] | None:
-    """Returns the surest group and all contenders near its middle."""
-    known = np.flatnonzero(sigma <= WIDEST_SIGMA)
-    if len(known) < LEAST_SURE**2 / 2:
-        return None
-    middle, width = mu[known], np.maximum(sigma[known], 1e-6)
+def _contrasts(mu: Floats, middle: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """Returns how many more stand close to each middle than the rest of the field explains.
+
+    Also returns the same in standard errors.
+    """
     inner, both = (_count_within(mu, middle, reach * width) for reach in (1.0, 3.0))
     spread, centre = max(float(mu.std()), 1e-6), float(mu.mean())
     likely, wide = (
@@ -91,21 +100,24 @@ def _surest_group(
         for reach in (1.0, 3.0)
     )
     outer = both - inner
-    contrast = 2.0 * inner - outer - len(mu) * (3.0 * likely - wide)
-    sureness = contrast / np.sqrt(np.maximum(4.0 * inner + outer, 1.0))
-    best = int(sureness.argmax())
-    if sureness[best] < LEAST_SURE:
-        return None
-    at = float(middle[best])
+    contrast: Floats = 2.0 * inner - outer - len(mu) * (3.0 * likely - wide)
+    return contrast, contrast / np.sqrt(np.maximum(4.0 * inner + outer, 1.0))
+
+
+def _make_group(
+    mu: Floats, sigma: Floats, best: int, contrast: float, width: float
+) -> tuple[EqualGroup, NDArray[np.intp]]:
+    """Returns the group around this contender, and all contenders near its middle."""
+    at = float(mu[best])
     for _ in range(2):  # the surest contender may stand at the side of the group
         away = np.abs(mu - at)
-        near = np.flatnonzero(away <= REACH * np.maximum(sigma, width[best]))
+        near = np.flatnonzero(away <= REACH * np.maximum(sigma, width))
         at = float(np.median(mu[near]))
-    excess = min(float(contrast[best]) / (2.0 * INNER - OUTER), float(field))
-    chances = _membership_chances(mu[near] - at, sigma[near], excess, float(width[best]))
+    excess = min(contrast / (2.0 * INNER - OUTER), float(len(mu)))
+    chances = _membership_chances(mu[near] - at, sigma[near], excess, width)
     likely_first = np.argsort(-chances, kind="stable")
     likely_first = likely_first[chances[likely_first] >= LEAST_CHANCE]
-    group = EqualGroup(at, near[likely_first], chances[likely_first], excess, len(near))
+    group = EqualGroup(at, near[likely_first], chances[likely_first], excess, len(near), 0.0)
     return group, near
 
 

@@ -266,7 +266,7 @@ def test_pairs_repeat_no_more_than_necessary() -> None:
     field = [candidate(n) for n in range(20)]
     pairs = met(pair(field, 95))  # 570 meetings of 190 pairs: three each on average
     assert len(pairs) >= 0.95 * 190
-    assert max(pairs.values()) <= 9
+    assert max(pairs.values()) <= 8
 
 
 def test_frequent_past_opponents_are_paired_less() -> None:
@@ -278,7 +278,7 @@ def test_frequent_past_opponents_are_paired_less() -> None:
         load += counted(pair(field, 1, seed, met=known))
     old = sum(load[c.entry_id] for c in field[1:11])
     new = sum(load[c.entry_id] for c in field[11:])
-    assert new > 2 * old
+    assert new > 4 * old
 
 
 def test_games_in_flight_count_as_played() -> None:

@@ -38,6 +38,12 @@ def test_games_tell_a_dense_part_of_a_field_apart() -> None:
     assert find_equal_groups(skill + sigma * rng.standard_normal(300), sigma) == []
 
 
+def test_places_beside_a_group_are_no_groups() -> None:
+    for seed in range(5):
+        found = field_with_copies(seed, 600, 150, 0.25)
+        assert [round(group.middle) for group in found] == [1]
+
+
 def test_tiny_fields_have_no_group() -> None:
     assert find_equal_groups(np.zeros(0), np.zeros(0)) == []
     assert find_equal_groups(np.zeros(5), np.full(5, 0.1)) == []

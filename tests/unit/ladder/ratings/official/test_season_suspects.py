@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 
 from ladder.ids import EntryId, TeamId
+from ladder.ratings.official import season_suspects
+from ladder.ratings.official.equal_groups import EqualGroup
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import fit_season
 from ladder.ratings.official.season_suspects import (
-    EQUALS,
     LEAST_PACE,
     RECOVERY,
+    SURE,
+    SUSPECTED,
     SeasonSuspects,
     find_suspects,
 )
@@ -36,13 +39,27 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
     oldest = sorted(set(group.members) - set(group.slow))
     assert 1 <= len(oldest) < 20
     assert oldest == sorted(group.members)[: len(oldest)]
-    assert found.paces == dict.fromkeys(group.slow, max(LEAST_PACE, 1.0 - EQUALS * group.share))
+    assert group.sureness > SURE
+    assert found.paces == dict.fromkeys(group.slow, LEAST_PACE)
     assert SeasonSuspects.from_json(found.to_json()) == found
     twin = find_suspects(fit, [*(entrant(n, n) for n in range(160)), entrant(160, 159)])
     assert twin.paces[EntryId("ent_160")] == twin.paces[EntryId("ent_159")]
     equal = find_suspects(fit, [entrant(n, min(n, 100)) for n in range(160)])
     failing = replace(fit, failed=np.where(np.arange(160) < 100, 0, 30))
     assert equal.groups == find_suspects(failing, [entrant(n, n) for n in range(160)]).groups == ()
+
+
+@pytest.mark.parametrize(("share", "pace"), [(0.0, None), (0.5, 0.525), (1.0, LEAST_PACE)])
+def test_only_a_sure_group_is_slowed(
+    share: float, pace: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sureness = SUSPECTED + share * (SURE - SUSPECTED)
+    group = EqualGroup(0.0, np.arange(4), np.full(4, 0.75), 4.0, 4, sureness)
+    monkeypatch.setattr(season_suspects, "find_equal_groups", lambda *_: [group])
+    fit = fit_season(play(1, np.zeros(4), 50), np.full(4, -1, np.int32))
+    found = find_suspects(fit, [entrant(n, n) for n in range(4)])
+    assert len(found.groups[0].slow) == 3
+    assert list(found.paces.values()) == [pytest.approx(pace)] * 3 * (pace is not None)
 
 
 def test_the_pace_of_an_entry_that_left_its_group_rises_as_the_season_grows() -> None:
