@@ -50,10 +50,10 @@ new one takes six ways there and back."""
 FAR_SLOTS = 32
 """With two connections more for the worker itself, fewer than a machine may open."""
 CHILD_MESSAGES = 500
-"""Messages that a child of the pool answers before a new child takes its place."""
+"""Messages that a child of the pool answers before a new child replaces it."""
 RATER_MESSAGES = 50_000
-"""The same for a rater, at most four of them a second: its new child reads the logs of all seasons
-again, so ratings wait meanwhile."""
+"""Messages that a rater's child answers, four a second at most. A new child reads the logs of all
+seasons again, and ratings wait meanwhile."""
 REMOTE_SECONDS = 1.0
 """Timeout for the remote daemon's hello in seconds; the worker's own heartbeat must not wait."""
 

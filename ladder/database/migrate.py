@@ -88,10 +88,10 @@ def _revoke_rights_of_everybody(conn: psycopg.Connection) -> None:
 
 
 def turn_off_jit(conn: psycopg.Connection) -> None:
-    """Turns off the compilation of queries in this database's later sessions, if it is the role's.
+    """Turns off the compilation of queries in later sessions, if the role owns the database.
 
-    Postgres expects 25 times the rows that a read of a season's log returns. So it compiled the
-    query, which took longer than the query.
+    Postgres overestimates the rows of a read of a season's log 25 times. So it compiled the query,
+    which took longer than running it.
     """
     if conn.execute("show jit").fetchone() == ("on",):
         database = sql.Identifier(conn.info.dbname)

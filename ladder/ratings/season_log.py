@@ -112,16 +112,13 @@ class SeasonLog:
     def _read(self, conn: Connection, end: int) -> int:
         # Ids sort by time: their range limits the seats that the database reads.
         found = conn.execute(
-            "with n as (select no, match_id from acceptances where season_id = %(season)s"
-            " and no > %(after)s and no <= %(end)s and act = 'accept')"
-            " select n.no, s.entry_id, s.placement, s.verdict <> 'DONE' and %(lose)s, n.match_id"
+            "with n as (select no, match_id from acceptances where season_id = %s"
+            " and no > %s and no <= %s and act = 'accept')"
+            " select n.no, s.entry_id, s.placement, s.verdict <> 'DONE' and %s, n.match_id"
             " from n join seats s on s.match_id = n.match_id"
             " where s.match_id >= (select min(match_id) from n)"
             " and s.match_id <= (select max(match_id) from n) order by n.no, s.seat",
-            {
-                **{"season": self.season_id, "after": self.no, "end": end},
-                "lose": self._does_fault_lose(conn),
-            },
+            (self.season_id, self.no, end, self._does_fault_lose(conn)),
         ).fetchall()
         gone = self._gone | self._void
         rows = [row for row in found if row[4] not in gone] if gone else found

@@ -249,7 +249,7 @@ def _by_contender(values: NDArray[Any], contenders: Indices, unknown: float) -> 
     """Returns the values of these contenders; those of unknown ones are ``unknown``."""
     known = (contenders >= 0) & (contenders < len(values))
     if known.all():
-        return np.take(values, contenders, axis=0)  # faster than an index
+        return np.take(values, contenders, axis=0)  # faster than indexing
     found = np.full((len(contenders), *values.shape[1:]), unknown, values.dtype)
     found[known] = values[contenders[known]]
     return found

@@ -20,7 +20,7 @@ _Number = TypeVar("_Number", float, Floats)
 
 PLACING_GAMES: Final = 5  # until an entry has these games, its weight does not reduce its value
 NOVELTIES: Final = 1 / (1 + 0.3 * np.arange(1 << 12))
-"""Factor of a partner's weight by the number of meetings. More meetings have the last one."""
+"""Factor of a partner's weight by the number of meetings. From 4,095 on it stays the same."""
 NO_MEETINGS: Final = np.zeros(1, np.int32)
 REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
 SMALLEST_REST: Final = 1e-100  # A smaller rest could be rounded to 0, which means impossible.

@@ -16,7 +16,7 @@ Counts = NDArray[np.int32]
 
 STEP: Final = 8  # each layer has at least this many times the pairs of the next
 UNKNOWN: Final = 0x7FFFFFFF
-"""Number of an entry that has no game."""
+"""Stands in ``between`` for an entry without a number: larger than all, so it met nobody."""
 
 
 class EncounterCounts:
@@ -32,7 +32,7 @@ class EncounterCounts:
         games: ArrayLike = (),
         times: int = 1,
     ) -> None:
-        """Counts each of ``games`` so many times: numbers by game and seat, -1 for an empty
+        """Counts each of ``games`` ``times`` times: numbers by game and seat, -1 for an empty
         seat."""
         self.numbers: Mapping[EntryId, int] = numbers or {}
         """The number of each entry."""
@@ -53,7 +53,7 @@ class EncounterCounts:
     def between(self, lead: int, others: Indices) -> Counts:
         """Returns the games of number ``lead`` with each of these numbers.
 
-        Numbers without games have met nobody; UNKNOWN is one of them.
+        Numbers without games have met nobody. For an unknown entry give UNKNOWN, not -1.
         """
         met: Counts = np.zeros(self._size + 1, np.int32)  # the last element is for UNKNOWN
         for layer in self._layers:

@@ -50,7 +50,7 @@ class EqualGroup:
     near: int
     """Number of contenders near the middle."""
     sureness: float
-    """Standard errors by which the excess differs from 0."""
+    """Standard errors by which the excess exceeds 0."""
 
     @property
     def share(self) -> float:
@@ -66,11 +66,12 @@ class EqualGroup:
 def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
     """Returns the groups of this field, the surest first; ``mu`` and ``sigma`` are in beta.
 
-    Contenders near a group are no middle of another one. They still count in the field: without
-    them, the places beside a group would look like groups.
+    Contenders near a group cannot be the middle of another, and a member belongs to one group. They
+    still count in the field: without them, the places beside a group would look like groups.
     """
     middles = np.flatnonzero(sigma <= WIDEST_SIGMA)
     found: list[EqualGroup] = []
+    taken = np.zeros(0, np.intp)
     if len(middles) < LEAST_SURE**2 / 2:
         return found
     contrast, sureness = _contrasts(mu, mu[middles], np.maximum(sigma[middles], 1e-6))
@@ -80,17 +81,26 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
             break
         width = max(float(sigma[middles[best]]), 1e-6)
         group, near = _make_group(mu, sigma, middles[best], float(contrast[best]), width)
-        group = replace(group, sureness=float(sureness[best]))
-        found.append(group)
+        other = ~np.isin(group.members, taken)
+        taken = np.concatenate((taken, group.members))
+        found.append(
+            replace(
+                group,
+                members=group.members[other],
+                chances=group.chances[other],
+                sureness=float(sureness[best]),
+            )
+        )
         sureness[best] = 0.0
         sureness[np.isin(middles, near)] = 0.0
     return found
 
 
 def _contrasts(mu: Floats, middle: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """Returns how many more stand close to each middle than the rest of the field explains.
+    """Returns how far the field at each middle differs from one without equals.
 
-    Also returns the same in standard errors.
+    Twice the contenders within one deviation minus those between one and three, less what a normal
+    field has. Also returns this in standard errors.
     """
     inner, both = (_count_within(mu, middle, reach * width) for reach in (1.0, 3.0))
     spread, centre = max(float(mu.std()), 1e-6), float(mu.mean())

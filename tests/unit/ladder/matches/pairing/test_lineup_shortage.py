@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ladder.ids import TeamId
 from ladder.matches.pairing import Candidate, anchors_to_add, shortage_message
+from ladder.matches.pairing.candidates import free_anchors, may_share_lineup
 from ladder.matches.pairing.lineups import NOBODY_LEADS
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate, fields, pair, players
 
@@ -75,13 +78,29 @@ def test_anchors_alone_do_not_play() -> None:
 
 
 @given(fields(), st.integers(1, 5), st.booleans())
-def test_a_field_without_a_shortage_is_paired(
+def test_a_field_without_a_shortage_is_paired_if_an_agent_has_a_lineup(
     field: list[Candidate], seats: int, same_team: bool
 ) -> None:
     lacking = shortage_message(field, seats, same_team)
     if seats > 1:
         proposal = pair(field, seats=seats, same_team_lineups=same_team)
-        assert (lacking is None) == (len(proposal.lineups) == 1)
+        playing = [each for each in field if each.weight > 0]
+        some = any(is_legal(lineup, playing, same_team) for lineup in combinations(playing, seats))
+        assert len(proposal.lineups) == some
+        assert lacking is None or not some
+        if not some:
+            assert proposal.reason == (lacking or NOBODY_LEADS)
+
+
+def is_legal(
+    lineup: tuple[Candidate, ...], playing: list[Candidate], same_team_lineups: bool
+) -> bool:
+    """Whether the rules allow this lineup, and it has an agent."""
+    free = free_anchors(playing)
+    return any(not each.is_anchor for each in lineup) and all(
+        may_share_lineup(one, [other], same_team_lineups, free)
+        for one, other in combinations(lineup, 2)
+    )
 
 
 OFFERED = {"random": "r", "greedy": "g", "copy of greedy": "g", "survivor": "s", "searcher": "d"}

@@ -13,11 +13,11 @@ from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import fit_season
 from ladder.ratings.official.season_suspects import (
+    DOUBTFUL,
     LEAST_PACE,
     RECOVERY,
-    SURE,
-    SUSPECTED,
     SeasonSuspects,
+    chance_sureness,
     find_suspects,
 )
 from tests.unit.ladder.ratings.official.worlds import play
@@ -39,7 +39,6 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
     oldest = sorted(set(group.members) - set(group.slow))
     assert 1 <= len(oldest) < 20
     assert oldest == sorted(group.members)[: len(oldest)]
-    assert group.sureness > SURE
     assert found.paces == dict.fromkeys(group.slow, LEAST_PACE)
     assert SeasonSuspects.from_json(found.to_json()) == found
     twin = find_suspects(fit, [*(entrant(n, n) for n in range(160)), entrant(160, 159)])
@@ -53,7 +52,7 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
 def test_only_a_sure_group_is_slowed(
     share: float, pace: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sureness = SUSPECTED + share * (SURE - SUSPECTED)
+    sureness = chance_sureness(4) + share * DOUBTFUL
     group = EqualGroup(0.0, np.arange(4), np.full(4, 0.75), 4.0, 4, sureness)
     monkeypatch.setattr(season_suspects, "find_equal_groups", lambda *_: [group])
     fit = fit_season(play(1, np.zeros(4), 50), np.full(4, -1, np.int32))
