@@ -29,6 +29,8 @@ OUTER: Final = 0.3146
 """Share between one and three deviations."""
 REACH: Final = 2.0
 """Deviations from the middle to the farthest contenders that may be members."""
+REFINED: Final = 2
+"""How often a group is found again in a field without its members, which widen the field."""
 LEAST_CHANCE: Final = 0.5
 """Least probability with which a contender is a member."""
 WITHIN_REACH: Final = 0.9545
@@ -103,15 +105,23 @@ def _contrasts(mu: Floats, middle: Floats, width: Floats) -> tuple[Floats, Float
     field has. Also returns this in standard errors.
     """
     inner, both = (_count_within(mu, middle, reach * width) for reach in (1.0, 3.0))
-    spread, centre = max(float(mu.std()), 1e-6), float(mu.mean())
+    outer = both - inner
+    contrast: Floats = 2.0 * inner - outer - _normal_contrast(mu, np.ones(len(mu)), middle, width)
+    return contrast, contrast / np.sqrt(np.maximum(4.0 * inner + outer, 1.0))
+
+
+def _normal_contrast(mu: Floats, weight: Floats, middle: Floats, width: Floats) -> Floats:
+    """Returns the contrasts that a normal field has; ``weight`` counts each contender."""
+    count = float(weight.sum())
+    centre = float(weight @ mu) / count
+    spread = max(float(np.sqrt(weight @ (mu - centre) ** 2 / count)), 1e-6)
     likely, wide = (
         normal_cdf((middle + reach * width - centre) / spread)
         - normal_cdf((middle - reach * width - centre) / spread)
         for reach in (1.0, 3.0)
     )
-    outer = both - inner
-    contrast: Floats = 2.0 * inner - outer - len(mu) * (3.0 * likely - wide)
-    return contrast, contrast / np.sqrt(np.maximum(4.0 * inner + outer, 1.0))
+    normal: Floats = count * (3.0 * likely - wide)
+    return normal
 
 
 def _make_group(
@@ -123,8 +133,14 @@ def _make_group(
         away = np.abs(mu - at)
         near = np.flatnonzero(away <= REACH * np.maximum(sigma, width))
         at = float(np.median(mu[near]))
-    excess = min(contrast / (2.0 * INNER - OUTER), float(len(mu)))
-    chances = _membership_chances(mu[near] - at, sigma[near], excess, width)
+    rest = np.ones(len(mu))
+    middle, reach = mu[[best]], np.array([width])
+    seen = contrast + float(_normal_contrast(mu, rest, middle, reach)[0])
+    for _ in range(REFINED + 1):
+        excess = min(contrast / (2.0 * INNER - OUTER), float(len(mu)))
+        chances = _membership_chances(mu[near] - at, sigma[near], excess, width)
+        rest[near] = 1.0 - chances
+        contrast = seen - float(_normal_contrast(mu, rest, middle, reach)[0])
     likely_first = np.argsort(-chances, kind="stable")
     likely_first = likely_first[chances[likely_first] >= LEAST_CHANCE]
     group = EqualGroup(at, near[likely_first], chances[likely_first], excess, len(near), 0.0)

@@ -29,7 +29,7 @@ ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""
 LEAST_PACE: Final = 0.05
 """Lowest pace of an entry that fails, or of a group's member."""
-DOUBTFUL: Final = 0.6
+DOUBTFUL: Final = 0.4
 """Up to the ``chance_sureness`` a group's slow members have pace 1. With this much more they have
 LEAST_PACE, and between them in proportion."""
 RECOVERY: Final = 2.0
