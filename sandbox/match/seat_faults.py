@@ -235,8 +235,8 @@ def _late_text(cost: MoveCost, clock: Clock, *, has_answer: bool) -> str:
 
 def _cost_text(cost: MoveCost) -> str:
     cpu = "" if cost.cpu_seconds is None else f", {cost.cpu_seconds:.3f} s of cpu time"
-    waited = cost.forgiven_seconds
-    excused = f", {waited:.3f} s of waiting for a core not charged" if waited >= 0.0005 else ""
+    forgiven = cost.forgiven_seconds
+    excused = f", {forgiven:.3f} s of waiting for a core not charged" if forgiven >= 0.0005 else ""
     return f"{cost.wall_seconds:.3f} s of wall time{cpu}{excused}"
 
 
