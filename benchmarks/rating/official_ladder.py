@@ -20,9 +20,10 @@ from ladder.leagues.medals import MedalRules
 from ladder.leagues.seasons import SeasonColumns
 from ladder.matches.pairing import Candidate
 from ladder.ratings.official.fit import Fit
+from ladder.ratings.official.game_goals import MEDAL_WEIGHT
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
+from ladder.ratings.official.season_fit import GROWTH, fit_season, season_seed
 from ladder.ratings.official.season_suspects import SeasonSuspects, find_suspects
 from ladder.ratings.official.standing import OfficialPlace, PairingPlaces, build_standing
 from ladder.scheduling.season_field import PairingTerms, SeasonField
@@ -133,7 +134,7 @@ class Official:
 
     def close_uploads(self) -> None:
         """Spends the following games on the medal boundaries."""
-        self._is_open, self._weight = False, None
+        self._is_open = False
 
     def finish_season(self) -> None:
         """Makes the final standing: a cold fit."""
@@ -182,16 +183,13 @@ class Official:
         self._fit = fit_season(self._log, parents, warm=warm)
         self._fitted_games = len(self._log)
         self._entrants = [self._entrant(entry) for entry in active.tolist()]
-        weight = self._weight
-        if weight is None:
-            weight = boundary_weight(self._entrants, self._is_open)
         standing = build_standing(
             self._fit,
             self._entrants,
             mu0=START,
             beta=BETA,
             seed=season_seed(self.season_id),
-            boundary_weight=weight,
+            boundary_weight=self._weight if self._is_open else MEDAL_WEIGHT,
             rules=MedalRules(),
         )
         places = zip(self._entrants, standing.places, strict=True)

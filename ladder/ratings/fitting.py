@@ -24,8 +24,9 @@ from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official.fit import Fit, Messages
+from ladder.ratings.official.game_goals import MEDAL_WEIGHT
 from ladder.ratings.official.representatives import Entrant
-from ladder.ratings.official.season_fit import GROWTH, boundary_weight, fit_season, season_seed
+from ladder.ratings.official.season_fit import GROWTH, fit_season, season_seed
 from ladder.ratings.official.season_suspects import find_suspects
 from ladder.ratings.official.standing import (
     OfficialPlace,
@@ -46,7 +47,7 @@ from ladder.ratings.standing_versions import (
 LOCK: Final = 0x6F666669  # "offi": class of the advisory locks, one per season
 
 
-FITTED_BY: Final = 4
+FITTED_BY: Final = 5
 """Version of the method; increases with every change that affects results."""
 
 
@@ -186,7 +187,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # if not committed, the next fit is cold
     entrants = _select_entrants(conn, season_id, kept.log, version)
-    weight = boundary_weight(entrants, season["state"] == "open")
+    weight = None if season["state"] == "open" else MEDAL_WEIGHT
     seed = season_seed(season_id)
     teams = season["medal_teams"]
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)
@@ -203,7 +204,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
         " digest, content, suspects)"
         " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
-            *(season_id, version, until, parent, seed, FITTED_BY, weight),
+            *(season_id, version, until, parent, seed, FITTED_BY, standing.boundary_weight),
             *(fitted.centre, fitted.spread, fitted.kappa),
             *(standing.reference, standing.wrong_medals, standing.teams, standing.expected_order),
             *(_digest(content), content, suspects.to_json()),
@@ -270,7 +271,7 @@ def _draw_up_standing(
     entrants: Sequence[Entrant],
     season: Mapping[str, Any],
     seed: int,
-    weight: float,
+    weight: float | None,
     teams: int | None,
 ) -> OfficialStanding:
     return build_standing(

@@ -56,11 +56,17 @@ class EncounterCounts:
         Numbers without games have met nobody. For an unknown entry give UNKNOWN, not -1.
         """
         met: Counts = np.zeros(self._size + 1, np.int32)  # the last element is for UNKNOWN
+        is_first = True
         for layer in self._layers:
             if lead < len(layer.starts) - 1:
                 first, end = layer.starts.item(lead), layer.starts.item(lead + 1)
-                if first < end:  # in a small layer most numbers have no pair
+                if first == end:  # in a small layer most numbers have no pair
+                    continue
+                if is_first:  # faster than adding to zeros
+                    met[layer.opponents[first:end]] = layer.counts[first:end]
+                else:
                     met[layer.opponents[first:end]] += layer.counts[first:end]
+                is_first = False
         found: Counts = met.take(others, mode="clip")
         return found
 

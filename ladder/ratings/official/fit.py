@@ -22,6 +22,7 @@ from ladder.ratings.official.message_passing import (
     connected_components,
     message_sums,
     pass_messages,
+    rate_faults,
     sum_by_contender,
 )
 from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE, change_variances
@@ -105,8 +106,6 @@ class Messages:
     """[2, seats, games]: messages from games to skills, by place."""
     links: NDArray[np.float64]
     """[2, seats - 1, games]: Gaussians of the links."""
-    tails: NDArray[np.float64]
-    """[2, games, seats]: messages to seats at fault, by seat."""
     spread: float
     centre: float
 
@@ -130,6 +129,9 @@ class Fit:
     """Number of rounds."""
     pairs: overdispersion.MetPairs
     """All pairs that met, with the outcomes of those that met more than once."""
+    clean_mu: Floats
+    clean_sigma: Floats
+    """Skill and deviation without the contender's faults: what its other games show."""
     played: NDArray[np.intp]
     failed: NDArray[np.intp]
     """Games of each contender, and those that it failed."""
@@ -176,9 +178,10 @@ def fit(
         change = float(np.abs(reached - last).max(initial=0.0))
         mu = reached if patient else leaps.next(last, reached, precision)
         shift += precision * (mu - reached)
-    mu = league.mu
-    sigma = precision**-0.5
-    kappa = overdispersion.kappa(pairs, mu, sigma, eps)
+    clean_mu, clean_sigma = league.mu, precision**-0.5
+    kappa = overdispersion.kappa(pairs, clean_mu, clean_sigma, eps)
+    precision, shift = rate_faults(layout, precision, shift, league.lift[league.part], eps)
+    mu, sigma = league.means_with_faults(precision, shift), precision**-0.5
     widened = np.sqrt(sigma**2 + kappa**2 * overdispersion.opponent_concentration(pairs))
     messages = _save_messages(layout, games, league)
     there = games.contenders >= 0
@@ -192,6 +195,8 @@ def fit(
         messages,
         done,
         pairs,
+        clean_mu,
+        clean_sigma,
         np.bincount(games.contenders[there], minlength=n),
         np.bincount(games.contenders[there & games.faults], minlength=n),
     )
@@ -237,9 +242,9 @@ class _LearnedPriors:
     Games only give differences, so each connected part of the league has its own frame. Moving a
     frame moves all its contenders at once; messages would take hundreds of rounds.
 
-    Faults and resubmissions push one contender without an opposite push. They would move the whole
-    league away from the centre, where newcomers start. So a shift of all games keeps the sum at 0.
-    It does not change differences between contenders with many games.
+    Resubmissions push one contender without an opposite push. They would move the whole league away
+    from the centre, where newcomers start. So a shift of all games keeps the sum at 0. It does not
+    change differences between contenders with many games.
     """
 
     def __init__(self, prior: Prior, layout: GameGraph) -> None:
@@ -262,6 +267,8 @@ class _LearnedPriors:
         self.lift = np.zeros(self.parts)
         self.sigma2 = np.full(n, self.spread**2)
         self.mu = np.where(self.given, self.mean, self.centre)
+        self.known = self.sigma2**-1.0
+        """Precisions of the priors."""
 
     def marginals(self, told_pi: Floats, told_tau: Floats) -> tuple[Floats, Floats, Floats]:
         """Returns means of all contenders, and precisions and shifts in the messages' frames."""
@@ -277,7 +284,7 @@ class _LearnedPriors:
         change[self.abroad[heirs]] = CHANGE_SCALE**2
         # With more than a newcomer's variance, a bad parent could raise the score.
         variance[heirs] = np.minimum(of_parent + change, self.spread**2)
-        known = 1.0 / variance
+        self.known = known = 1.0 / variance
         precision = known + told_pi
         fallen = told_pi * self.lift[self.part] + told_tau
         inner = (known * (self._means() - self.frame[self.part]) + fallen) / precision
@@ -287,6 +294,22 @@ class _LearnedPriors:
         self.sigma2 = 1.0 / precision
         self.mu = shift / precision + frame
         return self.mu, precision, shift
+
+    def means_with_faults(self, precision: Floats, shift: Floats) -> Floats:
+        """Returns all means, from precisions and shifts that include the faults.
+
+        Faults lower the mean of a part. So its contenders rise together, and newcomers still start
+        in the middle of those who play. A contender whose games told little rises less.
+        """
+        mu = shift / precision + self.frame[self.part]
+        told = np.where(self.parented, 1.0, 1.0 - self.known / precision)
+        fallen = self._total(self.known * (self.mu - mu), self.free)
+        room = self._total(self.known * told, self.free)
+        fixed = self._total(self.known, self.given | self.abroad)
+        floats = (fixed <= 0.0) & (room > 0.0)
+        rise = np.divide(fallen, room, out=np.zeros(self.parts), where=floats)
+        risen: Floats = mu + told * rise[self.part]
+        return risen
 
     def _means(self) -> Floats:
         """Returns the current prior means."""
@@ -299,27 +322,17 @@ class _LearnedPriors:
 
     def _place_frames(self, known: Floats, inner: Floats, told_pi: Floats) -> None:
         """Moves frames and centre to the priors, without changing the shape of a part."""
-        followers = self.layout.followers
         held = self.given | self.abroad
         free, fixed = self._total(known, self.free), self._total(known, held)
-        afloat = (
-            sum_by_contender(self.part, np.where(self.free | self.learned, 1.0, 0.0), self.parts)
-            > 0.0
-        )[self.part[followers.who]]
-        force = followers.told_shift - followers.told_precision * inner[followers.who]
-        drift = sum_by_contender(self.part[followers.who], np.where(afloat, force, 0.0), self.parts)
-        pull = sum_by_contender(self.part[followers.who], np.where(afloat, 0.0, force), self.parts)
         near = self.parented & ~self.abroad
-        drift += self._total(known * (inner[self.parent] - inner), near)
-        # The change of each contender, and of the drift, with a shift.
+        drift = self._total(known * (inner[self.parent] - inner), near)
+        # The change of the drift with a shift.
         follows = told_pi / (known + told_pi)
-        force = np.where(afloat, followers.told_precision * follows[followers.who], 0.0)
         slope = self._total(known * (follows[self.parent] - follows), near)
-        slope -= sum_by_contender(self.part[followers.who], force, self.parts)
         told = sum_by_contender(self.part, told_pi, self.parts)
         lift = (self.lift * slope - drift) / np.maximum(told + slope, 0.01 * told + TINY)
         self.lift = np.where(told > 0.0, lift, 0.0)
-        pull += self._total(known * (self._means() - inner), held)
+        pull = self._total(known * (self._means() - inner), held)
         lean = self._total(known * inner, self.free)
         weight = np.maximum(free + fixed, TINY)
         if self.given.any():
@@ -331,10 +344,6 @@ class _LearnedPriors:
 
     def _learn_spread(self, told_pi: Floats, told_tau: Floats) -> None:
         """Learns the likeliest spread by Fisher's scoring."""
-        # Faults are excluded: they affect one seat alone and would raise the spread.
-        followers = self.layout.followers
-        told_pi = told_pi - sum_by_contender(followers.who, followers.told_precision, len(told_pi))
-        told_tau = told_tau - sum_by_contender(followers.who, followers.told_shift, len(told_tau))
         pi = told_pi[self.learned]
         mean = self._means() - (self.frame + self.lift)[self.part]
         off = (told_tau - told_pi * mean)[self.learned]
@@ -352,7 +361,6 @@ def _save_messages(layout: GameGraph, games: GameTable, league: _LearnedPriors) 
     count, seats = len(games), games.seats
     told = np.zeros((2, seats, count))
     links = np.zeros((2, max(seats - 1, 0), count))
-    tails = np.zeros((2, count, seats))
     for chains in layout.chains:
         for at, row in enumerate(chains.told_precision):
             told[0, at, chains.rows] = row
@@ -360,10 +368,7 @@ def _save_messages(layout: GameGraph, games: GameTable, league: _LearnedPriors) 
         for at, row in enumerate(chains.link_precision):
             links[0, at, chains.rows] = row
             links[1, at, chains.rows] = chains.link_shift[at]
-    followers = layout.followers
-    tails[0, followers.rows, followers.seats] = followers.told_precision
-    tails[1, followers.rows, followers.seats] = followers.told_shift
-    return Messages(games, told, links, tails, league.spread, league.centre)
+    return Messages(games, told, links, league.spread, league.centre)
 
 
 def _restore_messages(layout: GameGraph, warm: Messages) -> None:
@@ -376,8 +381,3 @@ def _restore_messages(layout: GameGraph, warm: Messages) -> None:
         for at in range(len(chains.who) - 1):
             chains.link_precision[at, old] = warm.links[0, at, rows]
             chains.link_shift[at, old] = warm.links[1, at, rows]
-    followers = layout.followers
-    old = slice(0, int(np.searchsorted(followers.rows, len(warm.seen))))
-    rows, seats = followers.rows[old], followers.seats[old]
-    followers.told_precision[old] = warm.tails[0, rows, seats]
-    followers.told_shift[old] = warm.tails[1, rows, seats]

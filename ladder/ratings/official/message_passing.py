@@ -20,6 +20,12 @@ from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 BLOCK = 8192
 """Games in a block; its working arrays fit the cache."""
 SEAT_BITS = 8
+FAULT_ROUNDS = 200
+"""Highest number of rounds that rate the faults."""
+FAULT_DAMPING = 0.5
+"""Share of the way to a new message. A contender's faults all push the same way."""
+FAULT_TOLERANCE = 5e-5
+"""Beta by which a mean may still move in the last of these rounds."""
 
 Floats = NDArray[np.float64]
 
@@ -46,15 +52,13 @@ class Chains:
 
 @dataclass
 class FaultyFollowers:
-    """Seats at fault, each behind the last of its game's chain."""
+    """Seats at fault, each behind the last of its game's chain. They are rated at the end."""
 
     rows: NDArray[np.intp]
     seats: NDArray[np.intp]
     who: NDArray[np.intp]
     last: NDArray[np.intp]
     """The last contender of the chain."""
-    told_precision: Floats
-    told_shift: Floats
 
 
 @dataclass
@@ -63,7 +67,9 @@ class GameGraph:
 
     chains: list[Chains]
     followers: FaultyFollowers
-    games: int
+    last_precision: Floats
+    last_shift: Floats
+    """The chains' information on their last performance: [games]; empty without faults."""
 
 
 def build_graph(games: GameTable) -> GameGraph:
@@ -105,10 +111,9 @@ def build_graph(games: GameTable) -> GameGraph:
         at,
         games.contenders[rows, at].astype(np.intp),
         games.contenders[rows, order[rows, counts[rows] - 1]].astype(np.intp),
-        np.zeros(len(rows)),
-        np.zeros(len(rows)),
     )
-    return GameGraph(chains, followers, len(games))
+    last = np.zeros((2, len(games) if len(rows) else 0))
+    return GameGraph(chains, followers, *last)
 
 
 def connected_components(layout: GameGraph, n: int) -> NDArray[np.intp]:
@@ -140,37 +145,34 @@ def sum_by_contender(who: NDArray[np.intp], values: Floats, n: int) -> Floats:
 
 
 def message_sums(layout: GameGraph, n: int) -> tuple[Floats, Floats]:
-    """Returns the sum of the current messages to each contender: precisions and shifts."""
+    """Returns the sum of the chains' current messages to each contender: precisions and shifts."""
     pi, tau = np.zeros(n), np.zeros(n)
-    everybody: list[Chains | FaultyFollowers] = [*layout.chains, layout.followers]
-    for told in everybody:
-        pi += sum_by_contender(told.who.ravel(), told.told_precision.ravel(), n)
-        tau += sum_by_contender(told.who.ravel(), told.told_shift.ravel(), n)
+    for chains in layout.chains:
+        pi += sum_by_contender(chains.who.ravel(), chains.told_precision.ravel(), n)
+        tau += sum_by_contender(chains.who.ravel(), chains.told_shift.ravel(), n)
     return pi, tau
 
 
 def pass_messages(
     layout: GameGraph, precision: Floats, shift: Floats, margin: float, damping: float
 ) -> tuple[Floats, Floats]:
-    """Runs one parallel round; returns all messages to each contender from current marginals."""
+    """Runs one parallel round of the chains; returns their messages to each contender.
+
+    ``precision`` and ``shift`` are the marginals of the chains alone: a fault tells nothing about
+    others, so nobody is rated against a skill that faults have lowered.
+    """
     n = len(precision)
     told_precision, told_shift = np.zeros(n), np.zeros(n)
-    last_precision, last_shift = np.zeros((2, layout.games if len(layout.followers.rows) else 0))
     for chains in layout.chains:
         for start in range(0, len(chains.rows), BLOCK):
             block = slice(start, start + BLOCK)
             last = _chain_messages(chains, block, precision, shift, margin, damping)
             if chains.followed:
                 rows = chains.rows[block]
-                last_precision[rows], last_shift[rows] = last
+                layout.last_precision[rows], layout.last_shift[rows] = last
             who = chains.who[:, block].ravel()
             told_precision += sum_by_contender(who, chains.told_precision[:, block].ravel(), n)
             told_shift += sum_by_contender(who, chains.told_shift[:, block].ravel(), n)
-    followers = layout.followers
-    if len(followers.rows):
-        _follower_messages(followers, last_precision, last_shift, precision, shift, margin, damping)
-        told_precision += sum_by_contender(followers.who, followers.told_precision, n)
-        told_shift += sum_by_contender(followers.who, followers.told_shift, n)
     return told_precision, told_shift
 
 
@@ -234,31 +236,41 @@ def _chain_messages(
     return above_pi, above_tau
 
 
-def _follower_messages(
-    followers: FaultyFollowers,
-    last_precision: Floats,
-    last_shift: Floats,
-    precision: Floats,
-    shift: Floats,
-    margin: float,
-    damping: float,
-) -> None:
-    """Computes new messages to the seats at fault, which send none."""
-    last_pi, last_tau = last_precision[followers.rows], last_shift[followers.rows]
-    own_pi = precision[followers.who] - followers.told_precision
-    own_tau = shift[followers.who] - followers.told_shift
-    scale = 1.0 / (1.0 + own_pi)
-    own_pi *= scale
-    own_tau *= scale
-    variance = 1.0 / last_pi + 1.0 / own_pi
-    mean = last_tau / last_pi - own_tau / own_pi
-    sd = np.sqrt(variance)
-    v, w = win_moments((mean - margin) / sd)
-    left = variance * (1.0 - w)
-    pi, tau = _across_link(last_pi, last_tau, w / left, -(mean * w + sd * v) / left)
-    scale = 1.0 / (1.0 + pi)
-    followers.told_precision += damping * (pi * scale - followers.told_precision)
-    followers.told_shift += damping * (tau * scale - followers.told_shift)
+def rate_faults(
+    layout: GameGraph, precision: Floats, shift: Floats, lift: Floats, margin: float
+) -> tuple[Floats, Floats]:
+    """Returns the marginals with the faults: each seat at fault lost to the last of its chain.
+
+    ``precision`` and ``shift`` are those of the chains alone, ``lift`` the position of the games'
+    frame: [contenders].
+    """
+    followers, n = layout.followers, len(precision)
+    who = followers.who
+    if not len(who):
+        return precision, shift
+    told_pi, told_tau = np.zeros((2, len(who)))
+    last_pi, last_tau = layout.last_precision[followers.rows], layout.last_shift[followers.rows]
+    full_pi, full_tau = precision, shift
+    for _ in range(FAULT_ROUNDS):
+        own_pi, own_tau = full_pi[who] - told_pi, full_tau[who] - told_tau
+        scale = 1.0 / (1.0 + own_pi)
+        own_pi *= scale
+        own_tau *= scale
+        variance = 1.0 / last_pi + 1.0 / own_pi
+        mean = last_tau / last_pi - own_tau / own_pi
+        sd = np.sqrt(variance)
+        v, w = win_moments((mean - margin) / sd)
+        left = variance * (1.0 - w)
+        pi, tau = _across_link(last_pi, last_tau, w / left, -(mean * w + sd * v) / left)
+        scale = 1.0 / (1.0 + pi)
+        told_pi += FAULT_DAMPING * (pi * scale - told_pi)
+        told_tau += FAULT_DAMPING * (tau * scale - told_tau)
+        before, pi = full_tau / full_pi, sum_by_contender(who, told_pi, n)
+        full_pi = precision + pi
+        full_tau = shift + sum_by_contender(who, told_tau, n) + pi * lift
+        if np.abs(full_tau / full_pi - before).max() < FAULT_TOLERANCE:
+            break
+    return full_pi, full_tau
 
 
 def _across_link(

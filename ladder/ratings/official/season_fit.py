@@ -6,7 +6,6 @@ The service and the simulated ladders of ``benchmarks.rating`` call the same fun
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,18 +15,9 @@ from ladder.ids import SeasonId
 from ladder.ratings.official import resubmission_inheritance
 from ladder.ratings.official.fit import Fit, Messages, Prior, fit
 from ladder.ratings.official.game_table import GameTable
-from ladder.ratings.official.representatives import Entrant
 
 GROWTH: Final = 1.05
 """A fit is due after the log grew by this factor."""
-ORDER_GAMES: Final = 25
-"""Games of an entry before which only the order counts while uploads are open."""
-OPEN_WEIGHT: Final = 0.1
-"""Weight of medal boundaries against the order while uploads are open, if all entries have
-``ORDER_GAMES``.
-"""
-FINAL_WEIGHT: Final = 5.0
-"""The same after uploads close, with any number of games."""
 
 
 def fit_season(
@@ -37,17 +27,6 @@ def fit_season(
     n = len(parents)
     kept = resubmission_inheritance.parents_to_keep(games, parents)
     return fit(games, Prior(np.full(n, np.nan), np.full(n, np.nan), kept), warm=warm)
-
-
-def boundary_weight(entrants: Sequence[Entrant], is_open: bool) -> float:
-    """Returns the weight of medal boundaries against the order in a game's value.
-
-    While uploads are open, it grows with the share of competitors that have ``ORDER_GAMES``.
-    """
-    if not is_open:
-        return FINAL_WEIGHT
-    has = [each.games >= ORDER_GAMES for each in entrants if not each.is_anchor]
-    return OPEN_WEIGHT * sum(has) / max(len(has), 1)
 
 
 def season_seed(season_id: SeasonId) -> int:

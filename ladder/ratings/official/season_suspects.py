@@ -129,8 +129,9 @@ def find_suspects(
         _name_group(group, [entry_of[int(works[member])] for member in group.members], len(works))
         for group in find_equal_groups(mu[works], sigma[works])
     )
-    shown = find_throwers(fit.pairs, mu, sigma, fit.kappa)
-    apart = find_throwers(fit.pairs, mu, sigma, 0.0, ALARM)
+    clean = np.where(known, fit.clean_mu, np.nan), np.where(known, fit.clean_sigma, np.nan)
+    shown = find_throwers(fit.pairs, *clean, fit.kappa)
+    apart = find_throwers(fit.pairs, *clean, 0.0, ALARM)
     before, games = before or SeasonSuspects(), len(fit.messages.seen)
     paces = before.paces
     if not before.paces_games <= games < GROWTH * before.paces_games:

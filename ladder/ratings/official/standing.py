@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ladder.ids import EntryId
 from ladder.leagues.medals import MedalRules
-from ladder.ratings.official import ranks, representatives
+from ladder.ratings.official import game_goals, ranks, representatives
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.resubmission_inheritance import CHANGE_DEVIATION
@@ -86,6 +86,8 @@ class OfficialStanding:
     """Number of teams for the medals, also those that have not played; equal ones count once."""
     expected_order: float
     """Expected Spearman correlation of the teams' ranks with the true ones."""
+    boundary_weight: float
+    """Weight of the medal boundaries in the places' losses."""
 
 
 def build_standing(
@@ -95,13 +97,15 @@ def build_standing(
     mu0: float,
     beta: float,
     seed: int,
-    boundary_weight: float,
+    boundary_weight: float | None,
     rules: MedalRules,
     teams: int | None = None,
 ) -> OfficialStanding:
     """Computes the standing of these entrants; ``mu0`` and ``beta`` are the season's, in points.
 
-    ``teams`` replaces the number of teams for medals. Teams of equal score count once.
+    ``boundary_weight`` weighs the medal boundaries against the order in the losses; None: as
+    ``game_goals`` says while uploads are open. ``teams`` replaces the number of teams for medals.
+    Teams of equal score count once.
     """
     mu, sigma = _skills(fit, entrants)
     anchors = [mu[n] for n, each in enumerate(entrants) if each.is_anchor and each.contender >= 0]
@@ -114,13 +118,22 @@ def build_standing(
     last = rules.cuts(count)
     drawn = ranks.draw_ranks(mu, sigma, twins, standing_by, DRAWS, seed)
     outlook = ranks.rank_outlook(drawn, last)
-    losses = ranks.remaining_uncertainty(drawn, last, boundary_weight)
     chances = outlook.chances
     if rules.lines is not None:
         chances = _chance_above_lines(rules.lines, scores, beta * sigma)
+    among = len(held) - np.searchsorted(held, scores)
+    wrong = [
+        1.0 - _chance_of_class(chances[n], earned)
+        for n in standing_by.tolist()
+        if (earned := _medal_class(rules, int(among[n]), float(scores[n]), last)) is not None
+    ]
+    order = ranks.expected_order(drawn[:, standing_by], among[standing_by])
+    if boundary_weight is None:
+        boundary_weight = game_goals.open_weight(order, sum(wrong) / max(len(wrong), 1))
+    losses = ranks.remaining_uncertainty(drawn, last, boundary_weight)
+    if rules.lines is not None:
         expected = max(1.0, float(chances[standing_by, -1].sum()))
         losses = losses + boundary_weight / expected * (chances * (1.0 - chances)).sum(axis=1)
-    among = len(held) - np.searchsorted(held, scores)
     ranked = np.zeros(len(entrants), np.bool_)
     ranked[standing_by] = True
     columns = (
@@ -133,27 +146,21 @@ def build_standing(
         chances,
         losses,
     )
-    places: list[OfficialPlace] = []
-    wrong = 0.0
-    for score, deviation, has_rank, rank, low, high, (gold, silver, bronze), lost in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
-        if has_rank:
-            earned = _medal_class(rules, rank, score, last)
-            wrong += _chance_of_wrong_medal(earned, (gold, silver, bronze))
-        places.append(
-            OfficialPlace(
-                score=score,
-                sigma=deviation,
-                rank=rank if has_rank else None,
-                rank_low=low,
-                rank_high=high,
-                chances=(gold, silver, bronze),
-                loss=lost,
-            )
+    places = tuple(
+        OfficialPlace(
+            score=score,
+            sigma=deviation,
+            rank=rank if has_rank else None,
+            rank_low=low,
+            rank_high=high,
+            chances=(gold, silver, bronze),
+            loss=lost,
         )
-    order = ranks.expected_order(drawn[:, standing_by], among[standing_by])
-    return OfficialStanding(tuple(places), reference, wrong, count, order)
+        for score, deviation, has_rank, rank, low, high, (gold, silver, bronze), lost in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    )
+    return OfficialStanding(places, reference, sum(wrong), count, order, boundary_weight)
 
 
 def _skills(fit: Fit, entrants: Sequence[Entrant]) -> tuple[Floats, Floats]:
@@ -232,8 +239,6 @@ def _medal_class(rules: MedalRules, rank: int, score: float, last: Sequence[int]
     return next((n for n, cut in enumerate(last) if rank <= cut), None)
 
 
-def _chance_of_wrong_medal(earned: int | None, chances: Sequence[float]) -> float:
-    """Returns the probability that this class is wrong; 0 without a medal."""
-    if earned is None:
-        return 0.0
-    return 1.0 - (chances[earned] - (chances[earned - 1] if earned else 0.0))
+def _chance_of_class(chances: Floats, earned: int) -> float:
+    """Returns the probability that a team has a medal of exactly this class; 0 is the best."""
+    return float(chances[earned] - (chances[earned - 1] if earned else 0.0))

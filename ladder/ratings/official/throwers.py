@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 
 UNLIKELY: Final = 0.005
 """Probability of such results from which a pair is unlikely."""
+INNOCENT: Final = 0.1
+"""Expected share of innocents among the named opponents of a suspect favourite, if those are more
+than that."""
 FIRST_LOOK: Final = 0.02
 """The same for the pairs without which skills are estimated."""
 ALARM: Final = 0.01
@@ -92,6 +95,7 @@ def find_throwers(
         one = float(chance[own[0]]) * float(opponents[favourite])
         expected_alarms = 2.0 * field * min(many, one)
         if expected_alarms < alarm:
+            own = _name_pairs(np.flatnonzero(winner == favourite), chance)
             expected = played[own] * _loss_probability(loser[own], winner[own], skills)
             suspects = tuple(
                 UnlikelyPair(
@@ -101,6 +105,19 @@ def find_throwers(
             )
             found.append(SuspectFavourite(favourite, suspects, expected_alarms))
     return sorted(found, key=lambda each: each.chance)
+
+
+def _name_pairs(met: NDArray[np.intp], chance: Floats) -> NDArray[np.intp]:
+    """Returns the pairs to name of all that a suspect favourite met, the least likely first.
+
+    Those that are unlikely, and more if many are: the false discovery rate stays below
+    ``INNOCENT``. Source: Benjamini and Hochberg, Controlling the False Discovery Rate, JRSS B 57
+    (1995).
+    """
+    ordered = met[np.argsort(chance[met], kind="stable")]
+    passes = chance[ordered] <= INNOCENT * np.arange(1, len(met) + 1) / len(met)
+    many = int(np.flatnonzero(passes).max(initial=-1)) + 1
+    return ordered[: max(many, int((chance[met] < UNLIKELY).sum()))]
 
 
 def _loss_probability(

@@ -6,7 +6,7 @@ import trueskill
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ladder.ratings.official.fit import Fit, Prior, fit
+from ladder.ratings.official.fit import SWEEPS, Fit, Prior, fit
 from ladder.ratings.official.game_table import GameTable
 from tests.unit.ladder.ratings.official.worlds import (
     Floats,
@@ -210,6 +210,42 @@ def test_faulty_seats_do_not_affect_other_ratings() -> None:
         assert alone.mu[other] == pytest.approx(prior.mean[other], abs=1e-12)
     everybody = fit(table(([0, 1, 2], [1, 2, 3], [True] * 3)), prior)
     assert everybody.mu == pytest.approx(prior.mean, abs=1e-12)
+
+
+def test_faults_of_a_contender_do_not_change_the_skills_of_others() -> None:
+    truth = skills(10, 30)
+    games = play(10, truth, 900)
+    faults = (games.contenders < 5) & (np.random.default_rng(10).random(games.ranks.shape) < 0.9)
+    failed = GameTable(games.contenders, games.ranks, faults)
+    absent = GameTable(
+        np.where(faults, np.int32(-1), games.contenders), games.ranks, np.zeros_like(faults)
+    )
+    result, without = (fit(each, Prior.unknown(30)) for each in (failed, absent))
+    assert result.clean_mu == pytest.approx(without.mu, abs=0.002)
+    gaps = np.diff(result.mu[5:])
+    assert gaps == pytest.approx(np.diff(without.mu[5:]), abs=0.01)
+    assert (result.mu[:5] < without.mu[:5] - 1.0).all()
+
+
+def test_contenders_that_meet_almost_only_failing_ones_keep_their_rating() -> None:
+    """Faults once drew such contenders down with the failing ones, without end."""
+    rng, count = np.random.default_rng(14), 60
+    truth = skills(14, count)
+    failing, weak = np.arange(10), np.argsort(truth[10:])[:2] + 10
+    others = np.setdiff1d(np.arange(10, count), weak)
+    low = np.array(
+        [[*rng.choice(failing, 3, replace=False), weak[n % 2]] for n in range(120)], np.int32
+    )
+    high = rng.permuted(np.tile(others, (600, 1)), axis=1)[:, :4]
+    links = np.array([[weak[n % 2], *rng.choice(others, 3, replace=False)] for n in range(12)])
+    who = np.concatenate([low, high, links]).astype(np.int32)
+    faults = np.isin(who, failing) & (rng.random(who.shape) < 0.9)
+    games = GameTable(who, ranked(truth[who] + rng.standard_normal(who.shape)), faults)
+    result = fit(games, Prior.unknown(count))
+    assert result.sweeps < SWEEPS
+    assert result.spread < 1.5
+    middle = result.mu[others].mean() - truth[others].mean()
+    assert result.mu[weak] - middle == pytest.approx(truth[weak], abs=1.0)
 
 
 def test_faults_do_not_shift_ratings_away_from_newcomers() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ladder.ids import EntryId, TeamId
 from ladder.leagues.medals import MedalRuleKind, MedalRules
+from ladder.ratings.official import game_goals
 from ladder.ratings.official.fit import Fit
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.resubmission_inheritance import CHANGE_DEVIATION
@@ -192,3 +193,16 @@ def test_a_copy_of_a_bundle_outside_a_shared_place_keeps_its_own() -> None:
     field = [entrant(n, contender=min(n, 1), shared_place="aud_1" * (n < 2)) for n in range(3)]
     standing = drawn([1.0, 0.0], field)
     assert [place.rank for place in standing.places] == [1, 1, 2]
+
+
+def test_while_uploads_are_open_a_standing_weighs_medals_by_its_own_certainty() -> None:
+    entrants = [entrant(n) for n in range(40)]
+    mu = [float(n) for n in range(40)]
+    unsure = drawn(mu, entrants, sigma=20.0, boundary_weight=None)
+    assert unsure.boundary_weight == game_goals.EARLY_WEIGHT
+    nearly = drawn(mu, entrants, sigma=0.8, boundary_weight=None)
+    assert nearly.boundary_weight == game_goals.MEDAL_WEIGHT
+    sure = drawn(mu, entrants, sigma=0.01, boundary_weight=None)
+    assert sure.boundary_weight == game_goals.LATER_WEIGHT
+    fixed = drawn(mu, entrants, sigma=0.8, boundary_weight=game_goals.MEDAL_WEIGHT)
+    assert fixed.places == nearly.places
