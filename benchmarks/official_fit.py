@@ -22,8 +22,9 @@ import trueskill
 from numpy.typing import NDArray
 
 from benchmarks.report_tables import HEAD, Target, aligned, describe_machine
-from ladder.ratings.official.fit import Fit, Prior, fit
+from ladder.ratings.official.fit import Fit, fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 from ladder.ratings.official.ranks import draw_ranks, rank_outlook, remaining_uncertainty
 
 SEATS = 4

@@ -31,8 +31,9 @@ from benchmarks.rating.official_ladder import BETA, START, Official
 from benchmarks.rating.worlds import Flags, Floats, Ints, World
 from games import GAMES
 from games.protocol import Json, placements_from_scores
-from ladder.ratings.official.fit import Fit, Prior, fit
+from ladder.ratings.official.fit import Fit, fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 from sandbox.match import referee
 from sandbox.match.bundle_packing import prepare_bundle
 from sandbox.match.clock import Clock

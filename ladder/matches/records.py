@@ -112,7 +112,7 @@ class Match:
 class LineupSeat(Struct, frozen=True):
     """The entry in a seat of a new match; its index in the lineup is the seat.
 
-    It is a struct, which is made faster than a dataclass.
+    A struct, because it is created faster than a dataclass.
     """
 
     entry_id: EntryId | None

@@ -30,12 +30,14 @@ NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side
 DRAWS: Final = 96  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
 NARROW: Final = 0.1
-"""How far from the lead most partners are when all skills are known: a variance in beta^2. An
-opponent half a beta away gives 3 % less information than an equal one, one beta away 13 %."""
+"""Variance in beta^2 of the narrow curve of ``_nearness`` for known skills. In games of four, an
+entry half a beta from its three opponents gives 3 % less information than an equal, one beta 13 %.
+"""
 WIDE: Final = 1.0
-"""The same for the others. Their games connect the field, and show who throws games."""
-WIDE_WEIGHT: Final = 0.2
-"""Weight of an equal partner among the others."""
+"""The same of the wide curve. Its games connect far parts of the field, and show who loses to a
+favourite on purpose."""
+WIDE_SHARE: Final = 0.2
+"""Share of the wide curve at the lead's own rating."""
 FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
 
@@ -196,7 +198,7 @@ class CandidateArrays:
         return True
 
     def _nearness(self, lead: int, places: Indices) -> Floats:
-        """Returns the sum of two normal curves of the distance; the nearest candidate has 1.
+        """Returns the sum of two normal curves of the distance; about 1 for the nearest candidate.
 
         Their variances are ``NARROW`` and ``WIDE`` plus those of both skills. The distance starts
         at the nearest few. So a leader far ahead of the field meets more opponents than just the
@@ -211,8 +213,8 @@ class CandidateArrays:
             return np.zeros(len(places))
         width = 2 * (NARROW + self._variance.item(lead) + self._variance[places])
         near, wide = away / width, away / (width + 2 * (WIDE - NARROW))
-        nearness: Floats = (1 - WIDE_WEIGHT) * np.exp(near.min() - near)
-        nearness += WIDE_WEIGHT * np.exp(wide.min() - wide)
+        nearness: Floats = (1 - WIDE_SHARE) * np.exp(near.min() - near)
+        nearness += WIDE_SHARE * np.exp(wide.min() - wide)
         return nearness
 
     def _sample_field(self, rng: np.random.Generator) -> tuple[Indices, Floats]:

@@ -1,9 +1,10 @@
-"""Decides how much games sharpen the medals and how much the order. Pure.
+"""Decides whether games make the order or the medals more certain. Pure.
 
-While uploads are open, most games first sharpen the order. As soon as the standing expects its
-order to be nearly right, they sharpen the medals: only then is it known who may win one, and two
-goals in turn need fewer games than both together. A newcomer, whose place nobody knows, brings the
-games back to the order.
+While uploads are open, the order comes first. Medals come first as soon as the standing expects a
+correlation of ``ORDER_GOAL`` with the true order. Games for medals tell more when it is known who
+may win one. A new entry lowers the expected correlation, so the order may come first again.
+
+Some small leagues never reach that correlation. There medals come first after ``ORDER_GAMES``.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from typing import Final
 
 ORDER_GOAL: Final = 0.99
 """Expected Spearman correlation with the true order from which medals come first."""
+ORDER_GAMES: Final = 110.0
+"""Mean games of a competitor from which medals come first in any case."""
 WRONG_GOAL: Final = 0.05
-"""Expected share of medals of a wrong class from which both count."""
-EARLY_WEIGHT: Final = 0.01
-"""Weight of medal boundaries against the order before the order is nearly right."""
+"""Expected share of wrong medals up to which order and medals both count."""
+ORDER_WEIGHT: Final = 0.01
+"""Weight of medal boundaries against the order while the order comes first."""
 MEDAL_WEIGHT: Final = 2.0
-"""The same until the medals are nearly right too, and after uploads close."""
-LATER_WEIGHT: Final = 0.1
-"""The same after both."""
+"""The same while medals come first, and after uploads close."""
+BOTH_WEIGHT: Final = 0.1
+"""The same while both count."""
 
 
-def open_weight(expected_order: float, wrong_share: float) -> float:
+def open_weight(expected_order: float, mean_games: float, wrong_share: float) -> float:
     """Returns the weight of medal boundaries against the order while uploads are open."""
-    if expected_order < ORDER_GOAL:
-        return EARLY_WEIGHT
-    return MEDAL_WEIGHT if wrong_share > WRONG_GOAL else LATER_WEIGHT
+    if expected_order < ORDER_GOAL and mean_games < ORDER_GAMES:
+        return ORDER_WEIGHT
+    return MEDAL_WEIGHT if wrong_share > WRONG_GOAL else BOTH_WEIGHT

@@ -20,12 +20,9 @@ from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 BLOCK = 8192
 """Games in a block; its working arrays fit the cache."""
 SEAT_BITS = 8
-FAULT_ROUNDS = 200
-"""Highest number of rounds that rate the faults."""
 FAULT_DAMPING = 0.5
-"""Share of the way to a new message. A contender's faults all push the same way."""
-FAULT_TOLERANCE = 5e-5
-"""Beta by which a mean may still move in the last of these rounds."""
+"""Share of the way to a new message of a fault. All faults of a contender lower its mean, so full
+steps would go too far."""
 
 Floats = NDArray[np.float64]
 
@@ -55,10 +52,11 @@ class FaultyFollowers:
     """Seats at fault, each behind the last of its game's chain. They are rated at the end."""
 
     rows: NDArray[np.intp]
-    seats: NDArray[np.intp]
     who: NDArray[np.intp]
     last: NDArray[np.intp]
     """The last contender of the chain."""
+    told_precision: Floats
+    told_shift: Floats
 
 
 @dataclass
@@ -108,18 +106,22 @@ def build_graph(games: GameTable) -> GameGraph:
     rows, at = np.nonzero(faulty & (counts > 0)[:, None])
     followers = FaultyFollowers(
         rows,
-        at,
         games.contenders[rows, at].astype(np.intp),
         games.contenders[rows, order[rows, counts[rows] - 1]].astype(np.intp),
+        np.zeros(len(rows)),
+        np.zeros(len(rows)),
     )
     last = np.zeros((2, len(games) if len(rows) else 0))
     return GameGraph(chains, followers, *last)
 
 
-def connected_components(layout: GameGraph, n: int) -> NDArray[np.intp]:
-    """Returns a component number for each contender; a path of games connects a component."""
+def connected_components(layout: GameGraph, n: int, *, faults: bool) -> NDArray[np.intp]:
+    """Returns a component number for each contender; a path of games connects a component.
+
+    ``faults``: whether a fault connects its contender with the others of the game.
+    """
     label = np.arange(n)
-    edges = [(layout.followers.last, layout.followers.who)]
+    edges = [(layout.followers.last, layout.followers.who)] if faults else []
     for chains in layout.chains:
         edges += list(itertools.pairwise(chains.who))
     while True:
@@ -158,8 +160,8 @@ def pass_messages(
 ) -> tuple[Floats, Floats]:
     """Runs one parallel round of the chains; returns their messages to each contender.
 
-    ``precision`` and ``shift`` are the marginals of the chains alone: a fault tells nothing about
-    others, so nobody is rated against a skill that faults have lowered.
+    ``precision`` and ``shift`` are the marginals by the chains alone. So nobody is rated against a
+    skill that faults have lowered.
     """
     n = len(precision)
     told_precision, told_shift = np.zeros(n), np.zeros(n)
@@ -236,41 +238,37 @@ def _chain_messages(
     return above_pi, above_tau
 
 
-def rate_faults(
-    layout: GameGraph, precision: Floats, shift: Floats, lift: Floats, margin: float
+def pass_fault_messages(
+    followers: FaultyFollowers,
+    last: tuple[Floats, Floats],
+    own: tuple[Floats, Floats],
+    margin: float,
 ) -> tuple[Floats, Floats]:
-    """Returns the marginals with the faults: each seat at fault lost to the last of its chain.
+    """Runs one round of messages to the seats at fault; returns the messages to each contender.
 
-    ``precision`` and ``shift`` are those of the chains alone, ``lift`` the position of the games'
-    frame: [contenders].
+    ``last``: what each chain knows of its last performance, as precisions and shifts in the frame
+    of the seat at fault. ``own``: the marginals of all contenders with their faults.
     """
-    followers, n = layout.followers, len(precision)
-    who = followers.who
-    if not len(who):
-        return precision, shift
-    told_pi, told_tau = np.zeros((2, len(who)))
-    last_pi, last_tau = layout.last_precision[followers.rows], layout.last_shift[followers.rows]
-    full_pi, full_tau = precision, shift
-    for _ in range(FAULT_ROUNDS):
-        own_pi, own_tau = full_pi[who] - told_pi, full_tau[who] - told_tau
-        scale = 1.0 / (1.0 + own_pi)
-        own_pi *= scale
-        own_tau *= scale
-        variance = 1.0 / last_pi + 1.0 / own_pi
-        mean = last_tau / last_pi - own_tau / own_pi
-        sd = np.sqrt(variance)
-        v, w = win_moments((mean - margin) / sd)
-        left = variance * (1.0 - w)
-        pi, tau = _across_link(last_pi, last_tau, w / left, -(mean * w + sd * v) / left)
-        scale = 1.0 / (1.0 + pi)
-        told_pi += FAULT_DAMPING * (pi * scale - told_pi)
-        told_tau += FAULT_DAMPING * (tau * scale - told_tau)
-        before, pi = full_tau / full_pi, sum_by_contender(who, told_pi, n)
-        full_pi = precision + pi
-        full_tau = shift + sum_by_contender(who, told_tau, n) + pi * lift
-        if np.abs(full_tau / full_pi - before).max() < FAULT_TOLERANCE:
-            break
-    return full_pi, full_tau
+    who, (last_pi, last_tau) = followers.who, last
+    own_pi = own[0][who] - followers.told_precision
+    own_tau = own[1][who] - followers.told_shift
+    scale = 1.0 / (1.0 + own_pi)
+    own_pi *= scale
+    own_tau *= scale
+    variance = 1.0 / last_pi + 1.0 / own_pi
+    mean = last_tau / last_pi - own_tau / own_pi
+    sd = np.sqrt(variance)
+    v, w = win_moments((mean - margin) / sd)
+    left = variance * (1.0 - w)
+    pi, tau = _across_link(last_pi, last_tau, w / left, -(mean * w + sd * v) / left)
+    scale = 1.0 / (1.0 + pi)
+    followers.told_precision += FAULT_DAMPING * (pi * scale - followers.told_precision)
+    followers.told_shift += FAULT_DAMPING * (tau * scale - followers.told_shift)
+    n = len(own[0])
+    return (
+        sum_by_contender(who, followers.told_precision, n),
+        sum_by_contender(who, followers.told_shift, n),
+    )
 
 
 def _across_link(

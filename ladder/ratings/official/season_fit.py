@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ladder.ids import SeasonId
 from ladder.ratings.official import resubmission_inheritance
-from ladder.ratings.official.fit import Fit, Messages, Prior, fit
+from ladder.ratings.official.fit import Fit, Messages, fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 
 GROWTH: Final = 1.05
 """A fit is due after the log grew by this factor."""

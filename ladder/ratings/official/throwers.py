@@ -23,13 +23,12 @@ Floats = NDArray[np.float64]
 
 UNLIKELY: Final = 0.005
 """Probability of such results from which a pair is unlikely."""
-INNOCENT: Final = 0.1
-"""Expected share of innocents among the named opponents of a suspect favourite, if those are more
-than that."""
 FIRST_LOOK: Final = 0.02
 """The same for the pairs without which skills are estimated."""
 ALARM: Final = 0.01
 """Expected number of suspect favourites in a season without throwers."""
+INNOCENT: Final = 0.1
+"""Aimed share of innocents among the further opponents that a suspect favourite's page names."""
 NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])
 SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
 """Gauss-Hermite points of a standard normal distribution."""
@@ -95,7 +94,7 @@ def find_throwers(
         one = float(chance[own[0]]) * float(opponents[favourite])
         expected_alarms = 2.0 * field * min(many, one)
         if expected_alarms < alarm:
-            own = _name_pairs(np.flatnonzero(winner == favourite), chance)
+            own = pairs_to_name(np.flatnonzero(winner == favourite), chance)
             expected = played[own] * _loss_probability(loser[own], winner[own], skills)
             suspects = tuple(
                 UnlikelyPair(
@@ -107,15 +106,17 @@ def find_throwers(
     return sorted(found, key=lambda each: each.chance)
 
 
-def _name_pairs(met: NDArray[np.intp], chance: Floats) -> NDArray[np.intp]:
+def pairs_to_name(met: NDArray[np.intp], chance: Floats) -> NDArray[np.intp]:
     """Returns the pairs to name of all that a suspect favourite met, the least likely first.
 
-    Those that are unlikely, and more if many are: the false discovery rate stays below
-    ``INNOCENT``. Source: Benjamini and Hochberg, Controlling the False Discovery Rate, JRSS B 57
-    (1995).
+    These are the pairs below ``UNLIKELY``. If many pairs are nearly so, there are more, up to
+    ``FIRST_LOOK``. Source of this rule: Benjamini and Hochberg, Controlling the False Discovery
+    Rate, JRSS B 57 (1995). Its bound holds only roughly here, because the pairs also chose the
+    favourite.
     """
     ordered = met[np.argsort(chance[met], kind="stable")]
-    passes = chance[ordered] <= INNOCENT * np.arange(1, len(met) + 1) / len(met)
+    bounds = np.minimum(INNOCENT * np.arange(1, len(met) + 1) / len(met), FIRST_LOOK)
+    passes = chance[ordered] <= bounds
     many = int(np.flatnonzero(passes).max(initial=-1)) + 1
     return ordered[: max(many, int((chance[met] < UNLIKELY).sum()))]
 

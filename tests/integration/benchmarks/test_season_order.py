@@ -8,8 +8,9 @@ import numpy as np
 
 from benchmarks import season_order
 from benchmarks.rating.worlds import World
-from ladder.ratings.official.fit import Prior, fit
+from ladder.ratings.official.fit import fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 
 
 def world(*skills: float) -> World:

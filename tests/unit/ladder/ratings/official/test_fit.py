@@ -6,8 +6,9 @@ import trueskill
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ladder.ratings.official.fit import SWEEPS, Fit, Prior, fit
+from ladder.ratings.official.fit import SWEEPS, Fit, fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 from tests.unit.ladder.ratings.official.worlds import (
     Floats,
     known,
@@ -228,7 +229,7 @@ def test_faults_of_a_contender_do_not_change_the_skills_of_others() -> None:
 
 
 def test_contenders_that_meet_almost_only_failing_ones_keep_their_rating() -> None:
-    """Faults once drew such contenders down with the failing ones, without end."""
+    """The faults of others once lowered their means without limit."""
     rng, count = np.random.default_rng(14), 60
     truth = skills(14, count)
     failing, weak = np.arange(10), np.argsort(truth[10:])[:2] + 10
@@ -246,6 +247,27 @@ def test_contenders_that_meet_almost_only_failing_ones_keep_their_rating() -> No
     assert result.spread < 1.5
     middle = result.mu[others].mean() - truth[others].mean()
     assert result.mu[weak] - middle == pytest.approx(truth[weak], abs=1.0)
+
+
+def test_a_contender_with_only_faults_is_behind_the_others_of_its_games() -> None:
+    games = table(*[([0, 1, 2], [1, 2, 2], [False, True, True])] * 3)
+    result = fit(games, Prior.unknown(3))
+    assert result.mu[0] > 0.0 > result.mu[1]
+    assert result.mu[1] == pytest.approx(result.mu[2])
+    assert result.mu.mean() == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_fault_against_another_group_moves_no_clean_skill() -> None:
+    one, rng = play(15, skills(15, 10), 300), np.random.default_rng(15)
+    link = np.array([[0, 10, 11, 12]])
+    who = np.concatenate([one.contenders, one.contenders + 10, link]).astype(np.int32)
+    shown = rng.permuted(np.tile(np.arange(1, 5), (len(who), 1)), axis=1).astype(np.int16)
+    faults = np.zeros(who.shape, np.bool_)
+    apart = fit(GameTable(who[:-1], shown[:-1], faults[:-1]), Prior.unknown(20))
+    faults[-1, 0] = True
+    linked = fit(GameTable(who, shown, faults), Prior.unknown(20))
+    assert linked.clean_mu[:10] == pytest.approx(apart.mu[:10], abs=0.001)
+    assert linked.clean_mu[10:].mean() == pytest.approx(0.0, abs=0.001)
 
 
 def test_faults_do_not_shift_ratings_away_from_newcomers() -> None:

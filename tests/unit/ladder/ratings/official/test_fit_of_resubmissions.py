@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ladder.ratings.official.fit import Prior, fit
+from ladder.ratings.official.fit import fit
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE
 from tests.unit.ladder.ratings.official.test_fit import HALF, skills
 from tests.unit.ladder.ratings.official.worlds import Floats, lineups, play, ranked
@@ -76,3 +77,16 @@ def test_a_warm_fit_with_parents_in_another_group_equals_a_cold_fit() -> None:
 def test_a_cycle_of_ancestors_is_refused() -> None:
     with pytest.raises(ValueError, match="ancestor"):
         Prior(np.full(3, np.nan), np.full(3, np.nan), np.array([1, 2, 0], np.int32))
+
+
+@pytest.mark.parametrize("own_games", [1, 2, 5, 10])
+def test_a_resubmission_that_fails_like_its_parent_does_not_rise(own_games: int) -> None:
+    truth = skills(10, 20)
+    games = with_resubmission(truth, own_games, 0.0)
+    faults = (games.contenders == 2) & (np.random.default_rng(3).random(games.ranks.shape) < 0.8)
+    faults |= games.contenders == 20
+    prior = Prior.unknown(21)
+    prior.parent[20] = 2
+    result = fit(GameTable(games.contenders, games.ranks, faults), prior)
+    assert result.mu[2] < result.clean_mu[2] - 0.5
+    assert result.mu[20] < result.mu[2] + 0.05

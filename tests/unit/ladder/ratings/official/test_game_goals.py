@@ -1,32 +1,32 @@
-"""The goal of games while uploads are open."""
+"""The weight of medals while uploads are open."""
 
 from __future__ import annotations
 
 import pytest
 
 from ladder.ratings.official.game_goals import (
-    EARLY_WEIGHT,
-    LATER_WEIGHT,
+    BOTH_WEIGHT,
     MEDAL_WEIGHT,
+    ORDER_GAMES,
     ORDER_GOAL,
+    ORDER_WEIGHT,
     WRONG_GOAL,
     open_weight,
 )
 
 
 @pytest.mark.parametrize(
-    ("order", "wrong", "weight"),
+    ("order", "games", "wrong", "weight"),
     [
-        (0.0, 1.0, EARLY_WEIGHT),
-        (ORDER_GOAL - 0.001, 1.0, EARLY_WEIGHT),
-        (ORDER_GOAL - 0.001, 0.0, EARLY_WEIGHT),
-        (ORDER_GOAL, 1.0, MEDAL_WEIGHT),
-        (ORDER_GOAL, WRONG_GOAL + 0.01, MEDAL_WEIGHT),
-        (ORDER_GOAL, WRONG_GOAL, LATER_WEIGHT),
-        (1.0, 0.0, LATER_WEIGHT),
+        (0.0, 0.0, 1.0, ORDER_WEIGHT),
+        (ORDER_GOAL - 0.001, ORDER_GAMES - 1, 1.0, ORDER_WEIGHT),
+        (ORDER_GOAL, 1.0, 1.0, MEDAL_WEIGHT),
+        (ORDER_GOAL - 0.1, ORDER_GAMES, 1.0, MEDAL_WEIGHT),
+        (ORDER_GOAL, 1.0, WRONG_GOAL, BOTH_WEIGHT),
+        (ORDER_GOAL - 0.1, 1.0, 0.0, ORDER_WEIGHT),
     ],
 )
-def test_games_sharpen_first_the_order_and_then_the_medals(
-    order: float, wrong: float, weight: float
+def test_the_order_comes_first_and_then_the_medals(
+    order: float, games: float, wrong: float, weight: float
 ) -> None:
-    assert open_weight(order, wrong) == weight
+    assert open_weight(order, games, wrong) == weight

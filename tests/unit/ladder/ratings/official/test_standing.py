@@ -199,10 +199,13 @@ def test_while_uploads_are_open_a_standing_weighs_medals_by_its_own_certainty() 
     entrants = [entrant(n) for n in range(40)]
     mu = [float(n) for n in range(40)]
     unsure = drawn(mu, entrants, sigma=20.0, boundary_weight=None)
-    assert unsure.boundary_weight == game_goals.EARLY_WEIGHT
+    assert unsure.boundary_weight == game_goals.ORDER_WEIGHT
     nearly = drawn(mu, entrants, sigma=0.8, boundary_weight=None)
     assert nearly.boundary_weight == game_goals.MEDAL_WEIGHT
     sure = drawn(mu, entrants, sigma=0.01, boundary_weight=None)
-    assert sure.boundary_weight == game_goals.LATER_WEIGHT
+    assert sure.boundary_weight == game_goals.BOTH_WEIGHT
+    played = [entrant(n, games=int(game_goals.ORDER_GAMES)) for n in range(40)]
+    late = drawn(mu, played, sigma=20.0, boundary_weight=None)
+    assert late.boundary_weight == game_goals.MEDAL_WEIGHT
     fixed = drawn(mu, entrants, sigma=0.8, boundary_weight=game_goals.MEDAL_WEIGHT)
     assert fixed.places == nearly.places

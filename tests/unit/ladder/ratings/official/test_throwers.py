@@ -6,7 +6,7 @@ import numpy as np
 
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.season_fit import fit_season
-from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
+from ladder.ratings.official.throwers import SuspectFavourite, find_throwers, pairs_to_name
 
 AGENTS, GAMES, THROWERS = 40, 1500, 5
 
@@ -46,3 +46,13 @@ def test_a_log_without_repeated_pairs_names_nobody() -> None:
     )
     fit = fit_season(games, np.full(2, -1, np.int32))
     assert find_throwers(fit.pairs, np.zeros(2), np.ones(2), 0.0) == []
+
+
+def test_a_page_names_more_opponents_if_many_lose_unlikely() -> None:
+    everybody = np.arange(100)
+    few = np.concatenate([[0.001, 0.008], np.full(98, 0.5)])
+    assert pairs_to_name(everybody, few).tolist() == [0]
+    many = np.concatenate([np.full(9, 0.001), [0.008, 0.03], np.full(89, 0.5)])
+    assert sorted(pairs_to_name(everybody, many).tolist()) == list(range(10))
+    all_mild = np.full(100, 0.09)
+    assert len(pairs_to_name(everybody, all_mild)) == 0

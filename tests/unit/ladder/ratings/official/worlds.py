@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ladder.ratings.official.fit import Prior
 from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.learned_priors import Prior
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,214 @@
+"""Learns the priors of a fit, places the frames of its messages, and rates the faults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ladder.ratings.official.message_passing import (
+    GameGraph,
+    connected_components,
+    pass_fault_messages,
+    sum_by_contender,
+)
+from ladder.ratings.official.resubmission_inheritance import CHANGE_SCALE, change_variances
+
+Floats = NDArray[np.float64]
+
+TYPICAL_SPREAD: Final = 1.0
+TYPICAL_WEIGHT: Final = 4.0
+"""Prior spread, and its weight as a number of contenders."""
+LEAST_SPREAD: Final = 0.05
+MOST_SPREAD: Final = 10.0
+"""Bounds of the learned spread."""
+SCORINGS: Final = 3
+"""Steps towards the likeliest spread in each round."""
+CENTRE_WEIGHT: Final = 0.1
+"""Precision of the centre around the given means."""
+FAULT_ROUNDS: Final = 200
+"""Highest number of rounds that rate the faults."""
+FAULT_TOLERANCE: Final = 5e-5
+"""Beta by which a mean may still move in the last of these rounds."""
+TINY: Final = 1e-300
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Prior knowledge of each contender."""
+
+    mean: Floats
+    """NaN: the centre of the league. The service gives no means. If they are tens of beta apart and
+    contradict the games, a fit may not converge.
+    """
+    sd: Floats
+    """NaN: the spread of the league."""
+    parent: NDArray[np.int32]
+    """Number of the previous submission; its fitted mean is the prior mean. -1: none. The prior
+    variance is the sum of the change's (``change_variances``) and the parent's, and at most that
+    of the league's spread.
+    """
+
+    def __post_init__(self) -> None:
+        ancestor = self.parent
+        for _ in range(len(self).bit_length()):  # each step doubles the distance
+            ancestor = np.where(ancestor >= 0, ancestor[ancestor], -1).astype(np.int32)
+        if (ancestor >= 0).any():
+            raise ValueError("a contender is its own ancestor")
+
+    @classmethod
+    def unknown(cls, n: int) -> Prior:
+        """Returns a prior without knowledge of any contender."""
+        return cls(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+
+class LearnedPriors:
+    """The learned priors, and the positions of the messages' frames.
+
+    Games only give differences, so each connected part of the league has its own frame. Moving a
+    frame moves all its contenders at once; messages would take hundreds of rounds.
+
+    Resubmissions push one contender without an opposite push. They would move the whole league away
+    from the centre, where newcomers start. So a shift of all games keeps the sum at 0. It does not
+    change differences between contenders with many games.
+    """
+
+    def __init__(self, prior: Prior, layout: GameGraph) -> None:
+        n = len(prior)
+        self.layout = layout
+        self.part = connected_components(layout, n, faults=False)
+        self.parts = int(self.part.max(initial=-1)) + 1
+        self.parented = prior.parent >= 0
+        self.parent = np.where(self.parented, prior.parent, np.arange(n))
+        self.abroad = self.parented & (self.part[self.parent] != self.part)
+        self.given = ~np.isnan(prior.mean) & ~self.parented
+        self.free = ~self.given & ~self.parented
+        self.mean = np.where(self.given, prior.mean, 0.0)
+        self.learned = np.isnan(prior.sd) & ~self.parented
+        self.resubmitted = np.isnan(prior.sd) & self.parented
+        self.variance = np.where(np.isnan(prior.sd), 1.0, prior.sd) ** 2
+        self.spread = TYPICAL_SPREAD
+        self.centre = self.anchor = float(self.mean[self.given].mean()) if self.given.any() else 0.0
+        self.frame = np.zeros(self.parts)
+        self.lift = np.zeros(self.parts)
+        self.sigma2 = np.full(n, self.spread**2)
+        self.mu = np.where(self.given, self.mean, self.centre)
+
+    def marginals(self, told_pi: Floats, told_tau: Floats) -> tuple[Floats, Floats, Floats]:
+        """Returns means of all contenders, and precisions and shifts in the messages' frames."""
+        self._learn_spread(told_pi, told_tau)
+        place = self.lift + self.frame
+        off = told_tau + told_pi * (place[self.part] - self.mu[self.parent])
+        variance = self._prior_variances(told_pi, off)
+        known = 1.0 / variance
+        precision = known + told_pi
+        fallen = told_pi * self.lift[self.part] + told_tau
+        inner = (known * (self._means() - self.frame[self.part]) + fallen) / precision
+        self._place_frames(known, inner, told_pi)
+        frame = self.frame[self.part]
+        shift = known * (self._means() - frame) + told_pi * self.lift[self.part] + told_tau
+        self.sigma2 = 1.0 / precision
+        self.mu = shift / precision + frame
+        return self.mu, precision, shift
+
+    def rate_faults(self, told: tuple[Floats, Floats], margin: float) -> tuple[Floats, Floats]:
+        """Returns means and deviations with the faults; ``told`` are the chains' messages.
+
+        A fault lowers its contender, and the resubmissions that inherit from it. It changes nobody
+        else against the others. It lowers the mean of all that games or faults connect, so they
+        rise together: newcomers still start at that mean.
+        """
+        followers, clean = self.layout.followers, self.mu
+        rows, who = followers.rows, followers.who
+        if not len(rows):
+            return clean, self.sigma2**0.5
+        place = self.lift + self.frame
+        away = place[self.part[followers.last]] - self.frame[self.part[who]]
+        last_pi = self.layout.last_precision[rows]
+        last = last_pi, self.layout.last_shift[rows] + last_pi * away
+        fault_pi, fault_tau = np.zeros((2, len(clean)))
+        frame, mu = self.frame[self.part], clean
+        for done in range(FAULT_ROUNDS):
+            off = told[1] + told[0] * (place[self.part] - mu[self.parent])
+            off += fault_tau + fault_pi * (frame - mu[self.parent])
+            known = 1.0 / self._prior_variances(told[0] + fault_pi, off)
+            mean = np.where(self.parented, mu[self.parent], self._means())
+            precision = known + told[0] + fault_pi
+            shift = known * (mean - frame) + told[0] * self.lift[self.part] + told[1] + fault_tau
+            before, mu = mu, shift / precision + frame
+            fault_pi, fault_tau = pass_fault_messages(followers, last, (precision, shift), margin)
+            if done and np.abs(mu - before).max() < FAULT_TOLERANCE:
+                break
+        joined = connected_components(self.layout, len(mu), faults=True)
+        free = sum_by_contender(joined, np.where(self.free, known, 0.0), len(mu))
+        held = sum_by_contender(joined, np.where(self.given, 1.0, 0.0), len(mu))
+        fallen = sum_by_contender(joined, np.where(self.free, known * (clean - mu), 0.0), len(mu))
+        rises = (held == 0.0) & (free > 0.0)
+        rise = np.divide(fallen, free, out=np.zeros(len(mu)), where=rises)
+        return mu + rise[joined], precision**-0.5
+
+    def _prior_variances(self, told_pi: Floats, off: Floats) -> Floats:
+        """Returns the variances of all priors.
+
+        ``told_pi`` are the messages' precisions, ``off`` these times the distance from the parent.
+        """
+        variance = self.variance.copy()
+        variance[self.learned] = self.spread**2
+        heirs = self.resubmitted
+        of_parent = self.sigma2[self.parent[heirs]]
+        change = change_variances(told_pi[heirs], off[heirs], of_parent)
+        # The distance to a parent in another part is not known from games.
+        change[self.abroad[heirs]] = CHANGE_SCALE**2
+        # With more than a newcomer's variance, a bad parent could raise the score.
+        variance[heirs] = np.minimum(of_parent + change, self.spread**2)
+        return variance
+
+    def _means(self) -> Floats:
+        """Returns the current prior means."""
+        mean = np.where(self.given, self.mean, self.centre)
+        return np.where(self.parented, self.mu[self.parent], mean)
+
+    def _total(self, values: Floats, where: NDArray[np.bool_]) -> Floats:
+        """Returns sums by part."""
+        return sum_by_contender(self.part[where], values[where], self.parts)
+
+    def _place_frames(self, known: Floats, inner: Floats, told_pi: Floats) -> None:
+        """Moves frames and centre to the priors, without changing the shape of a part."""
+        held = self.given | self.abroad
+        free, fixed = self._total(known, self.free), self._total(known, held)
+        near = self.parented & ~self.abroad
+        drift = self._total(known * (inner[self.parent] - inner), near)
+        # The change of the drift with a shift.
+        follows = told_pi / (known + told_pi)
+        slope = self._total(known * (follows[self.parent] - follows), near)
+        told = sum_by_contender(self.part, told_pi, self.parts)
+        lift = (self.lift * slope - drift) / np.maximum(told + slope, 0.01 * told + TINY)
+        self.lift = np.where(told > 0.0, lift, 0.0)
+        pull = self._total(known * (self._means() - inner), held)
+        lean = self._total(known * inner, self.free)
+        weight = np.maximum(free + fixed, TINY)
+        if self.given.any():
+            stiffness = CENTRE_WEIGHT + float((free * fixed / weight).sum())
+            aim = float((free * (pull - lean) / weight + lean).sum())
+            self.centre = (aim + CENTRE_WEIGHT * self.anchor) / stiffness
+        moved = (free * self.centre - lean + pull) / weight
+        self.frame = np.where(free + fixed > 0.0, moved, self.frame)
+
+    def _learn_spread(self, told_pi: Floats, told_tau: Floats) -> None:
+        """Learns the likeliest spread by Fisher's scoring."""
+        pi = told_pi[self.learned]
+        mean = self._means() - (self.frame + self.lift)[self.part]
+        off = (told_tau - told_pi * mean)[self.learned]
+        square = self.spread**2
+        for _ in range(SCORINGS):
+            weight = 1.0 / (1.0 + pi * square)
+            slope = float(((off * weight) ** 2 - pi * weight).sum())
+            slope += TYPICAL_WEIGHT * (TYPICAL_SPREAD**2 - square) / square**2
+            square += slope / (float(((pi * weight) ** 2).sum()) + TYPICAL_WEIGHT / square**2)
+            square = min(max(square, LEAST_SPREAD**2), MOST_SPREAD**2)
+        self.spread = square**0.5
