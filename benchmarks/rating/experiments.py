@@ -21,7 +21,7 @@ from benchmarks.rating.baselines import (
 from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Ladder, Life
 from benchmarks.rating.worlds import Floats, World
-from ladder.ratings.official.game_goals import MEDAL_WEIGHT
+from ladder.ratings.official.game_goals import FINAL_WEIGHT
 
 TUNED = range(0, 32)
 """Seeds that chose the settings; no table uses them."""
@@ -37,7 +37,7 @@ Make = Callable[[World], Ladder]
 OURS: Mapping[str, Make] = {
     ORDER: lambda world: Official(world.seats, weight=0.0),
     LADDER: lambda world: Official(world.seats),
-    FINALS: lambda world: Official(world.seats, weight=MEDAL_WEIGHT),
+    FINALS: lambda world: Official(world.seats, weight=FINAL_WEIGHT),
 }
 OTHERS: Mapping[str, Make] = {
     FIT_ALONE: lambda world: Official(world.seats, matchmaker=at_random),

@@ -20,7 +20,7 @@ from ladder.leagues.medals import MedalRules
 from ladder.leagues.seasons import SeasonColumns
 from ladder.matches.pairing import Candidate
 from ladder.ratings.official.fit import Fit
-from ladder.ratings.official.game_goals import MEDAL_WEIGHT
+from ladder.ratings.official.game_goals import FINAL_WEIGHT
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH, fit_season, season_seed
@@ -189,7 +189,7 @@ class Official:
             mu0=START,
             beta=BETA,
             seed=season_seed(self.season_id),
-            boundary_weight=self._weight if self._is_open else MEDAL_WEIGHT,
+            boundary_weight=self._weight if self._is_open else FINAL_WEIGHT,
             rules=MedalRules(),
         )
         places = zip(self._entrants, standing.places, strict=True)

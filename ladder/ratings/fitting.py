@@ -24,7 +24,7 @@ from ladder.ids import EntryId, MatchId, SeasonId, TeamId
 from ladder.leagues.medals import MedalRules
 from ladder.ratings import medal_sealing, medal_sealing_rule, solo_seasons
 from ladder.ratings.official.fit import Fit, Messages
-from ladder.ratings.official.game_goals import MEDAL_WEIGHT
+from ladder.ratings.official.game_goals import FINAL_WEIGHT
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH, fit_season, season_seed
 from ladder.ratings.official.season_suspects import find_suspects
@@ -187,7 +187,7 @@ def _write_next_version(conn: Connection, season_id: SeasonId, kept: _LastFit) -
     version = int(season["official_version"]) + 1
     kept.version, kept.messages = version, fitted.messages  # if not committed, the next fit is cold
     entrants = _select_entrants(conn, season_id, kept.log, version)
-    weight = None if season["state"] == "open" else MEDAL_WEIGHT
+    weight = None if season["state"] == "open" else FINAL_WEIGHT
     seed = season_seed(season_id)
     teams = season["medal_teams"]
     standing = _draw_up_standing(fitted, entrants, season, seed, weight, teams)
