@@ -99,7 +99,6 @@ def fit(
     draw_probability: float | None = None,
     warm: Messages | None = None,
     tolerance: float = TOLERANCE,
-    sweeps: int = SWEEPS,
 ) -> Fit:
     """Returns the skills of all contenders from all games.
 
@@ -121,7 +120,7 @@ def fit(
         league.spread, league.centre = warm.spread, warm.centre
     mu, precision, shift = league.marginals(*message_sums(layout, n))
     leaps, done, change = _AndersonAcceleration(), 0, np.inf
-    while done < sweeps and change >= tolerance:
+    while done < SWEEPS and change >= tolerance:
         if draw_probability is None and tied and done in MEASURED:
             eps = tie_margin(share, overdispersion.difference_deviation(pairs, mu, precision**-0.5))
         patient = done >= PATIENCE

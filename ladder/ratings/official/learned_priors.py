@@ -108,10 +108,10 @@ class LearnedPriors:
         known = 1.0 / variance
         precision = known + told_pi
         fallen = told_pi * self.lift[self.part] + told_tau
-        inner = (known * (self._means() - self.frame[self.part]) + fallen) / precision
+        inner = (known * (self._means(self.mu) - self.frame[self.part]) + fallen) / precision
         self._place_frames(known, inner, told_pi)
         frame = self.frame[self.part]
-        shift = known * (self._means() - frame) + told_pi * self.lift[self.part] + told_tau
+        shift = known * (self._means(self.mu) - frame) + told_pi * self.lift[self.part] + told_tau
         self.sigma2 = 1.0 / precision
         self.mu = shift / precision + frame
         return self.mu, precision, shift
@@ -137,9 +137,8 @@ class LearnedPriors:
             off = told[1] + told[0] * (place[self.part] - mu[self.parent])
             off += fault_tau + fault_pi * (frame - mu[self.parent])
             known = 1.0 / self._prior_variances(told[0] + fault_pi, off)
-            mean = np.where(self.parented, mu[self.parent], self._means())
             precision = known + told[0] + fault_pi
-            shift = known * (mean - frame) + told[0] * self.lift[self.part] + told[1] + fault_tau
+            shift = known * (self._means(mu) - frame) + told[0] * self.lift[self.part] + told[1] + fault_tau
             before, mu = mu, shift / precision + frame
             fault_pi, fault_tau = pass_fault_messages(followers, last, (precision, shift), margin)
             if done and np.abs(mu - before).max() < FAULT_TOLERANCE:
@@ -168,10 +167,10 @@ class LearnedPriors:
         variance[heirs] = np.minimum(of_parent + change, self.spread**2)
         return variance
 
-    def _means(self) -> Floats:
-        """Returns the current prior means."""
+    def _means(self, mu: Floats) -> Floats:
+        """Returns the prior means; ``mu`` are the contenders' current means."""
         mean = np.where(self.given, self.mean, self.centre)
-        return np.where(self.parented, self.mu[self.parent], mean)
+        return np.where(self.parented, mu[self.parent], mean)
 
     def _total(self, values: Floats, where: NDArray[np.bool_]) -> Floats:
         """Returns sums by part."""
@@ -189,7 +188,7 @@ class LearnedPriors:
         told = sum_by_contender(self.part, told_pi, self.parts)
         lift = (self.lift * slope - drift) / np.maximum(told + slope, 0.01 * told + TINY)
         self.lift = np.where(told > 0.0, lift, 0.0)
-        pull = self._total(known * (self._means() - inner), held)
+        pull = self._total(known * (self._means(self.mu) - inner), held)
         lean = self._total(known * inner, self.free)
         weight = np.maximum(free + fixed, TINY)
         if self.given.any():
@@ -202,7 +201,7 @@ class LearnedPriors:
     def _learn_spread(self, told_pi: Floats, told_tau: Floats) -> None:
         """Learns the likeliest spread by Fisher's scoring."""
         pi = told_pi[self.learned]
-        mean = self._means() - (self.frame + self.lift)[self.part]
+        mean = self._means(self.mu) - (self.frame + self.lift)[self.part]
         off = (told_tau - told_pi * mean)[self.learned]
         square = self.spread**2
         for _ in range(SCORINGS):

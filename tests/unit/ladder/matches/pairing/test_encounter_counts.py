@@ -41,3 +41,10 @@ def test_empty_seats_and_unknown_entries_have_no_meetings() -> None:
 def test_games_may_count_several_times() -> None:
     met = EncounterCounts(NUMBERS, [[0, 1]]).plus(NUMBERS, [[1, 2], [0, 1]], times=100)
     assert met.between(1, np.arange(3)).tolist() == [101, 0, 100]
+
+
+def test_a_large_and_a_small_batch_of_the_same_pair_add_up() -> None:
+    everybody = [list(pair) for pair in permutations(range(8), 2)]
+    met = EncounterCounts(NUMBERS, everybody).plus(NUMBERS, [[0, 1]])
+    assert met.between(0, np.arange(8)).tolist() == [0, 3, *[2] * 6]
+    assert met.between(2, np.arange(3)).tolist() == [2, 2, 0]

@@ -360,6 +360,18 @@ def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.Monkey
     assert np.abs(whole - opponents()).sum() / 2 < 0.08
 
 
+def test_most_partners_are_near_and_some_are_farther(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ladder.matches.pairing.lineups.ANYBODY", 0.0)
+    field = ladder(200, sigma=1.0)
+    mu = {str(each.entry_id): each.mu for each in field}
+    lineups = [lineup for seed in range(300) for lineup in players(pair(field, 1, seed))]
+    gaps = [abs(mu[a] - mu[b]) / BETA for lineup in lineups for a, b in combinations(lineup, 2)]
+    far = mean(gap > 1.0 for gap in gaps)
+    assert 0.08 < far < 0.25
+    assert mean(gap < 0.6 for gap in gaps) > 0.55
+    assert mean(gap > 4.0 for gap in gaps) < 0.01
+
+
 def test_slow_entries_stop_at_their_share_of_the_games() -> None:
     field = [
         replace(each, games=0, pace=0.1 if n % 2 else 1.0) for n, each in enumerate(ladder(40))

@@ -73,3 +73,13 @@ def test_the_pace_of_an_entry_that_left_its_group_rises_as_the_season_grows() ->
     assert (after(104).paces_games, after(110).paces_games) == (100, 110)
     assert after(110).paces == {left: pytest.approx(LEAST_PACE + RECOVERY * log(1.1))}
     assert after(170).paces == {}
+
+
+def test_an_entry_that_often_fails_is_no_favourite_of_those_it_beats() -> None:
+    skill, n = np.linspace(-1.0, 1.0, 12), 12
+    games = play(3, skill, 1500)
+    failing = games.contenders == n - 1
+    faults = failing & (np.random.default_rng(3).random(failing.shape) < 0.6)
+    fit = fit_season(GameTable(games.contenders, games.ranks, faults), np.full(n, -1, np.int32))
+    assert fit.mu[n - 1] < fit.clean_mu[n - 1] - 0.5
+    assert find_suspects(fit, [entrant(each, each) for each in range(n)]).favourites == ()
