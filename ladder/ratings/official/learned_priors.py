@@ -138,7 +138,8 @@ class LearnedPriors:
             off += fault_tau + fault_pi * (frame - mu[self.parent])
             known = 1.0 / self._prior_variances(told[0] + fault_pi, off)
             precision = known + told[0] + fault_pi
-            shift = known * (self._means(mu) - frame) + told[0] * self.lift[self.part] + told[1] + fault_tau
+            fallen = told[0] * self.lift[self.part] + told[1] + fault_tau
+            shift = known * (self._means(mu) - frame) + fallen
             before, mu = mu, shift / precision + frame
             fault_pi, fault_tau = pass_fault_messages(followers, last, (precision, shift), margin)
             if done and np.abs(mu - before).max() < FAULT_TOLERANCE:
@@ -146,9 +147,9 @@ class LearnedPriors:
         joined = connected_components(self.layout, len(mu), faults=True)
         free = sum_by_contender(joined, np.where(self.free, known, 0.0), len(mu))
         held = sum_by_contender(joined, np.where(self.given, 1.0, 0.0), len(mu))
-        fallen = sum_by_contender(joined, np.where(self.free, known * (clean - mu), 0.0), len(mu))
+        lost = sum_by_contender(joined, np.where(self.free, known * (clean - mu), 0.0), len(mu))
         rises = (held == 0.0) & (free > 0.0)
-        rise = np.divide(fallen, free, out=np.zeros(len(mu)), where=rises)
+        rise = np.divide(lost, free, out=np.zeros(len(mu)), where=rises)
         return mu + rise[joined], precision**-0.5
 
     def _prior_variances(self, told_pi: Floats, off: Floats) -> Floats:
