@@ -20,7 +20,7 @@ WRONG_GOAL: Final = 0.05
 ORDER_WEIGHT: Final = 0.015
 """Weight of medal boundaries against the order while the order comes first."""
 MEDAL_WEIGHT: Final = 0.3
-"""The same while medals come first. With more, medals of a league with new entries change often."""
+"""The same while medals come first."""
 FINAL_WEIGHT: Final = 2.0
 """The same after uploads close."""
 BOTH_WEIGHT: Final = 0.1
