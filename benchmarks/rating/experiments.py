@@ -21,7 +21,6 @@ from benchmarks.rating.baselines import (
 from benchmarks.rating.official_ladder import Official
 from benchmarks.rating.seasons import Ladder, Life
 from benchmarks.rating.worlds import Floats, World
-from ladder.ratings.official.game_goals import FINAL_WEIGHT
 
 TUNED = range(0, 32)
 """Seeds that chose the settings; no table uses them."""
@@ -34,10 +33,19 @@ KAGGLE, HALITE = "Kaggle-like", "Halite-like"
 ORPHANS = "ours, no parents"
 
 Make = Callable[[World], Ladder]
+
+
+def _closed(world: World) -> Ladder:
+    """Our ladder, with uploads closed from the start."""
+    ladder = Official(world.seats)
+    ladder.close_uploads()
+    return ladder
+
+
 OURS: Mapping[str, Make] = {
     ORDER: lambda world: Official(world.seats, weight=0.0),
     LADDER: lambda world: Official(world.seats),
-    FINALS: lambda world: Official(world.seats, weight=FINAL_WEIGHT),
+    FINALS: _closed,
 }
 OTHERS: Mapping[str, Make] = {
     FIT_ALONE: lambda world: Official(world.seats, matchmaker=at_random),

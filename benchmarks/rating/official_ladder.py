@@ -7,6 +7,7 @@ in Postgres.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -60,7 +61,7 @@ class Official:
         self.most_in_flight = DEFAULTS.max_in_flight if matchmaker is None else None
         self.growth = growth
         self.season_id = SeasonId("sea_simulated")
-        self._weight, self._is_open = weight, True
+        self._weight = weight
         self._parent: list[int] = []
         self.declared: set[int] = set()
         """Entries that their teams declared."""
@@ -134,7 +135,7 @@ class Official:
 
     def close_uploads(self) -> None:
         """Spends the following games on the medal boundaries."""
-        self._is_open = False
+        self._terms = replace(self._terms, is_open=False)
 
     def finish_season(self) -> None:
         """Makes the final standing: a cold fit."""
@@ -189,7 +190,7 @@ class Official:
             mu0=START,
             beta=BETA,
             seed=season_seed(self.season_id),
-            boundary_weight=self._weight if self._is_open else FINAL_WEIGHT,
+            boundary_weight=self._weight if self._terms.is_open else FINAL_WEIGHT,
             rules=MedalRules(),
         )
         places = zip(self._entrants, standing.places, strict=True)

@@ -86,7 +86,13 @@ class SeasonCache:
     ) -> Proposal:
         """Proposes lineups of the entries that were read, by the log that was read."""
         return self._season(season.id).known.propose_lineups(
-            PairingTerms(season.seats, season.beta, season.score_offset, same_team_lineups),
+            PairingTerms(
+                season.seats,
+                season.beta,
+                season.score_offset,
+                same_team_lineups,
+                is_open=season.state == "open",
+            ),
             lineups=lineups,
             rng=rng,
             admissible=admissible,

@@ -38,6 +38,10 @@ Floats = NDArray[np.float64]
 KEPT_APART: Final = 200
 """Meetings that count in addition for a favourite and those who lose to it against expectation."""
 
+FAILING_GAP: Final = 3.0
+"""Beta by which an entry that always fails stands lower for the pairing. So such entries meet each
+other, and the games of all others have as many working opponents as possible."""
+
 
 @dataclass(frozen=True, slots=True)
 class PairingTerms:
@@ -47,6 +51,8 @@ class PairingTerms:
     beta: float
     score_offset: float = 0.0
     same_team_lineups: bool = False
+    is_open: bool = True
+    """Whether uploads are open."""
 
 
 class SeasonField:
@@ -76,6 +82,8 @@ class SeasonField:
         self._official: Floats | None = None
         """[3, rows]: score, deviation and loss by place, NaN without one; None: not made."""
         self._suspects = SeasonSuspects()
+        self._is_favourite: NDArray[np.bool_] | None = None
+        """Whether each row is a suspect favourite; None: not made."""
         self._equal_paces: Floats | None = None
         """Paces of entries in groups of equals by row; None: not made."""
 
@@ -101,7 +109,7 @@ class SeasonField:
     def set_places(self, places: PairingPlaces, suspects: SeasonSuspects | None = None) -> None:
         """Sets the official places and the suspects of the newest standing."""
         self._places, self._suspects = places, suspects or SeasonSuspects()
-        self._official = self._equal_paces = self._met_and_apart = None
+        self._official = self._equal_paces = self._met_and_apart = self._is_favourite = None
 
     def set_entries(self, entries: Iterable[Candidate]) -> None:
         """Sets all entries, with their live ratings."""
@@ -151,7 +159,13 @@ class SeasonField:
             )
         return propose_from_table(
             self._official_table(terms),
-            LineupTerms(terms.seats, terms.beta, terms.same_team_lineups, admissible),
+            LineupTerms(
+                terms.seats,
+                terms.beta,
+                terms.same_team_lineups,
+                admissible,
+                terms.is_open,
+            ),
             lineups=lineups,
             rng=rng,
             met=self._met_and_apart,
@@ -182,7 +196,7 @@ class SeasonField:
             self._table = CandidateTable.from_candidates(list(self._entries.values()), 0, {})
             who = self._table.identities.who
             self._rows = {each.entry_id: row for row, each in enumerate(who)}
-            self._contenders = self._official = self._equal_paces = None
+            self._contenders = self._official = self._equal_paces = self._is_favourite = None
         return self._table
 
     def _official_table(self, terms: PairingTerms) -> CandidateTable:
@@ -193,9 +207,11 @@ class SeasonField:
         score, sigma, loss = self._official
         unplaced = np.isnan(score)
         contenders = self._row_contenders()
+        failing = 1.0 - _by_contender(self._failing_paces(), contenders, 1.0)
         return CandidateTable(
             live.identities,
-            np.where(unplaced, live.mu + terms.score_offset, score),
+            np.where(unplaced, live.mu + terms.score_offset, score)
+            - FAILING_GAP * terms.beta * failing,
             np.where(unplaced, live.sigma, sigma),
             live.games,
             live.in_flight,
@@ -204,6 +220,7 @@ class SeasonField:
             self.row_paces(),
             _by_contender(_grown(self._sat, (0, terms.seats)), contenders, 0),
             contenders,
+            self._row_favourites(),
         )
 
     def _row_contenders(self) -> Indices:
@@ -213,6 +230,15 @@ class SeasonField:
             who = self._live_table().identities.who
             self._contenders = np.array([get(each.entry_id, -1) for each in who], np.intp)
         return self._contenders
+
+    def _row_favourites(self) -> NDArray[np.bool_]:
+        """Returns which rows are favourites that the pairing keeps from some others."""
+        if self._is_favourite is None:
+            self._is_favourite = np.zeros(len(self._live_table()), np.bool_)
+            favourites = {favourite for favourite, _ in self._suspects.apart}
+            found = [self._rows[entry] for entry in favourites if entry in self._rows]
+            self._is_favourite[found] = True
+        return self._is_favourite
 
     def _failing_paces(self) -> Floats:
         """Returns each contender's pace by the share of games that it failed."""

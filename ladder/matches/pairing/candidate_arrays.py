@@ -29,15 +29,24 @@ WHOLE: Final = 1024  # The whole field is considered for each lineup up to this 
 NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
 DRAWS: Final = 96  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
+UNSURE: Final = 0.3
+"""Share of both skills' variances that widens the curves of ``_nearness``. With all of them, new
+entries meet opponents so far away that the games tell less.
+"""
 NARROW: Final = 0.1
-"""Variance in beta^2 of the narrow curve of ``_nearness`` for known skills. In games of four, an
-entry half a beta from its three opponents gives 3 % less information than an equal, one beta 13 %.
+"""Variance in beta^2 of the narrow curve for known skills. In games of four, an entry half a beta
+from its three opponents gives 3 % less information than an equal, one beta 13 %.
 """
 WIDE: Final = 1.0
 """The same of the wide curve. Its games connect far parts of the field, and show who loses to a
 favourite on purpose."""
-WIDE_SHARE: Final = 0.2
-"""Share of the wide curve at the lead's own rating."""
+WIDE_SHARE: Final = 0.1
+"""Share of the wide curve at the lead's own rating in a small field while uploads are open."""
+SMALL: Final = 100
+"""Largest number of candidates with this share. In larger fields it falls in proportion, because
+the wide curve hardly makes two given entries meet, but its games tell less."""
+FLAT_SHARE: Final = 0.5
+"""Share of a flat curve between a suspect favourite and each other candidate."""
 FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
 
@@ -48,7 +57,12 @@ class CandidateArrays:
     """
 
     def __init__(
-        self, candidates: CandidateTable, seats: int, beta: float, met: EncounterCounts
+        self,
+        candidates: CandidateTable,
+        seats: int,
+        beta: float,
+        met: EncounterCounts,
+        is_open: bool = True,
     ) -> None:
         order = candidates.identities.order_by(candidates.mu)
         self._identities, self._order = candidates.identities, order
@@ -57,10 +71,13 @@ class CandidateArrays:
         self.turn[order] = np.arange(len(order))
         """Places in order of entry ids."""
         self.is_anchor = self._identities.is_anchor[order]
+        self._is_favourite = candidates.is_favourite[order]
+        self._has_favourite = bool(self._is_favourite.any())
         self._seat_games = candidates.seat_games
         self._mu = candidates.mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
         self._seats = seats
+        self._wide_share = WIDE_SHARE * min(1.0, SMALL / max(len(order), 1)) if is_open else 0.0
         self._told = information_gain.fisher_information(seats)
         self._variance = first / (1 + first * self._told * in_flight)
         loss = candidates.loss[order]
@@ -200,9 +217,12 @@ class CandidateArrays:
     def _nearness(self, lead: int, places: Indices) -> Floats:
         """Returns the sum of two normal curves of the distance; about 1 for the nearest candidate.
 
-        Their variances are ``NARROW`` and ``WIDE`` plus those of both skills. The distance starts
-        at the nearest few. So a leader far ahead of the field meets more opponents than just the
-        next in rank.
+        Their variances are ``NARROW`` and ``WIDE`` plus a share of both skills' variances. The
+        distance starts at the nearest few. So a leader far ahead of the field meets more opponents
+        than just the next in rank.
+
+        A suspect favourite meets others at any distance, so that all who lose to it on purpose are
+        found.
         """
         own = self._mu.item(lead)
         few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1].tolist()
@@ -211,10 +231,15 @@ class CandidateArrays:
         away[places == lead] = np.inf
         if away.min() == np.inf:
             return np.zeros(len(places))
-        width = 2 * (NARROW + self._variance.item(lead) + self._variance[places])
-        near, wide = away / width, away / (width + 2 * (WIDE - NARROW))
-        nearness: Floats = (1 - WIDE_SHARE) * np.exp(near.min() - near)
-        nearness += WIDE_SHARE * np.exp(wide.min() - wide)
+        width = 2 * (NARROW + UNSURE * (self._variance.item(lead) + self._variance[places]))
+        near = away / width
+        nearness: Floats = (1 - self._wide_share) * np.exp(near.min() - near)
+        if self._wide_share > 0.0:
+            wide = away / (width + 2 * (WIDE - NARROW))
+            nearness += self._wide_share * np.exp(wide.min() - wide)
+        if self._has_favourite:
+            flat = FLAT_SHARE * (self._is_favourite[places] | self._is_favourite[lead])
+            nearness = np.where(places == lead, 0.0, (1 - flat) * nearness + flat)
         return nearness
 
     def _sample_field(self, rng: np.random.Generator) -> tuple[Indices, Floats]:

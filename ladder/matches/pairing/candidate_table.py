@@ -104,6 +104,8 @@ class CandidateTable:
     """[candidates, seats]"""
     numbers: Indices
     """Numbers of the contenders whose meetings are counted; -1: unknown."""
+    is_favourite: Flags
+    """Which entries others seem to let win: they meet entries of all ratings."""
 
     @classmethod
     def from_candidates(
@@ -126,7 +128,11 @@ class CandidateTable:
         found = np.array([get(each.entry_id, -1) for each in who], np.intp)
         mu, sigma, games, in_flight, weight, loss, pace = columns.T
         return cls(
-            CandidateIdentities(who), mu, sigma, games, in_flight, weight, loss, pace, sat, found
+            CandidateIdentities(who),
+            *(mu, sigma, games, in_flight, weight, loss, pace),
+            sat,
+            found,
+            is_favourite=np.zeros(count, np.bool_),
         )
 
     def __len__(self) -> int:
@@ -166,6 +172,7 @@ class CandidateTable:
             self.pace[plays],
             self.seat_games[plays],
             self.numbers[plays],
+            self.is_favourite[plays],
         ), out
 
 

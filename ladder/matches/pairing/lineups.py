@@ -2,8 +2,8 @@
 
 The value of a game is its reduction of the standings' loss (``information_gain``). The lead has
 nearly the best value. Partners are drawn by value, by nearness of rating, and by how seldom they
-met the lineup. The nearness is wide while a rating is uncertain, so a newcomer soon meets everybody
-and then its equals. One partner in twenty is drawn from the whole field.
+met the lineup. While a rating is uncertain, partners may be farther away. One partner in twenty is
+drawn from the whole field.
 
 An entry without a game leads first. Sometimes entries lead in turn, so that no entry waits longer
 than ``LONGEST_WAIT`` rounds. An entry of the lead's own team only enters as a random partner, where
@@ -45,6 +45,8 @@ class LineupTerms:
     same_team_lineups: bool = False
     admissible: Collection[str] | None = None
     """The profiles that may play; None: all."""
+    is_open: bool = True
+    """Whether uploads are open: then some partners are farther away."""
 
 
 def propose_lineups(
@@ -89,7 +91,7 @@ def propose_from_table(
     if reason is not None:
         return Proposal((), "; ".join((reason, *out)), out)
     clock = int(candidates.games.sum() + candidates.in_flight.sum()) // terms.seats
-    field = CandidateArrays(playing, terms.seats, terms.beta, met)
+    field = CandidateArrays(playing, terms.seats, terms.beta, met, terms.is_open)
     maker = _LineupMaker(field, terms.seats, terms.same_team_lineups, rng)
     made = maker.make_lineups(clock, lineups)
     return Proposal(tuple(made), None if made or not lineups else NOBODY_LEADS, out)

@@ -17,11 +17,11 @@ ORDER_GAMES: Final = 110.0
 """Mean games of a competitor from which medals come first in any case."""
 WRONG_GOAL: Final = 0.05
 """Expected share of wrong medals up to which order and medals both count."""
-ORDER_WEIGHT: Final = 0.015
+ORDER_WEIGHT: Final = 0.005
 """Weight of medal boundaries against the order while the order comes first."""
 MEDAL_WEIGHT: Final = 0.3
 """The same while medals come first."""
-FINAL_WEIGHT: Final = 2.0
+FINAL_WEIGHT: Final = 5.0
 """The same after uploads close."""
 BOTH_WEIGHT: Final = 0.1
 """The same while both count."""

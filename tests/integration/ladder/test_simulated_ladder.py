@@ -64,6 +64,11 @@ def test_the_benchmark_chooses_the_lineups_of_the_service(conn: Connection) -> N
             simulated.enter(np.array([0], np.int32))
             active = np.arange(10, dtype=np.int32)
             conn.execute("update seasons set official_is_stale = true")
+        if turn == 11:
+            conn.execute("update seasons set state = 'locked', official_is_stale = true")
+            simulated.close_uploads()
+            simulated.refit(active)
+            fitter.refit(conn, contest.season.id)
         conn.execute("update seasons set official_at = official_at - interval '2 s'")
         due = contest.season.id in fitting.seasons_to_fit(conn)
         assert due == simulated.is_fit_due(active)

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace as replace_terms
+from itertools import chain
 from random import Random
+from statistics import mean
 
 import numpy as np
 from msgspec.structs import replace
@@ -14,6 +19,7 @@ from ladder.scheduling.season_field import PairingTerms, SeasonField
 from tests.unit.ladder.matches.pairing.candidate_fields import candidate
 
 TERMS = PairingTerms(seats=2, beta=150.0)
+Distances = defaultdict[int, list[float]]
 
 
 def games_with_faults(faults: list[bool]) -> GameTable:
@@ -50,6 +56,20 @@ def test_an_entry_that_works_again_plays_like_others() -> None:
     assert field.pace(entry(0)) == 1.0
 
 
+def test_entries_that_always_fail_meet_each_other() -> None:
+    skill = [0.0] * 40
+    field = rated_field(skill)
+    numbers = {entry(n): n for n in range(40)}
+    lineups = np.arange(40, dtype=np.int32).reshape(-1, 2).repeat(30, axis=0)
+    ranks = np.ones(lineups.shape, np.int16)
+    field.count_games(numbers, GameTable(lineups, ranks, lineups < 12))
+    rested = [candidate(n, entry_id=entry(n), games=1) for n in range(12)]
+    field.change_entries(rested, [])
+    made = field.propose_lineups(TERMS, lineups=2000, rng=Random(1)).lineups
+    failing = [sum(int(str(seat.entry_id)[4:]) < 12 for seat in lineup) for lineup in made]
+    assert failing.count(2) > 3 * failing.count(1) > 0
+
+
 def test_slow_members_of_a_group_of_equals_get_a_slow_pace() -> None:
     field = SeasonField()
     field.set_places(PairingPlaces.none(), SeasonSuspects(paces={entry(1): 0.2, entry(2): 0.2}))
@@ -72,6 +92,53 @@ def test_a_favourite_seldom_meets_those_who_lose_to_it_against_expectation() -> 
     own = [each for each in met if entry(favourite) in each]
     assert len(own) > 20
     assert sum(1 for each in own for n in range(4) if entry(n) in each) < len(own) / 15
+
+
+def rated_field(skill: Sequence[float]) -> SeasonField:
+    """A field of well known skills in beta, with one more entry that does not play."""
+    count = len(skill)
+    field = SeasonField()
+    idle = candidate(count, entry_id=entry(count), weight=0.0)
+    field.set_entries([idle, *(candidate(n, entry_id=entry(n)) for n in range(count))])
+    field.set_places(well_known(skill))
+    return field
+
+
+def well_known(skill: Sequence[float]) -> PairingPlaces:
+    count = len(skill)
+    values = np.array([600.0 + 150.0 * np.array(skill), np.full(count, 15.0), np.full(count, 0.01)])
+    return PairingPlaces([entry(n) for n in range(count)], values)
+
+
+def distances(field: SeasonField, skill: Sequence[float], terms: PairingTerms = TERMS) -> Distances:
+    """Lists the distances in beta of each entry from its opponents."""
+    found = Distances(list)
+    for lineup in field.propose_lineups(terms, lineups=1500, rng=Random(1)).lineups:
+        one, other = (int(str(seat.entry_id)[4:]) for seat in lineup)
+        gap = abs(skill[one] - skill[other])
+        found[one].append(gap)
+        found[other].append(gap)
+    return found
+
+
+def test_a_suspect_favourite_meets_entries_of_all_ratings() -> None:
+    skill = np.linspace(4.0, -4.0, 60).tolist()
+    field = rated_field(skill)
+    assert mean(gap > 1.5 for gap in distances(field, skill)[30]) < 0.2
+    field.set_places(well_known(skill), SeasonSuspects(apart=((entry(30), entry(10)),)))
+    found = distances(field, skill)
+    assert mean(gap > 1.5 for gap in found[30]) > 0.35
+    assert mean(gap > 1.5 for gap in found[45]) < 0.2
+
+
+def test_after_uploads_close_entries_meet_nearer_ones() -> None:
+    skill = np.linspace(4.0, -4.0, 60).tolist()
+    closed = replace_terms(TERMS, is_open=False)
+    late, early = (
+        mean(gap > 1.0 for gap in chain(*distances(rated_field(skill), skill, terms).values()))
+        for terms in (closed, TERMS)
+    )
+    assert late < 0.8 * early
 
 
 def changed(each: Candidate, rng: Random) -> Candidate:

@@ -360,16 +360,30 @@ def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.Monkey
     assert np.abs(whole - opponents()).sum() / 2 < 0.08
 
 
-def test_most_partners_are_near_and_some_are_farther(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("entries", "least", "most"), [(100, 0.07, 0.2), (400, 0.005, 0.05)])
+def test_most_partners_are_near_and_some_are_farther(
+    entries: int, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ladder.matches.pairing.lineups.ANYBODY", 0.0)
-    field = ladder(200, sigma=1.0)
+    field = ladder(entries, sigma=1.0)
     mu = {str(each.entry_id): each.mu for each in field}
     lineups = [lineup for seed in range(300) for lineup in players(pair(field, 1, seed))]
     gaps = [abs(mu[a] - mu[b]) / BETA for lineup in lineups for a, b in combinations(lineup, 2)]
     far = mean(gap > 1.0 for gap in gaps)
-    assert 0.08 < far < 0.25
+    assert least < far < most
     assert mean(gap < 0.6 for gap in gaps) > 0.55
     assert mean(gap > 4.0 for gap in gaps) < 0.01
+
+
+def test_partners_are_only_near_after_uploads_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ladder.matches.pairing.lineups.ANYBODY", 0.0)
+    field = ladder(200, sigma=1.0)
+    mu = {str(each.entry_id): each.mu for each in field}
+    table, terms = CandidateTable.from_candidates(field, 4, {}), LineupTerms(4, BETA, is_open=False)
+    found = propose_from_table(table, terms, lineups=300, rng=Random(1), met=EncounterCounts())
+    pairs = [pair for lineup in players(found) for pair in combinations(lineup, 2)]
+    assert max(abs(mu[a] - mu[b]) / BETA for a, b in pairs) < 2.5
+    assert mean(abs(mu[a] - mu[b]) / BETA > 1.0 for a, b in pairs) < 0.05
 
 
 def test_slow_entries_stop_at_their_share_of_the_games() -> None:
