@@ -4,7 +4,9 @@ While uploads are open, the order comes first. Medals come first as soon as the 
 correlation of ``ORDER_GOAL`` with the true order. Games for medals tell more when it is known who
 may win one. A new entry lowers the expected correlation, so the order may come first again.
 
-Some small leagues never reach that correlation. There medals come first after ``ORDER_GAMES``.
+Leagues with many new entries never reach that correlation. There medals come first after
+``ORDER_GAMES``. In a small league many teams hold medals. There both count from the start, because
+medals change hands more often if their games come late.
 """
 
 from __future__ import annotations
@@ -23,12 +25,22 @@ MEDAL_WEIGHT: Final = 0.3
 """The same while medals come first."""
 FINAL_WEIGHT: Final = 5.0
 """The same after uploads close."""
+MANY_MEDALS: Final = 0.25
+"""Share of teams with a medal from which both always count."""
 BOTH_WEIGHT: Final = 0.1
 """The same while both count."""
 
 
-def open_weight(expected_order: float, mean_games: float, wrong_share: float) -> float:
-    """Returns the weight of medal boundaries against the order while uploads are open."""
+def open_weight(
+    medal_share: float, expected_order: float, mean_games: float, wrong_share: float
+) -> float:
+    """Returns the weight of medal boundaries against the order while uploads are open.
+
+    ``medal_share`` is the share of teams with a medal, ``wrong_share`` that of medals expected to
+    be wrong.
+    """
+    if medal_share >= MANY_MEDALS:
+        return BOTH_WEIGHT
     if expected_order < ORDER_GOAL and mean_games < ORDER_GAMES:
         return ORDER_WEIGHT
     return MEDAL_WEIGHT if wrong_share > WRONG_GOAL else BOTH_WEIGHT

@@ -6,6 +6,7 @@ import pytest
 
 from ladder.ratings.official.game_goals import (
     BOTH_WEIGHT,
+    MANY_MEDALS,
     MEDAL_WEIGHT,
     ORDER_GAMES,
     ORDER_GOAL,
@@ -29,4 +30,11 @@ from ladder.ratings.official.game_goals import (
 def test_the_order_comes_first_and_then_the_medals(
     order: float, games: float, wrong: float, weight: float
 ) -> None:
-    assert open_weight(order, games, wrong) == weight
+    assert open_weight(MANY_MEDALS - 0.01, order, games, wrong) == weight
+
+
+@pytest.mark.parametrize(("order", "games", "wrong"), [(0.0, 0.0, 1.0), (ORDER_GOAL, 1.0, 1.0)])
+def test_both_count_from_the_start_if_many_teams_hold_medals(
+    order: float, games: float, wrong: float
+) -> None:
+    assert open_weight(MANY_MEDALS, order, games, wrong) == BOTH_WEIGHT

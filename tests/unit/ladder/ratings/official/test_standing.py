@@ -196,16 +196,18 @@ def test_a_copy_of_a_bundle_outside_a_shared_place_keeps_its_own() -> None:
 
 
 def test_while_uploads_are_open_a_standing_weighs_medals_by_its_own_certainty() -> None:
-    entrants = [entrant(n) for n in range(40)]
-    mu = [float(n) for n in range(40)]
-    unsure = drawn(mu, entrants, sigma=20.0, boundary_weight=None)
+    entrants = [entrant(n) for n in range(500)]
+    mu = [float(n) for n in range(500)]
+    unsure = drawn(mu, entrants, sigma=200.0, boundary_weight=None)
     assert unsure.boundary_weight == game_goals.ORDER_WEIGHT
-    nearly = drawn(mu, entrants, sigma=0.8, boundary_weight=None)
+    nearly = drawn(mu, entrants, sigma=5.0, boundary_weight=None)
     assert nearly.boundary_weight == game_goals.MEDAL_WEIGHT
     sure = drawn(mu, entrants, sigma=0.01, boundary_weight=None)
     assert sure.boundary_weight == game_goals.BOTH_WEIGHT
-    played = [entrant(n, games=int(game_goals.ORDER_GAMES)) for n in range(40)]
-    late = drawn(mu, played, sigma=20.0, boundary_weight=None)
+    played = [entrant(n, games=int(game_goals.ORDER_GAMES)) for n in range(500)]
+    late = drawn(mu, played, sigma=200.0, boundary_weight=None)
     assert late.boundary_weight == game_goals.MEDAL_WEIGHT
-    fixed = drawn(mu, entrants, sigma=0.8, boundary_weight=game_goals.MEDAL_WEIGHT)
+    small = drawn(mu[:100], entrants[:100], sigma=20.0, boundary_weight=None)
+    assert small.boundary_weight == game_goals.BOTH_WEIGHT
+    fixed = drawn(mu, entrants, sigma=5.0, boundary_weight=game_goals.MEDAL_WEIGHT)
     assert fixed.places == nearly.places
