@@ -134,7 +134,7 @@ class Official:
         self._field.count_games(self._numbers, self._log)
 
     def close_uploads(self) -> None:
-        """Spends the following games on the medal boundaries."""
+        """Spends later games on the medal boundaries, with nearer partners."""
         self._terms = replace(self._terms, is_open=False)
 
     def finish_season(self) -> None:
@@ -254,6 +254,9 @@ class _UnpacedField(SeasonField):
 
     def row_paces(self) -> Floats:
         return np.ones(len(super().row_paces()))
+
+    def _failing_paces(self) -> Floats:
+        return np.ones(len(super()._failing_paces()))
 
 
 def entry_id(entry: int) -> EntryId:

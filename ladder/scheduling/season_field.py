@@ -39,8 +39,9 @@ KEPT_APART: Final = 200
 """Meetings that count in addition for a favourite and those who lose to it against expectation."""
 
 FAILING_GAP: Final = 3.0
-"""Beta by which an entry that always fails stands lower for the pairing. So such entries meet each
-other, and the games of all others have as many working opponents as possible."""
+"""Beta by which the pairing takes an entry as weaker if it fails so often that its pace were 0;
+others in proportion. So failing entries mostly meet each other, and other entries seldom meet them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,6 @@ class SeasonField:
         self._official: Floats | None = None
         """[3, rows]: score, deviation and loss by place, NaN without one; None: not made."""
         self._suspects = SeasonSuspects()
-        self._is_favourite: NDArray[np.bool_] | None = None
-        """Whether each row is a suspect favourite; None: not made."""
         self._equal_paces: Floats | None = None
         """Paces of entries in groups of equals by row; None: not made."""
 
@@ -109,7 +108,7 @@ class SeasonField:
     def set_places(self, places: PairingPlaces, suspects: SeasonSuspects | None = None) -> None:
         """Sets the official places and the suspects of the newest standing."""
         self._places, self._suspects = places, suspects or SeasonSuspects()
-        self._official = self._equal_paces = self._met_and_apart = self._is_favourite = None
+        self._official = self._equal_paces = self._met_and_apart = None
 
     def set_entries(self, entries: Iterable[Candidate]) -> None:
         """Sets all entries, with their live ratings."""
@@ -196,7 +195,7 @@ class SeasonField:
             self._table = CandidateTable.from_candidates(list(self._entries.values()), 0, {})
             who = self._table.identities.who
             self._rows = {each.entry_id: row for row, each in enumerate(who)}
-            self._contenders = self._official = self._equal_paces = self._is_favourite = None
+            self._contenders = self._official = self._equal_paces = None
         return self._table
 
     def _official_table(self, terms: PairingTerms) -> CandidateTable:
@@ -232,13 +231,9 @@ class SeasonField:
         return self._contenders
 
     def _row_favourites(self) -> NDArray[np.bool_]:
-        """Returns which rows are favourites that the pairing keeps from some others."""
-        if self._is_favourite is None:
-            self._is_favourite = np.zeros(len(self._live_table()), np.bool_)
-            favourites = {favourite for favourite, _ in self._suspects.apart}
-            found = [self._rows[entry] for entry in favourites if entry in self._rows]
-            self._is_favourite[found] = True
-        return self._is_favourite
+        """Returns which rows are suspect favourites."""
+        found: NDArray[np.bool_] = np.isin(self._row_contenders(), self._pairs_apart()[:, 0])
+        return found & (self._row_contenders() >= 0)
 
     def _failing_paces(self) -> Floats:
         """Returns each contender's pace by the share of games that it failed."""

@@ -30,23 +30,27 @@ NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side
 DRAWS: Final = 96  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
 UNSURE: Final = 0.3
-"""Share of both skills' variances that widens the curves of ``_nearness``. With all of them, new
-entries meet opponents so far away that the games tell less.
+"""Share of both skills' variances that is added to the curves of ``_nearness``. With all of them,
+new entries would meet opponents so far away that the games tell less.
 """
 NARROW: Final = 0.1
-"""Variance in beta^2 of the narrow curve for known skills. In games of four, an entry half a beta
-from its three opponents gives 3 % less information than an equal, one beta 13 %.
+"""Variance in beta^2 of the narrow curve, if both skills are known. In games of four, an entry half
+a beta from its three opponents gives 3 % less information than an equal, one beta 13 %.
 """
 WIDE: Final = 1.0
-"""The same of the wide curve. Its games connect far parts of the field, and show who loses to a
-favourite on purpose."""
+"""Variance in beta^2 of the wide curve. Its games show who loses to a favourite on purpose."""
 WIDE_SHARE: Final = 0.1
-"""Share of the wide curve at the lead's own rating in a small field while uploads are open."""
+"""Height of the wide curve at distance 0, as a share of both curves. Only while uploads are open,
+and in a field of at most ``SMALL`` candidates.
+"""
 SMALL: Final = 100
-"""Largest number of candidates with this share. In larger fields it falls in proportion, because
-the wide curve hardly makes two given entries meet, but its games tell less."""
+"""In larger fields the share falls in proportion to 1 / candidates. There, two given entries seldom
+meet by the wide curve, but its games still tell less.
+"""
 FLAT_SHARE: Final = 0.5
-"""Share of a flat curve between a suspect favourite and each other candidate."""
+"""Share of a suspect favourite's partners that are drawn without regard to distance while uploads
+are open. Others draw it as a partner in the same way.
+"""
 FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
 
@@ -72,7 +76,7 @@ class CandidateArrays:
         """Places in order of entry ids."""
         self.is_anchor = self._identities.is_anchor[order]
         self._is_favourite = candidates.is_favourite[order]
-        self._has_favourite = bool(self._is_favourite.any())
+        self._has_favourite = is_open and bool(self._is_favourite.any())
         self._seat_games = candidates.seat_games
         self._mu = candidates.mu[order] / beta
         first = np.maximum(sigma / beta, 1e-3) ** 2
@@ -162,7 +166,7 @@ class CandidateArrays:
         """
         if len(self) <= WHOLE:
             places = np.arange(len(self))
-            return places, self.value * self._nearness(lead, places)
+            return places, self._partner_weights(lead, places, self.value)
         low = max(0, min(lead - NEAR, len(self) - 2 * NEAR))
         near = self.value[low : low + 2 * NEAR].cumsum()
         wide, chance = self._sample_field(rng)
@@ -170,11 +174,11 @@ class CandidateArrays:
         own = self.value[places]
         drawn = np.concatenate((own[:DRAWS] / self._total, chance))
         drawn += ((places >= low) & (places < low + 2 * NEAR)) * (own / near[-1])
-        return places, own / drawn * self._nearness(lead, places)
+        return places, self._partner_weights(lead, places, own / drawn)
 
     def partner_weights(self, lead: int, places: Indices) -> Floats:
         """Returns the same weights for these places, each given once."""
-        return self.value[places] * self._nearness(lead, places)
+        return self._partner_weights(lead, places, self.value[places])
 
     def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
         """Returns the places of all candidates that may join this lineup."""
@@ -214,15 +218,27 @@ class CandidateArrays:
                 return False
         return True
 
+    def _partner_weights(self, lead: int, places: Indices, values: Floats) -> Floats:
+        """Returns ``values`` times nearness.
+
+        A suspect favourite also meets entries far away. So more of those who lose to it on purpose
+        are found. It does not play more for that: the weights keep their sums.
+        """
+        weights: Floats = values * self._nearness(lead, places)
+        if not self._has_favourite:
+            return weights
+        values = np.where(places == lead, 0.0, values)
+        anywhere = values * (weights.sum() / max(values.sum(), SMALLEST_REST))
+        share = FLAT_SHARE * (self._is_favourite[places] | self._is_favourite[lead])
+        mixed: Floats = weights + share * (anywhere - weights)
+        return mixed
+
     def _nearness(self, lead: int, places: Indices) -> Floats:
         """Returns the sum of two normal curves of the distance; about 1 for the nearest candidate.
 
         Their variances are ``NARROW`` and ``WIDE`` plus a share of both skills' variances. The
         distance starts at the nearest few. So a leader far ahead of the field meets more opponents
         than just the next in rank.
-
-        A suspect favourite meets others at any distance, so that all who lose to it on purpose are
-        found.
         """
         own = self._mu.item(lead)
         few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1].tolist()
@@ -237,9 +253,6 @@ class CandidateArrays:
         if self._wide_share > 0.0:
             wide = away / (width + 2 * (WIDE - NARROW))
             nearness += self._wide_share * np.exp(wide.min() - wide)
-        if self._has_favourite:
-            flat = FLAT_SHARE * (self._is_favourite[places] | self._is_favourite[lead])
-            nearness = np.where(places == lead, 0.0, (1 - flat) * nearness + flat)
         return nearness
 
     def _sample_field(self, rng: np.random.Generator) -> tuple[Indices, Floats]:

@@ -105,7 +105,7 @@ class CandidateTable:
     numbers: Indices
     """Numbers of the contenders whose meetings are counted; -1: unknown."""
     is_favourite: Flags
-    """Which entries others seem to let win: they meet entries of all ratings."""
+    """Which entries are suspect favourites: others seem to lose to them on purpose."""
 
     @classmethod
     def from_candidates(

@@ -2,8 +2,8 @@
 
 The value of a game is its reduction of the standings' loss (``information_gain``). The lead has
 nearly the best value. Partners are drawn by value, by nearness of rating, and by how seldom they
-met the lineup. While a rating is uncertain, partners may be farther away. One partner in twenty is
-drawn from the whole field.
+met the lineup. If a rating is uncertain, partners farther away are likelier. One partner in twenty
+is drawn from the whole field.
 
 An entry without a game leads first. Sometimes entries lead in turn, so that no entry waits longer
 than ``LONGEST_WAIT`` rounds. An entry of the lead's own team only enters as a random partner, where
@@ -46,7 +46,7 @@ class LineupTerms:
     admissible: Collection[str] | None = None
     """The profiles that may play; None: all."""
     is_open: bool = True
-    """Whether uploads are open: then some partners are farther away."""
+    """Whether uploads are open. If so, more partners are farther away."""
 
 
 def propose_lineups(

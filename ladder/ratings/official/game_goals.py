@@ -4,9 +4,9 @@ While uploads are open, the order comes first. Medals come first as soon as the 
 correlation of ``ORDER_GOAL`` with the true order. Games for medals tell more when it is known who
 may win one. A new entry lowers the expected correlation, so the order may come first again.
 
-Leagues with many new entries never reach that correlation. There medals come first after
-``ORDER_GAMES``. In a small league many teams hold medals. There both count from the start, because
-medals change hands more often if their games come late.
+A league with many new entries may never reach that correlation. Then medals come first after
+``ORDER_GAMES``. If at least ``MANY_MEDALS`` of the teams hold medals, order and medals both count
+from the start. Otherwise the games for medals come late, and the medals change more often.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ WRONG_GOAL: Final = 0.05
 ORDER_WEIGHT: Final = 0.005
 """Weight of medal boundaries against the order while the order comes first."""
 MEDAL_WEIGHT: Final = 0.3
-"""The same while medals come first."""
+"""Weight of medal boundaries against the order while medals come first."""
 FINAL_WEIGHT: Final = 5.0
-"""The same after uploads close."""
-MANY_MEDALS: Final = 0.25
-"""Share of teams with a medal from which both always count."""
+"""Weight of medal boundaries against the order after uploads close."""
 BOTH_WEIGHT: Final = 0.1
-"""The same while both count."""
+"""Weight of medal boundaries against the order while both count."""
+MANY_MEDALS: Final = 0.25
+"""If at least this share of the teams holds medals, both count while uploads are open. With the
+default medals these are leagues of up to 400 teams.
+"""
 
 
 def open_weight(
@@ -36,8 +38,8 @@ def open_weight(
 ) -> float:
     """Returns the weight of medal boundaries against the order while uploads are open.
 
-    ``medal_share`` is the share of teams with a medal, ``wrong_share`` that of medals expected to
-    be wrong.
+    ``medal_share`` is the share of teams with a medal, ``wrong_share`` the expected share of wrong
+    medals.
     """
     if medal_share >= MANY_MEDALS:
         return BOTH_WEIGHT

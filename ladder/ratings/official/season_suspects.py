@@ -23,7 +23,7 @@ from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
 
 FAILING: Final = 0.5
 """Share of failed games above which an entry is no member of a group."""
-PRIOR_GAMES: Final = 1
+PRIOR_GAMES: Final = 2
 """Games without a fault that each entry starts with."""
 ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""

@@ -132,7 +132,7 @@ def build_standing(
         games = [each.games for each in entrants if not each.is_anchor]
         mean_games = sum(games) / max(len(games), 1)
         wrong_share = sum(wrong) / max(len(wrong), 1)
-        medal_share = len(wrong) / max(len(standing_by), 1)
+        medal_share = len(wrong) / max(count, 1)
         boundary_weight = game_goals.open_weight(medal_share, order, mean_games, wrong_share)
     losses = ranks.remaining_uncertainty(drawn, last, boundary_weight)
     if rules.lines is not None:
