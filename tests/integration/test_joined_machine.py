@@ -36,6 +36,7 @@ from tests.integration.ladder.contest import Contest
 from tests.integration.real_node import RealNode
 from tests.integration.worker_stage import EAST, SLOW, enter
 from tests.integration.worker_stage import contest as contest
+from tests.refused_commands import refused_commands
 from tests.waiting import wait_until
 from workers import broker
 
@@ -150,7 +151,7 @@ def test_a_joined_machine_plays_a_match_and_hands_the_next_one_back(
             machine.stop()
         assert history.get_match(conn, slow).state == "queued", log.read_text()
         assert TOLD[-1] == "handed 1 running matches back"
-        assert redis.acl_log() == []
+        assert refused_commands(redis) == []
         assert not worker.alive()
 
 

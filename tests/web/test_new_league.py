@@ -109,7 +109,7 @@ def test_a_league_needs_three_fields_and_invites_by_a_link(
     mine = tab(width=390)
     mine.sign_in(site.contest.host_token)
     page = mine.open(f"{FORM}?game=snake")
-    assert page.evaluate("document.documentElement.scrollHeight") < 1500
+    assert page.evaluate("document.documentElement.scrollHeight") < 1600
     for _ in range(2):  # the second league of a title gets another address
         page = mine.open(f"{FORM}?game=snake")
         page.get_by_label("Title").fill("Schlängelnde Äpfel & Co")
