@@ -6,7 +6,7 @@ may win one. A new entry lowers the expected correlation, so the order may come 
 
 A league with many new entries may never reach that correlation. Then medals come first after
 ``ORDER_GAMES``. If at least ``MANY_MEDALS`` of the teams hold medals, order and medals both count
-from the start. Otherwise the games for medals come late, and the medals change more often.
+from the start.
 """
 
 from __future__ import annotations
