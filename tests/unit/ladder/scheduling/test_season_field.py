@@ -145,6 +145,17 @@ def test_a_suspect_favourite_meets_entries_of_all_ratings(
     assert len(found[30]) < 1.3 * len(before[30])
 
 
+def test_a_copy_of_a_suspect_favourite_meets_entries_of_all_ratings_too() -> None:
+    skill = np.linspace(4.0, -4.0, 60).tolist()
+    lineup = np.array([[30, 29]], np.int32)
+    games = GameTable(lineup, np.ones((1, 2), np.int16), np.zeros((1, 2), np.bool_))
+    field = SeasonField()
+    field.set_entries([candidate(n, entry_id=entry(n)) for n in range(60)])
+    field.count_games({entry(n): 30 if n == 31 else n for n in range(60)}, games)
+    field.set_places(well_known(skill), SeasonSuspects(apart=((entry(30), entry(10)),)))
+    assert mean(gap > 1.5 for gap in distances(field, skill)[31]) > 0.25
+
+
 def test_a_suspect_favourite_meets_near_entries_after_uploads_close() -> None:
     skill = np.linspace(4.0, -4.0, 60).tolist()
     field = rated_field(skill)

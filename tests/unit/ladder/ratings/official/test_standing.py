@@ -209,5 +209,8 @@ def test_while_uploads_are_open_a_standing_weighs_medals_by_its_own_certainty() 
     assert late.boundary_weight == game_goals.MEDAL_WEIGHT
     small = drawn(mu[:100], entrants[:100], sigma=20.0, boundary_weight=None)
     assert small.boundary_weight == game_goals.BOTH_WEIGHT
+    waiting = [entrant(n, contender=-1) for n in range(250, 500)]
+    begun = drawn(mu[:250], entrants[:250] + waiting, sigma=100.0, boundary_weight=None)
+    assert begun.boundary_weight == game_goals.ORDER_WEIGHT
     fixed = drawn(mu, entrants, sigma=5.0, boundary_weight=game_goals.MEDAL_WEIGHT)
     assert fixed.places == nearly.places
