@@ -59,8 +59,12 @@ class Thrower:
     lost: int
     expected: float
     """Expected number of losses."""
+    last: int
+    """Games with the favourite in which it came last, behind at least two others."""
+    expected_last: float
+    """Expected number of these; 0 if it came last less than twice."""
     chance: float
-    """Probability of so many losses."""
+    """Probability of so many losses or last places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,15 @@ def _name_favourite(found: FavouredEntry, who: Mapping[EntryId, SuspectEntry]) -
         who[found.entry_id],
         found.chance,
         tuple(
-            Thrower(who[each.entry_id], each.meetings, each.lost, each.expected, each.chance)
+            Thrower(
+                who[each.entry_id],
+                each.meetings,
+                each.lost,
+                each.expected,
+                each.last,
+                each.expected_last,
+                each.chance,
+            )
             for each in found.throwers
             if each.entry_id in who
         ),

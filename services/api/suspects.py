@@ -53,7 +53,13 @@ class ThrowerOut(BaseModel):
     meetings: int = Field(description="without a fault or a tie")
     lost: int
     expected: float = Field(description="expected number of losses")
-    chance: float = Field(description="probability of at least so many losses")
+    last: int = Field(
+        description="games with the favourite in which it came last, behind at least two others"
+    )
+    expected_last: float = Field(
+        description="expected number of these; 0 if it came last less than twice"
+    )
+    chance: float = Field(description="probability of so many losses or last places")
 
 
 class FavouriteOut(BaseModel):

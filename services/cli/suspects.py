@@ -99,7 +99,7 @@ def print_throwers(found: Json) -> None:
             f" (by chance in {favourite['chance']:.1g} of such seasons)"
         )
         table(
-            ["team", "agent", "met", "lost", "expected", "chance"],
+            ["team", "agent", "met", "lost", "expected", "last", "expected last", "chance"],
             [
                 (
                     row["entry"]["team_name"],
@@ -107,6 +107,8 @@ def print_throwers(found: Json) -> None:
                     row["meetings"],
                     row["lost"],
                     f"{row['expected']:.1f}",
+                    row["last"],
+                    f"{row['expected_last']:.1f}" if row["expected_last"] else "",
                     f"{row['chance']:.1g}",
                 )
                 for row in favourite["throwers"]

@@ -11,7 +11,9 @@ from playwright.sync_api import Page
 from ladder.database.db import connect
 from ladder.entries import entries
 from ladder.people import audit_log
+from ladder.ratings.fitting import OfficialFitter
 from services.api_client import tls_context
+from tests.suspect_favourites import write_favourite
 from tests.web.conftest import Site, Tab, press, sign_in
 from tests.web.test_accessibility import CONTRAST, NAMES
 
@@ -118,6 +120,21 @@ def test_a_single_seat_league_promises_no_official_standing(site: Site) -> None:
         anchors = client.get("/new-league", params={"game": "snake"}).text
         assert "pin the scale" not in anchors
         assert "have no rank." in anchors
+
+
+@pytest.mark.browser
+def test_a_host_sees_who_loses_to_a_favourite(site: Site, tab: Callable[..., Tab]) -> None:
+    contest = site.contest
+    with connect(site.database_url) as conn:
+        OfficialFitter().refit(conn, contest.season.id)
+        write_favourite(conn, contest.season.id)
+    mine = tab(width=360)
+    mine.sign_in(contest.host_token)
+    page = mine.open("/leagues/hungry-geese/suspects")
+    table = page.get_by_role("region", name="Losses to")
+    cells = [text.split() for text in table.get_by_role("cell").all_inner_texts()[-3:]]
+    assert cells == [["3"], ["3", "usual", "0.6"], ["2", "usual", "0.1"]]
+    assert fine(page) == []
 
 
 def test_a_host_lets_teams_share_a_place_on_the_page_of_suspects(site: Site) -> None:

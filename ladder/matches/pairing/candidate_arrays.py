@@ -47,9 +47,9 @@ SMALL: Final = 100
 """In larger fields the share falls in proportion to 1 / candidates. There, two given entries seldom
 meet by the wide curve, but its games still tell less.
 """
-FLAT_SHARE: Final = 0.5
-"""Share of a suspect favourite's partners that are drawn without regard to distance while uploads
-are open. Others draw it as a partner in the same way.
+FLAT_SHARE: Final = 0.8
+"""Share of a suspect favourite's partners that are drawn without regard to distance or value while
+uploads are open. Others draw it as a partner in the same way.
 """
 FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
@@ -221,14 +221,16 @@ class CandidateArrays:
     def _partner_weights(self, lead: int, places: Indices, values: Floats) -> Floats:
         """Returns ``values`` times nearness.
 
-        A suspect favourite also meets entries far away. So more of those who lose to it on purpose
-        are found. It does not play more for that: the weights keep their sums.
+        A suspect favourite also meets entries far away, and those whose games tell little. So more
+        of those who lose to it on purpose are found. It does not play more for that: the weights
+        keep their sums.
         """
         weights: Floats = values * self._nearness(lead, places)
         if not self._has_favourite:
             return weights
-        values = np.where(places == lead, 0.0, values)
-        anywhere = values * (weights.sum() / max(values.sum(), SMALLEST_REST))
+        may_play = (places != lead) & (self._played[places] < self._limit[places])
+        even = np.where(may_play, values / self.value[places], 0.0)
+        anywhere = even * (weights.sum() / max(even.sum(), SMALLEST_REST))
         share = FLAT_SHARE * (self._is_favourite[places] | self._is_favourite[lead])
         mixed: Floats = weights + share * (anywhere - weights)
         return mixed

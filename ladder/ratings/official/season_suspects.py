@@ -69,6 +69,9 @@ class ThrowingEntry:
     lost: int
     expected: float
     chance: float
+    last: int = 0
+    """Games with the favourite in which it came last, behind at least two others."""
+    expected_last: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +133,10 @@ def find_suspects(
         for group in find_equal_groups(mu[works], sigma[works])
     )
     clean = np.where(known, fit.clean_mu, np.nan), np.where(known, fit.clean_sigma, np.nan)
-    shown = find_throwers(fit.pairs, *clean, fit.kappa)
-    apart = find_throwers(fit.pairs, *clean, 0.0, ALARM)
-    before, games = before or SeasonSuspects(), len(fit.messages.seen)
+    log = fit.messages.seen
+    shown = find_throwers(log, fit.pairs, clean, fit.kappa)
+    apart = find_throwers(log, fit.pairs, clean, 0.0, ALARM)
+    before, games = before or SeasonSuspects(), len(log)
     paces = before.paces
     if not before.paces_games <= games < GROWTH * before.paces_games:
         growth = games / before.paces_games if before.paces_games else inf
@@ -198,7 +202,13 @@ def _name_favourite(found: SuspectFavourite, entry_of: dict[int, EntryId]) -> Fa
         found.chance,
         tuple(
             ThrowingEntry(
-                entry_of[pair.thrower], pair.meetings, pair.lost, pair.expected, pair.chance
+                entry_of[pair.thrower],
+                pair.meetings,
+                pair.lost,
+                pair.expected,
+                pair.chance,
+                pair.last,
+                pair.expected_last,
             )
             for pair in found.pairs
         ),

@@ -8,18 +8,21 @@ so beyond chance.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ladder.ratings.official.event_counts import NODES, SHARES, binomial_tails, poisson_tail
+from ladder.ratings.official.game_table import GameTable
+from ladder.ratings.official.last_places import LEAST_SEATS, count_last_places
 from ladder.ratings.official.message_passing import sum_by_contender
 from ladder.ratings.official.overdispersion import HIGH, LOW, MetPairs
 from ladder.ratings.official.truncated_gaussian import normal_cdf, win_moments
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 UNLIKELY: Final = 0.005
 """Probability of such results from which a pair is unlikely."""
@@ -29,9 +32,10 @@ ALARM: Final = 0.01
 """Expected number of suspect favourites in a season without throwers."""
 INNOCENT: Final = 0.1
 """Aimed share of innocents among the further opponents that a suspect favourite's page names."""
-NODES: Final = np.array([0.0, -1.3556262, 1.3556262, -2.8569700, 2.8569700])
-SHARES: Final = np.array([0.5333333, 0.2220759, 0.2220759, 0.0112574, 0.0112574])
-"""Gauss-Hermite points of a standard normal distribution."""
+WATCHED: Final = 20
+"""Number of favourites for whom last places are counted: those with most mild pairs."""
+MILD: Final = 0.1
+"""Probability of a pair's losses from which it counts for that choice."""
 ROOT2: Final = 2.0**0.5
 
 
@@ -45,8 +49,12 @@ class UnlikelyPair:
     lost: int
     expected: float
     """Expected number of losses."""
+    last: int
+    """Games with the favourite in which it came last, behind at least two others."""
+    expected_last: float
+    """Expected number of these; 0 if it came last less than twice."""
     chance: float
-    """Probability of at least as many losses."""
+    """Probability of so many losses or so many last places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,47 +69,41 @@ class SuspectFavourite:
 
 
 def find_throwers(
-    pairs: MetPairs, mu: Floats, sigma: Floats, kappa: float, alarm: float = ALARM
+    games: GameTable,
+    pairs: MetPairs,
+    skills: tuple[Floats, Floats],
+    kappa: float,
+    alarm: float = ALARM,
 ) -> list[SuspectFavourite]:
     """Returns the suspect favourites, the least likely first.
 
-    ``pairs`` are all that met. ``mu`` and ``sigma`` are the contenders' skills in beta; NaN: not
-    considered. ``kappa`` is the deviation of a pair's own advantage. ``alarm`` is the expected
-    number of favourites in a season without throwers.
+    ``pairs`` are all that met in ``games``. ``skills`` are the contenders' means and deviations in
+    beta; NaN: not considered. ``kappa`` is the deviation of a pair's own advantage. ``alarm`` is
+    the expected number of favourites in a season without throwers.
     """
-    low, high = pairs.low[pairs.often], pairs.high[pairs.often]
-    known = ~np.isnan(mu[low]) & ~np.isnan(mu[high])
-    low, high, outcomes = low[known], high[known], pairs.outcomes[:, known]
-    # Each pair twice: the loser (a possible thrower) and the winner (a possible favourite).
-    loser, winner = np.concatenate([low, high]), np.concatenate([high, low])
-    lost = np.concatenate([outcomes[HIGH], outcomes[LOW]])
-    played = np.tile(outcomes[LOW] + outcomes[HIGH], 2)
-    if not len(loser):
+    mu, _ = skills
+    met = _meetings(pairs, ~np.isnan(mu))
+    if not len(met):
         return []
-    skills = mu, sigma
-    chance = _loss_chances(loser, winner, lost, played, skills, kappa)
-    out = chance < FIRST_LOOK
-    skills = _skills_without(loser[out], winner[out], lost[out], played[out], skills)
-    chance[out] = _loss_chances(loser[out], winner[out], lost[out], played[out], skills, kappa)
-    opponents = np.bincount(winner, minlength=len(mu))
+    opponents = np.bincount(met.winner, minlength=len(mu))
+    chance = _loss_chances(met, skills, kappa)
+    first = np.flatnonzero(_most_suspicious(met, chance, opponents)[met.winner])
+    chance = _either_chance(games, met, first, chance, (skills, kappa))
+    out = np.flatnonzero(chance < FIRST_LOOK)
+    without = met.take(out)
+    skills = _skills_without(without, skills)
+    again = _loss_chances(without, skills, kappa)
+    chance[out] = _either_chance(games, without, np.arange(len(out)), again, (skills, kappa))
     unlikely = np.flatnonzero(chance < UNLIKELY)
-    field = int((~np.isnan(mu)).sum())
     found = []
-    for favourite in np.unique(winner[unlikely]).tolist():
-        own = unlikely[winner[unlikely] == favourite]
-        own = own[np.argsort(chance[own], kind="stable")]
-        many = _poisson_tail(len(own), UNLIKELY * opponents[favourite])
-        one = float(chance[own[0]]) * float(opponents[favourite])
-        expected_alarms = 2.0 * field * min(many, one)
+    for favourite in np.unique(met.winner[unlikely]).tolist():
+        own = chance[unlikely[met.winner[unlikely] == favourite]]
+        many = poisson_tail(len(own), UNLIKELY * opponents[favourite])
+        one = float(own.min()) * float(opponents[favourite])
+        expected_alarms = 2.0 * int((~np.isnan(mu)).sum()) * min(many, one)
         if expected_alarms < alarm:
-            own = pairs_to_name(np.flatnonzero(winner == favourite), chance)
-            expected = played[own] * _loss_probability(loser[own], winner[own], skills)
-            suspects = tuple(
-                UnlikelyPair(
-                    int(loser[n]), int(played[n]), int(lost[n]), float(mean), float(chance[n])
-                )
-                for n, mean in zip(own.tolist(), expected.tolist(), strict=True)
-            )
+            named = pairs_to_name(np.flatnonzero(met.winner == favourite), chance)
+            suspects = _name_pairs(games, met.take(named), chance[named], skills)
             found.append(SuspectFavourite(favourite, suspects, expected_alarms))
     return sorted(found, key=lambda each: each.chance)
 
@@ -121,82 +123,111 @@ def pairs_to_name(met: NDArray[np.intp], chance: Floats) -> NDArray[np.intp]:
     return ordered[: max(many, int((chance[met] < UNLIKELY).sum()))]
 
 
-def _loss_probability(
-    loser: NDArray[np.intp], winner: NDArray[np.intp], skills: tuple[Floats, Floats]
-) -> Floats:
-    return np.asarray(normal_cdf((skills[0][winner] - skills[0][loser]) / ROOT2), np.float64)
+@dataclass(frozen=True, slots=True)
+class _Meetings:
+    """Each pair that met more than once, with either as the loser: arrays of [pairs]."""
+
+    loser: Indices
+    """A possible thrower."""
+    winner: Indices
+    """A possible favourite."""
+    lost: Floats
+    played: Floats
+    """Meetings without a fault or a tie."""
+
+    def __len__(self) -> int:
+        return len(self.loser)
+
+    def take(self, rows: Indices) -> _Meetings:
+        """Returns these pairs."""
+        return _Meetings(self.loser[rows], self.winner[rows], self.lost[rows], self.played[rows])
 
 
-def _loss_chances(
-    loser: NDArray[np.intp],
-    winner: NDArray[np.intp],
+def _meetings(pairs: MetPairs, considered: NDArray[np.bool_]) -> _Meetings:
+    """Returns the meetings of the considered contenders."""
+    low, high = pairs.low[pairs.often], pairs.high[pairs.often]
+    known = considered[low] & considered[high]
+    low, high, outcomes = low[known], high[known], pairs.outcomes[:, known]
+    return _Meetings(
+        np.concatenate([low, high]),
+        np.concatenate([high, low]),
+        np.concatenate([outcomes[HIGH], outcomes[LOW]]),
+        np.tile(outcomes[LOW] + outcomes[HIGH], 2),
+    )
+
+
+def _most_suspicious(met: _Meetings, chance: Floats, opponents: Indices) -> NDArray[np.bool_]:
+    """Returns which contenders are watched: those with most ``MILD`` pairs beyond the usual."""
+    mild = np.bincount(met.winner[chance < MILD], minlength=len(opponents))
+    usual = MILD * opponents
+    above = (mild - usual) / np.sqrt(np.maximum(usual, 1.0))
+    watched = np.zeros(len(opponents), np.bool_)
+    watched[np.argsort(-above, kind="stable")[:WATCHED]] = True
+    return watched
+
+
+def _either_chance(
+    games: GameTable,
+    met: _Meetings,
+    watched: Indices,
     lost: Floats,
-    played: Floats,
-    skills: tuple[Floats, Floats],
-    kappa: float,
+    skills_and_kappa: tuple[tuple[Floats, Floats], float],
 ) -> Floats:
+    """Returns the probability of so many losses or so many last places, whichever is less likely.
+
+    ``lost`` is that of the losses. Last places count for the ``watched`` pairs. The chance is
+    doubled, because there are two ways to be unlikely.
+    """
+    if games.seats < LEAST_SEATS:
+        return lost
+    pairs = met.take(watched)
+    last = count_last_places(games, pairs.loser, pairs.winner, *skills_and_kappa)
+    either = lost.copy()
+    either[watched] = np.minimum(either[watched], last.chance)
+    return np.minimum(2.0 * either, 1.0)
+
+
+def _name_pairs(
+    games: GameTable, met: _Meetings, chance: Floats, skills: tuple[Floats, Floats]
+) -> tuple[UnlikelyPair, ...]:
+    expected = met.played * normal_cdf((skills[0][met.winner] - skills[0][met.loser]) / ROOT2)
+    last = count_last_places(games, met.loser, met.winner, skills, 0.0)
+    columns = (met.loser, met.played, met.lost, expected, last.last, last.expected, chance)
+    return tuple(
+        UnlikelyPair(thrower, int(played), int(lost), mean, int(often), usual, likely)
+        for thrower, played, lost, mean, often, usual, likely in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    )
+
+
+def _loss_chances(met: _Meetings, skills: tuple[Floats, Floats], kappa: float) -> Floats:
     """Returns the probability of at least so many losses, over the uncertainty of both skills."""
     mu, sigma = skills
-    gap = mu[winner] - mu[loser]
-    unsure = np.sqrt(sigma[winner] ** 2 + sigma[loser] ** 2 + kappa**2)
-    chances = np.ones(len(loser))
+    gap = mu[met.winner] - mu[met.loser]
+    unsure = np.sqrt(sigma[met.winner] ** 2 + sigma[met.loser] ** 2 + kappa**2)
+    chances = np.ones(len(met))
     p = normal_cdf(gap / np.sqrt(2.0 + unsure**2))
-    likely = lost - played * p
-    rows = np.flatnonzero(likely > np.sqrt(played * p * (1.0 - p)))
+    likely = met.lost - met.played * p
+    rows = np.flatnonzero(likely > np.sqrt(met.played * p * (1.0 - p)))
     points = (gap[rows, None] + unsure[rows, None] * NODES) / ROOT2
     at = np.asarray(normal_cdf(points), np.float64)
-    chances[rows] = _binomial_tails(lost[rows], played[rows], at) @ SHARES
+    chances[rows] = binomial_tails(met.lost[rows], met.played[rows], at) @ SHARES
     return chances
 
 
-def _skills_without(
-    loser: NDArray[np.intp],
-    winner: NDArray[np.intp],
-    lost: Floats,
-    played: Floats,
-    skills: tuple[Floats, Floats],
-) -> tuple[Floats, Floats]:
+def _skills_without(met: _Meetings, skills: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Returns the skills as if these pairs had not met, by one step of Newton's method."""
     mu, sigma = skills
-    t = (mu[winner] - mu[loser]) / ROOT2
+    t = (mu[met.winner] - mu[met.loser]) / ROOT2
     up, up_weight = win_moments(t)
     down, down_weight = win_moments(-t)
-    force = (lost * up - (played - lost) * down) / ROOT2
-    weight = (lost * up_weight + (played - lost) * down_weight) / 2.0
+    won = met.played - met.lost
+    force = (met.lost * up - won * down) / ROOT2
+    weight = (met.lost * up_weight + won * down_weight) / 2.0
     count = len(mu)
-    pushed = sum_by_contender(winner, force, count) - sum_by_contender(loser, force, count)
-    told = sum_by_contender(winner, weight, count) + sum_by_contender(loser, weight, count)
+    pushed = sum_by_contender(met.winner, force, count) - sum_by_contender(met.loser, force, count)
+    told = sum_by_contender(met.winner, weight, count) + sum_by_contender(met.loser, weight, count)
     before = sigma**-2.0
     left = np.maximum(before - told, 0.2 * before)
     return mu - pushed / left, left**-0.5
-
-
-def _binomial_tails(least: Floats, count: Floats, p: Floats) -> Floats:
-    """Returns the probability of at least ``least`` of ``count`` at each chance: [n, chances]."""
-    p = np.clip(p, 1e-12, 1.0 - 1e-12)
-    log_p, log_q = np.log(p), np.log1p(-p)
-    most = int(count.max(initial=0.0))
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
-    tails = np.zeros(p.shape)
-    left = np.arange(len(p))
-    have, of = least.astype(np.intp), count.astype(np.intp)
-    while len(left):
-        ways = log_factorial[of] - log_factorial[have] - log_factorial[of - have]
-        lost, won = have[:, None], (of - have)[:, None]
-        tails[left] += np.exp(ways[:, None] + lost * log_p[left] + won * log_q[left])
-        more = have < of
-        left, have, of = left[more], have[more] + 1, of[more]
-    return tails
-
-
-def _poisson_tail(least: int, mean: float) -> float:
-    """Returns the probability of at least ``least`` events."""
-    if mean <= 0.0:
-        return 1.0
-    return max(
-        0.0,
-        math.fsum(
-            math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
-            for k in range(least, least + 60)
-        ),
-    )

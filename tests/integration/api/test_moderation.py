@@ -14,6 +14,7 @@ from ladder.ratings.fitting import OfficialFitter
 from services.api_client import ApiError, Client
 from tests.integration.api.commands import Peck, peck, read  # noqa: F401 - a fixture
 from tests.integration.api.world import World, finish
+from tests.suspect_favourites import write_favourite
 
 
 def moderation_audits(host: Client) -> list[dict[str, Any]]:
@@ -162,3 +163,17 @@ def test_a_host_lists_suspects_and_lets_teams_share_a_place(peck: Peck, world: W
     assert "own places again" in peck("separate", made["id"], *common, **token).stdout
     acts = [row["act"] for row in moderation_audits(world.client("host"))]
     assert acts == ["separate", "share_place"]
+
+
+def test_a_host_reads_which_entries_lose_to_a_favourite(peck: Peck, world: World) -> None:  # noqa: F811
+    token = {"PECK_TOKEN": world.tokens["host"]}
+    with world.connect() as conn:
+        season = SeasonId(world.seasons["public"])
+        OfficialFitter().refit(conn, season)
+        write_favourite(conn, season)
+    (favourite,) = read(peck("suspects", "public", "--json", **token))["favourites"]
+    (thrower,) = favourite["throwers"]
+    assert (thrower["meetings"], thrower["lost"], thrower["last"]) == (3, 3, 2)
+    shown = peck("suspects", "public", **token).stdout
+    assert f"Entries lose to {favourite['entry']['agent_name']}" in shown
+    assert "expected last" in shown

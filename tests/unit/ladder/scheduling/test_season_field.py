@@ -145,6 +145,32 @@ def test_a_suspect_favourite_meets_entries_of_all_ratings(
     assert len(found[30]) < 1.3 * len(before[30])
 
 
+def test_a_suspect_favourite_also_meets_entries_whose_games_tell_little() -> None:
+    skill = np.linspace(4.0, -4.0, 60).tolist()
+    field = rated_field(skill)
+    places = well_known(skill)
+    places.values[2, :15] = 1e-7
+    field.set_places(places, SeasonSuspects(apart=((entry(30), entry(40)),)))
+    made = field.propose_lineups(TERMS, lineups=1500, rng=Random(1)).lineups
+    met = [{int(str(seat.entry_id)[4:]) for seat in lineup} for lineup in made]
+    opponents = [min(each - {30}) for each in met if 30 in each]
+    assert sum(each < 15 for each in opponents) > len(opponents) / 10
+
+
+def test_a_suspect_favourite_seldom_meets_entries_that_have_had_the_games_of_their_pace() -> None:
+    skill = np.linspace(4.0, -4.0, 60).tolist()
+    field = rated_field(skill)
+    paces = {entry(n): 0.05 for n in range(20)}
+    suspects = SeasonSuspects(apart=((entry(30), entry(40)),), paces=paces)
+    field.set_places(well_known(skill), suspects)
+    field.set_entries(candidate(n, entry_id=entry(n), games=100) for n in range(60))
+    made = field.propose_lineups(TERMS, lineups=1500, rng=Random(1)).lineups
+    met = [{int(str(seat.entry_id)[4:]) for seat in lineup} for lineup in made]
+    opponents = [min(each - {30}) for each in met if 30 in each]
+    assert len(opponents) > 30
+    assert sum(each < 20 for each in opponents) < len(opponents) / 15
+
+
 def test_a_copy_of_a_suspect_favourite_meets_entries_of_all_ratings_too() -> None:
     skill = np.linspace(4.0, -4.0, 60).tolist()
     lineup = np.array([[30, 29]], np.int32)

@@ -23,7 +23,7 @@ def suspects(seed: int, throwers: int) -> list[SuspectFavourite]:
     ranks = (1 + (shown[:, None, :] > shown[:, :, None]).sum(axis=2)).astype(np.int16)
     games = GameTable(lineups, ranks, np.zeros(lineups.shape, np.bool_))
     fit = fit_season(games, np.full(AGENTS, -1, np.int32))
-    return find_throwers(fit.pairs, fit.mu, fit.shown_sigma, fit.kappa)
+    return find_throwers(games, fit.pairs, (fit.mu, fit.shown_sigma), fit.kappa)
 
 
 def test_throwers_are_named_with_their_favourite() -> None:
@@ -34,6 +34,8 @@ def test_throwers_are_named_with_their_favourite() -> None:
     first = next(each for each in found if each.favourite == AGENTS // 2).pairs[0]
     assert first.lost == first.meetings
     assert first.expected < first.lost / 2
+    assert first.last == first.meetings
+    assert first.expected_last < first.expected
 
 
 def test_a_season_without_throwers_names_nobody() -> None:
@@ -45,7 +47,7 @@ def test_a_log_without_repeated_pairs_names_nobody() -> None:
         np.array([[0, 1]], np.int32), np.array([[1, 2]], np.int16), np.zeros((1, 2), np.bool_)
     )
     fit = fit_season(games, np.full(2, -1, np.int32))
-    assert find_throwers(fit.pairs, np.zeros(2), np.ones(2), 0.0) == []
+    assert find_throwers(games, fit.pairs, (np.zeros(2), np.ones(2)), 0.0) == []
 
 
 def test_a_page_names_more_opponents_if_many_lose_unlikely() -> None:
