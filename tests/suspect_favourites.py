@@ -8,7 +8,7 @@ from ladder.ratings.official.season_suspects import FavouredEntry, SeasonSuspect
 
 
 def write_favourite(conn: Connection, season_id: SeasonId) -> None:
-    """Of two competing entries, one seems to lose to the other on purpose."""
+    """Writes one favourite, and one entry that seems to lose to it on purpose."""
     rows = conn.execute(
         "select id from entries where season_id = %s and not is_anchor and state = 'active'"
         " and games > 0 order by id limit 2",

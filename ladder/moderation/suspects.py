@@ -62,9 +62,9 @@ class Thrower:
     last: int
     """Games with the favourite in which it came last, behind at least two others."""
     expected_last: float
-    """Expected number of these; 0 if it came last less than twice."""
+    """Expected number of these; 0 if it came last fewer than two times."""
     chance: float
-    """Probability of so many losses or last places."""
+    """Twice the smaller probability: of so many losses, or of so many last places."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,12 @@ class ThrowerOut(BaseModel):
         description="games with the favourite in which it came last, behind at least two others"
     )
     expected_last: float = Field(
-        description="expected number of these; 0 if it came last less than twice"
+        description="expected number of these; 0 if it came last fewer than two times"
     )
-    chance: float = Field(description="probability of so many losses or last places")
+    chance: float = Field(
+        description="twice the smaller probability: of so many losses, or of so many last places. "
+        "With two seats, the probability of the losses"
+    )
 
 
 class FavouriteOut(BaseModel):

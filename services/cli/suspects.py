@@ -107,7 +107,7 @@ def print_throwers(found: Json) -> None:
                     row["meetings"],
                     row["lost"],
                     f"{row['expected']:.1f}",
-                    row["last"],
+                    row["last"] or "",
                     f"{row['expected_last']:.1f}" if row["expected_last"] else "",
                     f"{row['chance']:.1g}",
                 )

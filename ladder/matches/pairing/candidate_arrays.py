@@ -49,7 +49,7 @@ meet by the wide curve, but its games still tell less.
 """
 FLAT_SHARE: Final = 0.8
 """Share of a suspect favourite's partners that are drawn without regard to distance or value while
-uploads are open. Others draw it as a partner in the same way.
+uploads are open. Others draw it without regard to distance.
 """
 FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
@@ -223,14 +223,16 @@ class CandidateArrays:
 
         A suspect favourite also meets entries far away, and those whose games tell little. So more
         of those who lose to it on purpose are found. It does not play more for that: the weights
-        keep their sums.
+        keep their sums, and others draw it by its value.
         """
         weights: Floats = values * self._nearness(lead, places)
         if not self._has_favourite:
             return weights
         may_play = (places != lead) & (self._played[places] < self._limit[places])
-        even = np.where(may_play, values / self.value[places], 0.0)
-        anywhere = even * (weights.sum() / max(even.sum(), SMALLEST_REST))
+        if self._is_favourite[lead]:
+            values = values / self.value[places]
+        values = np.where(may_play, values, 0.0)
+        anywhere = values * (weights.sum() / max(values.sum(), SMALLEST_REST))
         share = FLAT_SHARE * (self._is_favourite[places] | self._is_favourite[lead])
         mixed: Floats = weights + share * (anywhere - weights)
         return mixed

@@ -1,4 +1,4 @@
-"""Computes how probable it is that something happens at least so often. Pure."""
+"""Computes how probable at least a given number of events is. Pure."""
 
 from __future__ import annotations
 

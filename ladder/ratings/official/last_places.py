@@ -1,11 +1,13 @@
-"""Compares how often contenders come last in games with a favourite, and how often they should.
+"""Compares how often contenders come last in games with a favourite with how often they should.
 
-Who throws a game often comes last. For a strong contender that is less likely than a loss to the
-favourite alone, so fewer games show it. Pure.
+A contender that throws a game often comes last. For a strong one that is less likely than a loss to
+the favourite alone, so fewer games show it. Some honest contenders often come last although they
+are strong. So the expected number is higher for those that come last too often in other games.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +26,8 @@ LEAST_SEATS: Final = 3
 """Seats of a game from which a last place says more than a loss to the favourite."""
 LEAST_TIMES: Final = 2
 """Last places from which a pair is considered."""
+DOUBTED: Final = 0.1
+"""Probability below which the contender's other games count too."""
 LUCK, LUCK_SHARES = np.polynomial.hermite_e.hermegauss(9)
 """Gauss-Hermite points of a performance's luck, and their weights."""
 
@@ -33,11 +37,11 @@ class LastPlaces:
     """Last places of each pair's first contender in games with the second: arrays of [pairs]."""
 
     last: Floats
-    """Number of games in which it came last, without a tie and behind at least two others."""
+    """Number of games in which it came last, without a tie, behind at least two others."""
     expected: Floats
-    """Expected number; 0 for a pair with fewer than ``LEAST_TIMES``."""
+    """Expected number; 0 for a pair with fewer last places than ``LEAST_TIMES``."""
     chance: Floats
-    """Probability of at least as many; 1 for a pair with fewer than ``LEAST_TIMES``."""
+    """Probability of at least as many; 1 for a pair with fewer last places than ``LEAST_TIMES``."""
 
 
 def count_last_places(
@@ -49,87 +53,131 @@ def count_last_places(
 ) -> LastPlaces:
     """Returns the last places of ``who`` in games with ``favourite``: both [pairs].
 
-    ``skills`` are means and deviations of all contenders in beta; NaN: not considered. ``kappa`` is
-    the deviation of a pair's own advantage. Games are left out if either has a fault.
+    ``skills`` are means and deviations of all contenders in beta. ``kappa`` is the deviation of a
+    pair's own advantage. Games in which either has a fault are left out.
     """
-    count = len(who)
+    count, (mu, sigma) = len(who), skills
     found = LastPlaces(np.zeros(count), np.zeros(count), np.ones(count))
     if games.seats < LEAST_SEATS or not count:
         return found
-    mu, sigma = skills
-    row, seat, pair, present = _find_games(games, who, favourite, mu)
-    ranks = np.where(present, games.ranks[row], 0)
-    others_best = ranks.copy()
-    others_best[np.arange(len(row)), seat] = 0
-    is_last = ranks[np.arange(len(row)), seat] > others_best.max(axis=1, initial=0)
-    found.last[:] = sum_by_contender(pair, is_last.astype(np.float64), count)
-    chosen = found.last[pair] >= LEAST_TIMES
-    row, seat, pair, present = row[chosen], seat[chosen], pair[chosen], present[chosen]
-    played = sum_by_contender(pair, np.ones(len(pair)), count)
+    met = _find_games(games, who, favourite, len(mu))
+    found.last[:] = sum_by_contender(met.group, met.is_last(games), count)
+    met = met.take(found.last[met.group] >= LEAST_TIMES)
+    played = sum_by_contender(met.group, np.ones(len(met.group)), count)
     seen = np.flatnonzero(played)
     unsure = np.sqrt(sigma[who] ** 2 + sigma[favourite] ** 2 + kappa**2)
-    skill = mu[who][pair][:, None] + unsure[pair][:, None] * NODES
-    present[np.arange(len(row)), seat] = False
-    at = _chance_of_last(games.contenders[row], present, skill, skills)
-    mean = np.stack([sum_by_contender(pair, each, count) for each in at.T], axis=1)[seen]
-    mean /= played[seen, None]
-    found.expected[seen] = played[seen] * (mean @ SHARES)
-    found.chance[seen] = binomial_tails(found.last[seen], played[seen], mean) @ SHARES
+    points = mu[who][:, None] + unsure[:, None] * NODES
+    at = _chance_of_last(games, met, points[met.group], skills)
+    mean = np.stack([sum_by_contender(met.group, each, count) for each in at.T], axis=1)
+    mean[seen] /= played[seen, None]
+    found.expected[:] = played * (mean @ SHARES)
+    found.chance[seen] = binomial_tails(found.last[seen], played[seen], mean[seen]) @ SHARES
+    doubted = np.flatnonzero(found.chance < DOUBTED)
+    last, expected = _all_last_places(games, np.unique(who[doubted]), skills)
+    other_last = last[who[doubted]] - found.last[doubted]
+    other_expected = expected[who[doubted]] - found.expected[doubted]
+    excess = (other_last + 1.0) / (np.maximum(other_expected, 0.0) + 1.0)
+    mean[doubted] *= np.maximum(excess, 1.0)[:, None]
+    tails = binomial_tails(found.last[doubted], played[doubted], np.minimum(mean[doubted], 1.0))
+    found.chance[doubted] = tails @ SHARES
+    found.expected[doubted] = played[doubted] * (np.minimum(mean[doubted], 1.0) @ SHARES)
     return found
 
 
-def _find_games(
-    games: GameTable, who: Indices, favourite: Indices, mu: Floats
-) -> tuple[Indices, Indices, Indices, NDArray[np.bool_]]:
-    """Returns each game of each pair: its row, the seat of ``who``, the pair, and who is present.
+@dataclass(frozen=True, slots=True)
+class _Seatings:
+    """Seats of contenders in question, grouped: arrays of [seatings]."""
 
-    A seat is present if its contender is considered and has no fault: [games found, seats].
-    """
-    n = len(mu)
+    row: Indices
+    """Row of the game in the log."""
+    seat: Indices
+    group: Indices
+    present: NDArray[np.bool_]
+    """Which seats of the game hold a contender without a fault: [seatings, seats]."""
+
+    def take(self, chosen: NDArray[np.bool_]) -> _Seatings:
+        """Returns these seatings."""
+        return _Seatings(
+            self.row[chosen], self.seat[chosen], self.group[chosen], self.present[chosen]
+        )
+
+    def others(self) -> NDArray[np.bool_]:
+        """Returns the present opponents: [seatings, seats]."""
+        others = self.present.copy()
+        others[np.arange(len(self.row)), self.seat] = False
+        return others
+
+    def is_last(self, games: GameTable) -> Floats:
+        """Returns 1 for each seat that came last without a tie, 0 for others."""
+        ranks = games.ranks[self.row]
+        own = ranks[np.arange(len(self.row)), self.seat]
+        worst = np.where(self.others(), ranks, 0).max(axis=1, initial=0)
+        return np.asarray(own > worst, np.float64)
+
+
+def _find_games(games: GameTable, who: Indices, favourite: Indices, n: int) -> _Seatings:
+    """Returns each game of each pair, grouped by pair."""
     is_favourite = np.zeros(n, np.bool_)
     is_favourite[favourite] = True
-    there = games.contenders >= 0
-    rows = np.flatnonzero((is_favourite[games.contenders] & there).any(axis=1))
-    in_seat = games.contenders[rows].astype(np.intp)
-    present = there[rows] & ~games.faults[rows] & ~np.isnan(mu[in_seat])
-    enough = np.count_nonzero(present, axis=1) >= LEAST_SEATS
-    rows, in_seat, present = rows[enough], in_seat[enough], present[enough]
+    rows, in_seat, present = _games_with(games, is_favourite)
     keys = favourite * n + who
     order = np.argsort(keys)
     keys = keys[order]
     found: list[tuple[Indices, Indices, Indices]] = []
-    for first in range(games.seats):
-        for second in range(games.seats):
-            if first == second:
-                continue
-            both = np.flatnonzero(
-                present[:, first] & present[:, second] & is_favourite[in_seat[:, first]]
-            )
-            key = in_seat[both, first] * n + in_seat[both, second]
-            at = np.minimum(keys.searchsorted(key), len(keys) - 1)
-            same = keys[at] == key
-            at, both = at[same], both[same]
-            found.append((both, np.full(len(both), second), order[at]))
+    for first, second in itertools.permutations(range(games.seats), 2):
+        both = np.flatnonzero(
+            present[:, first] & present[:, second] & is_favourite[in_seat[:, first]]
+        )
+        key = in_seat[both, first] * n + in_seat[both, second]
+        at = np.minimum(keys.searchsorted(key), len(keys) - 1)
+        same = keys[at] == key
+        found.append((both[same], np.full(np.count_nonzero(same), second), order[at[same]]))
     row, seat, pair = (np.concatenate(column) for column in zip(*found, strict=True))
-    return rows[row], seat, pair, present[row]
+    return _Seatings(rows[row], seat, pair, present[row])
+
+
+def _all_last_places(
+    games: GameTable, contenders: Indices, skills: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Returns how often these came last in all their games, and how often they should: [n]."""
+    n = len(skills[0])
+    chosen = np.zeros(n, np.bool_)
+    chosen[contenders] = True
+    rows, in_seat, present = _games_with(games, chosen)
+    row, seat = np.nonzero(present & chosen[in_seat])
+    own = in_seat[row, seat]
+    seatings = _Seatings(rows[row], seat, own, present[row])
+    expected = _chance_of_last(games, seatings, skills[0][own][:, None], skills)[:, 0]
+    last = sum_by_contender(own, seatings.is_last(games), n)
+    return last, sum_by_contender(own, expected, n)
+
+
+def _games_with(
+    games: GameTable, chosen: NDArray[np.bool_]
+) -> tuple[Indices, Indices, NDArray[np.bool_]]:
+    """Returns the games of enough seats with any of the chosen contenders.
+
+    These are the rows in the log, the contenders by seat, and which seats hold one without a fault.
+    """
+    there = (games.contenders >= 0) & ~games.faults
+    rows = np.flatnonzero((chosen[games.contenders] & there).any(axis=1))
+    rows = rows[np.count_nonzero(there[rows], axis=1) >= LEAST_SEATS]
+    return rows, games.contenders[rows].astype(np.intp), there[rows]
 
 
 def _chance_of_last(
-    contenders: NDArray[np.int32],
-    others: NDArray[np.bool_],
-    skill: Floats,
-    skills: tuple[Floats, Floats],
+    games: GameTable, seatings: _Seatings, skill: Floats, skills: tuple[Floats, Floats]
 ) -> Floats:
-    """Returns the probability that a performance is behind all others: [games, points].
+    """Returns the probability that each performance is behind all others: [seatings, points].
 
-    ``skill`` holds the skills of the contender in question: [games, points]. ``others`` are its
-    present opponents: [games, seats].
+    ``skill`` holds the skills of the contenders in question: [seatings, points].
     """
     mu, sigma = skills
+    others, contenders = seatings.others(), games.contenders[seatings.row]
     total = np.zeros(skill.shape)
     for luck, share in zip(LUCK.tolist(), (LUCK_SHARES / LUCK_SHARES.sum()).tolist(), strict=True):
         behind = np.full(skill.shape, share)
-        for seat in range(contenders.shape[1]):
+        for seat in range(games.seats):
             rows = np.flatnonzero(others[:, seat])
             rival = contenders[rows, seat]
             ahead = mu[rival][:, None] - skill[rows] - luck

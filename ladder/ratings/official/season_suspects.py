@@ -132,10 +132,9 @@ def find_suspects(
         _name_group(group, [entry_of[int(works[member])] for member in group.members], len(works))
         for group in find_equal_groups(mu[works], sigma[works])
     )
-    clean = np.where(known, fit.clean_mu, np.nan), np.where(known, fit.clean_sigma, np.nan)
-    log = fit.messages.seen
-    shown = find_throwers(log, fit.pairs, clean, fit.kappa)
-    apart = find_throwers(log, fit.pairs, clean, 0.0, ALARM)
+    log, clean = fit.messages.seen, (fit.clean_mu, fit.clean_sigma)
+    shown = find_throwers(log, fit.pairs, clean, known, fit.kappa)
+    apart = find_throwers(log, fit.pairs, clean, known, 0.0, ALARM)
     before, games = before or SeasonSuspects(), len(log)
     paces = before.paces
     if not before.paces_games <= games < GROWTH * before.paces_games:

@@ -1,9 +1,9 @@
-"""Finds contenders that lose to one favourite against expectation. Pure.
+"""Finds contenders that lose to one favourite, or come last beside it, against expectation. Pure.
 
 Each pair's results are compared with its skills. The favourite's own skill is estimated without the
 suspicious pairs, because thrown games raise it. One unlikely pair proves little among thousands. So
-a favourite is suspect if more of its opponents lose unlikely than chance explains, or if one does
-so beyond chance.
+a favourite is suspect if more opponents have unlikely results than chance explains, or if one has
+them beyond chance.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ ALARM: Final = 0.01
 INNOCENT: Final = 0.1
 """Aimed share of innocents among the further opponents that a suspect favourite's page names."""
 WATCHED: Final = 20
-"""Number of favourites for whom last places are counted: those with most mild pairs."""
+"""Number of favourites for whom last places are counted: those with most pairs below ``MILD``."""
 MILD: Final = 0.1
-"""Probability of a pair's losses from which it counts for that choice."""
+"""Probability of a pair's losses below which the pair counts for that choice."""
 ROOT2: Final = 2.0**0.5
 
 
 @dataclass(frozen=True, slots=True)
 class UnlikelyPair:
-    """A contender that loses to the favourite more often than both skills say."""
+    """A contender that loses to the favourite, or comes last beside it, more often than the skills
+    say.
+    """
 
     thrower: int
     meetings: int
@@ -52,14 +54,16 @@ class UnlikelyPair:
     last: int
     """Games with the favourite in which it came last, behind at least two others."""
     expected_last: float
-    """Expected number of these; 0 if it came last less than twice."""
+    """Expected number of these; 0 if it came last fewer than two times."""
     chance: float
-    """Probability of so many losses or so many last places."""
+    """Twice the smaller probability: of so many losses, or of so many last places. In games of two
+    seats, the probability of the losses.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectFavourite:
-    """A contender to whom several others lose against expectation."""
+    """A contender with several opponents whose results against it are unlikely."""
 
     favourite: int
     pairs: tuple[UnlikelyPair, ...]
@@ -72,35 +76,35 @@ def find_throwers(
     games: GameTable,
     pairs: MetPairs,
     skills: tuple[Floats, Floats],
+    considered: NDArray[np.bool_],
     kappa: float,
     alarm: float = ALARM,
 ) -> list[SuspectFavourite]:
     """Returns the suspect favourites, the least likely first.
 
     ``pairs`` are all that met in ``games``. ``skills`` are the contenders' means and deviations in
-    beta; NaN: not considered. ``kappa`` is the deviation of a pair's own advantage. ``alarm`` is
-    the expected number of favourites in a season without throwers.
+    beta. Only ``considered`` contenders are named. ``kappa`` is the deviation of a pair's own
+    advantage. ``alarm`` is the expected number of favourites in a season without throwers.
     """
-    mu, _ = skills
-    met = _meetings(pairs, ~np.isnan(mu))
+    met = _meetings(pairs, considered)
     if not len(met):
         return []
-    opponents = np.bincount(met.winner, minlength=len(mu))
+    opponents = np.bincount(met.winner, minlength=len(considered))
     chance = _loss_chances(met, skills, kappa)
-    first = np.flatnonzero(_most_suspicious(met, chance, opponents)[met.winner])
-    chance = _either_chance(games, met, first, chance, (skills, kappa))
-    out = np.flatnonzero(chance < FIRST_LOOK)
+    watched = _most_suspicious(met, chance, opponents)
+    chance = _either_chance(games, met, watched, chance, (skills, kappa))
+    out = np.flatnonzero(_likelier_throws(chance < FIRST_LOOK, chance))
     without = met.take(out)
     skills = _skills_without(without, skills)
     again = _loss_chances(without, skills, kappa)
-    chance[out] = _either_chance(games, without, np.arange(len(out)), again, (skills, kappa))
+    chance[out] = _either_chance(games, without, watched, again, (skills, kappa))
     unlikely = np.flatnonzero(chance < UNLIKELY)
     found = []
     for favourite in np.unique(met.winner[unlikely]).tolist():
         own = chance[unlikely[met.winner[unlikely] == favourite]]
         many = poisson_tail(len(own), UNLIKELY * opponents[favourite])
         one = float(own.min()) * float(opponents[favourite])
-        expected_alarms = 2.0 * int((~np.isnan(mu)).sum()) * min(many, one)
+        expected_alarms = 2.0 * int(considered.sum()) * min(many, one)
         if expected_alarms < alarm:
             named = pairs_to_name(np.flatnonzero(met.winner == favourite), chance)
             suspects = _name_pairs(games, met.take(named), chance[named], skills)
@@ -157,33 +161,44 @@ def _meetings(pairs: MetPairs, considered: NDArray[np.bool_]) -> _Meetings:
 
 
 def _most_suspicious(met: _Meetings, chance: Floats, opponents: Indices) -> NDArray[np.bool_]:
-    """Returns which contenders are watched: those with most ``MILD`` pairs beyond the usual."""
+    """Returns which contenders are watched: those with most pairs below ``MILD``."""
     mild = np.bincount(met.winner[chance < MILD], minlength=len(opponents))
     usual = MILD * opponents
-    above = (mild - usual) / np.sqrt(np.maximum(usual, 1.0))
+    above = np.where(opponents > 0, (mild - usual) / np.sqrt(np.maximum(usual, 1.0)), -np.inf)
     watched = np.zeros(len(opponents), np.bool_)
     watched[np.argsort(-above, kind="stable")[:WATCHED]] = True
     return watched
 
 
+def _likelier_throws(unlikely: NDArray[np.bool_], chance: Floats) -> NDArray[np.bool_]:
+    """Returns the unlikely pairs, each only with the likelier thrower as the loser.
+
+    The second half of ``_Meetings`` holds the pairs of the first, the other way round.
+    """
+    one, other = unlikely.reshape(2, -1)
+    more = chance.reshape(2, -1)[0] <= chance.reshape(2, -1)[1]
+    return np.concatenate([one & (more | ~other), other & ~(one & more)])
+
+
 def _either_chance(
     games: GameTable,
     met: _Meetings,
-    watched: Indices,
+    watched: NDArray[np.bool_],
     lost: Floats,
     skills_and_kappa: tuple[tuple[Floats, Floats], float],
 ) -> Floats:
-    """Returns the probability of so many losses or so many last places, whichever is less likely.
+    """Returns twice the smaller probability: of so many losses, or of so many last places.
 
-    ``lost`` is that of the losses. Last places count for the ``watched`` pairs. The chance is
-    doubled, because there are two ways to be unlikely.
+    ``lost`` is that of the losses. Last places count for pairs with a ``watched`` favourite. The
+    factor is 2 because there are two ways to be unlikely.
     """
     if games.seats < LEAST_SEATS:
         return lost
-    pairs = met.take(watched)
+    rows = np.flatnonzero(watched[met.winner])
+    pairs = met.take(rows)
     last = count_last_places(games, pairs.loser, pairs.winner, *skills_and_kappa)
     either = lost.copy()
-    either[watched] = np.minimum(either[watched], last.chance)
+    either[rows] = np.minimum(either[rows], last.chance)
     return np.minimum(2.0 * either, 1.0)
 
 

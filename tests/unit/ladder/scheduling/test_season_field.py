@@ -154,7 +154,19 @@ def test_a_suspect_favourite_also_meets_entries_whose_games_tell_little() -> Non
     made = field.propose_lineups(TERMS, lineups=1500, rng=Random(1)).lineups
     met = [{int(str(seat.entry_id)[4:]) for seat in lineup} for lineup in made]
     opponents = [min(each - {30}) for each in met if 30 in each]
-    assert sum(each < 15 for each in opponents) > len(opponents) / 10
+    assert sum(each < 15 for each in opponents) > len(opponents) / 15
+
+
+def test_a_suspect_favourite_whose_games_tell_little_plays_little() -> None:
+    skill = np.linspace(4.0, -4.0, 60).tolist()
+    field = rated_field(skill)
+    places = well_known(skill)
+    places.values[2, 30] = 1e-7
+    games = []
+    for apart in ((), ((entry(30), entry(40)),)):
+        field.set_places(places, SeasonSuspects(apart=apart))
+        games.append(len(distances(field, skill)[30]))
+    assert games[1] < games[0] + 8
 
 
 def test_a_suspect_favourite_seldom_meets_entries_that_have_had_the_games_of_their_pace() -> None:

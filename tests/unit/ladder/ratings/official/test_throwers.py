@@ -11,8 +11,11 @@ from ladder.ratings.official.throwers import SuspectFavourite, find_throwers, pa
 AGENTS, GAMES, THROWERS = 40, 1500, 5
 
 
-def suspects(seed: int, throwers: int) -> list[SuspectFavourite]:
-    """Suspects of a season; the last entry is the favourite of the strongest ones."""
+def suspects(seed: int, throwers: int, superseded: int = 0) -> list[SuspectFavourite]:
+    """Suspects of a season; the favourite of the strongest ones is in the middle.
+
+    ``superseded`` is the number of further contenders that are not considered.
+    """
     rng = np.random.default_rng(seed)
     skill = np.sort(rng.standard_normal(AGENTS))[::-1]
     favourite = AGENTS // 2
@@ -22,8 +25,9 @@ def suspects(seed: int, throwers: int) -> list[SuspectFavourite]:
     shown[with_favourite & (lineups < throwers)] -= 20.0
     ranks = (1 + (shown[:, None, :] > shown[:, :, None]).sum(axis=2)).astype(np.int16)
     games = GameTable(lineups, ranks, np.zeros(lineups.shape, np.bool_))
-    fit = fit_season(games, np.full(AGENTS, -1, np.int32))
-    return find_throwers(games, fit.pairs, (fit.mu, fit.shown_sigma), fit.kappa)
+    fit = fit_season(games, np.full(AGENTS + superseded, -1, np.int32))
+    considered = np.arange(AGENTS + superseded) < AGENTS
+    return find_throwers(games, fit.pairs, (fit.mu, fit.shown_sigma), considered, fit.kappa)
 
 
 def test_throwers_are_named_with_their_favourite() -> None:
@@ -38,6 +42,10 @@ def test_throwers_are_named_with_their_favourite() -> None:
     assert first.expected_last < first.expected
 
 
+def test_contenders_without_games_hide_no_thrower() -> None:
+    assert suspects(1, THROWERS, superseded=60)[0].pairs == suspects(1, THROWERS)[0].pairs
+
+
 def test_a_season_without_throwers_names_nobody() -> None:
     assert [suspects(seed, 0) for seed in range(2, 5)] == [[]] * 3
 
@@ -47,7 +55,8 @@ def test_a_log_without_repeated_pairs_names_nobody() -> None:
         np.array([[0, 1]], np.int32), np.array([[1, 2]], np.int16), np.zeros((1, 2), np.bool_)
     )
     fit = fit_season(games, np.full(2, -1, np.int32))
-    assert find_throwers(games, fit.pairs, (np.zeros(2), np.ones(2)), 0.0) == []
+    skills, everybody = (np.zeros(2), np.ones(2)), np.ones(2, np.bool_)
+    assert find_throwers(games, fit.pairs, skills, everybody, 0.0) == []
 
 
 def test_a_page_names_more_opponents_if_many_lose_unlikely() -> None:
