@@ -93,7 +93,7 @@ def find_throwers(
     chance = _loss_chances(met, skills, kappa)
     watched = _most_suspicious(met, chance, opponents)
     chance = _either_chance(games, met, watched, chance, (skills, kappa))
-    out = np.flatnonzero(_likelier_throws(chance < FIRST_LOOK, chance))
+    out = np.flatnonzero(likelier_throwers(chance < FIRST_LOOK, chance))
     without = met.take(out)
     skills = _skills_without(without, skills)
     again = _loss_chances(without, skills, kappa)
@@ -170,10 +170,10 @@ def _most_suspicious(met: _Meetings, chance: Floats, opponents: Indices) -> NDAr
     return watched
 
 
-def _likelier_throws(unlikely: NDArray[np.bool_], chance: Floats) -> NDArray[np.bool_]:
-    """Returns the unlikely pairs, each only with the likelier thrower as the loser.
+def likelier_throwers(unlikely: NDArray[np.bool_], chance: Floats) -> NDArray[np.bool_]:
+    """Returns which pairs are unlikely, each only with the likelier thrower as the loser.
 
-    The second half of ``_Meetings`` holds the pairs of the first, the other way round.
+    Both arrays hold each pair twice: the second half has the other contender as the loser.
     """
     one, other = unlikely.reshape(2, -1)
     more = chance.reshape(2, -1)[0] <= chance.reshape(2, -1)[1]

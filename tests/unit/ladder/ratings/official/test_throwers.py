@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.season_fit import fit_season
-from ladder.ratings.official.throwers import SuspectFavourite, find_throwers, pairs_to_name
+from ladder.ratings.official.throwers import (
+    SuspectFavourite,
+    find_throwers,
+    likelier_throwers,
+    pairs_to_name,
+)
 
 AGENTS, GAMES, THROWERS = 40, 1500, 5
 
@@ -43,7 +49,14 @@ def test_throwers_are_named_with_their_favourite() -> None:
 
 
 def test_contenders_without_games_hide_no_thrower() -> None:
-    assert suspects(1, THROWERS, superseded=60)[0].pairs == suspects(1, THROWERS)[0].pairs
+    (suspect,), (alone,) = suspects(6, 1, superseded=60), suspects(6, 1)
+    assert suspect.chance == pytest.approx(alone.chance, rel=1e-3)
+
+
+def test_of_an_unlikely_pair_only_the_likelier_thrower_is_taken() -> None:
+    chance = np.array([0.001, 0.015, 0.01, 0.5, 0.002, 0.001, 0.01, 0.01])
+    kept = likelier_throwers(chance < 0.02, chance)
+    assert kept.tolist() == [True, False, True, False, False, True, False, True]
 
 
 def test_a_season_without_throwers_names_nobody() -> None:
