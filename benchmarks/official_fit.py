@@ -36,7 +36,7 @@ PEER_GAMES = 1000
 DRAWS = 200
 POINTS = 150.0
 """Points in one beta."""
-WARM_SECONDS = {100_000: 0.25, 1_000_000: 3.0}
+WARM_SECONDS = {100_000: 0.2, 1_000_000: 3.0}
 Result = TypeVar("Result")
 
 

@@ -26,6 +26,9 @@ MOST_SPREAD: Final = 10.0
 """Bounds of the learned spread."""
 SCORINGS: Final = 3
 """Steps towards the likeliest spread in each round."""
+OSCILLATES: Final = 0.5
+"""If the spread turns back by more than this share of its last move, later moves are halved. In
+leagues of close rivals it could oscillate for ever."""
 CENTRE_WEIGHT: Final = 0.1
 """Precision of the centre around the given means."""
 FAULT_ROUNDS: Final = 200
@@ -93,6 +96,7 @@ class LearnedPriors:
         self.resubmitted = np.isnan(prior.sd) & self.parented
         self.variance = np.where(np.isnan(prior.sd), 1.0, prior.sd) ** 2
         self.spread = TYPICAL_SPREAD
+        self.pace, self.spread_move = 1.0, 0.0
         self.centre = self.anchor = float(self.mean[self.given].mean()) if self.given.any() else 0.0
         self.frame = np.zeros(self.parts)
         self.lift = np.zeros(self.parts)
@@ -131,7 +135,8 @@ class LearnedPriors:
         away = place[self.part[followers.last]] - self.frame[self.part[who]]
         last_pi = self.layout.last_precision[rows]
         last = last_pi, self.layout.last_shift[rows] + last_pi * away
-        fault_pi, fault_tau = np.zeros((2, len(clean)))
+        fault_pi = sum_by_contender(who, followers.told_precision, len(clean))
+        fault_tau = sum_by_contender(who, followers.told_shift, len(clean))
         frame, mu = self.frame[self.part], clean
         for done in range(FAULT_ROUNDS):
             off = told[1] + told[0] * (place[self.part] - mu[self.parent])
@@ -211,4 +216,8 @@ class LearnedPriors:
             slope += TYPICAL_WEIGHT * (TYPICAL_SPREAD**2 - square) / square**2
             square += slope / (float(((pi * weight) ** 2).sum()) + TYPICAL_WEIGHT / square**2)
             square = min(max(square, LEAST_SPREAD**2), MOST_SPREAD**2)
-        self.spread = square**0.5
+        move = square**0.5 - self.spread
+        if move * self.spread_move < 0.0 and abs(move) > OSCILLATES * abs(self.spread_move):
+            self.pace *= 0.5
+        self.spread_move = move
+        self.spread += self.pace * move

@@ -9,7 +9,9 @@ precision, and a precision times a mean.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +47,11 @@ class Chains:
     link_precision: Floats
     link_shift: Floats
     """Gaussians of the links, on the difference of better and worse: [seats - 1, games]."""
+
+    @property
+    def form(self) -> tuple[int, bool, bool]:
+        """What the games have in common: seats, whether any tie, whether faults follow."""
+        return len(self.who), self.ties is not None, self.followed
 
 
 @dataclass
@@ -115,6 +122,31 @@ def build_graph(games: GameTable) -> GameGraph:
     return GameGraph(chains, followers, *last)
 
 
+def extend_graph(earlier: GameGraph, games: GameTable, seen: int) -> GameGraph:
+    """Returns the graph of a log that has grown.
+
+    ``earlier``: the graph of its first ``seen`` games. Their messages are copied.
+    """
+    later = build_graph(games.take(slice(seen, None)))
+    forms = dict[tuple[int, bool, bool], list[Chains]]()
+    for chains in later.chains:
+        chains.rows += seen
+    for chains in (*earlier.chains, *later.chains):
+        forms.setdefault(chains.form, []).append(chains)
+    later.followers.rows += seen
+    followers = FaultyFollowers(*_join(earlier.followers, later.followers))
+    last = np.zeros((2, len(games) if len(followers.rows) else 0))
+    return GameGraph([Chains(*_join(*forms[form])) for form in sorted(forms)], followers, *last)
+
+
+def _join(*parts: Chains | FaultyFollowers) -> Iterator[Any]:
+    """Joins each column of the parts, games after games."""
+    for column in fields(parts[0]):
+        values = [getattr(part, column.name) for part in parts]
+        joins = isinstance(values[0], np.ndarray)
+        yield np.concatenate(values, axis=-1) if joins else values[0]
+
+
 def connected_components(layout: GameGraph, n: int, *, faults: bool) -> NDArray[np.intp]:
     """Returns a component number for each contender; a path of games connects a component.
 
@@ -156,9 +188,15 @@ def message_sums(layout: GameGraph, n: int) -> tuple[Floats, Floats]:
 
 
 def pass_messages(
-    layout: GameGraph, precision: Floats, shift: Floats, margin: float, damping: float
+    layout: GameGraph,
+    precision: Floats,
+    shift: Floats,
+    margin: float,
+    damping: float,
+    *,
+    since: int = 0,
 ) -> tuple[Floats, Floats]:
-    """Runs one parallel round of the chains; returns their messages to each contender.
+    """Runs one parallel round of the games from row ``since``; returns their messages by contender.
 
     ``precision`` and ``shift`` are the marginals by the chains alone. So nobody is rated against a
     skill that faults have lowered.
@@ -166,7 +204,8 @@ def pass_messages(
     n = len(precision)
     told_precision, told_shift = np.zeros(n), np.zeros(n)
     for chains in layout.chains:
-        for start in range(0, len(chains.rows), BLOCK):
+        first = int(np.searchsorted(chains.rows, since))
+        for start in range(first, len(chains.rows), BLOCK):
             block = slice(start, start + BLOCK)
             last = _chain_messages(chains, block, precision, shift, margin, damping)
             if chains.followed:

@@ -19,13 +19,13 @@ from ladder.ratings.official.message_passing import BLOCK, GameGraph, sum_by_con
 from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 
 Floats = NDArray[np.float64]
+Keys = NDArray[np.uint32] | NDArray[np.int64]
 
 LOW: Final = 0
 HIGH: Final = 1
 TIE: Final = 2
 """Outcomes: the contender with the lower number was better, the other was, or neither."""
 OUTCOME_BITS: Final = 2
-NUMBER_BITS: Final = 31
 LEAST_ROOM: Final = 1e-3
 """Least sum of squared precisions of pairs that permits an estimate."""
 MOST_KAPPA: Final = 2.0
@@ -48,31 +48,33 @@ class MetPairs:
     """Count of each outcome for these pairs: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
 
 
-def sorted_meetings(layout: GameGraph) -> NDArray[np.int64]:
-    """Returns one number a meeting, sorted: the pair and the better one."""
-    keys = [np.zeros(0, np.int64)]
+def sorted_meetings(layout: GameGraph, n: int) -> Keys:
+    """Returns one number a meeting of ``n`` contenders, sorted: the pair and the better one."""
+    kind = np.uint32 if n * n << OUTCOME_BITS <= 1 << 32 else np.int64  # small ones sort faster
+    keys = [np.zeros(0, kind)]
     for chains in layout.chains:
-        who = chains.who.astype(np.int64)
+        who = chains.who.astype(kind)
         for better in range(len(who) - 1):
             level_so_far = None if chains.ties is None else np.ones(who.shape[1], np.bool_)
             for worse in range(better + 1, len(who)):
                 first, second = who[better], who[worse]
                 low = np.minimum(first, second)
-                outcome = (first != low).astype(np.int64)
+                outcome = (first != low).astype(kind)
                 if level_so_far is not None and chains.ties is not None:
                     level_so_far &= chains.ties[worse - 1]
                     outcome[level_so_far] = TIE
-                pair = low << NUMBER_BITS | np.maximum(first, second)
-                keys.append(pair << OUTCOME_BITS | outcome)
-    return np.sort(np.concatenate(keys))
+                keys.append((low * n + np.maximum(first, second)) << OUTCOME_BITS | outcome)
+    met = np.concatenate(keys)
+    met.sort()
+    return met
 
 
-def tie_share(keys: NDArray[np.int64]) -> float:
+def tie_share(keys: Keys) -> float:
     """Returns the share of meetings that were ties."""
     return float((keys & TIE > 0).mean()) if len(keys) else 0.0
 
 
-def count_pairs(keys: NDArray[np.int64], n: int) -> MetPairs:
+def count_pairs(keys: Keys, n: int) -> MetPairs:
     """Returns the pairs of sorted meetings of ``n`` contenders."""
     pair = keys >> OUTCOME_BITS
     last = np.empty(len(keys), np.bool_)
@@ -90,7 +92,7 @@ def count_pairs(keys: NDArray[np.int64], n: int) -> MetPairs:
         np.cumsum(outcome == kind, out=upto[1:])
         outcomes[kind] = upto[stop] - upto[stop - number_often]
     outcomes[LOW] = number_often - outcomes[HIGH] - outcomes[TIE]
-    low, high = pair >> NUMBER_BITS, pair & ((1 << NUMBER_BITS) - 1)
+    low, high = np.divmod(pair.astype(np.intp), n)
     met = number.astype(np.float64)
     played = sum_by_contender(low, met, n) + sum_by_contender(high, met, n)
     return MetPairs(low, high, met, played, often, outcomes)
@@ -110,32 +112,41 @@ def difference_deviation(pairs: MetPairs, mu: Floats, sigma: Floats) -> float:
 
 def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
     """Returns the standard deviation of a pair's own advantage, in beta, reduced for chance."""
-    low, high, outcomes = pairs.low[pairs.often], pairs.high[pairs.often], pairs.outcomes
-    if not len(low):
-        return 0.0
-    root2 = 2.0**0.5
-    t, m = (mu[low] - mu[high]) / root2, margin / root2
-    up, up_w = win_moments(t - m)
-    down, down_w = win_moments(-t - m)
-    residuals = np.stack([up, -down, np.zeros_like(t)]) / root2
-    weights = np.stack([up_w, down_w, np.zeros_like(t)]) / 2.0
-    if margin > 0:
-        even, even_w = tie_moments(t, np.full_like(t, m))
-        residuals[TIE], weights[TIE] = even / root2, even_w / 2.0
-    unsure = sigma[low] ** 2 + sigma[high] ** 2
-    # Sums over two different games of the pair: the squared sum less the sum of squares.
-    products = (outcomes * residuals).sum(0) ** 2 - (outcomes * residuals**2).sum(0)
-    weight = (outcomes * weights).sum(0)
-    room = weight**2 - (outcomes * weights**2).sum(0)
-    kept = np.clip(1.0 - weight * unsure, 0.0, 1.0)
-    explained = float((room * kept**2).sum())
+    explained = measured = total_room = 0.0
+    for start in range(0, len(pairs.often), BLOCK):
+        block = slice(start, start + BLOCK)
+        often, outcomes = pairs.often[block], pairs.outcomes[:, block]
+        low, high = pairs.low[often], pairs.high[often]
+        residuals, weights = _outcome_moments(mu[low] - mu[high], margin)
+        unsure = sigma[low] ** 2 + sigma[high] ** 2
+        # Sums over two different games of the pair: the squared sum less the sum of squares.
+        products = (outcomes * residuals).sum(0) ** 2 - (outcomes * residuals**2).sum(0)
+        weight = (outcomes * weights).sum(0)
+        room = weight**2 - (outcomes * weights**2).sum(0)
+        kept = np.clip(1.0 - weight * unsure, 0.0, 1.0)
+        explained += float((room * kept**2).sum())
+        measured += float((products + unsure * room).sum())
+        total_room += float(room.sum())
     if explained < LEAST_ROOM:
         return 0.0
-    square = float((products + unsure * room).sum()) / explained
-    noise = float((2.0 * room).sum()) ** 0.5 / explained
+    square = measured / explained
+    noise = (2.0 * total_room) ** 0.5 / explained
     if square <= DOUBT * noise:
         return 0.0
     return min(MOST_KAPPA, float(np.sqrt(square - (DOUBT * noise) ** 2 / square)))
+
+
+def _outcome_moments(apart: Floats, margin: float) -> tuple[Floats, Floats]:
+    """Returns each outcome's residual and precision: [3, pairs]; ``apart`` are differences."""
+    root2 = 2.0**0.5
+    t, m = apart / root2, margin / root2
+    residuals, weights = np.zeros((2, 3, len(t)))
+    residuals[LOW], weights[LOW] = win_moments(t - m)
+    residuals[HIGH], weights[HIGH] = win_moments(-t - m)
+    residuals[HIGH] *= -1.0
+    if margin > 0:
+        residuals[TIE], weights[TIE] = tie_moments(t, np.full_like(t, m))
+    return residuals / root2, weights / 2.0
 
 
 def opponent_concentration(pairs: MetPairs) -> Floats:

@@ -160,7 +160,12 @@ def play_over_share(node: LendingNode, use: Path, agent: str, processes: int) ->
             found = [processes_of(greedy), processes_of(modest)]
             assert [len(pids) for pids in found] == [processes, processes]
             use.write_text(f"{found[0][-1]}, 2048\n{found[1][-1]}, 2047\n")
-            wait_until(lambda: greedy.exceeded_gpu_mb > 0, lambda: "nobody was ended")
+            group = greedy.box.group
+            assert group is not None
+            wait_until(
+                lambda: greedy.exceeded_gpu_mb > 0 and not group.processes() & {*found[0]},
+                lambda: "nobody was ended",
+            )
 
     return play(node.borrow("a", "b", agent=agent), on_step=fill_memory)
 

@@ -151,6 +151,20 @@ def test_a_warm_fit_of_newly_joined_groups_equals_a_cold_fit() -> None:
     assert same(warm, fit(games, Prior.unknown(40)))
 
 
+def test_a_league_in_which_only_close_rivals_meet_converges() -> None:
+    n, rng = 400, np.random.default_rng(18)
+    truth = np.sort(skills(18, n))
+    first = rng.integers(0, n - 8, 2000)
+    who = first[:, None] + np.argsort(rng.random((2000, 8)), axis=1)[:, :4]
+    order = np.argsort(-(truth[who] + rng.standard_normal(who.shape)), axis=1)
+    ranks = np.argsort(order, axis=1) + 1
+    games = GameTable(who.astype(np.int32), ranks.astype(np.int16), np.zeros(who.shape, np.bool_))
+    result = fit(games, Prior.unknown(n))
+    assert result.sweeps < SWEEPS
+    early = fit(games.take(slice(0, 1900)), Prior.unknown(n)).messages
+    assert same(fit(games, Prior.unknown(n), warm=early), result)
+
+
 def test_a_changed_log_is_fitted_cold() -> None:
     n = 20
     games = play(7, skills(7, n), 200)

@@ -3,11 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.message_passing import build_graph
 from ladder.ratings.official.overdispersion import (
     HIGH,
     LOW,
     TIE,
+    MetPairs,
     count_pairs,
     difference_deviation,
     opponent_concentration,
@@ -23,8 +25,12 @@ GAMES = table(
 )
 
 
+def met_pairs(games: GameTable, n: int) -> MetPairs:
+    return count_pairs(sorted_meetings(build_graph(games), n), n)
+
+
 def test_meetings_with_faults_are_not_counted() -> None:
-    keys = sorted_meetings(build_graph(GAMES))
+    keys = sorted_meetings(build_graph(GAMES), 4)
     pairs = count_pairs(keys, 4)
     met = dict(
         zip(zip(pairs.low.tolist(), pairs.high.tolist(), strict=True), pairs.meetings, strict=True)
@@ -37,17 +43,14 @@ def test_meetings_with_faults_are_not_counted() -> None:
 
 
 def test_a_contender_with_one_opponent_keeps_the_full_pair_overdispersion() -> None:
-    shares = opponent_concentration(count_pairs(sorted_meetings(build_graph(GAMES)), 4))
+    shares = opponent_concentration(met_pairs(GAMES, 4))
     assert shares == pytest.approx([(9 + 1) / 16, (9 + 1) / 16, 0.5, 0.0])
     duel = table(([0, 1], [1, 2], [False, False]))
-    assert opponent_concentration(count_pairs(sorted_meetings(build_graph(duel)), 2)).tolist() == [
-        1.0,
-        1.0,
-    ]
+    assert opponent_concentration(met_pairs(duel, 2)).tolist() == [1.0, 1.0]
 
 
 def test_performance_width_includes_luck_skill_and_uncertainty() -> None:
-    pairs = count_pairs(sorted_meetings(build_graph(table(([0, 1], [1, 2], [False, False])))), 2)
+    pairs = met_pairs(table(([0, 1], [1, 2], [False, False])), 2)
     known = difference_deviation(pairs, np.array([0.0, 3.0]), np.zeros(2))
     assert known == pytest.approx((2 + 9) ** 0.5)
     assert difference_deviation(pairs, np.zeros(2), np.array([1.0, 2.0])) == pytest.approx(
