@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,15 +21,17 @@ Floats = NDArray[np.float64]
 
 TYPICAL_SPREAD: Final = 1.0
 TYPICAL_WEIGHT: Final = 4.0
-"""Prior spread, and its weight as a number of contenders."""
+"""The prior of the spread is log-normal around the typical one, with the weight of this number of
+contenders. In sparse leagues of duels, a prior with a longer tail let the spread grow without end.
+"""
 LEAST_SPREAD: Final = 0.05
 MOST_SPREAD: Final = 10.0
 """Bounds of the learned spread."""
 SCORINGS: Final = 3
 """Steps towards the likeliest spread in each round."""
-OSCILLATES: Final = 0.5
-"""If the spread turns back by more than this share of its last move, later moves are halved. In
-leagues of close rivals it could oscillate for ever."""
+REVERSAL: Final = 0.5
+"""If twice in succession a step of the spread reverses more than this share of the step before, all
+later steps are halved. In leagues of close rivals it could oscillate without end."""
 CENTRE_WEIGHT: Final = 0.1
 """Precision of the centre around the given means."""
 FAULT_ROUNDS: Final = 200
@@ -81,10 +84,10 @@ class LearnedPriors:
     change differences between contenders with many games.
     """
 
-    def __init__(self, prior: Prior, layout: GameGraph) -> None:
+    def __init__(self, prior: Prior, graph: GameGraph) -> None:
         n = len(prior)
-        self.layout = layout
-        self.part = connected_components(layout, n, faults=False)
+        self.graph = graph
+        self.part = connected_components(graph, n, faults=False)
         self.parts = int(self.part.max(initial=-1)) + 1
         self.parented = prior.parent >= 0
         self.parent = np.where(self.parented, prior.parent, np.arange(n))
@@ -96,19 +99,31 @@ class LearnedPriors:
         self.resubmitted = np.isnan(prior.sd) & self.parented
         self.variance = np.where(np.isnan(prior.sd), 1.0, prior.sd) ** 2
         self.spread = TYPICAL_SPREAD
-        self.pace, self.spread_move = 1.0, 0.0
+        self.spread_step = 0.0
+        """The last step of the spread, before it was shortened."""
+        self.spread_share, self.has_turned = 1.0, False
         self.centre = self.anchor = float(self.mean[self.given].mean()) if self.given.any() else 0.0
+        self.inherited = self.variance[self.resubmitted]
+        """Prior variances of resubmissions."""
         self.frame = np.zeros(self.parts)
         self.lift = np.zeros(self.parts)
         self.sigma2 = np.full(n, self.spread**2)
         self.mu = np.where(self.given, self.mean, self.centre)
 
-    def marginals(self, told_pi: Floats, told_tau: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns means of all contenders, and precisions and shifts in the messages' frames."""
+    def marginals(
+        self, told_pi: Floats, told_tau: Floats, share: float = 1.0
+    ) -> tuple[Floats, Floats, Floats]:
+        """Returns means of all contenders, and precisions and shifts in the messages' frames.
+
+        ``share``: share of the way to new variances of resubmissions.
+        """
         self._learn_spread(told_pi, told_tau)
         place = self.lift + self.frame
         off = told_tau + told_pi * (place[self.part] - self.mu[self.parent])
         variance = self._prior_variances(told_pi, off)
+        heirs = self.resubmitted
+        variance[heirs] += (1.0 - share) * (self.inherited - variance[heirs])
+        self.inherited = variance[heirs]
         known = 1.0 / variance
         precision = known + told_pi
         fallen = told_pi * self.lift[self.part] + told_tau
@@ -127,14 +142,14 @@ class LearnedPriors:
         else against the others. It lowers the mean of all that games or faults connect, so they
         rise together: newcomers still start at that mean.
         """
-        followers, clean = self.layout.followers, self.mu
+        followers, clean = self.graph.followers, self.mu
         rows, who = followers.rows, followers.who
         if not len(rows):
             return clean, self.sigma2**0.5
         place = self.lift + self.frame
         away = place[self.part[followers.last]] - self.frame[self.part[who]]
-        last_pi = self.layout.last_precision[rows]
-        last = last_pi, self.layout.last_shift[rows] + last_pi * away
+        last_pi = self.graph.last_precision[rows]
+        last = last_pi, self.graph.last_shift[rows] + last_pi * away
         fault_pi = sum_by_contender(who, followers.told_precision, len(clean))
         fault_tau = sum_by_contender(who, followers.told_shift, len(clean))
         frame, mu = self.frame[self.part], clean
@@ -149,7 +164,7 @@ class LearnedPriors:
             fault_pi, fault_tau = pass_fault_messages(followers, last, (precision, shift), margin)
             if done and np.abs(mu - before).max() < FAULT_TOLERANCE:
                 break
-        joined = connected_components(self.layout, len(mu), faults=True)
+        joined = connected_components(self.graph, len(mu), faults=True)
         free = sum_by_contender(joined, np.where(self.free, known, 0.0), len(mu))
         held = sum_by_contender(joined, np.where(self.given, 1.0, 0.0), len(mu))
         lost = sum_by_contender(joined, np.where(self.free, known * (clean - mu), 0.0), len(mu))
@@ -213,11 +228,12 @@ class LearnedPriors:
         for _ in range(SCORINGS):
             weight = 1.0 / (1.0 + pi * square)
             slope = float(((off * weight) ** 2 - pi * weight).sum())
-            slope += TYPICAL_WEIGHT * (TYPICAL_SPREAD**2 - square) / square**2
+            slope -= TYPICAL_WEIGHT * math.log(square / TYPICAL_SPREAD**2) / square
             square += slope / (float(((pi * weight) ** 2).sum()) + TYPICAL_WEIGHT / square**2)
             square = min(max(square, LEAST_SPREAD**2), MOST_SPREAD**2)
-        move = square**0.5 - self.spread
-        if move * self.spread_move < 0.0 and abs(move) > OSCILLATES * abs(self.spread_move):
-            self.pace *= 0.5
-        self.spread_move = move
-        self.spread += self.pace * move
+        step = square**0.5 - self.spread
+        turns = step * self.spread_step < 0.0 and abs(step) > REVERSAL * abs(self.spread_step)
+        if turns and self.has_turned:
+            self.spread_share *= 0.5
+        self.has_turned, self.spread_step = turns, step
+        self.spread += self.spread_share * step

@@ -122,39 +122,40 @@ def build_graph(games: GameTable) -> GameGraph:
     return GameGraph(chains, followers, *last)
 
 
-def extend_graph(earlier: GameGraph, games: GameTable, seen: int) -> GameGraph:
+def extend_graph(earlier: GameGraph, games: GameTable, old_games: int) -> GameGraph:
     """Returns the graph of a log that has grown.
 
-    ``earlier``: the graph of its first ``seen`` games. Their messages are copied.
+    ``earlier``: the graph of its first ``old_games`` games. Their messages are copied. The chains'
+    information on their last performance is 0 until the next round of all games.
     """
-    later = build_graph(games.take(slice(seen, None)))
+    later = build_graph(games.take(slice(old_games, None)))
     forms = dict[tuple[int, bool, bool], list[Chains]]()
     for chains in later.chains:
-        chains.rows += seen
+        chains.rows += old_games
     for chains in (*earlier.chains, *later.chains):
         forms.setdefault(chains.form, []).append(chains)
-    later.followers.rows += seen
+    later.followers.rows += old_games
     followers = FaultyFollowers(*_join(earlier.followers, later.followers))
     last = np.zeros((2, len(games) if len(followers.rows) else 0))
     return GameGraph([Chains(*_join(*forms[form])) for form in sorted(forms)], followers, *last)
 
 
 def _join(*parts: Chains | FaultyFollowers) -> Iterator[Any]:
-    """Joins each column of the parts, games after games."""
+    """Yields each field: arrays joined along the games, other values as in the first part."""
     for column in fields(parts[0]):
         values = [getattr(part, column.name) for part in parts]
-        joins = isinstance(values[0], np.ndarray)
-        yield np.concatenate(values, axis=-1) if joins else values[0]
+        is_array = isinstance(values[0], np.ndarray)
+        yield np.concatenate(values, axis=-1) if is_array else values[0]
 
 
-def connected_components(layout: GameGraph, n: int, *, faults: bool) -> NDArray[np.intp]:
+def connected_components(graph: GameGraph, n: int, *, faults: bool) -> NDArray[np.intp]:
     """Returns a component number for each contender; a path of games connects a component.
 
     ``faults``: whether a fault connects its contender with the others of the game.
     """
     label = np.arange(n)
-    edges = [(layout.followers.last, layout.followers.who)] if faults else []
-    for chains in layout.chains:
+    edges = [(graph.followers.last, graph.followers.who)] if faults else []
+    for chains in graph.chains:
         edges += list(itertools.pairwise(chains.who))
     while True:
         before = label
@@ -178,17 +179,17 @@ def sum_by_contender(who: NDArray[np.intp], values: Floats, n: int) -> Floats:
     return np.asarray(np.bincount(who, values, n), np.float64)
 
 
-def message_sums(layout: GameGraph, n: int) -> tuple[Floats, Floats]:
+def message_sums(graph: GameGraph, n: int) -> tuple[Floats, Floats]:
     """Returns the sum of the chains' current messages to each contender: precisions and shifts."""
     pi, tau = np.zeros(n), np.zeros(n)
-    for chains in layout.chains:
+    for chains in graph.chains:
         pi += sum_by_contender(chains.who.ravel(), chains.told_precision.ravel(), n)
         tau += sum_by_contender(chains.who.ravel(), chains.told_shift.ravel(), n)
     return pi, tau
 
 
 def pass_messages(
-    layout: GameGraph,
+    graph: GameGraph,
     precision: Floats,
     shift: Floats,
     margin: float,
@@ -203,14 +204,14 @@ def pass_messages(
     """
     n = len(precision)
     told_precision, told_shift = np.zeros(n), np.zeros(n)
-    for chains in layout.chains:
+    for chains in graph.chains:
         first = int(np.searchsorted(chains.rows, since))
         for start in range(first, len(chains.rows), BLOCK):
             block = slice(start, start + BLOCK)
             last = _chain_messages(chains, block, precision, shift, margin, damping)
             if chains.followed:
                 rows = chains.rows[block]
-                layout.last_precision[rows], layout.last_shift[rows] = last
+                graph.last_precision[rows], graph.last_shift[rows] = last
             who = chains.who[:, block].ravel()
             told_precision += sum_by_contender(who, chains.told_precision[:, block].ravel(), n)
             told_shift += sum_by_contender(who, chains.told_shift[:, block].ravel(), n)

@@ -48,18 +48,21 @@ class MetPairs:
     """Count of each outcome for these pairs: [3, often], by ``LOW``, ``HIGH`` and ``TIE``."""
 
 
-def sorted_meetings(layout: GameGraph, n: int) -> Keys:
-    """Returns one number a meeting of ``n`` contenders, sorted: the pair and the better one."""
-    kind = np.uint32 if n * n << OUTCOME_BITS <= 1 << 32 else np.int64  # small ones sort faster
-    keys = [np.zeros(0, kind)]
-    for chains in layout.chains:
-        who = chains.who.astype(kind)
+def sorted_meetings(graph: GameGraph, n: int) -> Keys:
+    """Returns a number for each meeting, sorted: the pair and the better one.
+
+    ``n``: the number of contenders.
+    """
+    dtype = np.uint32 if n * n << OUTCOME_BITS <= 1 << 32 else np.int64  # 32 bits sort faster
+    keys = [np.zeros(0, dtype)]
+    for chains in graph.chains:
+        who = chains.who.astype(dtype)
         for better in range(len(who) - 1):
             level_so_far = None if chains.ties is None else np.ones(who.shape[1], np.bool_)
             for worse in range(better + 1, len(who)):
                 first, second = who[better], who[worse]
                 low = np.minimum(first, second)
-                outcome = (first != low).astype(kind)
+                outcome = (first != low).astype(dtype)
                 if level_so_far is not None and chains.ties is not None:
                     level_so_far &= chains.ties[worse - 1]
                     outcome[level_so_far] = TIE
@@ -137,7 +140,7 @@ def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
 
 
 def _outcome_moments(apart: Floats, margin: float) -> tuple[Floats, Floats]:
-    """Returns each outcome's residual and precision: [3, pairs]; ``apart`` are differences."""
+    """Returns each outcome's residual and precision: [3, pairs]; ``apart``: low less high."""
     root2 = 2.0**0.5
     t, m = apart / root2, margin / root2
     residuals, weights = np.zeros((2, 3, len(t)))

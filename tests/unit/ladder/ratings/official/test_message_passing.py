@@ -15,7 +15,7 @@ CONTENDERS = 12
 
 
 def season() -> GameTable:
-    """Games of three forms of chains and more, the rare ones only early or only late."""
+    """Games with several forms of chains; some occur only early or only late."""
     games = play(1, np.linspace(-1.0, 1.0, CONTENDERS), 60, grain=0.3, fault_rate=0.05)
     games.contenders[3, 2:] = games.contenders[50, 3:] = -1
     return games
