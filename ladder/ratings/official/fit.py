@@ -18,7 +18,6 @@ from ladder.ratings.official import overdispersion
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.learned_priors import LearnedPriors, Prior
 from ladder.ratings.official.message_passing import (
-    GameGraph,
     build_graph,
     extend_graph,
     message_sums,
@@ -30,16 +29,20 @@ Floats = NDArray[np.float64]
 
 TOLERANCE: Final = 2e-4
 """Beta by which a mean, a deviation or the spread may still move in the last round: 0.03 points.
-Measured in 160 random leagues, the remaining error is then less than 0.2 points.
+The largest remaining error in 190 random leagues was 0.23 points.
 """
 SWEEPS: Final = 200
 """Highest number of rounds."""
 PATIENCE: Final = 30
+"""Rounds after which a fit counts as slow."""
 SLOW: Final = 0.1
-"""Share of the tolerance that remains after PATIENCE rounds. If a fit converges slowly, the
-remaining error is many times the last move."""
+"""A slow fit's tolerance is this share of the given one, because its error is many times its last
+move."""
+UNSTABLE: Final = 100
+"""Rounds after which acceleration stops, and messages only move by HALFWAY."""
 HALFWAY: Final = 0.5
-"""Share of the way to a new message after PATIENCE rounds, when acceleration also stops."""
+"""Share of the way to a new message in an unstable fit, and of a slow fit's way to new variances of
+resubmissions."""
 MEMORY: Final = 3
 """Number of earlier rounds that ``_AndersonAcceleration`` uses."""
 LONGEST: Final = 50.0
@@ -59,10 +62,8 @@ class Messages:
 
     seen: GameTable
     """The games of the fit; if one has changed, the next fit is cold."""
-    graph: GameGraph
-    """The games with their messages."""
-    spread: float
-    centre: float
+    league: LearnedPriors
+    """The games with their messages, the learned priors and the positions of the frames."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,10 @@ def fit(
     if warm is not None and not games.continues(warm.seen):
         warm = None
     old_games = 0 if warm is None else len(warm.seen)
-    graph = build_graph(games) if warm is None else extend_graph(warm.graph, games, old_games)
+    if warm is None:
+        graph = build_graph(games)
+    else:
+        graph = extend_graph(warm.league.graph, games, old_games)
     meetings = overdispersion.sorted_meetings(graph, n)
     pairs, tied = overdispersion.count_pairs(meetings, n), overdispersion.tie_share(meetings)
     del meetings
@@ -124,7 +128,7 @@ def fit(
 
     league = LearnedPriors(prior, graph)
     if warm is not None:
-        league.spread, league.centre = warm.spread, warm.centre
+        league.start_from(warm.league)
         mu, precision, shift = league.marginals(*message_sums(graph, n))
         # A round of the new games alone costs little and causes most of the change.
         eps = margin(mu, precision)
@@ -133,16 +137,18 @@ def fit(
     leaps, done, change = _AndersonAcceleration(), 0, np.inf
     while done < SWEEPS and change >= tolerance:
         eps = margin(mu, precision)
-        patient = done >= PATIENCE
-        damping = (HALFWAY if patient else DAMPING) if done else 1.0
+        slow, unstable = done >= PATIENCE, done >= UNSTABLE
+        damping = (HALFWAY if unstable else DAMPING) if done else 1.0
         told = pass_messages(graph, precision, shift, eps, damping)
         last, sigma = mu, precision**-0.5
-        reached, precision, shift = league.marginals(*told, HALFWAY if patient else 1.0)
+        reached, precision, shift = league.marginals(*told, HALFWAY if slow else 1.0)
         done += 1
         moves = np.concatenate((reached - last, precision**-0.5 - sigma, [league.spread_step]))
-        change = float(np.abs(moves).max()) / (SLOW if patient else 1.0)
-        mu = reached if patient else leaps.next(last, reached, precision)
+        change = float(np.abs(moves).max()) / (SLOW if slow else 1.0)
+        mu = reached if unstable else leaps.next(last, reached, precision)
         shift += precision * (mu - reached)
+    if warm is not None and not change < tolerance:  # its messages may be the cause
+        return fit(games, prior, draw_probability=draw_probability, tolerance=tolerance)
     clean_mu, clean_sigma = league.mu, precision**-0.5
     kappa = overdispersion.kappa(pairs, clean_mu, clean_sigma, eps)
     mu, sigma = league.rate_faults(told, eps)
@@ -155,7 +161,7 @@ def fit(
         kappa,
         league.spread,
         league.centre,
-        Messages(games, graph, league.spread, league.centre),
+        Messages(games, league),
         done,
         pairs,
         clean_mu,

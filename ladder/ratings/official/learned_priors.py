@@ -22,16 +22,17 @@ Floats = NDArray[np.float64]
 TYPICAL_SPREAD: Final = 1.0
 TYPICAL_WEIGHT: Final = 4.0
 """The prior of the spread is log-normal around the typical one, with the weight of this number of
-contenders. In sparse leagues of duels, a prior with a longer tail let the spread grow without end.
-"""
+contenders."""
+MOST_AWAY: Final = math.log(4.0)
+"""From twice the typical spread on, the prior pulls no stronger, so wide leagues are possible."""
 LEAST_SPREAD: Final = 0.05
 MOST_SPREAD: Final = 10.0
 """Bounds of the learned spread."""
 SCORINGS: Final = 3
 """Steps towards the likeliest spread in each round."""
 REVERSAL: Final = 0.5
-"""If twice in succession a step of the spread reverses more than this share of the step before, all
-later steps are halved. In leagues of close rivals it could oscillate without end."""
+"""If two successive steps of the spread each reverse the one before and exceed this share of it,
+later steps are half as long. In leagues of close rivals the spread could oscillate without end."""
 CENTRE_WEIGHT: Final = 0.1
 """Precision of the centre around the given means."""
 FAULT_ROUNDS: Final = 200
@@ -100,15 +101,26 @@ class LearnedPriors:
         self.variance = np.where(np.isnan(prior.sd), 1.0, prior.sd) ** 2
         self.spread = TYPICAL_SPREAD
         self.spread_step = 0.0
-        """The last step of the spread, before it was shortened."""
+        """The last step of the spread, without the factor ``spread_share``."""
         self.spread_share, self.has_turned = 1.0, False
         self.centre = self.anchor = float(self.mean[self.given].mean()) if self.given.any() else 0.0
-        self.inherited = self.variance[self.resubmitted]
+        self.heir_variance = self.variance[self.resubmitted]
         """Prior variances of resubmissions."""
         self.frame = np.zeros(self.parts)
         self.lift = np.zeros(self.parts)
         self.sigma2 = np.full(n, self.spread**2)
         self.mu = np.where(self.given, self.mean, self.centre)
+
+    def start_from(self, earlier: LearnedPriors) -> None:
+        """Takes the state of a fit of the first contenders and games."""
+        self.spread, self.centre = earlier.spread, earlier.centre
+        old = len(earlier.mu)
+        self.mu[:old], self.sigma2[:old] = earlier.mu, earlier.sigma2
+        self.sigma2[old:] = self.spread**2
+        part = self.part[:old]
+        count = np.maximum(np.bincount(part, minlength=self.parts), 1)
+        self.frame = np.bincount(part, earlier.frame[earlier.part], self.parts) / count
+        self.lift = np.bincount(part, earlier.lift[earlier.part], self.parts) / count
 
     def marginals(
         self, told_pi: Floats, told_tau: Floats, share: float = 1.0
@@ -122,8 +134,8 @@ class LearnedPriors:
         off = told_tau + told_pi * (place[self.part] - self.mu[self.parent])
         variance = self._prior_variances(told_pi, off)
         heirs = self.resubmitted
-        variance[heirs] += (1.0 - share) * (self.inherited - variance[heirs])
-        self.inherited = variance[heirs]
+        variance[heirs] += (1.0 - share) * (self.heir_variance - variance[heirs])
+        self.heir_variance = variance[heirs]
         known = 1.0 / variance
         precision = known + told_pi
         fallen = told_pi * self.lift[self.part] + told_tau
@@ -228,7 +240,8 @@ class LearnedPriors:
         for _ in range(SCORINGS):
             weight = 1.0 / (1.0 + pi * square)
             slope = float(((off * weight) ** 2 - pi * weight).sum())
-            slope -= TYPICAL_WEIGHT * math.log(square / TYPICAL_SPREAD**2) / square
+            away = min(math.log(square / TYPICAL_SPREAD**2), MOST_AWAY)
+            slope -= TYPICAL_WEIGHT * away / square
             square += slope / (float(((pi * weight) ** 2).sum()) + TYPICAL_WEIGHT / square**2)
             square = min(max(square, LEAST_SPREAD**2), MOST_SPREAD**2)
         step = square**0.5 - self.spread

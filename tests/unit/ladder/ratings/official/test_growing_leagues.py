@@ -44,8 +44,8 @@ def test_repeated_warm_fits_and_a_cold_fit_reach_the_exact_result(seed: int) -> 
     assert warm is not None
     for result in (cold, warm):
         assert result.sweeps < SWEEPS
-        assert np.abs(result.mu - exact.mu).max() < 0.25 * POINT
-        assert np.abs(result.sigma - exact.sigma).max() < 0.25 * POINT
+        assert np.abs(result.mu - exact.mu).max() < 0.4 * POINT
+        assert np.abs(result.sigma - exact.sigma).max() < 0.4 * POINT
 
 
 @pytest.mark.parametrize("seed", [3, 7])
@@ -60,3 +60,11 @@ def test_the_spread_of_a_league_with_one_duel_an_entry_stays_plausible(seed: int
         warm = fit(games.take(slice(0, size)), prior, warm=warm.messages if warm else None)
     assert warm is not None
     assert warm.spread < 2.5
+
+
+def test_a_warm_fit_that_does_not_settle_is_replaced_by_a_cold_one() -> None:
+    games, prior = growing_league(1)
+    broken = fit(games.take(slice(0, 200)), prior).messages
+    broken.league.mu[:] = np.nan
+    cold, warm = fit(games, prior), fit(games, prior, warm=broken)
+    assert warm.mu.tobytes() == cold.mu.tobytes()
