@@ -95,17 +95,22 @@ class Taker:
     def _containers(self) -> frozenset[str]:
         if self.engine is None:
             return frozenset()
+        found = set[str]()
         try:
             with contextlib.closing(docker.APIClient(self.engine, timeout=60)) as client:
-                found = client.containers(all=True, filters={"label": f"{RUN_LABEL}={self._key}"})
-                for entry in found:
+                label = f"{RUN_LABEL}={self._key}"
+                for entry in client.containers(all=True, filters={"label": label}):
                     self._ids.add(entry["Id"])
-                    with contextlib.suppress(docker.errors.NotFound, KeyError, TypeError):
-                        driver = client.inspect_container(entry["Id"])["GraphDriver"]
-                        self._layers.add(driver["Data"]["MergedDir"])
+                    # After a crash, Docker 20.10 sometimes still lists a removed container as dead.
+                    # It answers every other request for it with 404, so it is not counted.
+                    with contextlib.suppress(docker.errors.NotFound):
+                        driver = client.inspect_container(entry["Id"]).get("GraphDriver") or {}
+                        found.add(entry["Id"][:12])
+                        with contextlib.suppress(KeyError, TypeError):
+                            self._layers.add(driver["Data"]["MergedDir"])
         except (docker.errors.DockerException, OSError) as error:
             return frozenset({f"the engine is away: {error}"})
-        return frozenset(entry["Id"][:12] for entry in found)
+        return frozenset(found)
 
     def _processes(self) -> frozenset[str]:
         parents, found = {}, set()
