@@ -26,6 +26,7 @@ REST: Final = 0.01  # least value of a candidate, as a share of the mean value.
 SMALLEST_REST: Final = 1e-100  # A smaller rest could be rounded to 0, which means impossible.
 SLOW: Final = 0.1  # share of the least value that remains after the games of a slow pace.
 WHOLE: Final = 1024  # The whole field is considered for each lineup up to this size.
+GROUP: Final = 10  # In larger fields: most leads that are chosen together, to save time.
 NEAR: Final = 256  # In larger fields: nearest candidates by rating on each side.
 DRAWS: Final = 96  # Draws from those, and as many from the whole field.
 EVEN: Final = np.arange(DRAWS) / DRAWS
@@ -51,7 +52,6 @@ FLAT_SHARE: Final = 0.8
 """Share of a suspect favourite's partners that are drawn without regard to distance or value while
 uploads are open. Others draw it without regard to distance.
 """
-FRESH: Final = 8  # Lineups that share one sample of the whole field.
 
 
 class CandidateArrays:
@@ -103,18 +103,18 @@ class CandidateArrays:
         """With the least value ``_rest``. A candidate at its limit has only a share of that."""
         self._met = met
         self._teams, self._bundles = self._identities.teams, self._identities.bundles
-        self._asked: tuple[Indices, Indices] = self.turn, self.turn
-        """The places of the last question about meetings, and their numbers."""
         numbers = candidates.numbers[order]
-        self._number = np.where(numbers < 0, UNKNOWN, numbers) if met else None
+        self._numbers = np.where(numbers < 0, UNKNOWN, numbers) if met else None
         self._has_new = True
         self._meets: dict[int, list[int]] = defaultdict(list)
-        self._looks = 0
-        self._total = float(self.value.sum())
-        self._sample: tuple[Indices, Floats] = np.zeros(0, np.intp), np.zeros(0)
 
     def __len__(self) -> int:
         return len(self._order)
+
+    @property
+    def group_size(self) -> int:
+        """The largest number of leads that are chosen together, before their lineups are made."""
+        return 1 if len(self) <= WHOLE else GROUP
 
     def candidate(self, place: int) -> Candidate:
         """Returns the candidate with its identity; its rating and its games may be old."""
@@ -159,26 +159,50 @@ class CandidateArrays:
         """Whether the candidate has had fewer games than its pace allows."""
         return bool(self._played[place] < self._limit[place])
 
-    def partner_places(self, lead: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
-        """Returns places to draw a partner from, with weights by value and nearness.
+    def partner_places(
+        self, leads: Sequence[int], rng: np.random.Generator
+    ) -> tuple[Indices, Floats]:
+        """Returns places to draw partners from, and their weights, each [leads, places].
 
-        They are the whole field, or a sample of a large field, which may repeat a place.
+        A small field gives all its places. A large field gives a random sample for each lead, which
+        may repeat a place. The weights are by value and nearness.
         """
         if len(self) <= WHOLE:
-            places = np.arange(len(self))
-            return places, self._partner_weights(lead, places, self.value)
-        low = max(0, min(lead - NEAR, len(self) - 2 * NEAR))
-        near = self.value[low : low + 2 * NEAR].cumsum()
-        wide, chance = self._sample_field(rng)
-        places = np.concatenate((low + _spread_along_sums(near, rng), wide))
-        own = self.value[places]
-        drawn = np.concatenate((own[:DRAWS] / self._total, chance))
-        drawn += ((places >= low) & (places < low + 2 * NEAR)) * (own / near[-1])
-        return places, self._partner_weights(lead, places, own / drawn)
+            places = np.arange(len(self))[None]
+            return places, self.partner_weights(leads, places, self.value[None])
+        sums = np.concatenate(([0.0], self.value.cumsum()))
+        window = min(2 * NEAR, len(self))
+        low = np.clip(np.array(leads) - NEAR, 0, len(self) - window)[:, None]
+        near, total = sums[low + window] - sums[low], sums[-1]
+        shifts = rng.random((2, len(leads), 1)) / DRAWS
+        steps = np.hstack((sums[low] + (EVEN + shifts[0]) * near, (EVEN + shifts[1]) * total))
+        places = np.minimum(sums.searchsorted(steps, side="right"), len(self)) - 1
+        # Each place was drawn in proportion to its value times this; so the weights lack the value.
+        drawn = 1 / total + ((places >= low) & (places < low + window)) / near
+        return places, self.partner_weights(leads, places, 1 / drawn)
 
-    def partner_weights(self, lead: int, places: Indices) -> Floats:
-        """Returns the same weights for these places, each given once."""
-        return self._partner_weights(lead, places, self.value[places])
+    def partner_weights(self, leads: Sequence[int], places: Indices, values: Floats) -> Floats:
+        """Returns ``values`` times nearness, except for suspect favourites: [leads, places].
+
+        ``places`` and ``values`` have the same shape.
+
+        A suspect favourite also meets entries far away, and those whose games tell little. So more
+        of those who lose to it on purpose are found. It does not play more for that: the weights
+        keep their sums, and others draw it by its value.
+        """
+        lead = np.array(leads)[:, None]
+        weights: Floats = values * self._nearness(lead, places)
+        if not self._has_favourite:
+            return weights
+        may_play = (places != lead) & (self._played[places] < self._limit[places])
+        is_favourite = self._is_favourite[lead]
+        values = np.where(is_favourite, values / self.value[places], values)
+        values = np.where(may_play, values, 0.0)
+        sums = np.maximum(values.sum(axis=1, keepdims=True), SMALLEST_REST)
+        anywhere = values * (weights.sum(axis=1, keepdims=True) / sums)
+        share = FLAT_SHARE * (self._is_favourite[places] | is_favourite)
+        mixed: Floats = weights + share * (anywhere - weights)
+        return mixed
 
     def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
         """Returns the places of all candidates that may join this lineup."""
@@ -194,13 +218,11 @@ class CandidateArrays:
     def novelty(self, member: int, places: Indices) -> Floats | float:
         """Returns the factor that reduces each weight for earlier meetings with this member."""
         meets = self._meets.get(member)
-        if self._number is None and meets is None:
+        if self._numbers is None and meets is None:
             return 1.0
         counts: NDArray[np.int32] | NDArray[np.intp] = NO_MEETINGS
-        if self._number is not None:
-            if places is not self._asked[0]:
-                self._asked = places, self._number[places]
-            counts = self._met.between(self._number.item(member), self._asked[1])
+        if self._numbers is not None:
+            counts = self._met.between(self._numbers.item(member), self._numbers[places])
         if meets is not None:
             counts = counts + np.bincount(meets, minlength=len(self))[places]
         novelty: Floats = NOVELTIES.take(counts, mode="clip")
@@ -218,56 +240,41 @@ class CandidateArrays:
                 return False
         return True
 
-    def _partner_weights(self, lead: int, places: Indices, values: Floats) -> Floats:
-        """Returns ``values`` times nearness.
-
-        A suspect favourite also meets entries far away, and those whose games tell little. So more
-        of those who lose to it on purpose are found. It does not play more for that: the weights
-        keep their sums, and others draw it by its value.
-        """
-        weights: Floats = values * self._nearness(lead, places)
-        if not self._has_favourite:
-            return weights
-        may_play = (places != lead) & (self._played[places] < self._limit[places])
-        if self._is_favourite[lead]:
-            values = values / self.value[places]
-        values = np.where(may_play, values, 0.0)
-        anywhere = values * (weights.sum() / max(values.sum(), SMALLEST_REST))
-        share = FLAT_SHARE * (self._is_favourite[places] | self._is_favourite[lead])
-        mixed: Floats = weights + share * (anywhere - weights)
-        return mixed
-
-    def _nearness(self, lead: int, places: Indices) -> Floats:
+    def _nearness(self, lead: Indices, places: Indices) -> Floats:
         """Returns the sum of two normal curves of the distance; about 1 for the nearest candidate.
 
-        Their variances are ``NARROW`` and ``WIDE`` plus a share of both skills' variances. The
-        distance starts at the nearest few. So a leader far ahead of the field meets more opponents
-        than just the next in rank.
+        ``lead`` is [leads, 1], ``places`` and the result are [leads, places]. The curves' variances
+        are ``NARROW`` and ``WIDE`` plus a share of both skills' variances. The distance starts at
+        the nearest few. So a leader far ahead of the field meets more opponents than just the next
+        in rank.
         """
-        own = self._mu.item(lead)
-        few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1].tolist()
-        gap = sorted(abs(other - own) for other in few)[min(self._seats, len(few)) - 1]
-        away = np.maximum(np.abs(self._mu[places] - own) - gap, 0.0) ** 2
+        gaps = np.array([self._gap(each) for each in lead[:, 0].tolist()])[:, None]
+        away = np.maximum(np.abs(self._mu[places] - self._mu[lead]) - gaps, 0.0) ** 2
         away[places == lead] = np.inf
-        if away.min() == np.inf:
-            return np.zeros(len(places))
-        width = 2 * (NARROW + UNSURE * (self._variance.item(lead) + self._variance[places]))
-        near = away / width
-        nearness: Floats = (1 - self._wide_share) * np.exp(near.min() - near)
+        width = 2 * (NARROW + UNSURE * (self._variance[lead] + self._variance[places]))
+        nearness = (1 - self._wide_share) * _scaled_exponential(away / width)
         if self._wide_share > 0.0:
             wide = away / (width + 2 * (WIDE - NARROW))
-            nearness += self._wide_share * np.exp(wide.min() - wide)
+            nearness += self._wide_share * _scaled_exponential(wide)
         return nearness
 
-    def _sample_field(self, rng: np.random.Generator) -> tuple[Indices, Floats]:
-        """Returns a sample of the whole field by value, and its probabilities; cached."""
-        if self._looks % FRESH == 0:
-            sums = self.value.cumsum()
-            self._total = float(sums[-1])
-            places = _spread_along_sums(sums, rng)
-            self._sample = places, self.value[places] / self._total
-        self._looks += 1
-        return self._sample
+    def _gap(self, lead: int) -> float:
+        """Returns the distance within which its ``seats`` - 1 nearest opponents are."""
+        own = self._mu.item(lead)
+        few = self._mu[max(0, lead - self._seats) : lead + self._seats + 1].tolist()
+        gaps = sorted(abs(other - own) for other in few)  # the first is the lead's own
+        gap: float = gaps[min(self._seats, len(few)) - 1]
+        return gap
+
+
+def _scaled_exponential(exponents: Floats) -> Floats:
+    """Returns exp(-exponents), each row scaled so that its largest value is 1.
+
+    A row of infinite exponents gives zeros.
+    """
+    least = exponents.min(axis=1, keepdims=True)
+    scaled: Floats = np.exp(np.where(least < np.inf, least, 0.0) - exponents)
+    return scaled
 
 
 def _loss_reduction(loss: _Number, information: _Number, squared_weight: _Number) -> _Number:
@@ -298,10 +305,3 @@ def _order_losses(mu: Floats, sigma: Floats, given: Floats) -> Floats:
     own = information_gain.order_loss(mu, mu[missing], sigma[missing])
     losses[missing] = np.maximum(own, np.nanmax(given))
     return losses
-
-
-def _spread_along_sums(sums: Floats, rng: np.random.Generator) -> Indices:
-    """Returns places at even distances along these running sums."""
-    steps = (EVEN + rng.random() / DRAWS) * sums[-1]
-    places: Indices = np.minimum(sums.searchsorted(steps, side="right"), len(sums) - 1)
-    return places

@@ -1,9 +1,10 @@
 """Makes informative lineups: a valuable lead, and opponents that are near, uncertain and new.
 
 The value of a game is its reduction of the standings' loss (``information_gain``). The lead has
-nearly the best value. Partners are drawn by value, by nearness of rating, and by how seldom they
-met the lineup. If a rating is uncertain, partners farther away are likelier. One partner in twenty
-is drawn from the whole field.
+nearly the best value. Large fields choose different leads of nearly the same value together.
+Partners are drawn by value, by nearness of rating, and by how seldom they met the lineup. If a
+rating is uncertain, partners farther away are likelier. One partner in twenty is drawn from the
+whole field.
 
 An entry without a game leads first. Sometimes entries lead in turn, so that no entry waits longer
 than ``LONGEST_WAIT`` rounds. An entry of the lead's own team only enters as a random partner, where
@@ -13,7 +14,7 @@ ratings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -108,58 +109,95 @@ class _LineupMaker:
         self._noise = np.random.Generator(np.random.PCG64(rng.getrandbits(128)))
         self._competes = ~field.is_anchor | (seats == 1)
         """Which candidates may lead: a lineup of anchors alone would rate nobody."""
-        # 0: no lineup with this lead exists.
+        # Values times random factors; the largest leads next. 0: an anchor, a candidate without a
+        # legal lineup, or a lead whose lineup is not made yet.
         self._keen = self._competes * field.value * self._random_factors(len(field))
         self._had: dict[int, list[int]] = {}
         self._holdings: BundleMatching | None = None
 
     def make_lineups(self, clock: int, lineups: int) -> list[tuple[LineupSeat, ...]]:
         """Returns as many lineups as requested, or none; ``clock`` counts earlier lineups."""
-        made = []
-        for number in range(clock, clock + lineups):
-            lineup = self._lineup(number)
-            if lineup is None:
+        made = list[tuple[LineupSeat, ...]]()
+        while len(made) < lineups:
+            count = min(self._field.group_size, lineups - len(made))
+            leads = self._choose_leads(range(clock + len(made), clock + len(made) + count))
+            if not leads:
                 break
-            self._field.count_as_played(lineup)
-            for place, factor in zip(
-                lineup, self._random_factors(len(lineup)).tolist(), strict=True
-            ):
-                keen = self._field.value.item(place) * factor
-                self._keen[place] = keen if self._competes.item(place) else 0.0
-            by_seat = map(self._field.candidate, self._assign_seats(lineup))
-            made.append(tuple(each.seat for each in by_seat))
+            for lineup in self._fill_lineups(leads):
+                by_seat = map(self._field.candidate, self._assign_seats(lineup))
+                made.append(tuple(each.seat for each in by_seat))
         return made
 
-    def _lineup(self, number: int) -> list[int] | None:
-        for lead in self._lead_candidates(number):
-            lineup = self._fill_lineup(lead)
-            if lineup is not None:
-                return lineup
-            # A failed lead starts a check of the whole field, which finds all impossible leads.
-            self._keen[~self._bundle_matching().seatable(self._rng)] = 0.0
-        return None
+    def _choose_leads(self, numbers: Iterable[int]) -> list[int]:
+        """Returns a different lead for each lineup number.
 
-    def _lead_candidates(self, number: int) -> Iterator[int]:
-        """Yields possible leads of this lineup: the best without a game, then the best of all."""
-        while len(new := self._field.new_places()):
-            best = int(new[self._keen[new].argmax()])
-            if not self._keen[best] > 0.0:
+        Returns fewer if fewer candidates can lead or have nearly the same value.
+        """
+        leads, best = list[int](), 0.0
+        for number in numbers:
+            lead = self._next_lead(number)
+            keen = self._keen.item(lead)
+            if not keen > KEEN * best:
                 break
-            yield best
+            best = max(best, keen)
+            self._keen[lead] = 0.0  # not chosen again before a lineup with it is counted
+            leads.append(lead)
+        return leads
+
+    def _next_lead(self, number: int) -> int:
+        """Returns the next lead; if nobody can lead, one with ``_keen`` 0.
+
+        It is the best candidate without a game; at regular numbers the one in turn; else the best.
+        """
+        new = self._field.new_places()
+        if len(new):
+            best = int(new[self._keen[new].argmax()])
+            if self._keen[best] > 0.0:
+                return best
         every = max(1, LONGEST_WAIT // self._seats)
         turn = int(self._field.turn[number // every % len(self._field)])
         if number % every == 0 and self._keen[turn] > 0.0:
-            yield turn
-        while self._keen[best := int(self._keen.argmax())] > 0.0:
-            yield best
+            return turn
+        return int(self._keen.argmax())
+
+    def _fill_lineups(self, leads: Sequence[int]) -> Iterator[list[int]]:
+        """Yields a full lineup around each lead, and counts it.
+
+        Skips a lead that already plays in an earlier one of these lineups, and a lead without any
+        legal lineup.
+        """
+        places, weights = self._field.partner_places(leads, self._noise)
+        values = self._field.value.copy() if len(leads) > 1 else None
+        for lead, near, likely in zip(leads, places, weights, strict=True):
+            if self._keen[lead] > 0.0:
+                continue  # it plays in an earlier lineup
+            if values is not None:  # earlier lineups have changed some values
+                likely *= self._field.value[near] / values[near]
+            lineup = self._fill_lineup(lead, near, likely)
+            if lineup is None:
+                # No lineup with this lead exists. Find all such leads.
+                self._keen[~self._bundle_matching().seatable(self._rng)] = 0.0
+                continue
+            self._count_as_played(lineup)
+            yield lineup
+
+    def _count_as_played(self, lineup: Sequence[int]) -> None:
+        """Counts this lineup, and draws new random factors for its members."""
+        self._field.count_as_played(lineup)
+        factors = self._random_factors(len(lineup)).tolist()
+        for place, factor in zip(lineup, factors, strict=True):
+            keen = self._field.value.item(place) * factor
+            self._keen[place] = keen if self._competes.item(place) else 0.0
 
     def _random_factors(self, count: int) -> Floats:
         return KEEN + (1 - KEEN) * self._noise.random(count)
 
-    def _fill_lineup(self, lead: int) -> list[int] | None:
-        """Returns a full lineup around this lead, or None if none exists."""
+    def _fill_lineup(self, lead: int, places: Indices, likely: Floats) -> list[int] | None:
+        """Returns a full lineup around this lead, or None if none exists.
+
+        ``likely`` are the weights of ``places``.
+        """
         lineup = [lead]
-        places, likely = self._field.partner_places(lead, self._noise)
         while len(lineup) < self._seats:
             likely *= self._field.novelty(lineup[-1], places)
             partner = self._draw_random_partner(lineup)
@@ -211,7 +249,8 @@ class _LineupMaker:
             fitting = self._field.fitting(lineup, same_team)
             if len(fitting) == 0:
                 continue
-            likely = self._field.partner_weights(lineup[0], fitting)
+            values = self._field.value[fitting]
+            likely = self._field.partner_weights(lineup[:1], fitting[None], values[None])[0]
             for member in lineup:
                 likely *= self._field.novelty(member, fitting)
             sums = likely.cumsum()

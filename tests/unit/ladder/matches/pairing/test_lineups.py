@@ -33,12 +33,19 @@ from tests.unit.ladder.matches.pairing.candidate_fields import (
     season,
 )
 
+WHOLE_PATH = "ladder.matches.pairing.candidate_arrays.WHOLE"
+"""Import path of the largest field size that is paired without a sample."""
 
+
+@pytest.mark.parametrize("sampled", [False, True])
 @given(fields(), st.integers(0, 8), st.integers(0, 99), st.booleans(), st.integers(2, 4))
 def test_every_lineup_is_complete_and_legal(
-    field: list[Candidate], lineups: int, seed: int, same_team: bool, seats: int
+    sampled: bool, field: list[Candidate], lineups: int, seed: int, same_team: bool, seats: int
 ) -> None:
-    proposal = pair(field, lineups, seed, same_team_lineups=same_team, seats=seats)
+    with pytest.MonkeyPatch.context() as patch:
+        if sampled:
+            patch.setattr(WHOLE_PATH, 0)
+        proposal = pair(field, lineups, seed, same_team_lineups=same_team, seats=seats)
     known = {str(c.entry_id): c for c in field}
     for lineup in players(proposal):
         inside = [known[entry] for entry in lineup]
@@ -58,13 +65,17 @@ ANCHORS_ALONE = [
 ]
 
 
+@pytest.mark.parametrize("sampled", [False, True])
 @settings(max_examples=100)
 @example(field=ANCHORS_ALONE, lineups=1, seed=0, same_team=False, seats=2)
 @given(fields(), st.integers(1, 8), st.integers(0, 99), st.booleans(), st.integers(2, 4))
 def test_every_requested_lineup_is_made_if_one_legal_lineup_exists(
-    field: list[Candidate], lineups: int, seed: int, same_team: bool, seats: int
+    sampled: bool, field: list[Candidate], lineups: int, seed: int, same_team: bool, seats: int
 ) -> None:
-    proposal = pair(field, lineups, seed, same_team_lineups=same_team, seats=seats)
+    with pytest.MonkeyPatch.context() as patch:
+        if sampled:
+            patch.setattr(WHOLE_PATH, 0)
+        proposal = pair(field, lineups, seed, same_team_lineups=same_team, seats=seats)
     playing = [c for c in field if c.weight > 0]
     free = free_anchors(playing)
     possible = any(
@@ -146,6 +157,7 @@ def test_entries_without_a_node_are_left_out_with_a_reason() -> None:
 
 
 # One season of the real length; the drawn ones have a quarter of it.
+@pytest.mark.parametrize("sampled", [False, True])
 @settings(max_examples=10, deadline=None)
 @example(size=13, seats=4, at_once=9, clear=3, seed=1, longest=LONGEST_WAIT)
 @given(
@@ -157,7 +169,7 @@ def test_entries_without_a_node_are_left_out_with_a_reason() -> None:
     longest=st.just(LONGEST_WAIT // 4),
 )
 def test_no_entry_waits_longer_than_the_limit(
-    size: int, seats: int, at_once: int, clear: int, seed: int, longest: int
+    sampled: bool, size: int, seats: int, at_once: int, clear: int, seed: int, longest: int
 ) -> None:
     # Only a few entries are worth a game, and they stay so: the others have no loss.
     field = [
@@ -166,6 +178,8 @@ def test_no_entry_waits_longer_than_the_limit(
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ladder.matches.pairing.lineups.LONGEST_WAIT", longest)
+        if sampled:
+            patch.setattr(WHOLE_PATH, 0)
         length = 2 * longest * size // seats
         lineups = list(season(field, length, at_once=at_once, seats=seats, seed=seed))
     window = -(-longest * size // seats)
@@ -205,6 +219,27 @@ def test_a_newcomer_is_paired_first() -> None:
     field = [*ladder(20), candidate(99, games=0, sigma=200.0)]
     for seed in range(10):
         assert "ent_00099" in players(pair(field, 1, seed))[0]
+
+
+def test_every_newcomer_of_a_large_field_is_in_one_of_the_first_lineups() -> None:
+    newcomers = [candidate(2000 + n, games=0, sigma=200.0) for n in range(25)]
+    found = players(pair([*ladder(1500), *newcomers], 25))
+    seated = {entry for lineup in found[:16] for entry in lineup}
+    assert {str(each.entry_id) for each in newcomers} <= seated
+
+
+def test_each_lineup_of_a_large_field_has_a_competitor_if_most_are_anchors() -> None:
+    competitors = {"ent_02000", "ent_02001", "ent_02002"}
+    field = [*ladder(1500, is_anchor=True), *(candidate(2000 + n) for n in range(3))]
+    found = players(pair(field, 20))
+    assert len(found) == 20
+    assert all(competitors.intersection(lineup) for lineup in found)
+
+
+def test_two_valuable_entries_of_a_large_field_lead_most_lineups() -> None:
+    valuable = [candidate(2000 + n, loss=0.05, mu=500.0 + 200 * n) for n in range(2)]
+    games = counted(pair([*ladder(1500, loss=0.00001), *valuable], 60))
+    assert sum(games[str(each.entry_id)] for each in valuable) > 56
 
 
 @pytest.mark.parametrize("loss", [None, 0.0001])
@@ -356,7 +391,7 @@ def test_sampling_keeps_the_distribution_of_opponents(monkeypatch: pytest.Monkey
         return share
 
     whole = opponents()
-    monkeypatch.setattr("ladder.matches.pairing.candidate_arrays.WHOLE", 60)
+    monkeypatch.setattr(WHOLE_PATH, 60)
     assert np.abs(whole - opponents()).sum() / 2 < 0.08
 
 
@@ -386,7 +421,12 @@ def test_partners_are_only_near_after_uploads_close(monkeypatch: pytest.MonkeyPa
     assert mean(abs(mu[a] - mu[b]) / BETA > 1.0 for a, b in pairs) < 0.05
 
 
-def test_slow_entries_stop_at_their_share_of_the_games() -> None:
+@pytest.mark.parametrize("sampled", [False, True])
+def test_slow_entries_stop_at_their_share_of_the_games(
+    sampled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sampled:
+        monkeypatch.setattr(WHOLE_PATH, 0)
     field = [
         replace(each, games=0, pace=0.1 if n % 2 else 1.0) for n, each in enumerate(ladder(40))
     ]
@@ -395,6 +435,13 @@ def test_slow_entries_stop_at_their_share_of_the_games() -> None:
     slow = [games[str(each.entry_id)] for each in field if each.pace < 1.0]
     assert mean(slow) < 5 + 0.1 * fast + 6  # random partners and turns to lead come on top
     assert min(slow) >= 1
+
+
+def test_slow_entries_of_a_large_field_stop_at_their_share_of_the_games() -> None:
+    """Each slow entry may have one more game."""
+    slow = [candidate(2000 + n, games=9, pace=0.25, loss=0.02, mu=600.0 + n) for n in range(20)]
+    games = counted(pair([*ladder(1500, loss=0.0001), *slow], 30))
+    assert mean(games[str(each.entry_id)] for each in slow) < 1.1
 
 
 def test_a_field_of_slow_entries_plays_on() -> None:
