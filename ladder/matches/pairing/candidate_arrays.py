@@ -177,7 +177,8 @@ class CandidateArrays:
         shifts = rng.random((2, len(leads), 1)) / DRAWS
         steps = np.hstack((sums[low] + (EVEN + shifts[0]) * near, (EVEN + shifts[1]) * total))
         places = np.minimum(sums.searchsorted(steps, side="right"), len(self)) - 1
-        # Each place was drawn in proportion to its value times this; so the weights lack the value.
+        # A place is drawn in proportion to its value times this. Its weight is the value divided by
+        # that product, so the value cancels.
         drawn = 1 / total + ((places >= low) & (places < low + window)) / near
         return places, self.partner_weights(leads, places, 1 / drawn)
 

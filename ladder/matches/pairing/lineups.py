@@ -31,7 +31,10 @@ from ladder.matches.records import LineupSeat
 
 LONGEST_WAIT: Final = 128
 """Every entry plays within this many rounds. A round has as many seats as the field has entries."""
-KEEN: Final = 0.7  # the lead has at least this share of the best value
+KEEN: Final = 0.7
+"""The lead has at least this share of the best value. Later leads of a group have at least the
+square of it.
+"""
 ANYBODY: Final = 0.05
 NOBODY_LEADS: Final = "add an agent of another team or another anchor: no lineup is possible"
 TRIES: Final = 8  # partner draws before candidates that may not join are removed
