@@ -232,7 +232,7 @@ def _chain_messages(
     link_pi, link_tau = chains.link_precision[:, block], chains.link_shift[:, block]
     seats = len(who)
     # Each performance from other sources: the skill without this game, plus luck.
-    own_pi = precision[who] - told_pi
+    own_pi = precision.take(who, mode="clip") - told_pi
     own_tau = shift[who] - told_tau
     scale = 1.0 / (1.0 + own_pi)
     own_pi *= scale
@@ -247,9 +247,9 @@ def _chain_messages(
     above_pi, above_tau = own_pi[0], own_tau[0]  # with all that precede
     from_above = [(np.zeros_like(above_pi), np.zeros_like(above_tau))]
     for j in range(seats - 1):
-        right_pi, right_tau = below_pi[j + 1], below_tau[j + 1]
-        variance = 1.0 / above_pi + 1.0 / right_pi
-        mean = above_tau / above_pi - right_tau / right_pi
+        above, below = 1.0 / above_pi, 1.0 / below_pi[j + 1]
+        variance = above + below
+        mean = above_tau * above - below_tau[j + 1] * below
         sd = np.sqrt(variance)
         v, w = win_moments((mean - margin) / sd)
         if chains.ties is not None:
@@ -315,5 +315,5 @@ def _across_link(
     pi: Floats, tau: Floats, link_pi: Floats, link_tau: Floats
 ) -> tuple[Floats, Floats]:
     """Passes the belief about a performance across a link to its neighbour."""
-    scale = 1.0 / (pi + link_pi)
-    return pi * link_pi * scale, (tau * link_pi + link_tau * pi) * scale
+    share = pi / (pi + link_pi)
+    return link_pi * share, tau + share * (link_tau - tau)

@@ -120,7 +120,7 @@ def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
         block = slice(start, start + BLOCK)
         often, outcomes = pairs.often[block], pairs.outcomes[:, block]
         low, high = pairs.low[often], pairs.high[often]
-        residuals, weights = _outcome_moments(mu[low] - mu[high], margin)
+        residuals, weights = _outcome_moments(mu[low] - mu[high], margin, outcomes[TIE] > 0.0)
         unsure = sigma[low] ** 2 + sigma[high] ** 2
         # Sums over two different games of the pair: the squared sum less the sum of squares.
         products = (outcomes * residuals).sum(0) ** 2 - (outcomes * residuals**2).sum(0)
@@ -139,8 +139,13 @@ def kappa(pairs: MetPairs, mu: Floats, sigma: Floats, margin: float) -> float:
     return min(MOST_KAPPA, float(np.sqrt(square - (DOUBT * noise) ** 2 / square)))
 
 
-def _outcome_moments(apart: Floats, margin: float) -> tuple[Floats, Floats]:
-    """Returns each outcome's residual and precision: [3, pairs]; ``apart``: low less high."""
+def _outcome_moments(
+    apart: Floats, margin: float, tied: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Returns each outcome's residual and precision: [3, pairs]; ``apart``: low less high.
+
+    Pairs that never ``tied`` have 0 for a tie, which they do not need.
+    """
     root2 = 2.0**0.5
     t, m = apart / root2, margin / root2
     residuals, weights = np.zeros((2, 3, len(t)))
@@ -148,7 +153,8 @@ def _outcome_moments(apart: Floats, margin: float) -> tuple[Floats, Floats]:
     residuals[HIGH], weights[HIGH] = win_moments(-t - m)
     residuals[HIGH] *= -1.0
     if margin > 0:
-        residuals[TIE], weights[TIE] = tie_moments(t, np.full_like(t, m))
+        tied_t = t[tied]
+        residuals[TIE, tied], weights[TIE, tied] = tie_moments(tied_t, np.full_like(tied_t, m))
     return residuals / root2, weights / 2.0
 
 

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating[Any]]
 
-FARTHEST: Final = 60.0
+FARTHEST: Final = 60
 """Upsets beyond this distance, in standard deviations, count as this distance."""
+POINTS: Final = 512
+"""Points of the table of ``win_moments`` per standard deviation."""
 WIDEST: Final = 30.0
 """Margins wider than this, in standard deviations, count as this wide."""
 CERTAIN: Final = 1e-7
@@ -70,15 +72,40 @@ def normal_cdf(x: Array) -> Array:
     return np.where(x < 0, tail, 1.0 - tail)
 
 
-def win_moments(t: Array) -> tuple[Array, Array]:
-    """Returns v and w of a positive difference with its mean at ``t``."""
-    t = np.clip(t, -FARTHEST, FARTHEST)
-    distance = np.abs(t)
-    ratio = mills_ratio(distance)
+def _taylor_terms() -> tuple[Array, Array, Array]:
+    """Returns v of ``win_moments`` and its first two Taylor coefficients, from -FARTHEST on."""
+    t = np.arange(-FARTHEST * POINTS, FARTHEST * POINTS + 1) / POINTS
+    ratio = mills_ratio(np.abs(t))
     density = np.exp(-0.5 * t * t) / SQRT2PI
-    behind = t < 0
-    v = np.where(behind, 1.0, density) / np.where(behind, ratio, 1.0 - density * ratio)
+    v = np.where(t < 0, 1.0, density) / np.where(t < 0, ratio, 1.0 - density * ratio)
     w = v * (v + t)
+    return v, -w, 0.5 * (w * (v + t) - v * (1.0 - w))
+
+
+TAYLOR_TERMS: Final = _taylor_terms()
+
+
+def win_moments(t: Array) -> tuple[Array, Array]:
+    """Returns v and w of a positive difference with its mean at ``t``.
+
+    Both come from the nearest point of a table; v has error 1e-10.
+    """
+    t = np.clip(t, -FARTHEST, FARTHEST)
+    rest = t * POINTS
+    nearest = np.rint(rest)
+    rest -= nearest
+    rest /= POINTS
+    with np.errstate(invalid="ignore"):  # NaN, of a fit that does not settle, stays NaN
+        place = nearest.astype(np.intp)
+    place += FARTHEST * POINTS
+    value, slope, bend = TAYLOR_TERMS
+    v = bend.take(place, mode="clip")  # faster than the default mode
+    v *= rest
+    v += slope.take(place, mode="clip")
+    v *= rest
+    v += value.take(place, mode="clip")
+    w = v + t
+    w *= v
     return v, np.clip(w, 0.0, 1.0 - CERTAIN)
 
 

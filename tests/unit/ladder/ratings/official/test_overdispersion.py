@@ -6,16 +6,19 @@ import pytest
 from ladder.ratings.official.game_table import GameTable
 from ladder.ratings.official.message_passing import build_graph
 from ladder.ratings.official.overdispersion import (
+    DOUBT,
     HIGH,
     LOW,
     TIE,
     MetPairs,
     count_pairs,
     difference_deviation,
+    kappa,
     opponent_concentration,
     sorted_meetings,
     tie_share,
 )
+from ladder.ratings.official.truncated_gaussian import tie_moments, win_moments
 from tests.unit.ladder.ratings.official.worlds import table
 
 GAMES = table(
@@ -56,3 +59,23 @@ def test_performance_width_includes_luck_skill_and_uncertainty() -> None:
     assert difference_deviation(pairs, np.zeros(2), np.array([1.0, 2.0])) == pytest.approx(
         (2 + 1 + 4) ** 0.5
     )
+
+
+def test_kappa_counts_wins_losses_and_ties_of_each_pair() -> None:
+    mu, margin = np.array([0.0, 0.4, -0.3]), 0.3
+    seats = [[0, 1]] * 40 + [[1, 2]] * 30 + [[0, 2]] * 20
+    ranks = [[1, 2]] * 30 + [[1, 1]] + [[2, 1]] * 9 + [[2, 1]] * 30 + [[1, 1]] * 5 + [[1, 2]] * 15
+    pairs = met_pairs(table(*((a, b, [False, False]) for a, b in zip(seats, ranks, strict=True))), 3)
+    room = measured = 0.0
+    for low, high, won, lost, tied in (0, 1, 30, 9, 1), (1, 2, 0, 30, 0), (0, 2, 15, 0, 5):
+        t, m = np.array([mu[low] - mu[high]]) / 2**0.5, np.array([margin]) / 2**0.5
+        ahead, behind, level = win_moments(t - m), win_moments(-t - m), tie_moments(t, m)
+        scores = [float(ahead[0][0])] * won + [-float(behind[0][0])] * lost
+        scores += [float(level[0][0])] * tied
+        known = [float(ahead[1][0])] * won + [float(behind[1][0])] * lost
+        known += [float(level[1][0])] * tied
+        measured += (sum(scores) ** 2 - sum(each**2 for each in scores)) / 2
+        room += (sum(known) ** 2 - sum(each**2 for each in known)) / 4
+    square, noise = measured / room, (2 / room) ** 0.5
+    expected = (square - (DOUBT * noise) ** 2 / square) ** 0.5
+    assert kappa(pairs, mu, np.zeros(3), margin) == pytest.approx(expected)

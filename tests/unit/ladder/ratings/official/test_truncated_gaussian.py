@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import erfc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,6 +47,20 @@ def test_half_line_moments_match_mills_ratio() -> None:
     v, w = win_moments(x)
     assert v == pytest.approx(density / (1.0 - density * exact), rel=1e-9, abs=1e-300)
     assert w == pytest.approx(v * (v + x), abs=1e-10)
+
+
+def test_half_line_moments_are_exact_between_the_points_of_the_table() -> None:
+    t = np.linspace(-8.0, 8.0, 9973)
+    below = np.array([erfc(-each / 2**0.5) / 2 for each in t.tolist()])
+    exact = np.exp(-0.5 * t * t) / (2 * np.pi) ** 0.5 / below
+    v, w = win_moments(t)
+    assert v == pytest.approx(exact, abs=5e-10)
+    assert w == pytest.approx(exact * (exact + t), abs=5e-9)
+
+
+def test_nan_stays_nan_without_a_warning() -> None:
+    v, w = win_moments(np.array([np.nan, 0.0]))
+    assert np.isnan(v).tolist() == np.isnan(w).tolist() == [True, False]
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-4, 3.0))
