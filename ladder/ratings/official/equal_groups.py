@@ -1,7 +1,7 @@
 """Finds groups of contenders that games have not told apart. Pure.
 
-The estimates of equal contenders spread by their own uncertainty alone. So a group shows as a peak
-of the same width: more estimates lie within one deviation of its middle than the neighbourhood and
+The estimates of equal contenders spread by little more than their own uncertainty. So a group shows
+as a peak of that width: more estimates lie within one deviation of its middle than the neighbourhood and
 the spread of the field explain. Likeness alone proves nothing: a group holds honest contenders of
 the same strength too.
 """
@@ -20,8 +20,14 @@ Floats = NDArray[np.float64]
 
 WIDEST_SIGMA: Final = 0.35
 """In beta. Less known contenders are no middle of a group."""
-LEAST_SURE: Final = 3.5
-"""Standard errors by which the excess of a group must exceed 0."""
+WIDER: Final = 1.25
+"""The estimates of equals spread by up to this many of their deviations: equals mostly meet each
+other, so their errors are not independent. All widths below are in deviations times this."""
+FIRST_LOOK: Final = 2.5
+"""Standard errors of a middle's excess from which its members are looked for."""
+LEAST_SURE: Final = 4.0
+"""Standard errors of the excess that a group has at least. The members are then not part of the
+field with which it is compared, because many copies make the whole field look denser there."""
 MOST_GROUPS: Final = 20
 INNER: Final = 0.6827
 """Share of a group within one deviation of its middle."""
@@ -47,21 +53,26 @@ class EqualGroup:
     the likeliest first."""
     chances: Floats
     """These probabilities."""
-    excess: float
-    """Estimated number of contenders here that the rest of the field does not explain."""
     near: int
     """Number of contenders near the middle."""
+    usual: float
+    """Number of contenders near the middle in a normal field like the rest."""
     sureness: float
-    """Standard errors by which the excess exceeds 0."""
+    """Standard errors of the excess of contenders here over the rest of the field."""
 
     @property
     def share(self) -> float:
         """Returns the share of the contenders near the middle that the rest does not explain."""
-        return min(1.0, self.excess * WITHIN_REACH / max(self.near, 1))
+        return max(0.0, 1.0 - self.usual / self.near)
 
     @property
     def explained(self) -> float:
         """Returns the expected number of members that are not one of the equal ones."""
+        return (1.0 - self.share) * len(self.members)
+
+    @property
+    def doubtful(self) -> float:
+        """Returns the same by the members' chances: less, if equals spread less than ``WIDER``."""
         return float((1.0 - self.chances).sum())
 
 
@@ -76,75 +87,75 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
     taken = np.zeros(0, np.intp)
     if len(middles) < LEAST_SURE**2 / 2:
         return found
-    contrast, sureness = _contrasts(mu, mu[middles], np.maximum(sigma[middles], 1e-6))
-    while len(found) < MOST_GROUPS:
-        best = int(sureness.argmax())
-        if sureness[best] < LEAST_SURE:
+    sigma = WIDER * np.maximum(sigma, 1e-6)
+    contrast, error = _contrasts(mu, mu[middles], sigma[middles])
+    left = contrast / error
+    for _ in range(MOST_GROUPS):
+        best = int(left.argmax())
+        if left[best] < FIRST_LOOK:
             break
-        width = max(float(sigma[middles[best]]), 1e-6)
-        group, near = _make_group(mu, sigma, middles[best], float(contrast[best]), width)
+        group, near = _make_group(mu, sigma, middles[best], contrast[best], error[best])
+        left[best] = 0.0
         other = ~np.isin(group.members, taken)
-        taken = np.concatenate((taken, group.members))
-        found.append(
-            replace(
-                group,
-                members=group.members[other],
-                chances=group.chances[other],
-                sureness=float(sureness[best]),
-            )
-        )
-        sureness[best] = 0.0
-        sureness[np.isin(middles, near)] = 0.0
-    return found
+        if group.sureness >= LEAST_SURE and other.any():
+            taken = np.concatenate((taken, group.members))
+            members, chances = group.members[other], group.chances[other]
+            found.append(replace(group, members=members, chances=chances))
+            left[np.isin(middles, near)] = 0.0
+    return sorted(found, key=lambda group: -group.sureness)
 
 
 def _contrasts(mu: Floats, middle: Floats, width: Floats) -> tuple[Floats, Floats]:
     """Returns how far the field at each middle differs from one without equals.
 
     Twice the contenders within one deviation minus those between one and three, less what a normal
-    field has. Also returns this in standard errors.
+    field has. Also returns the standard errors of these numbers.
     """
     inner, both = (_count_within(mu, middle, reach * width) for reach in (1.0, 3.0))
     outer = both - inner
     contrast: Floats = 2.0 * inner - outer - _normal_contrast(mu, np.ones(len(mu)), middle, width)
-    return contrast, contrast / np.sqrt(np.maximum(4.0 * inner + outer, 1.0))
+    return contrast, np.sqrt(np.maximum(4.0 * inner + outer, 1.0))
 
 
 def _normal_contrast(mu: Floats, weight: Floats, middle: Floats, width: Floats) -> Floats:
     """Returns the contrasts that a normal field has; ``weight`` counts each contender."""
-    count = float(weight.sum())
-    centre = float(weight @ mu) / count
-    spread = max(float(np.sqrt(weight @ (mu - centre) ** 2 / count)), 1e-6)
-    likely, wide = (
-        normal_cdf((middle + reach * width - centre) / spread)
-        - normal_cdf((middle - reach * width - centre) / spread)
-        for reach in (1.0, 3.0)
-    )
-    normal: Floats = count * (3.0 * likely - wide)
+    likely, wide = (_normal_count(mu, weight, middle, reach * width) for reach in (1.0, 3.0))
+    normal: Floats = 3.0 * likely - wide
     return normal
 
 
+def _normal_count(mu: Floats, weight: Floats, middle: Floats, reach: Floats) -> Floats:
+    """Returns how many contenders a normal field has within reach of each middle."""
+    count = float(weight.sum())
+    centre = float(weight @ mu) / count
+    spread = max(float(np.sqrt(weight @ (mu - centre) ** 2 / count)), 1e-6)
+    below = normal_cdf((middle - reach - centre) / spread)
+    within: Floats = count * (normal_cdf((middle + reach - centre) / spread) - below)
+    return within
+
+
 def _make_group(
-    mu: Floats, sigma: Floats, best: int, contrast: float, width: float
+    mu: Floats, sigma: Floats, best: int, contrast: float, error: float
 ) -> tuple[EqualGroup, NDArray[np.intp]]:
     """Returns the group around this contender, and all contenders near its middle."""
-    at = float(mu[best])
+    at, width = float(mu[best]), float(sigma[best])
     for _ in range(2):  # the surest contender may stand at the side of the group
         away = np.abs(mu - at)
         near = np.flatnonzero(away <= REACH * np.maximum(sigma, width))
         at = float(np.median(mu[near]))
     rest = np.ones(len(mu))
-    middle, reach = mu[[best]], np.array([width])
-    seen = contrast + float(_normal_contrast(mu, rest, middle, reach)[0])
+    seen = contrast + _normal_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
     for _ in range(REFINED + 1):
-        excess = min(contrast / (2.0 * INNER - OUTER), float(len(mu)))
+        excess = float(min(contrast / (2.0 * INNER - OUTER), len(mu)))
         chances = _membership_chances(mu[near] - at, sigma[near], excess, width)
         rest[near] = 1.0 - chances
-        contrast = seen - float(_normal_contrast(mu, rest, middle, reach)[0])
+        contrast = seen - _normal_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
     likely_first = np.argsort(-chances, kind="stable")
     likely_first = likely_first[chances[likely_first] >= LEAST_CHANCE]
-    group = EqualGroup(at, near[likely_first], chances[likely_first], excess, len(near), 0.0)
-    return group, near
+    usual = float(_normal_count(mu, rest, mu[[best]], REACH * sigma[[best]])[0])
+    sureness = float(contrast / error)
+    members = near[likely_first]
+    return EqualGroup(at, members, chances[likely_first], len(near), usual, sureness), near
 
 
 def _membership_chances(away: Floats, sigma: Floats, excess: float, width: float) -> Floats:
@@ -152,7 +163,6 @@ def _membership_chances(away: Floats, sigma: Floats, excess: float, width: float
 
     The equal ones spread by their own deviations, and the others evenly over the reach.
     """
-    sigma = np.maximum(sigma, 1e-6)
     others = max(len(away) - excess * WITHIN_REACH, 1.0) / (2.0 * REACH * width)
     equals = excess * np.exp(-((away / sigma) ** 2) / 2.0) / (sigma * (2.0 * np.pi) ** 0.5)
     chances: Floats = equals / (equals + others)

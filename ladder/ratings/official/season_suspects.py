@@ -16,7 +16,7 @@ import numpy as np
 
 from ladder.ids import EntryId
 from ladder.ratings.official.equal_groups import EqualGroup, find_equal_groups
-from ladder.ratings.official.fit import Fit
+from ladder.ratings.official.fit import Fit, Floats
 from ladder.ratings.official.representatives import Entrant
 from ladder.ratings.official.season_fit import GROWTH
 from ladder.ratings.official.throwers import SuspectFavourite, find_throwers
@@ -29,6 +29,8 @@ ALARM: Final = 0.05
 """Expected number of favourites in a season without throwers, whose pairs meet less."""
 LEAST_PACE: Final = 0.05
 """Lowest pace of an entry that fails, or of a group's member."""
+WELL_KNOWN: Final = 0.6
+"""Share of the median deviation of a group's members below which a member is well known."""
 DOUBTFUL: Final = 0.4
 """Up to the ``chance_sureness`` a group's slow members have pace 1. With this much more they have
 LEAST_PACE, and between them in proportion."""
@@ -54,8 +56,8 @@ class EqualEntries:
     members: tuple[EntryId, ...]
     """The likeliest first."""
     slow: tuple[EntryId, ...]
-    """Members that play less: all but the oldest, as many as the rest of the field explains. So a
-    later flood of entries of a rival's strength does not slow the rival."""
+    """Members that play less: all but the well-known ones and some of the oldest. So a later flood
+    of entries of a rival's strength does not slow the rival."""
     pace: float = 1.0
     """Pace of the slow members."""
 
@@ -129,7 +131,12 @@ def find_suspects(
     mu, sigma = np.where(known, fit.mu, np.nan), np.where(known, fit.shown_sigma, np.nan)
     works = np.flatnonzero(known & (fit.failed / (fit.played + PRIOR_GAMES) <= FAILING))
     groups = tuple(
-        _name_group(group, [entry_of[int(works[member])] for member in group.members], len(works))
+        _name_group(
+            group,
+            [entry_of[int(works[member])] for member in group.members],
+            sigma[works[group.members]],
+            len(works),
+        )
         for group in find_equal_groups(mu[works], sigma[works])
     )
     log, clean = fit.messages.seen, (fit.clean_mu, fit.clean_sigma)
@@ -177,20 +184,29 @@ def _paces(
 def chance_sureness(entries: int) -> float:
     """Returns the sureness that a group hardly exceeds by chance in a field of this size.
 
-    Of 1,000 normal fields without copies, about one has a surer group: 3.7 with 100 entries, 4.1
-    with 1,000, and 4.3 with 3,000. A season has many fits, so this is a little more.
+    Of 1,000 normal fields without copies, about one has a surer group: than 3.8 with 100 entries,
+    4.3 with 1,000 and 4.4 with 3,000, if deviations are 0.2 beta. With the widest deviations it is
+    about 0.8 more, and two or three of 1,000 are surer than this.
     """
-    return 2.5 + 0.6 * log10(max(entries, 1))
+    return 3.2 + 0.6 * log10(max(entries, 1))
 
 
-def _name_group(found: EqualGroup, members: Sequence[EntryId], field: int) -> EqualEntries:
-    oldest = set(sorted(members)[: max(1, round(found.explained))])  # ids sort by time
+def _name_group(
+    found: EqualGroup, members: Sequence[EntryId], sigma: Floats, field: int
+) -> EqualEntries:
+    """Returns the group by its entries; ``sigma`` has the deviation of each member."""
+    oldest = set(sorted(members)[: max(1, round(found.doubtful))])  # ids sort by time
+    uncertain = (sigma >= WELL_KNOWN * np.median(sigma)).tolist()
     return EqualEntries(
         found.middle,
         found.share,
         found.explained,
         tuple(members),
-        tuple(member for member in members if member not in oldest),
+        tuple(
+            member
+            for member, is_uncertain in zip(members, uncertain, strict=True)
+            if is_uncertain and member not in oldest
+        ),
         float(np.interp(found.sureness - chance_sureness(field), (0, DOUBTFUL), (1, LEAST_PACE))),
     )
 

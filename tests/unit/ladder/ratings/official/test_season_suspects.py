@@ -48,12 +48,25 @@ def test_copies_with_bytes_of_their_own_are_a_group_unless_they_fail() -> None:
     assert equal.groups == find_suspects(failing, [entrant(n, n) for n in range(160)]).groups == ()
 
 
+def test_well_known_members_are_not_slowed_by_later_copies() -> None:
+    rng = np.random.default_rng(1)
+    skill = np.concatenate([rng.standard_normal(100), 1.0 + 0.3 * rng.standard_normal(100)])
+    sigma = np.where(np.arange(200) < 100, 0.1, 0.3)
+    empty = fit_season(GameTable.empty(), np.full(200, -1, np.int32))
+    fit = replace(empty, mu=skill, shown_sigma=sigma, played=np.full(200, 30))
+    (group,) = find_suspects(fit, [entrant(n, n) for n in range(200)]).groups
+    settled = {EntryId(f"ent_{n:03d}") for n in range(100)}
+    assert len(settled.intersection(group.members)) > 10
+    assert settled.isdisjoint(group.slow)
+    assert len(group.slow) > 80
+
+
 @pytest.mark.parametrize(("share", "pace"), [(0.0, None), (0.5, 0.525), (1.0, LEAST_PACE)])
 def test_only_a_sure_group_is_slowed(
     share: float, pace: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sureness = chance_sureness(4) + share * DOUBTFUL
-    group = EqualGroup(0.0, np.arange(4), np.full(4, 0.75), 4.0, 4, sureness)
+    group = EqualGroup(0.0, np.arange(4), np.full(4, 0.75), 4, 1.0, sureness)
     monkeypatch.setattr(season_suspects, "find_equal_groups", lambda *_: [group])
     fit = fit_season(play(1, np.zeros(4), 50), np.full(4, -1, np.int32))
     found = find_suspects(fit, [entrant(n, n) for n in range(4)])
