@@ -1,9 +1,9 @@
 """Finds groups of contenders that games have not told apart. Pure.
 
 The estimates of equal contenders spread by little more than their own uncertainty. So a group shows
-as a peak of that width: more estimates lie within one deviation of its middle than the neighbourhood and
-the spread of the field explain. Likeness alone proves nothing: a group holds honest contenders of
-the same strength too.
+as a peak of that width: more estimates lie near its middle than the neighbourhood and the spread of
+the field explain. Likeness alone proves nothing: a group holds honest contenders of the same
+strength too.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ def test_kappa_counts_wins_losses_and_ties_of_each_pair() -> None:
     mu, margin = np.array([0.0, 0.4, -0.3]), 0.3
     seats = [[0, 1]] * 40 + [[1, 2]] * 30 + [[0, 2]] * 20
     ranks = [[1, 2]] * 30 + [[1, 1]] + [[2, 1]] * 9 + [[2, 1]] * 30 + [[1, 1]] * 5 + [[1, 2]] * 15
-    pairs = met_pairs(table(*((a, b, [False, False]) for a, b in zip(seats, ranks, strict=True))), 3)
+    games = [(who, rank, [False, False]) for who, rank in zip(seats, ranks, strict=True)]
+    pairs = met_pairs(table(*games), 3)
     room = measured = 0.0
     for low, high, won, lost, tied in (0, 1, 30, 9, 1), (1, 2, 0, 30, 0), (0, 2, 15, 0, 5):
         t, m = np.array([mu[low] - mu[high]]) / 2**0.5, np.array([margin]) / 2**0.5
