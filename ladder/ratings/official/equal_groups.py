@@ -21,13 +21,15 @@ Floats = NDArray[np.float64]
 WIDEST_SIGMA: Final = 0.35
 """In beta. Less known contenders are no middle of a group."""
 WIDER: Final = 1.25
-"""The estimates of equals spread by up to this many of their deviations: equals mostly meet each
-other, so their errors are not independent. All widths below are in deviations times this."""
+"""The estimates of equal contenders have up to this many times the deviation that the fit states:
+equals mostly meet each other, so their errors are not independent. All deviations below are
+multiplied by this."""
 FIRST_LOOK: Final = 2.5
-"""Standard errors of a middle's excess from which its members are looked for."""
+"""A contender is tried as the middle of a group if the excess around it is at least this many
+standard errors."""
 LEAST_SURE: Final = 4.0
-"""Standard errors of the excess that a group has at least. The members are then not part of the
-field with which it is compared, because many copies make the whole field look denser there."""
+"""The excess of a group is at least this many standard errors. This is computed again with a field
+without its members: many copies make the whole field look denser around them."""
 MOST_GROUPS: Final = 20
 INNER: Final = 0.6827
 """Share of a group within one deviation of its middle."""
@@ -53,17 +55,10 @@ class EqualGroup:
     the likeliest first."""
     chances: Floats
     """These probabilities."""
-    near: int
-    """Number of contenders near the middle."""
-    usual: float
-    """Number of contenders near the middle in a normal field like the rest."""
+    share: float
+    """Share of the contenders near the middle that the rest of the field does not explain."""
     sureness: float
     """Standard errors of the excess of contenders here over the rest of the field."""
-
-    @property
-    def share(self) -> float:
-        """Returns the share of the contenders near the middle that the rest does not explain."""
-        return max(0.0, 1.0 - self.usual / self.near)
 
     @property
     def explained(self) -> float:
@@ -72,7 +67,10 @@ class EqualGroup:
 
     @property
     def doubtful(self) -> float:
-        """Returns the same by the members' chances: less, if equals spread less than ``WIDER``."""
+        """Returns the expected number of these by the members' chances.
+
+        It is too small if the estimates of the equal ones spread less than ``WIDER`` says.
+        """
         return float((1.0 - self.chances).sum())
 
 
@@ -90,18 +88,21 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
     sigma = WIDER * np.maximum(sigma, 1e-6)
     contrast, error = _contrasts(mu, mu[middles], sigma[middles])
     left = contrast / error
-    for _ in range(MOST_GROUPS):
+    while len(found) < MOST_GROUPS:
         best = int(left.argmax())
         if left[best] < FIRST_LOOK:
             break
         group, near = _make_group(mu, sigma, middles[best], contrast[best], error[best])
-        left[best] = 0.0
-        other = ~np.isin(group.members, taken)
-        if group.sureness >= LEAST_SURE and other.any():
-            taken = np.concatenate((taken, group.members))
-            members, chances = group.members[other], group.chances[other]
-            found.append(replace(group, members=members, chances=chances))
+        reach = 0.5 * sigma[middles[best]]
+        if group.sureness >= LEAST_SURE:
+            reach = 0.0
             left[np.isin(middles, near)] = 0.0
+            other = ~np.isin(group.members, taken)
+            taken = np.concatenate((taken, group.members))
+            if other.any():
+                members, chances = group.members[other], group.chances[other]
+                found.append(replace(group, members=members, chances=chances))
+        left[np.abs(mu[middles] - mu[middles[best]]) <= reach] = 0.0
     return sorted(found, key=lambda group: -group.sureness)
 
 
@@ -140,28 +141,28 @@ def _make_group(
     """Returns the group around this contender, and all contenders near its middle."""
     at, width = float(mu[best]), float(sigma[best])
     for _ in range(2):  # the surest contender may stand at the side of the group
-        away = np.abs(mu - at)
-        near = np.flatnonzero(away <= REACH * np.maximum(sigma, width))
-        at = float(np.median(mu[near]))
+        within = np.abs(mu - at) <= REACH * width
+        at = float(np.median(mu[within]))
+    near = np.flatnonzero(np.abs(mu - at) <= REACH * np.maximum(sigma, width))
     rest = np.ones(len(mu))
     seen = contrast + _normal_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
     for _ in range(REFINED + 1):
-        excess = float(min(contrast / (2.0 * INNER - OUTER), len(mu)))
+        excess = float(np.clip(contrast / (2.0 * INNER - OUTER), 0.0, len(mu)))
         chances = _membership_chances(mu[near] - at, sigma[near], excess, width)
         rest[near] = 1.0 - chances
         contrast = seen - _normal_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
     likely_first = np.argsort(-chances, kind="stable")
     likely_first = likely_first[chances[likely_first] >= LEAST_CHANCE]
-    usual = float(_normal_count(mu, rest, mu[[best]], REACH * sigma[[best]])[0])
-    sureness = float(contrast / error)
-    members = near[likely_first]
-    return EqualGroup(at, members, chances[likely_first], len(near), usual, sureness), near
+    usual = float(_normal_count(mu, rest, np.array([at]), REACH * sigma[[best]])[0])
+    share = max(0.0, 1.0 - usual / max(1, int(np.count_nonzero(within))))
+    members, sureness = near[likely_first], float(contrast / error)
+    return EqualGroup(at, members, chances[likely_first], share, sureness), near
 
 
 def _membership_chances(away: Floats, sigma: Floats, excess: float, width: float) -> Floats:
     """Returns the probability that each contender near the middle belongs to the equal ones.
 
-    The equal ones spread by their own deviations, and the others evenly over the reach.
+    The equal ones spread by these deviations, and the others evenly over the reach.
     """
     others = max(len(away) - excess * WITHIN_REACH, 1.0) / (2.0 * REACH * width)
     equals = excess * np.exp(-((away / sigma) ** 2) / 2.0) / (sigma * (2.0 * np.pi) ** 0.5)

@@ -48,6 +48,15 @@ def test_most_floods_are_surer_than_chance_as_soon_as_they_may_be_a_group() -> N
     assert sum(sure) >= 30
 
 
+def test_less_known_contenders_do_not_hide_a_group() -> None:
+    rng = np.random.default_rng(1)
+    sigma = np.repeat([0.2, 0.8], [200, 100])
+    skill = np.concatenate([rng.standard_normal(100), np.full(100, 1.0), np.full(100, -0.7)])
+    mu = skill + sigma * rng.standard_normal(300)
+    group = find_equal_groups(mu, sigma)[0]
+    assert np.count_nonzero((group.members >= 100) & (group.members < 200)) > 50
+
+
 def test_places_beside_a_group_are_no_groups() -> None:
     for seed in range(5):
         found = field_with_copies(seed, 600, 150, 0.25)
