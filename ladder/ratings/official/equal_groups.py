@@ -19,7 +19,9 @@ from ladder.ratings.official.truncated_gaussian import normal_cdf
 Floats = NDArray[np.float64]
 
 WIDEST_SIGMA: Final = 0.35
-"""In beta. Less known contenders are no middle of a group."""
+"""In beta. A contender with a larger deviation cannot be the middle of a group."""
+LEAST_KNOWN_SIGMA: Final = 0.5
+"""In beta. Contenders with larger deviations are not counted: many new ones would hide a group."""
 WIDER: Final = 1.25
 """The estimates of equal contenders have up to this many times the deviation that the fit states:
 equals mostly meet each other, so their errors are not independent. All deviations below are
@@ -31,6 +33,8 @@ LEAST_SURE: Final = 4.0
 """The excess of a group is at least this many standard errors. This is computed again with a field
 without its members: many copies make the whole field look denser around them."""
 MOST_GROUPS: Final = 20
+TRIED: Final = 0.5
+"""Deviations around a contender that is no middle of a group: nobody within is tried as one."""
 INNER: Final = 0.6827
 """Share of a group within one deviation of its middle."""
 OUTER: Final = 0.3146
@@ -42,11 +46,12 @@ REFINED: Final = 2
 LEAST_CHANCE: Final = 0.5
 """Least probability with which a contender is a member."""
 WITHIN_REACH: Final = 0.9545
+"""Share of a group within ``REACH`` deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class EqualGroup:
-    """Contenders of one score, more than the rest of the field explains."""
+    """Contenders with about equal scores, of which there are more than the rest explains."""
 
     middle: float
     """In beta."""
@@ -67,9 +72,9 @@ class EqualGroup:
 
     @property
     def doubtful(self) -> float:
-        """Returns the expected number of these by the members' chances.
+        """Returns the number of members that are not one of the equal ones, by their chances.
 
-        It is too small if the estimates of the equal ones spread less than ``WIDER`` says.
+        This is a low estimate, far too low if the equal ones spread less than ``WIDER`` says.
         """
         return float((1.0 - self.chances).sum())
 
@@ -80,6 +85,8 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
     Contenders near a group cannot be the middle of another, and a member belongs to one group. They
     still count in the field: without them, the places beside a group would look like groups.
     """
+    known = np.flatnonzero(sigma <= LEAST_KNOWN_SIGMA)
+    mu, sigma = mu[known], sigma[known]
     middles = np.flatnonzero(sigma <= WIDEST_SIGMA)
     found: list[EqualGroup] = []
     taken = np.zeros(0, np.intp)
@@ -87,22 +94,23 @@ def find_equal_groups(mu: Floats, sigma: Floats) -> list[EqualGroup]:
         return found
     sigma = WIDER * np.maximum(sigma, 1e-6)
     contrast, error = _contrasts(mu, mu[middles], sigma[middles])
-    left = contrast / error
+    untried = contrast / error
     while len(found) < MOST_GROUPS:
-        best = int(left.argmax())
-        if left[best] < FIRST_LOOK:
+        best = int(untried.argmax())
+        if untried[best] < FIRST_LOOK:
             break
         group, near = _make_group(mu, sigma, middles[best], contrast[best], error[best])
-        reach = 0.5 * sigma[middles[best]]
         if group.sureness >= LEAST_SURE:
-            reach = 0.0
-            left[np.isin(middles, near)] = 0.0
+            untried[np.isin(middles, near)] = 0.0
+            untried[best] = 0.0
             other = ~np.isin(group.members, taken)
             taken = np.concatenate((taken, group.members))
             if other.any():
-                members, chances = group.members[other], group.chances[other]
+                members, chances = known[group.members[other]], group.chances[other]
                 found.append(replace(group, members=members, chances=chances))
-        left[np.abs(mu[middles] - mu[middles[best]]) <= reach] = 0.0
+        else:
+            apart = np.abs(mu[middles] - mu[middles[best]])
+            untried[apart <= TRIED * sigma[middles[best]]] = 0.0
     return sorted(found, key=lambda group: -group.sureness)
 
 
@@ -140,9 +148,8 @@ def _make_group(
 ) -> tuple[EqualGroup, NDArray[np.intp]]:
     """Returns the group around this contender, and all contenders near its middle."""
     at, width = float(mu[best]), float(sigma[best])
-    for _ in range(2):  # the surest contender may stand at the side of the group
-        within = np.abs(mu - at) <= REACH * width
-        at = float(np.median(mu[within]))
+    for _ in range(2):  # the contender may be at the side of the group
+        at = float(np.median(mu[np.abs(mu - at) <= REACH * width]))
     near = np.flatnonzero(np.abs(mu - at) <= REACH * np.maximum(sigma, width))
     rest = np.ones(len(mu))
     seen = contrast + _normal_contrast(mu, rest, mu[[best]], sigma[[best]])[0]
@@ -154,7 +161,8 @@ def _make_group(
     likely_first = np.argsort(-chances, kind="stable")
     likely_first = likely_first[chances[likely_first] >= LEAST_CHANCE]
     usual = float(_normal_count(mu, rest, np.array([at]), REACH * sigma[[best]])[0])
-    share = max(0.0, 1.0 - usual / max(1, int(np.count_nonzero(within))))
+    within = int(np.count_nonzero(np.abs(mu - at) <= REACH * width))
+    share = max(0.0, 1.0 - usual / max(1, within))
     members, sureness = near[likely_first], float(contrast / error)
     return EqualGroup(at, members, chances[likely_first], share, sureness), near
 

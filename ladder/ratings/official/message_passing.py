@@ -232,7 +232,7 @@ def _chain_messages(
     link_pi, link_tau = chains.link_precision[:, block], chains.link_shift[:, block]
     seats = len(who)
     # Each performance from other sources: the skill without this game, plus luck.
-    own_pi = precision.take(who, mode="clip") - told_pi
+    own_pi = precision[who] - told_pi
     own_tau = shift[who] - told_tau
     scale = 1.0 / (1.0 + own_pi)
     own_pi *= scale

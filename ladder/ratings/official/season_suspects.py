@@ -193,26 +193,26 @@ def chance_sureness(entries: int) -> float:
 
 
 def _name_group(
-    found: EqualGroup, members: Sequence[EntryId], sigma: Floats, field: int
+    found: EqualGroup, members: Sequence[EntryId], sigma: Floats, entries: int
 ) -> EqualEntries:
     """Returns the group by its entries; ``sigma`` has the deviation of each member.
 
-    Of the oldest members, as many as ``doubtful`` are not slow, whatever their deviations. Of those
-    up to ``explained``, the well-known ones are not slow. A limit by age is needed: many fresh
-    copies would make older copies well known.
+    The ``doubtful`` oldest members are not slow. Of the ``explained`` oldest, the well-known ones
+    are not slow either. Without this limit by age, many fresh copies would make older copies well
+    known.
     """
     oldest_first = sorted(members)  # ids sort by time
-    kept = set(oldest_first[: max(1, round(found.doubtful))])
-    least_sigma = WELL_KNOWN * np.median(sigma)
-    known = {each for each, own in zip(members, sigma, strict=True) if own < least_sigma}
-    kept |= known.intersection(oldest_first[: round(found.explained)])
+    kept = set(oldest_first[: max(1, round(min(found.doubtful, found.explained)))])
+    well_known_below = WELL_KNOWN * np.median(sigma)
+    well_known = {each for each, own in zip(members, sigma, strict=True) if own < well_known_below}
+    kept |= well_known.intersection(oldest_first[: round(found.explained)])
     return EqualEntries(
         found.middle,
         found.share,
         found.explained,
         tuple(members),
         tuple(member for member in members if member not in kept),
-        float(np.interp(found.sureness - chance_sureness(field), (0, DOUBTFUL), (1, LEAST_PACE))),
+        float(np.interp(found.sureness - chance_sureness(entries), (0, DOUBTFUL), (1, LEAST_PACE))),
     )
 
 
