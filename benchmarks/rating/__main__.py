@@ -36,6 +36,11 @@ def main() -> None:
     ]
     plans = {name: PLANS[name].shorter() if options.quick else PLANS[name] for name in names}
     counts = {name: options.seeds or plan.seeds for name, plan in plans.items()}
+    ladders = list(dict.fromkeys(ladder for plan in plans.values() for ladder in plan.ladders))
+    for ladder in options.ladder or ():
+        if ladder not in ladders:
+            known = "; ".join(ladders)
+            parser.error(f"argument --ladder: there is no {ladder!r}; there are: {known}")
     expected = sum(counts[name] * plan.seconds for name, plan in plans.items())
     if not options.quick:
         print(f"expected: {expected / 60:.0f} minutes on one core", flush=True)
