@@ -56,8 +56,8 @@ class EqualEntries:
     members: tuple[EntryId, ...]
     """The likeliest first."""
     slow: tuple[EntryId, ...]
-    """Members that play less. Some of the oldest members do not, so a later flood of entries of a
-    rival's strength seldom slows the rival."""
+    """Members that play less. Some of the oldest members do not, so that a later flood of entries
+    of their strength does not slow all of them."""
     pace: float = 1.0
     """Pace of the slow members."""
 
@@ -184,10 +184,10 @@ def _paces(
 def chance_sureness(entries: int) -> float:
     """Returns the sureness that a group hardly exceeds by chance in a field of this size.
 
-    Of 1,000 normal fields without copies, about one has a group surer than 3.8 to 4.6 with 100
-    entries, and 4.3 with 1,000. Honest fields that are not normal can have surer groups: of
-    exponential fields with 200 entries, half have one surer than 4.1 if the deviations are 0.2
-    beta, and 5.1 if they are 0.3. So this is more than normal fields need.
+    Of 1,000 normal fields without copies, about one has a group surer than 3.4 to 4.6 with 100 or
+    1,000 entries. It depends on the deviations. Honest fields that are not normal can have surer
+    groups: of exponential fields with 200 entries, half have one surer than 4.1 if the deviations
+    are 0.2 beta, and 5.1 if they are 0.3. So this is more than normal fields need.
     """
     return 3.7 + 0.6 * log10(max(entries, 1))
 

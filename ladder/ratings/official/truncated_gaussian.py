@@ -88,7 +88,7 @@ TAYLOR_TERMS: Final = _taylor_terms()
 def win_moments(t: Array) -> tuple[Array, Array]:
     """Returns v and w of a positive difference with its mean at ``t``.
 
-    Both come from the nearest point of a table; v has error 1e-10.
+    Both come from the nearest point of a table. The errors are at most 2e-10 in v and 5e-9 in w.
     """
     t = np.clip(t, -FARTHEST, FARTHEST)
     rest = t * POINTS

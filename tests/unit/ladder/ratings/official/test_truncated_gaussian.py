@@ -49,13 +49,13 @@ def test_half_line_moments_match_mills_ratio() -> None:
     assert w == pytest.approx(v * (v + x), abs=1e-10)
 
 
-def test_half_line_moments_are_exact_between_the_points_of_the_table() -> None:
+def test_half_line_moments_are_accurate_between_the_points_of_the_table() -> None:
     t = np.linspace(-8.0, 8.0, 9973)
     below = np.array([erfc(-each / 2**0.5) / 2 for each in t.tolist()])
     exact = np.exp(-0.5 * t * t) / (2 * np.pi) ** 0.5 / below
     v, w = win_moments(t)
-    assert v == pytest.approx(exact, abs=5e-10)
-    assert w == pytest.approx(exact * (exact + t), abs=5e-9)
+    assert np.abs(v - exact).max() < 5e-10
+    assert np.abs(w - exact * (exact + t)).max() < 5e-9
 
 
 def test_nan_stays_nan_without_a_warning() -> None:
