@@ -1,4 +1,4 @@
-"""Computes confidence intervals of rates. Pure."""
+"""Computes confidence intervals. Pure."""
 
 from __future__ import annotations
 
@@ -18,3 +18,16 @@ def wilson_interval(successes: float, trials: float, z: float = Z95) -> tuple[fl
     half = z * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials)) / scale
     # Rounding must not move an end past the rate.
     return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
+
+
+def expand_student_quantile(z: float, degrees: float) -> float:
+    """Returns the quantile of Student's t, from ``z``, that of the normal distribution.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
+    """
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / degrees ** (power + 1) for power, term in enumerate(terms))

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from celery.signals import worker_ready, worker_shutting_down
+from redis import Redis
 from redis.exceptions import RedisError
 
 from ladder.telemetry import log_event
@@ -124,3 +126,23 @@ def _parent_pid(pid: int) -> int | None:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def monitor_stalls(
+    redis_url: str, queues: Sequence[str], busy: Callable[[], int], slots: int
+) -> None:
+    """Starts a ``StallMonitor`` when the worker is ready, and stops it when the worker stops: then
+    other workers answer messages that still wait."""
+    client = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
+    monitor = StallMonitor(
+        waiting=lambda: sum(int(client.llen(queue)) for queue in queues), busy=busy, slots=slots
+    )
+
+    def start(**_: Any) -> None:
+        monitor.start()
+
+    def stop(**_: Any) -> None:
+        monitor.stop()
+
+    worker_ready.connect(start, weak=False)
+    worker_shutting_down.connect(stop, weak=False)

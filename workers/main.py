@@ -17,10 +17,6 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
-
-from celery.signals import worker_ready, worker_shutting_down
-from redis import Redis
 
 from games import external
 from ladder.database import db
@@ -37,7 +33,7 @@ from sandbox.match import loans
 from workers import match_attempt, tasks
 from workers.broker import QUEUES, app, machine_login
 from workers.lease_renewal import LONGEST_PAUSE_SECONDS, HeldLease, LeaseRenewal
-from workers.liveness import StallMonitor, playing_children
+from workers.liveness import monitor_stalls, playing_children
 from workers.machine_speed import SpeedMeter, speed_class
 from workers.redis_users import OPEN
 from workers.site_blobs import open_match_blobs
@@ -89,8 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         renewal = _make_worker_context(settings, queues, options.slots, is_machine=is_machine)
         renewal.start()
-    _start_stall_monitor(
-        _require_setting(settings.redis_url, "PECK_REDIS_URL"), settings, queues, options.slots
+    monitor_stalls(
+        _require_setting(settings.redis_url, "PECK_REDIS_URL"),
+        queues,
+        lambda: playing_children(settings.run_dir, os.getpid()),
+        options.slots,
     )
     tasks.worker_pid = os.getpid()
     messages = RATER_MESSAGES if queues == ["rate"] else CHILD_MESSAGES
@@ -109,25 +108,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         if renewal is not None:
             renewal.stop()
-
-
-def _start_stall_monitor(redis_url: str, settings: Settings, queues: list[str], slots: int) -> None:
-    """Starts the check that the worker gets its messages, until the worker stops."""
-    wakes = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
-    watch = StallMonitor(
-        waiting=lambda: sum(int(wakes.llen(queue)) for queue in queues),
-        busy=lambda: playing_children(settings.run_dir, os.getpid()),
-        slots=slots,
-    )
-
-    def start(**_: Any) -> None:
-        watch.start()
-
-    def stop(**_: Any) -> None:
-        watch.stop()  # other workers answer messages that still wait
-
-    worker_ready.connect(start, weak=False)
-    worker_shutting_down.connect(stop, weak=False)
 
 
 def _make_argument_parser(settings: Settings) -> argparse.ArgumentParser:

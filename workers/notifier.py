@@ -10,10 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Any
-
-from celery.signals import worker_ready, worker_shutting_down
-from redis import Redis
 
 from ladder.database import db
 from ladder.mail import MailServer
@@ -21,7 +17,7 @@ from ladder.notices.webhook_address import rules_of
 from ladder.settings import Settings
 from workers import notice_tasks
 from workers.broker import app
-from workers.liveness import StallMonitor
+from workers.liveness import monitor_stalls
 from workers.notice_tasks import NotifierContext
 
 QUEUE = "notices"
@@ -43,7 +39,7 @@ def main() -> None:
     with db.pool(url, settings.notice_slots) as pool:
         base_url = settings.base_url.rstrip("/")
         notice_tasks.context = NotifierContext(pool, rules, base_url, mail_server)
-        _start_stall_monitor(redis_url, settings.notice_slots)
+        monitor_stalls(redis_url, [QUEUE], notice_tasks.running_tasks, settings.notice_slots)
         app.worker_main(
             [
                 *("--quiet", "worker", "--pool", "threads"),
@@ -59,23 +55,6 @@ def _require_setting(value: str, name: str) -> str:
     if not value:
         sys.exit(f"set {name}: the notifier needs it")
     return value
-
-
-def _start_stall_monitor(redis_url: str, slots: int) -> None:
-    """Starts the check that the notifier gets its messages, until it stops."""
-    wakes = Redis.from_url(redis_url, socket_timeout=2.0, socket_connect_timeout=2.0)
-    watch = StallMonitor(
-        waiting=lambda: int(wakes.llen(QUEUE)), busy=notice_tasks.running_tasks, slots=slots
-    )
-
-    def start(**_: Any) -> None:
-        watch.start()
-
-    def stop(**_: Any) -> None:
-        watch.stop()  # another notifier answers messages that still wait
-
-    worker_ready.connect(start, weak=False)
-    worker_shutting_down.connect(stop, weak=False)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from psycopg import errors
@@ -206,6 +206,15 @@ def get_submission(conn: Connection, submission: SubmissionId | int) -> Submissi
     if found is None:
         raise NotFound.of("submission")
     return found
+
+
+def get_submissions(
+    conn: Connection, found: Collection[SubmissionId]
+) -> dict[SubmissionId, Submission]:
+    """Returns the submissions with these ids; leaves out ids that do not exist."""
+    with conn.cursor(row_factory=class_row(Submission)) as cur:
+        rows = cur.execute(f"{SUBMISSION} where s.id = any (%s)", (list(found),))
+        return {row.id: row for row in rows}
 
 
 def list_submissions(

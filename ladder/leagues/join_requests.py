@@ -93,7 +93,7 @@ def request_to_join(
     league_blocks.refuse_blocked_person(conn, league_id, user_id)
     if not league.takes_requests or league.state == "closed":
         raise Conflict("ask the host for an invitation code: this league takes no requests")
-    if members.role_of(conn, league, user_id) is not None:
+    if members.role_of(conn, league.id, user_id) is not None:
         raise Conflict("you are a member of this league already")
     if terms_digest != staff.current_digest(conn, league):
         raise Conflict(
@@ -251,7 +251,7 @@ def expire_requests(conn: Connection, limit: int = 500) -> int:
 def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRole) -> None:
     """Makes the person a member who agreed to what the request says. A member keeps the role."""
     user_id = UserId(row["user_id"])
-    if members.role_of(conn, league, user_id) is not None:
+    if members.role_of(conn, league.id, user_id) is not None:
         return
     leagues.set_member_role(conn, league.id, user_id, role)
     conn.execute(

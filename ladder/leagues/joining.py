@@ -45,7 +45,7 @@ def join_league(
             "terms: read them again; this digest is not that of the league's current terms"
         )
     league_blocks.refuse_blocked_person(conn, league.id, user_id)
-    had = members.role_of(conn, league, user_id)
+    had = members.role_of(conn, league.id, user_id)
     if had in STAFF:
         raise Conflict(f"you are {had} of this league: you cannot take another role by a code")
     used = conn.execute(

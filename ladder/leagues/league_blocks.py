@@ -49,7 +49,7 @@ def block_person(
     co-hosts, graders and commentators.
     """
     conn.execute("select 1 from leagues where id = %s for no key update", (league.id,))
-    role = members.role_of(conn, league, user_id)
+    role = members.role_of(conn, league.id, user_id)
     if role is not None and role not in members.PLAIN:
         raise Conflict(f"take the role first: this person is {role} of the league", field="user")
     conn.execute(

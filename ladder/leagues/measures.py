@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from ladder.confidence_intervals import Z95, wilson_interval
+from ladder.confidence_intervals import Z95, expand_student_quantile, wilson_interval
 
 
 class MeasureKind(StrEnum):
@@ -189,14 +189,8 @@ def _within_bounds(measure: Measure, end: float) -> float:
 def student_t_95(freedom: int) -> float:
     """Returns the 97.5 % point of Student's t.
 
-    Uses a table up to four degrees of freedom, Fisher's expansion (error within 0.2 %) above.
+    Uses a table up to four degrees of freedom, an expansion (error within 0.2 %) above.
     """
     if freedom <= 4:
         return (12.706, 4.303, 3.182, 2.776)[freedom - 1]
-    z, n = Z95, float(freedom)
-    return (
-        z
-        + (z**3 + z) / (4 * n)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
-    )
+    return expand_student_quantile(Z95, freedom)

@@ -54,11 +54,11 @@ def count_members(conn: Connection, league_id: LeagueId) -> int:
     return row[0] if row else 0
 
 
-def role_of(conn: Connection, league: League, user_id: UserId) -> LeagueRole | None:
+def role_of(conn: Connection, league_id: LeagueId, user_id: UserId) -> LeagueRole | None:
     """Returns a person's role in a league; None without one."""
     row = conn.execute(
         f"select {ROLE} from league_members where league_id = %s and user_id = %s",  # noqa: S608
-        (league.id, user_id),
+        (league_id, user_id),
     ).fetchone()
     return None if row is None else LeagueRole(row[0])
 
@@ -74,7 +74,7 @@ def change_role(
     competes.
     """
     conn.execute("select 1 from leagues where id = %s for no key update", (league.id,))
-    before = role_of(conn, league, user_id)
+    before = role_of(conn, league.id, user_id)
     if before is role:
         return
     if not may_appoint(by, league.id) and {before, role} - {None, *PLAIN}:

@@ -16,10 +16,9 @@ from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole
 from ladder.ids import InvitationId, LeagueId, TeamId, UserId
 from ladder.leagues import invitations, leagues
-from ladder.leagues.members import PLAIN
+from ladder.leagues.members import PLAIN, role_of
 from ladder.leagues.roster_file import RosterPerson
 from ladder.people import quotas
-from ladder.people.roles import ROLE
 
 
 class LineChange(StrEnum):
@@ -140,7 +139,7 @@ def _invite_person(
     A person without a role stays out: a host removed or blocked them.
     """
     if line is not None and line.user_id is not None:
-        if _role_of(conn, league_id, line.user_id) in PLAIN:
+        if role_of(conn, league_id, line.user_id) in PLAIN:
             leagues.set_member_role(conn, league_id, line.user_id, each.role)
         return line.invitation_id, None
     if line is not None and not line.is_revoked:
@@ -153,11 +152,3 @@ def _invite_person(
         conn, league_id, role=each.role, created_by=by, label=f"roster: {each.name}", max_uses=1
     )
     return made.id, code
-
-
-def _role_of(conn: Connection, league_id: LeagueId, user_id: UserId) -> LeagueRole | None:
-    row = conn.execute(
-        f"select {ROLE} from league_members where league_id = %s and user_id = %s",  # noqa: S608
-        (league_id, user_id),
-    ).fetchone()
-    return None if row is None else LeagueRole(row[0])

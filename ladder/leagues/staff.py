@@ -16,7 +16,7 @@ from ladder.enums import LeagueRole
 from ladder.errors import Conflict
 from ladder.ids import LeagueId, TeamId, UserId
 from ladder.leagues.records import League, Season
-from ladder.leagues.terms import StaffName, TermsSettings, settings_of_league, terms_digest
+from ladder.leagues.terms import StaffName, settings_of_league, terms_digest
 from ladder.people.roles import SEASON_STAFF, STAFF
 
 COMPETES: Final = (
@@ -48,10 +48,9 @@ def staff_names(conn: Connection, league_id: LeagueId) -> list[StaffName]:
     return [(one.name, one.role) for one in list_staff(conn, league_id)]
 
 
-def current_digest(conn: Connection, league: League, settings: TermsSettings | None = None) -> str:
-    """Returns the digest of the league's terms now; with ``settings`` of those instead."""
-    settings = settings or settings_of_league(league)
-    return terms_digest(*settings, staff_names(conn, league.id))
+def current_digest(conn: Connection, league: League) -> str:
+    """Returns the digest of the league's terms now."""
+    return terms_digest(*settings_of_league(league), staff_names(conn, league.id))
 
 
 def record_staff_agreement(

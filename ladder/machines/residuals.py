@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 from psycopg.rows import class_row
 
+from ladder.confidence_intervals import expand_student_quantile
 from ladder.database.db import Connection, atomic_function
 from ladder.ids import MachineId, UserId
 from ladder.machines import machines
@@ -208,15 +209,8 @@ def biweight(values: Sequence[float]) -> float:
 
 
 def student_quantile(probability: float, degrees: float) -> float:
-    """Quantile of Student's t, from that of the normal distribution (Abramowitz and Stegun,
-    26.7.5). Good to 2 % from 6 degrees on."""
-    z = NormalDist().inv_cdf(probability)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return z + sum(term / degrees ** (power + 1) for power, term in enumerate(terms))
+    """Quantile of Student's t. Good to 2 % from 6 degrees on."""
+    return expand_student_quantile(NormalDist().inv_cdf(probability), degrees)
 
 
 def poisson_tail(count: int, mean: float) -> float:

@@ -76,9 +76,8 @@ def read_head_to_head(
     viewer: Viewer,
     agent_id: AgentId,
     opponent_id: AgentId,
-    kind: MatchKind = MatchKind.RATED,
 ) -> HeadToHead:
-    """The newest meetings of two agents, as far as the viewer may see them."""
+    """The newest rated meetings of two agents, as far as the viewer may see them."""
     seen, values = visibility.visible_matches(viewer)
     rows = conn.execute(
         "select t.match_id, t.seat, o.seat, a.number, b.number, t.placement, o.placement"  # noqa: S608
@@ -88,7 +87,7 @@ def read_head_to_head(
         " left join scrims c on c.id = m.scrim_id"
         " join submissions a on a.id = t.submission_id join submissions b on b.id = o.submission_id"
         " where p.pair = pair_of(%s, %s) and t.agent_id = %s and o.agent_id = %s"
-        f" and m.kind = '{kind}'"
+        f" and m.kind = '{MatchKind.RATED}'"
         f" and m.state = 'finished' and {seen} and not exists (select 1 from acceptances w"
         " where w.match_id = t.match_id and w.act = 'withdraw') order by t.match_id desc limit %s",
         (agent_id, opponent_id, agent_id, opponent_id, *values, MEETINGS),

@@ -19,7 +19,7 @@ from ladder.enums import (
     Visibility,
 )
 from ladder.errors import NotFound
-from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId, SubmissionId
+from ladder.ids import AgentId, EntryId, MatchId, ScrimId, SeasonId
 from ladder.matches.records import Episode, ForkedMatch, Match, Seat
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -112,7 +112,6 @@ def list_matches(
     season_id: SeasonId | None = None,
     entry_id: EntryId | None = None,
     agent_id: AgentId | None = None,
-    submission_id: SubmissionId | None = None,
     scrim_id: ScrimId | None = None,
     kind: MatchKind | str | None = None,
     state: MatchState | str | None = None,
@@ -126,7 +125,6 @@ def list_matches(
     comparisons and of batches of scrims.
     """
     seen, values = visibility.visible_matches(viewer) if viewer else visibility.EVERYTHING
-    seated = "exists (select 1 from seats t where t.match_id = m.id and t.{} = %s)"
     wanted = {
         "m.season_id = %s": season_id,
         "m.scrim_id = %s": scrim_id,
@@ -136,7 +134,6 @@ def list_matches(
         # "id in" lets the planner use the index on seats instead of reading all matches
         "m.id in (select match_id from seats where entry_id = %s)": entry_id,
         "m.id in (select match_id from seats where agent_id = %s)": agent_id,
-        seated.format("submission_id"): submission_id,
     }
     given = {clause: value for clause, value in wanted.items() if value is not None}
     no_series = () if has_series else ("c.batch_id is null and c.comparison_id is null",)

@@ -37,7 +37,7 @@ def check_issuer(text: str) -> str:
         raise ValueError(error.message) from None
     if "?" in text:
         raise ValueError("leave out the query")
-    if address.scheme != "https" and not _is_loopback(address.host):
+    if address.scheme != "https" and not is_loopback(address.host):
         raise ValueError("begin with https://")
     return text
 
@@ -109,7 +109,8 @@ def read_providers(text: str) -> tuple[IdentityProvider, ...]:
     return tuple(found)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether this is a numeric address of the machine itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

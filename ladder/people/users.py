@@ -214,15 +214,6 @@ def get_team(conn: Connection, team: TeamId | str) -> Team:
         return _row_or_not_found(found, "team")
 
 
-def list_teams(conn: Connection, after: TeamId | None = None, limit: int = 50) -> list[Team]:
-    """Returns all teams in order of creation, after ``after``."""
-    with conn.cursor(row_factory=class_row(Team)) as cur:
-        return cur.execute(
-            f"{TEAM} where t.id > %s order by t.id limit %s",
-            (after or "", limit),
-        ).fetchall()
-
-
 def teams_of(conn: Connection, user_id: UserId) -> list[Team]:
     """Returns the living teams of a person, oldest first."""
     with conn.cursor(row_factory=class_row(Team)) as cur:

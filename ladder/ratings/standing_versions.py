@@ -135,13 +135,11 @@ def get_version(conn: Connection, season_id: SeasonId, version: int) -> Standing
 
 
 def list_versions(
-    conn: Connection, season_id: SeasonId, *, before: int | None = None, limit: int = 50
+    conn: Connection, season_id: SeasonId, *, limit: int = 50
 ) -> list[StandingVersion]:
     """Returns versions of a season, newest first."""
     return _select_versions(
-        conn,
-        "season_id = %s and (%s::bigint is null or version < %s) order by version desc limit %s",
-        (season_id, before, before, limit),
+        conn, "season_id = %s order by version desc limit %s", (season_id, limit)
     )
 
 

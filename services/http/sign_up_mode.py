@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Final
 
 from fastapi import Request
 
 from ladder.leagues.sign_up import SignUpMode
+from ladder.people.identity_providers import is_loopback
 from ladder.people.instance_settings import SIGN_UP, read_setting
 from services.http.app_state import State, app_state_of, read_rows
 from services.http.problems import ProblemError
@@ -26,10 +26,10 @@ def sign_up_mode(request: Request) -> SignUpMode:
     if chosen != "local":
         return SignUpMode(chosen)
     is_forwarded = any(name in request.headers for name in FORWARDED)
-    is_near = _is_loopback(request.client.host if request.client else "")
+    is_near = is_loopback(request.client.host if request.client else "")
     # Another name would be a page of a stranger whose DNS leads a browser here.
     host = request.url.hostname or ""
-    if is_forwarded or not is_near or not (host == "localhost" or _is_loopback(host)):
+    if is_forwarded or not is_near or not (host == "localhost" or is_loopback(host)):
         raise ProblemError(
             "forbidden",
             "Ask the administrator to choose who may sign up, on the page /admin/settings or with"
@@ -50,10 +50,3 @@ def chosen_mode(app_state: State) -> str:
         read_rows(app_state.reads, lambda conn: read_setting(conn, SIGN_UP))
         or app_state.settings.sign_up
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from random import Random, SystemRandom
+from random import SystemRandom
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -64,11 +64,11 @@ MONTHS_AHEAD = 2
 REDIS_SECONDS = 2.0
 
 
-def all_jobs(wake: Wake, blobs: Blobs, rng: Random | None = None, redis_url: str = "") -> list[Job]:
+def all_jobs(wake: Wake, blobs: Blobs, redis_url: str = "") -> list[Job]:
     """All jobs in the order of a round: jobs that free matches come before jobs that send them
     out. Without ``redis_url`` no job keeps users of Redis."""
     wakes = WakeMessages(wake)
-    chance = rng or SystemRandom()
+    chance = SystemRandom()
     fields = SeasonCache()
     return [
         Job("reap", 0.0, reap_leases),

@@ -12,6 +12,7 @@ from ladder.entries.records import Agent, Entry, EntryState
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
 from ladder.people.records import Team, Viewer
+from ladder.standings.board_ranking import BoardRows
 from ladder.standings.board_records import BoardRow
 from ladder.standings.rank_reasons import RankReason, row_of_team, why_no_rank
 from services.http.app_state import State
@@ -99,11 +100,11 @@ def _lines_by_league(
     return found
 
 
-def _line(conn: Connection, entry: Entry, season: Season, rows: Sequence[BoardRow]) -> EntryLine:
+def _line(conn: Connection, entry: Entry, season: Season, rows: BoardRows) -> EntryLine:
     waits = entry.state in entries.VALIDATED
     return EntryLine(
         entry=entry,
-        row=next((row for row in rows if row.entry_id == entry.id), None),
+        row=rows.row_of(entry.id),
         reason=why_no_rank(entry, rows),
         place=validations.queue_place_of(conn, entry.id) if waits else None,
         score=entry.mu + season.score_offset if entry.is_rated and entry.games else None,

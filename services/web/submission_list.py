@@ -58,10 +58,11 @@ def submission_rows(
     known = leagues_seasons.seasons_with_leagues(conn, {entry.season_id for entry in seen})
     seasons = {season.id: (season, league) for season, league in known}
     logs = failed_logs(conn, who, seen)
+    submissions = agents.get_submissions(conn, {e.submission_id for e in seen}) if own else {}
     rows = []
     for entry in seen:
         season, league = seasons[entry.season_id]
-        sent = agents.get_submission(conn, entry.submission_id) if own else None
+        sent = submissions.get(entry.submission_id)
         waits = own and entry.state in entries.VALIDATED
         redis_url = app_state.settings.redis_url
         rows.append(

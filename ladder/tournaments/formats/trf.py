@@ -24,7 +24,6 @@ POINTS: Final = {
     ABSENT: 0,
 }
 """Tenths of a point."""
-MOST_PLAYERS: Final = 9999
 
 
 @dataclass(frozen=True, slots=True)
