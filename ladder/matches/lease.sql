@@ -812,7 +812,7 @@ begin
         return false;
     end if;
     if m.kind not in ('rated', 'tournament') then
-        raise exception '% is neither rated nor of a tournament: who is away in it loses it', p_match
+        raise exception '% is neither rated nor of a tournament: an unreachable agent loses it', p_match
             using errcode = 'PK001';
     end if;
     select string_agg(seat::text, ', ' order by seat) into v_seats

@@ -119,7 +119,7 @@ def test_invalid_reports_of_absence_are_refused(contest: Contest) -> None:
     assert trial is not None
     tried = lease.claim_match(contest.conn, trial, "w1")
     assert tried is not None
-    with pytest.raises(lease.ProtocolError, match="neither rated nor of a tournament"):
+    with pytest.raises(lease.ProtocolError, match="an unreachable agent loses it"):
         remote_agents.void_for_unreachable_agents(
             contest.conn, trial, tried.attempt, "w1", {0: AWAY}
         )
