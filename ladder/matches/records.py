@@ -107,6 +107,14 @@ class Match:
     """Of a match of a tournament."""
     entrant_team_ids: frozenset[TeamId] = frozenset()
     """Teams of all entrants of its tournament while there is an embargo."""
+    is_seed_kept: bool = False
+    """Whether its tournament may still play a game with its seed, or hides its result."""
+
+    @property
+    def shown_seed(self) -> bytes | None:
+        """The seed, once the match is over and no game of its tournament can have it any more."""
+        is_over = self.state in (MatchState.FINISHED, MatchState.VOID)
+        return self.seed if is_over and not self.is_seed_kept else None
 
 
 class LineupSeat(Struct, frozen=True):

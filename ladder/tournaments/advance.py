@@ -109,7 +109,8 @@ def advance_one(
     course = courses.compute(field, games)
     running = sum(one.outcome is None for one in games)
     room = max(LEAST_IN_FLIGHT, GAMES_PER_SLOT * slots) - running
-    work = Work(conn, field, games, turn_of, room, _last_resumed_at(conn, tournament_id))
+    resumed_at, is_draw_public = _past_acts(conn, tournament_id)
+    work = Work(conn, field, games, turn_of, room, resumed_at, is_draw_public)
     tournament_games.drop_superfluous_games(work, course)
     if course.finished:
         course_acts.finish(conn, found, course)
@@ -178,12 +179,15 @@ def _enter_round(work: Work, course: Course) -> None:
     )
 
 
-def _last_resumed_at(conn: Connection, tournament_id: TournamentId) -> datetime | None:
+def _past_acts(conn: Connection, tournament_id: TournamentId) -> tuple[datetime | None, bool]:
+    """When the tournament was last resumed, and whether it was finished once."""
     row = conn.execute(
-        "select max(created_at) from tournament_acts where tournament_id = %s and act = 'resume'",
+        "select max(created_at) filter (where act = 'resume'),"
+        " count(*) filter (where act = 'finish') > 0 from tournament_acts where tournament_id = %s",
         (tournament_id,),
     ).fetchone()
-    return None if row is None else row[0]
+    assert row is not None
+    return row[0], row[1]
 
 
 def _check_deadline(work: Work, course: Course) -> None:

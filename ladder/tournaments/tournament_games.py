@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ MOST_TRIES: Final = 10
 AWAY_AGAIN: Final = timedelta(seconds=10)
 AWAY: Final = "a remote agent was away"
 OVER: Final = "its pairing is over"
+SEED_BYTES: Final = 16
 TurnOf = Callable[[str], int]
 """The next turn in the play queue for this tournament."""
 
@@ -43,14 +45,22 @@ class Work:
     """Games that may still be queued."""
     resumed_at: datetime | None = None
     """Void matches that ended before are no reason to stop trying."""
+    is_draw_public: bool = False
+    """Whether the seed of the draw was shown: the tournament was over before a rejudgement."""
     made: int = 0
     waits: bool = False
     """Whether wanted games were not queued yet."""
     problems: list[str] = made_by(default_factory=list)
+    fresh: dict[bytes, bytes] = made_by(default_factory=lambda: defaultdict(_new_seed))
+    """A new seed for each seed of the course. Games that are queued together share it."""
 
     @property
     def found(self) -> Tournament:
         return self.field.tournament
+
+
+def _new_seed() -> bytes:
+    return secrets.token_bytes(SEED_BYTES)
 
 
 def settle_games(conn: Connection, tournament_id: TournamentId) -> None:
@@ -117,7 +127,7 @@ def _may_play_again(
         # A game in flight that ends makes the tournament due again.
         return False
     void = [one for one in tried if one.outcome is GameOutcome.VOID]
-    away = [one for one in void if (one.void_reason or "").startswith(AWAY)]
+    away = [one for one in void if _was_away(one)]
     failed = [one for one in void if one not in away and _is_after(one, work.resumed_at)]
     if len(failed) >= MOST_TRIES:
         work.problems.append(
@@ -130,6 +140,11 @@ def _may_play_again(
         work.waits = True
         return False
     return True
+
+
+def _was_away(one: TournamentGame) -> bool:
+    """Whether it was not played because a remote agent was away."""
+    return one.outcome is GameOutcome.VOID and (one.void_reason or "").startswith(AWAY)
 
 
 def _is_after(one: TournamentGame, moment: datetime | None) -> bool:
@@ -151,7 +166,7 @@ def _queue_game(
             season=season,
             kind=MatchKind.TOURNAMENT,
             lineup=lineup,
-            seed=wanted.seed,
+            seed=_seed(work, wanted, tried),
             turn=work.turn_of(work.found.id),
         )
     except LadderError as error:
@@ -160,6 +175,27 @@ def _queue_game(
     _write_game(work, match_id, str(pairing.key), wanted, len(tried) + 1)
     work.room -= 1
     work.made += 1
+
+
+def _seed(work: Work, wanted: WantedGame, tried: Sequence[TournamentGame]) -> bytes:
+    """The seed of the course, or a new one if the owner of a remote agent may know that one.
+
+    Nobody played in a match that is void because an agent was away, so its seed stays. Else an
+    agent could choose to be away to get another seed than in the first game of a pair.
+    """
+    if not _is_remote(work, wanted):
+        return wanted.seed
+    if tried and _was_away(tried[-1]):
+        row = work.conn.execute(
+            "select seed from matches where id = %s", (tried[-1].match_id,)
+        ).fetchone()
+        assert row is not None
+        return bytes(row[0])
+    return work.fresh[wanted.seed] if tried or work.is_draw_public else wanted.seed
+
+
+def _is_remote(work: Work, wanted: WantedGame) -> bool:
+    return any(work.field.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
 
 
 def _seat(work: Work, one: Entrant, entrants: Sequence[Entrant]) -> LineupSeat:
@@ -191,7 +227,6 @@ def _write_game(
     work: Work, match_id: MatchId, pairing: str, wanted: WantedGame, number: int
 ) -> None:
     found = work.found
-    is_remote = any(work.field.entrants[one - 1].profile == REMOTE for one in wanted.entrants)
     work.conn.execute(
         "insert into tournament_games (match_id, tournament_id, pairing, game, entrants, try,"
         " embargo, waits_until) select %s, %s, %s, %s, %s, %s, %s, case when %s then"
@@ -199,7 +234,7 @@ def _write_game(
         "   and pairing = %s and game = %s), now() + %s) end",
         (
             *(match_id, found.id, pairing, wanted.number, list(wanted.entrants), number),
-            *(found.embargo, is_remote, found.id, pairing, wanted.number),
+            *(found.embargo, _is_remote(work, wanted), found.id, pairing, wanted.number),
             timedelta(minutes=found.away_minutes),
         ),
     )

@@ -31,7 +31,6 @@ from services.http.seat_logs import LogFormat, unpack_stored
 from services.http.seat_logs import read_seat_log as read_log
 
 router = APIRouter(prefix="/v1", tags=["matches"], route_class=LazyRoute)
-TERMINAL = (MatchState.FINISHED, MatchState.VOID)
 MEETINGS_SHOWN = 50
 
 
@@ -86,7 +85,9 @@ class MatchOut(BaseModel):
     finished_at: datetime | None
     void_reason: str | None
     accepted_no: int | None
-    seed: str | None = Field(default=None, description="hex; hidden until the match is over")
+    seed: str | None = Field(
+        default=None, description="hex; hidden until the match and its tournament are over"
+    )
     seats: list[SeatOut]
     episodes: list[EpisodeOut]
 
@@ -168,7 +169,7 @@ def match_out(who: Viewer, match: Match, *, replay: bool, ending: str | None = N
         finished_at=match.finished_at,
         void_reason=permissions.void_reason(who, match),
         accepted_no=match.accepted_no,
-        seed=match.seed.hex() if match.state in TERMINAL else None,
+        seed=None if match.shown_seed is None else match.shown_seed.hex(),
         seats=seats,
         episodes=[EpisodeOut.model_validate(one) for one in match.episodes],
     )
@@ -252,7 +253,8 @@ def record_out(row: head_to_head.Record) -> RecordOut:
 
 @router.get("/matches/{match}", summary="Read a match", responses=problem_responses(404))
 def read_match(match: MatchKey, conn: Db, who: Anyone) -> MatchOut:
-    """The seats and their results. The seed is shown after the match."""
+    """The seats and their results. The seed is shown after the match and its
+    tournament."""
     found = permissions.visible_match(conn, who, match)
     return match_out(who, found, replay=permissions.visible_replay_filter(conn, who)(found))
 
