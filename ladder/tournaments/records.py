@@ -21,7 +21,7 @@ from ladder.tournaments.formats import Plan
 
 
 class TournamentState(StrEnum):
-    """Each state but the last two ends at a stated time, when the scheduler acts."""
+    """Each state before RUNNING, and a pause, ends at a stated time. Then the scheduler acts."""
 
     DRAFT = "draft"
     """Only hosts see it. Registration has not begun."""
@@ -32,6 +32,7 @@ class TournamentState(StrEnum):
     LOCKED = "locked"
     """Entrants, their submissions and the seed order are fixed. It waits for its start."""
     RUNNING = "running"
+    """It ends with its last round. A round that takes too long is a problem that hosts see."""
     PAUSED = "paused"
     """No new games start until a host resumes it or the pause ends."""
     FINISHED = "finished"
