@@ -79,7 +79,7 @@ class GameOutcome(StrEnum):
     VOID = "void"
     """It has no result; another match is played for the same game."""
     PROPOSED = "proposed"
-    """The result of a rejudgement that a host has not decided yet."""
+    """A rejudgement that ended, maybe void, and that a host has not decided yet."""
     REPLACED = "replaced"
     """A rejudgement counts instead."""
     STALE = "stale"

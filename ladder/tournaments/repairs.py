@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ladder.database.db import Connection, atomic_function
-from ladder.enums import MatchKind
+from ladder.enums import MatchKind, MatchState
 from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import MatchId, TournamentId, UserId
 from ladder.leagues import seasons
@@ -35,7 +35,13 @@ class Repair:
     hangs: tuple[Key, ...]
     """Pairings whose entrants can depend on this one."""
     changes: tuple[Key, ...] | None
-    """Those that change if the new results count; None while a new match plays."""
+    """Those that change if the new results count; None while a new match plays or is void."""
+
+    @property
+    def void_reason(self) -> str | None:
+        """Why a new match is void; None if none is. Then only ``drop_repair`` is possible."""
+        void = [new for _, new in self.games if new.state == MatchState.VOID]
+        return (void[0].void_reason or "no reason is known") if void else None
 
 
 @atomic_function
@@ -107,9 +113,15 @@ def apply_repair(
 ) -> None:
     """Lets the new results of a pairing count in place of the old ones. The tournament goes on.
 
-    Raises Conflict if the pairing is not judged again, and while a new match plays.
+    Raises Conflict if the pairing is not judged again, if a new match is void, and while one plays.
     """
     found, repair = _lock_repair(conn, tournament_id, pairing)
+    if repair.void_reason is not None:
+        raise Conflict(
+            f"keep the old results and judge the pairing again: a new match is void"
+            f" ({repair.void_reason})",
+            field="pairing",
+        )
     if repair.changes is None:
         raise Conflict("the new matches are not over yet", field="pairing")
     for old, new in repair.games:

@@ -64,10 +64,13 @@ def _new_seed() -> bytes:
 
 
 def settle_games(conn: Connection, tournament_id: TournamentId) -> None:
-    """Notes what ended matches mean: results count, void matches are played again."""
+    """Notes what ended matches mean: results count, void matches are played again.
+
+    A host decides what a rejudgement means, also if it is void.
+    """
     conn.execute(
-        "update tournament_games g set outcome = case when m.state = 'void' then 'void'"
-        " when g.is_rejudgement then 'proposed' else 'counted' end from matches m"
+        "update tournament_games g set outcome = case when g.is_rejudgement then 'proposed'"
+        " when m.state = 'void' then 'void' else 'counted' end from matches m"
         " where g.tournament_id = %s and g.outcome is null and m.id = g.match_id"
         " and m.state in ('finished', 'void')",
         (tournament_id,),

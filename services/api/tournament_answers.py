@@ -108,7 +108,10 @@ class RepairOut(BaseModel):
     new_matches: list[str]
     hangs: list[str] = Field(description="pairings whose entrants can depend on it")
     changes: list[str] | None = Field(
-        description="those that change if you apply it; null while a new match plays"
+        description="those that change if you apply it; null while a new match plays or is void"
+    )
+    void_reason: str | None = Field(
+        description="why a new match is void: drop it and judge the pairing again; null if none is"
     )
 
 

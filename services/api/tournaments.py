@@ -366,6 +366,7 @@ def _repairs_page(conn: Db, found: Tournament) -> Page[RepairOut]:
                 new_matches=[new.match_id for _, new in one.games],
                 hangs=[str(key) for key in one.hangs],
                 changes=None if one.changes is None else [str(key) for key in one.changes],
+                void_reason=one.void_reason,
             )
             for one in repairs.list_repairs(conn, found)
         ]

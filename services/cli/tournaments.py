@@ -344,11 +344,17 @@ def show_repairs(rows: list[Json], as_json: bool) -> None:
                 row["pairing"],
                 len(row["new_matches"]),
                 " ".join(row["hangs"]),
-                "unknown" if row["changes"] is None else " ".join(row["changes"]) or "nothing",
+                _changes_text(row),
             )
             for row in rows
         ],
     )
+
+
+def _changes_text(row: Json) -> str:
+    if row.get("void_reason"):
+        return f"a new match is void: {row['void_reason']}"
+    return "unknown" if row["changes"] is None else " ".join(row["changes"]) or "nothing"
 
 
 def act(tournament: str, name: str, reason: str, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from ladder.matches import history
 from ladder.tournaments import repairs
 from ladder.tournaments.records import GameOutcome, TournamentGame, TournamentState
 from tests.integration.ladder.contest import raise_contest
-from tests.integration.ladder.cup import Cup, better_seed_wins, raise_cup, worse_seed_wins
+from tests.integration.ladder.cup import Cup, better_seed_wins, raise_cup, void, worse_seed_wins
 
 QUARTER_FINAL = "1.1.1"
 
@@ -91,6 +91,29 @@ def test_a_repair_is_not_applied_while_it_plays(finished: Cup) -> None:
     )
     with pytest.raises(Conflict, match="not over yet"):
         repairs.apply_repair(finished.contest.conn, finished.id, QUARTER_FINAL, None)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_repair_with_a_void_match_can_be_dropped_and_judged_again(
+    conn: Connection, ends: bool
+) -> None:
+    cup = raise_cup(raise_contest(conn, seats=2))
+    cup.enter(4)
+    cup.start()
+    cup.play_round()
+    if ends:
+        cup.play_on()
+    repairs.rejudge_pairing(conn, cup.id, "1.1.1", None, "a worker was broken", game=1)
+    (again,) = [one for one in cup.games() if one.is_rejudgement]
+    void(cup, again.match_id)
+    cup.advance()
+    (seen,) = repairs.list_repairs(conn, cup.row)
+    assert (seen.changes, seen.void_reason) == (None, "the machine burnt")
+    with pytest.raises(Conflict, match=r"a new match is void \(the machine burnt\)"):
+        repairs.apply_repair(conn, cup.id, "1.1.1", None)
+    repairs.drop_repair(conn, cup.id, "1.1.1", None)
+    repairs.rejudge_pairing(conn, cup.id, "1.1.1", None, "a worker was broken", game=1)
+    assert repairs.list_repairs(conn, cup.row)[0].void_reason is None
 
 
 def test_a_repair_of_a_pairing_that_another_repair_ends_is_dropped(finished: Cup) -> None:
