@@ -13,7 +13,9 @@ from ladder.matches.workers import Worker
 
 WAIT_MESSAGE = "it waits until one does"
 GIVEN_UP_SECONDS: Final = 3600.0
-"""After this time without a node for a profile, its entries no longer delay medals."""
+"""After this time without a node for a profile, its entries no longer delay medals, and rejudged
+matches that need it are refused.
+"""
 
 
 def why_no_worker_fits(

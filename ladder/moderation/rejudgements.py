@@ -22,7 +22,7 @@ from ladder.enums import Json, MatchKind
 from ladder.errors import Conflict, NotFound
 from ladder.ids import LeagueId, MatchId, RejudgementId, SeasonId, UserId
 from ladder.leagues import sealed_medals, seasons
-from ladder.matches import matches, workers
+from ladder.matches import matches, worker_availability, workers
 from ladder.moderation import result_search
 from ladder.moderation.result_search import Predicate
 from ladder.people import audit_log
@@ -36,6 +36,7 @@ UNDER_WAY: Final = (
 )
 """SQL: matches of the act ``r`` that are queued or running. Reads no other matches."""
 CALLED_OFF: Final = "the rejudgement was called off"
+UNSERVED: Final = "no node served one of its profiles for too long"
 
 
 class RejudgementState(StrEnum):
@@ -72,7 +73,7 @@ class Rejudgement:
     void: int
     """Number of matches that could not be played; their old results count."""
     refused: int
-    """Number of matches never queued: rejudged otherwise meanwhile, or cancelled."""
+    """Number of matches never queued: rejudged otherwise, cancelled, or no node served them."""
 
 
 @atomic_function
@@ -203,12 +204,43 @@ def end_finished_rejudgements(conn: Connection) -> list[Rejudgement]:
     return [get_rejudgement(conn, act) for act, _, _ in over]
 
 
+@atomic_function
+def refuse_unserved_matches(conn: Connection) -> int:
+    """Refuses waiting matches that need a profile which no node served for long; returns how many.
+
+    Their old results count. An act waits at least GIVEN_UP_SECONDS for a node.
+    """
+    rows = conn.execute(
+        "select r.id from rejudgements r where r.ended_at is null"
+        " and r.created_at <= now() - make_interval(secs => %s) and exists (select 1"
+        "   from rejudged d where d.rejudgement_id = r.id and d.by_match_id is null"
+        "   and d.refusal is null) order by r.id for update of r skip locked",
+        (worker_availability.GIVEN_UP_SECONDS,),
+    ).fetchall()
+    if not rows:
+        return 0
+    acts = [act for (act,) in rows]
+    wanted = conn.execute(
+        "select distinct s.profile from rejudged d join seats s on s.match_id = d.match_id"
+        " where d.rejudgement_id = any (%s) and d.by_match_id is null and d.refusal is null",
+        (acts,),
+    ).fetchall()
+    unserved = worker_availability.long_unserved_profiles(conn, [row[0] for row in wanted])
+    return conn.execute(
+        "update rejudged d set refusal = %s where d.rejudgement_id = any (%s)"
+        " and d.by_match_id is null and d.refusal is null and exists (select 1 from seats s"
+        "   where s.match_id = d.match_id and s.profile = any (%s))",
+        (UNSERVED, acts, list(unserved)),
+    ).rowcount
+
+
 def matches_to_queue(
     conn: Connection, served: Collection[str], at_once: int = AT_ONCE
 ) -> list[tuple[RejudgementId, MatchId]]:
     """Returns the next matches to queue of each act, at most ``at_once`` in flight.
 
-    Matches that need a profile outside ``served`` wait for a node that has it.
+    Matches that need a profile outside ``served`` wait for a node that has it, until
+    ``refuse_unserved_matches`` refuses them.
     """
     acts = conn.execute(
         "select distinct rejudgement_id from rejudged"

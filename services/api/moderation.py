@@ -112,7 +112,8 @@ class RejudgementOut(BaseModel):
     done: int = Field(description="matches with a new result")
     void: int = Field(description="matches that could not be played; the old result counts")
     refused: int = Field(
-        description="matches never queued: another act judged them, or this one was cancelled"
+        description="matches never queued: another act judged them, this one was cancelled, or no"
+        " node served a profile of theirs for an hour"
     )
 
 

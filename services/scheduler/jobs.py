@@ -74,6 +74,7 @@ def all_jobs(wake: Wake, blobs: Blobs, redis_url: str = "") -> list[Job]:
         Job("reap", 0.0, reap_leases),
         Job("expire", 1.0, expire_overdue),
         Job("rejudge", 1.0, queue_rejudged_matches),
+        Job("refuse rejudges", 60.0, refuse_unserved_matches),
         Job("compare", 1.0, advance_comparisons),
         Job("tournaments", 0.0, lambda conn: advance_tournaments(conn, fields)),
         Job("pair", 0.0, lambda conn: make_rated_matches(conn, chance, fields)),
@@ -134,6 +135,12 @@ def queue_rejudged_matches(conn: db.Connection) -> dict[str, int]:
     for each in over:
         log_event("rejudgement_ended", rejudgement=each.id, season=each.season_id, state=each.state)
     return {"rejudges_queued": rejudgements.queue_next(conn)}
+
+
+def refuse_unserved_matches(conn: db.Connection) -> dict[str, int]:
+    """Refuses rejudged matches that waited too long for a node with their profiles."""
+    with conn.transaction():
+        return {"rejudges_refused": rejudgements.refuse_unserved_matches(conn)}
 
 
 def advance_comparisons(conn: db.Connection) -> dict[str, int]:

@@ -12,6 +12,7 @@ from ladder.moderation import rejudgements, result_search
 from ladder.people import one_time_links, sign_in_steps, users
 from ladder.people.one_time_links import LinkPurpose
 from ladder.people.sign_in_steps import StepPurpose
+from ladder.ratings import fitting, live_ratings
 from services.scheduler import jobs
 from tests.integration.ladder.contest import Contest, hello
 from tests.integration.six_entries import conn as conn
@@ -51,6 +52,31 @@ def test_a_rejudge_waits_for_a_node_with_the_profile(contest: Contest) -> None:
     assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 0}
     workers.register_worker(conn, hello("w2", profiles=("numpy", "torch")))
     assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 1}
+
+
+def test_a_rejudge_without_a_node_ends_after_a_while(contest: Contest) -> None:
+    conn, season = contest.conn, contest.season.id
+    contest.play(contest.rated(*contest.entries[:4]), [1, 2, 3, 4])
+    assert live_ratings.rate_season(conn, season)
+    seasons.set_season_state(conn, season, "finished")
+    conn.execute("alter table seats disable trigger seats_written")
+    conn.execute("update seats set profile = 'torch'")
+    act = rejudgements.create_rejudgement(
+        conn, season, result_search.Predicate(node="node"), by=None, reason="a bad node"
+    )
+    workers.register_worker(conn, hello("w1"))
+    conn.execute("update workers set started_at = now() - interval '2 hours'")
+    assert jobs.refuse_unserved_matches(conn) == {"rejudges_refused": 0}  # a node may start
+    conn.execute("update rejudgements set created_at = now() - interval '2 hours'")
+    workers.register_worker(conn, hello("w2", profiles=("torch",)))
+    assert jobs.refuse_unserved_matches(conn) == {"rejudges_refused": 0}  # w2 may come back
+    assert fitting.seasons_to_fit(conn) == []
+    conn.execute("update workers set seen_at = now() - interval '70 minutes' where id = 'w2'")
+    assert jobs.refuse_unserved_matches(conn) == {"rejudges_refused": 1}
+    assert jobs.queue_rejudged_matches(conn) == {"rejudges_queued": 0}
+    ended = rejudgements.get_rejudgement(conn, act.id)
+    assert (ended.state, ended.refused) == (rejudgements.RejudgementState.VOID, 1)
+    assert fitting.seasons_to_fit(conn) == [season]
 
 
 def test_wake_up_messages_are_limited_by_the_slots(
