@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from psycopg import errors
 from psycopg.rows import dict_row
@@ -65,6 +65,14 @@ class JoinRequest:
     answered_at: datetime | None
     answer: str
     """What the host said."""
+
+
+NOTICES: Final = {
+    RequestState.APPROVED: NoticeKind.JOIN_APPROVED,
+    RequestState.DECLINED: NoticeKind.JOIN_DECLINED,
+    RequestState.EXPIRED: NoticeKind.JOIN_EXPIRED,
+}
+"""Kind of the notice about the end of a request; who withdraws it gets none."""
 
 
 def league_to_ask(conn: Connection, who: Viewer, key: str) -> League:
@@ -229,23 +237,37 @@ def answer_requests(
             subject=row["user_id"],
             reason=f"{state}: {said}" if said else state.value,
         )
-        is_approved = state is RequestState.APPROVED
-        kind = NoticeKind.JOIN_APPROVED if is_approved else NoticeKind.JOIN_DECLINED
-        about = EventSubject(league_id=league.id, user_id=UserId(row["user_id"]))
-        record_event(conn, kind, about)
+        _tell(conn, NOTICES[state], league.id, UserId(row["user_id"]), "terms")
     return _select_requests(
         conn, "where r.id = any (%s) order by r.id", ([row["id"] for row in rows],)
     )
 
 
+@atomic_function
 def expire_requests(conn: Connection, limit: int = 500) -> int:
-    """Ends requests that no host answered in time; returns how many."""
-    return conn.execute(
+    """Ends requests that no host answered in time; returns how many. Their people get a notice."""
+    rows = conn.execute(
         "update join_requests set state = 'expired', answered_at = now()"
         " where id in (select id from join_requests where state = 'waiting'"
-        "   and expires_at <= now() order by expires_at limit %s for update skip locked)",
+        "   and expires_at <= now() order by expires_at limit %s for update skip locked)"
+        " returning league_id, user_id",
         (limit,),
-    ).rowcount
+    ).fetchall()
+    for league_id, user_id in rows:
+        _tell(conn, NoticeKind.JOIN_EXPIRED, league_id, user_id, "time")
+    return len(rows)
+
+
+def _tell(
+    conn: Connection,
+    kind: NoticeKind,
+    league_id: LeagueId,
+    user_id: UserId,
+    why_expired: Literal["terms", "time"],
+) -> None:
+    """Records how a request ended; only a notice of an expired one says why."""
+    details = {"why": why_expired} if kind is NoticeKind.JOIN_EXPIRED else None
+    record_event(conn, kind, EventSubject(league_id=league_id, user_id=user_id, details=details))
 
 
 def _admit(conn: Connection, league: League, row: dict[str, Any], role: LeagueRole) -> None:

@@ -56,6 +56,8 @@ class NoticeKind(StrEnum):
     JOIN_APPROVED = "join_approved"
     """A host approved the request of ``user_id`` to join ``league_id``."""
     JOIN_DECLINED = "join_declined"
+    JOIN_EXPIRED = "join_expired"
+    """The request of ``user_id`` to join ``league_id`` expired. ``details``: why."""
     TOURNAMENT_OPENED = "tournament_opened"
     """Its registration is open. ``details`` of all tournaments: tournament."""
     TOURNAMENT_PAIRING = "tournament_pairing"

@@ -35,6 +35,7 @@ insert into notice_kinds (kind, audience, is_public, gathers_in, default_forms) 
     ('season_finished', 'members', true, null, '{page,mail,webhook,discord,slack}'),
     ('join_approved', 'person', false, null, '{page,mail,webhook,discord,slack}'),
     ('join_declined', 'person', false, null, '{page,mail,webhook,discord,slack}'),
+    ('join_expired', 'person', false, null, '{page,mail,webhook,discord,slack}'),
     -- tournaments
     ('tournament_opened', 'members', true, null, '{page,mail,webhook,discord,slack}'),
     ('tournament_pairing', 'team', false, null, '{page}'),

@@ -33,7 +33,8 @@ language sql stable set search_path = public, pg_temp as $$
     select not exists (select 1 from user_blocks b where b.user_id = p_user) and case k.audience
         when 'person' then k.kind not like 'join\_%' or e.league_id is null
              or exists (select 1 from leagues l where l.id = e.league_id
-                and (l.visibility = 'public' or exists (select 1 from league_members m
+                and (l.visibility = 'public' or l.takes_requests
+                     or exists (select 1 from league_members m
                         where m.league_id = l.id and m.user_id = p_user)))
         when 'hosts' then exists (select 1 from league_members m where m.league_id = e.league_id
                                      and m.user_id = p_user

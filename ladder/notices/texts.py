@@ -91,6 +91,18 @@ def _league(title: str, text: str, page: str = "") -> Callable[[Facts], Words]:
     return make
 
 
+JOIN_EXPIRED: Final = {
+    "terms": "The league's terms have changed since you asked",
+    "time": "No host answered it in time",
+}
+
+
+def _join_expired(facts: Facts) -> Words:
+    why = JOIN_EXPIRED[facts["details"]["why"]]
+    text = f"{why}. Read the terms and ask again."
+    return _league("Your request to join {league_title} expired", text, "/request")(facts)
+
+
 def _team(title: str, text: str) -> Callable[[Facts], Words]:
     def make(facts: Facts) -> Words:
         known = {**facts, "person_name": facts["person_name"] or "Somebody"}
@@ -297,6 +309,7 @@ WORDS: Final[Mapping[NoticeKind, Callable[[Facts], Words]]] = {
         "A host of {league_title} did not approve it. The page shows the answer.",
         "/request",
     ),
+    NoticeKind.JOIN_EXPIRED: _join_expired,
     NoticeKind.TOURNAMENT_OPENED: _tournament(
         lambda _: (
             "{tournament_title} takes entries",

@@ -61,6 +61,7 @@ KIND_WORDS: Final = {
     NoticeKind.SEASON_FINISHED: "A season is finished",
     NoticeKind.JOIN_APPROVED: "You may join a league",
     NoticeKind.JOIN_DECLINED: "You may not join a league",
+    NoticeKind.JOIN_EXPIRED: "Your request to join a league expires",
     NoticeKind.TOURNAMENT_OPENED: "A tournament takes entries",
     NoticeKind.TOURNAMENT_PAIRING: "Your agent is paired in a tournament",
     NoticeKind.TOURNAMENT_RESULT: "A result of your agent in a tournament is public",

@@ -101,6 +101,7 @@ def test_a_host_approves_and_declines_requests_to_join(world: World, club: str) 
     assert rival.league(club)["role"] == "competitor"
     assert rival.terms(club)["agreed"]
     assert world.client("insider").own_requests()[0]["answer"] == "row 3 only"
+    assert notice_of(world, "insider", "join_declined")[0] == "Your request to join The club ended"
     assert host.answer_requests(club, "approve", requests=[declined, asked]) == []
     assert {row["act"] for row in host.audits(club)} == {"request"}
     told = {row["kind"] for row in rival.list_items("/v1/me/notices")}
@@ -116,6 +117,19 @@ def test_a_request_expires_if_the_terms_become_wider(world: World, club: str) ->
     (row,) = host.answer_requests(club, "approve", all=True)
     assert row["state"] == "expired"
     assert "terms have changed" in row["answer"]
+    assert notice_of(world, "rival", "join_expired") == (
+        "Your request to join The club expired",
+        "The league's terms have changed since you asked. Read the terms and ask again.",
+    )
+
+
+def notice_of(world: World, person: str, kind: str) -> tuple[str, str]:
+    """Title and text of the person's only notice about a request to join."""
+    items = world.client(person).list_items("/v1/me/notices")
+    (found,) = [one for one in items if one["kind"].startswith("join_")]
+    assert found["kind"] == kind
+    assert found["path"] == "/leagues/club/request"
+    return found["title"], found["text"]
 
 
 def test_a_request_agrees_to_the_role_that_the_terms_named(world: World, club: str) -> None:
@@ -148,6 +162,9 @@ def test_a_request_is_withdrawn_and_an_old_one_expires(world: World, club: str) 
         assert join_requests.expire_requests(conn) == 1
         conn.commit()
     assert rival.own_requests()[0]["state"] == "expired"
+    assert notice_of(world, "rival", "join_expired")[1] == (
+        "No host answered it in time. Read the terms and ask again."
+    )
     host = world.client("host")
     host.patch(f"/v1/leagues/{club}", {"takes_requests": False})
     with pytest.raises(ApiError) as hidden:
