@@ -95,6 +95,13 @@ begin
     end if;
 end $$;
 
+-- Internal. Most slots that a machine offers, and most matches that it holds, so that it cannot take the
+-- whole queue. One limit: else a machine would get messages for free slots that it may not use.
+create or replace function lease_most_slots() returns integer
+language sql immutable as $$
+    select 256
+$$;
+
 -- Registers a worker. A second call replaces the first. The number of workers sets the pause between
 -- heartbeats. So a machine that is not trusted registers 500 a day at most, and a trusted one 5,000.
 create or replace function lease_register(p_worker jsonb) returns void
@@ -106,7 +113,7 @@ declare
 begin
     perform lease_check_words(p_worker, 20000);
     if v_machine is not null and (
-        not (p_worker ->> 'slots')::integer between 1 and 256
+        not (p_worker ->> 'slots')::integer between 1 and lease_most_slots()
         or not coalesce((p_worker ->> 'gpu')::integer, 0) between 0 and 256
         or not (p_worker -> 'queues')
            <@ '["play.cpu", "play.gpu", "scrim", "validate", "open"]'::jsonb
@@ -120,9 +127,9 @@ begin
         or (p_worker ->> 'slots')::integer + (
             select coalesce(sum(slots), 0) from workers
              where machine_id = v_machine and id <> p_worker ->> 'id'
-               and live_until > clock_timestamp()) > 256) then
-        raise exception 'this machine offers more than 256 slots, or registered % workers in a day', v_most
-            using errcode = 'PK001';
+               and live_until > clock_timestamp()) > lease_most_slots()) then
+        raise exception 'this machine offers more than % slots, or registered % workers in a day',
+            lease_most_slots(), v_most using errcode = 'PK001';
     end if;
     insert into workers (id, host, node, queues, slots, profiles, gpu, speed_class, lacks,
                          image_digests, speed, machine_id)
@@ -238,10 +245,11 @@ language sql volatile as $$
 $$;
 
 -- Starts an attempt and returns everything that the worker needs to play. Returns null if the match
--- is not queued, is past its deadline, or does not fit this worker (lease_fits). A machine that may not
--- play the match (lease_allows) gets another one that waits, or null. Returns null also
--- if its attempt at the match ended without a result in the last 10 seconds and another live worker
--- can play the match. The last two cases make the match due for another message at once.
+-- is not queued, is past its deadline, or does not fit this worker (lease_fits). Returns null also if
+-- the worker's machine is drained or holds lease_most_slots matches, or if the worker's attempt at the
+-- match ended without a result in the last 10 seconds and another live worker can play the match. A
+-- machine that may not play the match (lease_allows) gets another one that waits, or null. In all
+-- cases but the first two, the match is due for another message at once.
 --
 -- Two rules choose another match than that of the message, whose message is due again at once:
 --
@@ -282,8 +290,8 @@ begin
     v_fits := lease_fits(w, m);
     if v_fits and w.machine_id is not null then
         v_fits := not exists (select 1 from machines where id = w.machine_id and drained_at is not null)
-            and (select count(*) from matches                -- it may not take the whole queue
-                  where state = 'running' and machine_id = w.machine_id) < 128;
+            and (select count(*) from matches
+                  where state = 'running' and machine_id = w.machine_id) < lease_most_slots();
     end if;
     if v_fits and m.refused_worker = p_worker and m.refused_until > v_now then
         v_fits := not exists (
@@ -973,6 +981,7 @@ revoke execute on function
     lease_check_worker(text),
     lease_check_blobs(text[]),
     lease_check_words(jsonb, integer),
+    lease_most_slots(),
     lease_register(jsonb),
     lease_alive(text),
     lease_heartbeat(text),

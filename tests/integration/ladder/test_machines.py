@@ -204,23 +204,26 @@ def test_a_drained_machine_claims_nothing(
         assert lease.claim_match(own, match_id, "pond-1") is not None
 
 
-def test_a_machine_holds_a_limited_number_of_matches(
+def test_a_machine_holds_as_many_matches_as_it_may_offer_slots(
     conn: Connection, contest: Contest, database_url: str, joined: tuple[Machine, str]
 ) -> None:
     lineup = [contest.active() for _ in range(4)]
-    first, second = contest.rated(*lineup), contest.rated(*lineup)
+    first, last, more = (contest.rated(*lineup) for _ in range(3))
     with login(database_url, joined) as own:
-        workers.register_worker(own, hello("w-own"))
+        workers.register_worker(own, hello("w-own", slots=256))
+        with pytest.raises(psycopg.Error, match="more than 256 slots"):
+            workers.register_worker(own, hello("w-more", slots=1))
         assert lease.claim_match(own, first, "w-own") is not None
         conn.execute(
             "insert into matches select (jsonb_populate_record(m, jsonb_build_object("
-            "'id', 'mat_copy' || n))).* from matches m, generate_series(1, 127) as n where id = %s",
+            "'id', 'mat_copy' || n))).* from matches m, generate_series(1, 254) as n where id = %s",
             (first,),
         )
-        assert machines.list_machines(conn)[0].running == 128
-        assert lease.claim_match(own, second, "w-own") is None
+        assert machines.list_machines(conn)[0].running == 255
+        assert lease.claim_match(own, last, "w-own") is not None
+        assert lease.claim_match(own, more, "w-own") is None
         assert lease.fail_attempt(own, first, 1, "w-own", "host", "it was us")
-        assert lease.claim_match(own, second, "w-own") is not None
+        assert lease.claim_match(own, more, "w-own") is not None
 
 
 def test_a_renewal_reads_only_its_matches(
