@@ -17,9 +17,19 @@ from ladder.people.records import Viewer
 PAUSED: Final = "all people of its team are blocked; ask an administrator"
 """Reason of an entry that is paused because of blocks."""
 BLOCKED_TEAMS: Final = (
-    "select m.team_id from memberships m group by m.team_id"
-    " having bool_and(exists (select 1 from user_blocks b where b.user_id = m.user_id))"
+    "select t.team_id from (select distinct m.team_id from user_blocks b"
+    "   join memberships m on m.user_id = b.user_id) t where (select bool_and("
+    "   exists (select 1 from user_blocks b where b.user_id = m.user_id))"
+    "   from memberships m where m.team_id = t.team_id)"
 )
+"""SQL: teams whose people are all blocked. Reads only teams with a blocked person."""
+TO_CHANGE: Final = (
+    f"with blocked as materialized ({BLOCKED_TEAMS}), to_change as ("  # noqa: S608
+    "   select e.id from blocked b join entries e on e.team_id = b.team_id"
+    "   where e.state = 'active' union all select id from entries where state = 'paused'"
+    "     and reason = %(paused)s and team_id not in (select team_id from blocked))"
+)
+"""SQL: entries to pause or to resume. Reads only paused entries if nobody is blocked."""
 
 
 @atomic_function
@@ -68,14 +78,11 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
     Entries of finished seasons stay as they are. Returns the changed entries.
     """
     rows = conn.execute(
-        f"with blocked as materialized ({BLOCKED_TEAMS})"  # noqa: S608
-        " select e.id, e.season_id from entries e join seasons s on s.id = e.season_id"
-        " where s.state <> 'finished' and e.disqualified_at is null and ("
-        "   e.state = 'active' and e.team_id in (select team_id from blocked)"
-        "   or e.state = 'paused' and e.reason = %s"
-        "     and e.team_id not in (select team_id from blocked))"
-        " order by e.season_id, e.id limit %s",
-        (PAUSED, limit),
+        f"{TO_CHANGE} select e.id, e.season_id from to_change c join entries e on e.id = c.id"  # noqa: S608
+        " join seasons s on s.id = e.season_id"
+        " where s.state <> 'finished' and e.disqualified_at is null"
+        " order by e.season_id, e.id limit %(limit)s",
+        {"paused": PAUSED, "limit": limit},
     ).fetchall()
     if not rows:
         return []
@@ -88,16 +95,12 @@ def pause_and_resume_entries(conn: Connection, limit: int = 500) -> list[EntryId
         "select 1 from entries where id = any (%s) order by id for no key update", (wanted,)
     )
     changed = conn.execute(
-        f"with blocked as materialized ({BLOCKED_TEAMS})"  # noqa: S608
-        " update entries e set"
+        f"{TO_CHANGE} update entries e set"  # noqa: S608
         "   state = case e.state when 'active' then 'paused' else 'active' end,"
         "   paused_at = case e.state when 'active' then now() end,"
-        "   reason = case e.state when 'active' then %s end, next_try_at = null"
-        " where e.id = any (%s) and ("
-        "   e.state = 'active' and e.team_id in (select team_id from blocked)"
-        "   or e.state = 'paused' and e.reason = %s"
-        "     and e.team_id not in (select team_id from blocked)) returning e.id",
-        (PAUSED, wanted, PAUSED),
+        "   reason = case e.state when 'active' then %(paused)s end, next_try_at = null"
+        " from to_change c where e.id = c.id and e.id = any (%(wanted)s) returning e.id",
+        {"paused": PAUSED, "wanted": wanted},
     ).fetchall()
     conn.execute("update seasons set revision = revision + 1 where id = any (%s)", (seasons,))
     return [EntryId(row[0]) for row in changed]
