@@ -55,6 +55,8 @@ def make_rated_matches(
     long matches has fewer in flight.
     """
     seasons = leagues_seasons.playing_seasons(conn)
+    fields = fields or SeasonCache()
+    fields.keep_only({season.id for season in seasons})
     makers = leagues_seasons.league_makers(conn, [season.id for season in seasons])
     workers = [
         w for w in matches_workers.live_workers(conn) if {"play.cpu", "play.gpu"} & set(w.queues)
@@ -62,7 +64,6 @@ def make_rated_matches(
     slots = sum(worker.slots for worker in workers)
     if not seasons or slots == 0:
         return {}
-    fields = fields or SeasonCache()
     front = matches.first_turn_of_queue(conn, "play.cpu")
     under_way = {season.id: matches.matches_in_flight(conn, season.id) for season in seasons}
     seconds = {season.id: fields.usual.of(conn, season.id) for season in seasons}

@@ -5,7 +5,7 @@ A scheduler that becomes leader starts with an empty cache and reads the log aga
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -42,6 +42,15 @@ class SeasonCache:
         self._seen: dict[SeasonId, _CachedSeason] = {}
         self.turns = FairTurns()
         self.usual = UsualSeconds()
+
+    @property
+    def seasons(self) -> Set[SeasonId]:
+        """Seasons in the cache."""
+        return self._seen.keys()
+
+    def keep_only(self, season_ids: Collection[SeasonId]) -> None:
+        """Forgets all other seasons. One that plays again later is read anew."""
+        self._seen = {each: seen for each, seen in self._seen.items() if each in season_ids}
 
     def read_entries(self, conn: db.Connection, season_id: SeasonId) -> None:
         """Reads the entries that changed since the reading before."""

@@ -228,6 +228,19 @@ def test_newer_matches_do_not_overtake_a_waiting_match_forever(contest: Contest)
     assert len(passed) <= 2 * pairing_round.MATCHES_PER_SLOT
 
 
+def test_a_round_forgets_finished_seasons(contest: Contest) -> None:
+    conn, fields = contest.conn, SeasonCache()
+    match_id = contest.rated(*contest.entries[:4])
+    contest.play(match_id, [1, 2, 3, 4])
+    season = seasons.get_season(conn, contest.season.id)
+    assert fields.read_log(conn, season) == 1
+    pairing_round.make_rated_matches(conn, Random(1), fields)
+    assert fields.seasons == {season.id}
+    seasons.set_season_state(conn, season.id, "finished")
+    pairing_round.make_rated_matches(conn, Random(1), fields)
+    assert fields.seasons == set()
+
+
 class RetiringCache(SeasonCache):
     """Retires the entry in the first seat of the first lineup right after the proposal."""
 
