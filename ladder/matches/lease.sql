@@ -705,21 +705,27 @@ begin
     if v_keep is not null then
         update entries
            set state = 'retired',
-               reason = case when id = v_entry then 'newer submissions of its agent play instead' end
+               reason = 'newer submissions of its agent play instead'
          where id in (
             select id from entries
              where season_id = m.season_id and agent_id = v_agent and state = 'active'
              order by activated_at desc, id desc offset v_keep);
     end if;
     if v_team_keep is not null then
-        update entries
-           set state = 'retired',
-               reason = case when id = v_entry then 'newer submissions of its team play instead' end
-         where id in (
-            select id from entries
-             where season_id = m.season_id and team_id = v_team and state = 'active'
-               and not is_anchor
-             order by activated_at desc, id desc offset v_team_keep);
+        for e in
+            update entries
+               set state = 'retired', reason = 'newer submissions of its team play instead'
+             where id in (
+                select id from entries
+                 where season_id = m.season_id and team_id = v_team and state = 'active'
+                   and not is_anchor
+                 order by activated_at desc, id desc offset v_team_keep)
+            returning *
+        loop
+            if e.agent_id <> v_agent then  -- a team does not expect it, unlike a newer version
+                perform notices_record('agent_retired', jsonb_build_object('entry_id', e.id));
+            end if;
+        end loop;
     end if;
     update pauses
        set ended_at = v_now, outcome = (select state from entries where id = v_entry)

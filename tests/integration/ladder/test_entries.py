@@ -162,6 +162,9 @@ def test_only_the_newest_entries_of_an_agent_stay_active(
     made = [contest.active(agent) for _ in range(3)]
     states = [entries.get_entry(conn, entry_id).state for entry_id in made]
     assert states == [EntryState.RETIRED, EntryState.ACTIVE, EntryState.ACTIVE]
+    reason = entries.get_entry(conn, made[0]).reason
+    assert reason == "newer submissions of its agent play instead"
+    assert _told_retired(conn) == []
 
 
 def test_only_the_newest_entries_of_a_team_stay_active(conn: Connection) -> None:
@@ -175,6 +178,15 @@ def test_only_the_newest_entries_of_a_team_stay_active(conn: Connection) -> None
     states = [entries.get_entry(conn, entry_id).state for entry_id in (*made, anchor)]
     retired, active = EntryState.RETIRED, EntryState.ACTIVE
     assert states == [retired, retired, active, active, active]
+    reasons = {entries.get_entry(conn, entry_id).reason for entry_id in made[:2]}
+    assert reasons == {"newer submissions of its team play instead"}
+    assert _told_retired(conn) == made[:2]
+
+
+def _told_retired(conn: Connection) -> list[EntryId]:
+    """The entries of the events that tell a team of a retired agent."""
+    rows = conn.execute("select entry_id from notice_events where kind = 'agent_retired' order by id")
+    return [EntryId(row[0]) for row in rows]
 
 
 def test_a_retired_entry_is_not_paired_again(contest: Contest) -> None:
