@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from ladder.enums import ReplayVisibility
 from ladder.leagues import leagues
 from ladder.reports import pictures
 from tests.web.conftest import Site
-from workers.pictures import clips, drawing
+from workers.pictures import clips, drawing, judging
 
 
 def draw_all(site: Site) -> int:
@@ -100,6 +101,19 @@ def test_cards_and_clips_are_drawn_once_and_then_kept(site: Site) -> None:
     again = get(site, path, **{"If-None-Match": cards[0].headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert draw_all(site) == 0
+
+
+def test_the_page_shows_pictures_once_they_are_drawn(site: Site, browser: Browser) -> None:
+    with db.connect(site.database_url) as conn:
+        judging.judge_matches(conn, site.blobs, lambda: False, lambda: None)
+    page = browser.new_page()
+    page.goto(f"{site.address}/watch")
+    picture = page.locator("img[data-drawn]").first
+    expect(picture).to_have_js_property("complete", True, timeout=30_000)
+    expect(picture).not_to_have_attribute("src", re.compile("drawn"))
+    with drawing_worker(site):
+        expect(picture).to_have_attribute("src", re.compile(r"\?drawn$"), timeout=60_000)
+    page.close()
 
 
 def test_a_changed_name_changes_the_card(site: Site) -> None:
