@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -18,6 +17,7 @@ from ladder.errors import Conflict, Invalid, NotFound
 from ladder.ids import AgentId, LeagueId, SubmissionId, TeamId, UserId
 from ladder.people import competitors, quotas, visibility
 from ladder.people.records import Viewer
+from ladder.slugs import slug_of
 
 AGENT: Final = (
     "select a.id, a.team_id, t.name as team_name, a.slug, a.name, a.open_for_scrims,"
@@ -38,14 +38,14 @@ def create_named_agent(conn: Connection, team_id: TeamId, name: str, slug: str |
     Raises Invalid for a name without letters or digits for a slug, Conflict, LimitReached.
     """
     competitors.lock_team(conn, team_id)
-    agent = create_agent(conn, team_id, name, slug or slug_of(name))
+    agent = create_agent(conn, team_id, name, slug or agent_slug(name))
     quotas.check_agent_quota(conn, team_id)
     return agent
 
 
-def slug_of(name: str) -> str:
-    """Makes a slug from a name. Raises Invalid."""
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].rstrip("-")
+def agent_slug(name: str) -> str:
+    """Makes the slug of an agent from its name. Raises Invalid."""
+    slug = slug_of(name)
     if not slug:
         raise Invalid("slug", "give a slug; the name has no letters or digits for one.")
     return slug

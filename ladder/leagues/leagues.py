@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from typing import Any, Final
 
 from psycopg import errors
@@ -18,6 +16,7 @@ from ladder.leagues.records import League
 from ladder.people import visibility as people_visibility
 from ladder.people.records import Viewer
 from ladder.people.roles import DUTIES, ROLE, STAFF
+from ladder.slugs import slug_of
 
 LEAGUE: Final = (
     "select id, slug, title, description, game, visibility, replay_visibility, state,"
@@ -96,8 +95,7 @@ def free_slug(conn: Connection, title: str) -> str:
 
     Another league may take it before it is used; then creating the league raises Conflict.
     """
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    base = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:34].strip("-") or "league"
+    base = slug_of(title, 34) or "league"
     taken = {
         row[0]
         for row in conn.execute(

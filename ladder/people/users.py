@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import secrets
-import unicodedata
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from psycopg import errors
 from psycopg.rows import class_row
@@ -23,8 +21,11 @@ from ladder.people.tokens import (
     user_of_token,
 )
 from ladder.people.user_names import look_alike_key
+from ladder.slugs import slug_of
 
 T = TypeVar("T")
+TEAM_SLUG: Final = 30
+"""Most characters of a team's slug that is made from its name."""
 USER = "select id, name, is_admin, created_at from users"
 TEAM = "select t.id, t.slug, t.name, t.created_at, t.ended_at, t.merged_into from teams t"
 
@@ -192,18 +193,12 @@ def create_own_team(
 
 def team_slug(name: str) -> str:
     """Makes the slug of a team from its name; ``team`` if no letter or digit is left."""
-    return plain_slug(name) or "team"
+    return slug_of(name, TEAM_SLUG) or "team"
 
 
 def _is_name_taken(conn: Connection, name: str) -> bool:
     key = look_alike_key(name)
     return bool(conn.execute("select 1 from teams where look_alike = %s", (key,)).fetchone())
-
-
-def plain_slug(name: str) -> str:
-    """The slug of a person's own team; empty if the name has no Latin letters or digits."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:30].strip("-")
 
 
 def get_team(conn: Connection, team: TeamId | str) -> Team:

@@ -15,6 +15,7 @@ from ladder.database.db import Connection
 from ladder.enums import Json
 from ladder.people import users
 from ladder.privacy.rules import RULES, Rule
+from ladder.slugs import slug_of
 
 REPLACEMENT: Final = "[deleted]"
 Scope = dict[str, Any]
@@ -30,7 +31,7 @@ def names_of_person(conn: Connection, scope: Scope) -> list[str]:
                 sql.Identifier(column), sql.Identifier(rule.table), _text(rule.mine)
             )
             found |= {str(row[0]) for row in conn.execute(query, scope) if row[0]}
-    found |= {slug for name in found if (slug := users.plain_slug(name))}
+    found |= {slug for name in found if (slug := slug_of(name, users.TEAM_SLUG))}
     return sorted(found, key=len, reverse=True)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from ladder.slugs import slug_of
 from services.api_client import Client, Json
 from services.cli.saved_login import MissingInput
 
@@ -55,11 +54,6 @@ def find_season_id(ladder: Client, given: str | None, how: str = "with --league"
     raise MissingInput(
         f"name a league {how}: {slugs}" if wanted else "there is no league with a season"
     )
-
-
-def slug_of(name: str) -> str:
-    """The slug of a name: ``Random Legal`` becomes ``random-legal``."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str:
