@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import jinja2
 import psycopg
@@ -23,6 +23,7 @@ from ladder.database import db
 from ladder.database.blobs import BlobsUnavailable
 from ladder.errors import ConfirmationNeeded, Forbidden, LadderError, NotFound
 from ladder.people.records import STRANGER
+from services.http.foreign_urls import split_url
 from services.http.lazy_routes import LazyRoute
 from services.http.problems import ACCOUNT_DELETED, BY_STATUS, PROBLEM_KINDS, ProblemError
 from services.web import form_texts, formatting, session
@@ -98,9 +99,9 @@ def problem_page(request: Request, error: Exception) -> Response:
 
 def page_before(request: Request) -> str:
     """The path of the page that the visitor sees: this one, or the one with the form."""
-    address = urlsplit(str(request.url))
+    address = split_url(str(request.url))
     if request.method != "GET":
-        address = urlsplit(request.headers.get("referer", ""))
+        address = split_url(request.headers.get("referer", ""))
         if address.netloc != request.url.netloc:
             return "/me/account"
     return f"{address.path}?{address.query}" if address.query else address.path

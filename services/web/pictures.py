@@ -28,6 +28,7 @@ from ladder.reports import pictures, shown_publicly
 from ladder.reports.pictures import MEDIA_TYPES, Form
 from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State, read_rows, transaction
+from services.http.foreign_urls import split_url
 from services.http.path_parameters import AgentKey, LeagueKey, MatchKey
 from services.http.problems import ProblemError
 from services.web import matches
@@ -210,7 +211,7 @@ def send_oembed(
     """oEmbed 1.0: how to embed the match at this address of ours."""
     if format != "json":
         return Response("Ask for format=json.", 501, media_type="text/plain")
-    asked = urlsplit(url)
+    asked = split_url(url)
     found = MATCH_PATH.match(asked.path)
     ours = {request.url.netloc, urlsplit(request.app.state.peck.settings.base_url).netloc}
     if found is None or asked.netloc not in ours or not is_id(found[1], "mat"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Final
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from services.http import sign_in as http_sign_in
 from services.http import sign_up_mode
 from services.http.app_state import AppState, Db, State, app_state_of, transaction
 from services.http.attempt_limits import Limits
+from services.http.foreign_urls import split_url
 from services.web import form_texts, forms, session
 from services.web.account import redirect, safe_redirect_path
 from services.web.page_rendering import PageRoute, render
@@ -161,7 +162,7 @@ def after_sign_up(code: str, onward: str) -> str:
 
 def code_of_path(onward: str) -> str:
     """The invitation code in the path of an invitation link. Empty if there is none."""
-    address = urlsplit(onward)
+    address = split_url(onward)
     return parse_qs(address.query).get("code", [""])[0] if address.path == "/join" else ""
 
 

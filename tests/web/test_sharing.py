@@ -224,7 +224,8 @@ def test_oembed_answers_for_our_matches_alone(site: Site) -> None:
     assert (told["type"], told["version"], told["width"]) == ("rich", "1.0", 300)
     assert f'src="{site.address}/embed/matches/{match}?step=7"' in told["html"]
     assert ask(url=page, format="xml").status_code == 501
-    for url in (f"https://elsewhere.example/matches/{match}", f"{site.address}/leagues/x", "x"):
+    elsewhere, malformed = f"https://elsewhere.example/matches/{match}", "http://[::1"
+    for url in (elsewhere, f"{site.address}/leagues/x", "x", malformed):
         assert ask(url=url).status_code == 404
     hostile = ask(url=f'{page}?step=1"><script>').json()
     assert "<script>" not in hostile["html"]

@@ -217,4 +217,5 @@ def test_a_new_league_asks_for_its_deadline_before_the_other_settings(site: Site
 def test_the_code_of_an_invitation_link_fills_the_form_of_a_new_account() -> None:
     assert sign_in.code_of_path("/join?code=join_x") == "join_x"
     assert sign_in.code_of_path("/join") == ""
+    assert sign_in.code_of_path("//[::1") == ""
     assert sign_in.code_of_path("/upload?code=join_x") == ""
