@@ -23,7 +23,7 @@ from services.http import etags, match_filters, permissions
 from services.http.app_state import AppState, Db
 from services.http.auth import Anyone, Known
 from services.http.lazy_routes import LazyRoute
-from services.http.match_filters import Filters
+from services.http.match_filters import AgentName, Filters
 from services.http.paging import Page, Paging
 from services.http.path_parameters import MatchKey
 from services.http.problems import ProblemError, problem_responses
@@ -202,8 +202,8 @@ def list_matches(conn: Db, who: Anyone, span: Paging, filters: Filters) -> Page[
 def read_head_to_head(
     conn: Db,
     who: Anyone,
-    agent: Annotated[str, Query(max_length=120, description="id, slug or name")],
-    opponent: Annotated[str, Query(max_length=120, description="id, slug or name")],
+    agent: Annotated[AgentName, Query(description="id, slug or name")],
+    opponent: Annotated[AgentName, Query(description="id, slug or name")],
 ) -> HeadToHeadOut:
     """Counts the newest rated matches in which both played: in total, by seat and by version."""
     one = agent_lookup.find_visible_agent(conn, who, agent)

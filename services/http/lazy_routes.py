@@ -1,19 +1,23 @@
 """Routes that FastAPI reads late: at their first request, or for the OpenAPI document.
 
 Reading the declarations of all routes takes a third of the time in which the application loads.
+These routes also refuse addresses with a NUL character.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from threading import RLock
-from typing import Any
+from typing import Any, Final
 
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.routing import compile_path
 
 from services.http.problems import COMMON_PROBLEMS
 
+NUL: Final = "leave out the NUL character (%00)"
 _READING = RLock()
 
 
@@ -59,6 +63,28 @@ class LazyRoute(APIRoute):
                 finally:
                     self._is_reading = False
         return self.__getattribute__(name)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            refuse_nul(request)
+            return await handle(request)
+
+        return checked
+
+
+def refuse_nul(request: Request) -> None:
+    """Raises RequestValidationError for a NUL character in the address; Postgres stores none."""
+    if "\0" in request.scope["path"]:
+        raise RequestValidationError([{"loc": ("path",), "msg": NUL}])
+    if b"%00" in request.scope["query_string"]:
+        wrong = [
+            {"loc": ("query", name), "msg": NUL}
+            for name, value in request.query_params.multi_items()
+            if "\0" in name or "\0" in value
+        ]
+        raise RequestValidationError(wrong)
 
 
 def operation_id(route: APIRoute) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import Depends, Query
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import Query
+from pydantic import BaseModel, Field, StringConstraints
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents
 from ladder.enums import MatchKind, MatchState
-from ladder.field_types import Key, Line
+from ladder.field_types import LINE, Key
 from ladder.ids import AgentId, SubmissionId
 from ladder.matches import match_search
 from ladder.matches.match_search import MatchFilter, Outcome, SeatVerdict
@@ -21,57 +21,37 @@ from services.http import permissions
 LARGEST_VERSION: Final = 2**31 - 1
 NO_SUBMISSION: Final = SubmissionId("none")
 """An id that no submission has."""
+AgentName = Annotated[str, StringConstraints(pattern=LINE, max_length=120)]
+"""An agent as people write it: id, slug or name; ``team/agent`` names the team too."""
+Moment = Annotated[str, StringConstraints(pattern=LINE, max_length=40)]
 
 
 class MatchQuery(BaseModel):
     """Filters as text: agents by name, a version by its place among those of its agent."""
 
-    model_config = ConfigDict(extra="forbid")
-    season: Key | None = None
-    agent: Annotated[Line | None, Field(max_length=120)] = None
+    season: Annotated[Key | None, Field(description="season id or a league's slug")] = None
+    agent: Annotated[
+        AgentName | None, Field(description="id, slug or name; TEAM/AGENT also works")
+    ] = None
     entry: Key | None = None
     scrim: Key | None = None
-    opponent: Annotated[Line | None, Field(max_length=120)] = None
-    version: Annotated[int | None, Field(ge=1, le=LARGEST_VERSION)] = None
-    outcome: Outcome | None = None
-    verdict: SeatVerdict | None = None
-    seat: Annotated[int | None, Field(ge=0, le=15)] = None
-    kind: MatchKind | None = None
-    state: MatchState | None = None
-    since: Annotated[Line | None, Field(max_length=40)] = None
-
-
-def match_query(
-    season: Annotated[str | None, Query(description="season id or a league's slug")] = None,
-    agent: Annotated[
-        str | None, Query(max_length=120, description="id, slug or name; TEAM/AGENT also works")
-    ] = None,
-    entry: Annotated[str | None, Query(max_length=64)] = None,
-    scrim: Annotated[str | None, Query(max_length=64)] = None,
-    opponent: Annotated[
-        str | None, Query(max_length=120, description="another agent of the match")
-    ] = None,
+    opponent: Annotated[AgentName | None, Field(description="another agent of the match")] = None
     version: Annotated[
         int | None,
-        Query(ge=1, le=LARGEST_VERSION, description="`version` of a submission of the agent"),
-    ] = None,
+        Field(ge=1, le=LARGEST_VERSION, description="`version` of a submission of the agent"),
+    ] = None
     outcome: Annotated[
         Outcome | None,
-        Query(description="how the match ended for the agent, or against the opponent"),
-    ] = None,
-    verdict: Annotated[SeatVerdict | None, Query(description="verdict of the agent")] = None,
-    seat: Annotated[int | None, Query(ge=0, le=15, description="seat of the agent, from 0")] = None,
-    kind: Annotated[MatchKind | None, Query()] = None,
-    state: Annotated[MatchState | None, Query()] = None,
-    since: Annotated[
-        str | None, Query(max_length=40, description="a date, or an age such as 12h or 2d")
-    ] = None,
-) -> MatchQuery:
-    """The filters of a request of the API."""
-    return MatchQuery.model_construct(**locals())
+        Field(description="how the match ended for the agent, or against the opponent"),
+    ] = None
+    verdict: Annotated[SeatVerdict | None, Field(description="verdict of the agent")] = None
+    seat: Annotated[int | None, Field(ge=0, le=15, description="seat of the agent, from 0")] = None
+    kind: MatchKind | None = None
+    state: MatchState | None = None
+    since: Annotated[Moment | None, Field(description="a date, or an age such as 12h or 2d")] = None
 
 
-Filters = Annotated[MatchQuery, Depends(match_query)]
+Filters = Annotated[MatchQuery, Query()]
 
 
 def resolve_filters(conn: Connection, who: Viewer, given: MatchQuery) -> MatchFilter:
