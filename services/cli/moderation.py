@@ -7,11 +7,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from ladder.slugs import slug_of
 from services.api_client import Client, Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leaderboards import estimate_text
-from services.cli.name_lookup import find_season_id
+from services.cli.name_lookup import find_season_id, is_named
 from services.cli.saved_login import MissingInput, connect
 
 ENDS: Final = {
@@ -164,11 +163,10 @@ def subject_id(ladder: Client, season: str, name: str) -> str:
     """The given id, or the id of the agent with this name in the season. Raises MissingInput."""
     if name.startswith(("ent_", "age_", "tea_")):
         return name
-    wanted = slug_of(name)
     found = {
         row["agent_id"]
         for row in ladder.entries(season=season)
-        if slug_of(row["agent_name"]) == wanted
+        if is_named(row["agent_name"], name)
     }
     if len(found) == 1:
         return str(found.pop())

@@ -56,6 +56,12 @@ def find_season_id(ladder: Client, given: str | None, how: str = "with --league"
     )
 
 
+def is_named(agent_name: str, text: str) -> bool:
+    """Whether the text is the name of this agent. Ignores case; ``a_b`` equals ``a-b``."""
+    slug = slug_of(text)
+    return agent_name.lower() == text.lower() or (slug != "" and slug == slug_of(agent_name))
+
+
 def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str:
     """An agent or submission id: the given id, or that of the caller's agent or an agent on the
     leaderboard."""
@@ -64,8 +70,7 @@ def opponent_id(ladder: Client, season: str, mine: list[Json], name: str) -> str
     own = find_agent(mine, name)
     if own is not None:
         return str(own["id"])
-    wanted = slug_of(name)
-    rows = [row for row in ladder.leaderboard(season) if slug_of(row["agent_name"]) == wanted]
+    rows = [row for row in ladder.leaderboard(season) if is_named(row["agent_name"], name)]
     if not rows:
         raise MissingInput(f"give an agent's id (age_...): this leaderboard has no agent {name!r}")
     if len({row["agent_id"] for row in rows}) > 1:

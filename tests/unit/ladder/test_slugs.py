@@ -6,7 +6,7 @@ from ladder.entries import agents
 from ladder.errors import Invalid
 from ladder.people import users
 from ladder.slugs import slug_of
-from services.cli.name_lookup import find_agent
+from services.cli.name_lookup import find_agent, is_named
 
 
 def test_slug_keeps_letters_that_have_accents() -> None:
@@ -28,3 +28,9 @@ def test_agent_without_latin_letters_needs_a_slug() -> None:
 def test_command_finds_the_agent_of_a_name_with_accents() -> None:
     row = {"id": "age_1", "name": "Goose", "slug": "uber-goose"}
     assert find_agent([row], "Über_Goose") is row
+
+
+def test_names_without_latin_letters_differ() -> None:
+    assert is_named("雪", "雪")
+    assert not is_named("雪", "火")
+    assert is_named("Über Goose", "uber_goose")
