@@ -15,7 +15,7 @@ from ladder.ids import LeagueId, UserId
 from ladder.leagues.records import League
 from ladder.people import visibility as people_visibility
 from ladder.people.records import Viewer
-from ladder.people.roles import DUTIES, ROLE, STAFF
+from ladder.people.roles import DUTIES, STAFF
 from ladder.slugs import slug_of
 
 LEAGUE: Final = (
@@ -218,18 +218,6 @@ def set_member_role(
         raise NotFound("there is no such league or user") from None
     if given.rowcount == 0:
         raise NotFound("there is no such league or user")
-
-
-def list_members(
-    conn: Connection, league_id: LeagueId, after: UserId | None = None, limit: int = 200
-) -> list[tuple[UserId, str, LeagueRole]]:
-    """Members of a league (id, name, role), by user id, after ``after``."""
-    rows = conn.execute(
-        f"select u.id, u.name, {ROLE} from league_members m join users u on u.id = m.user_id"  # noqa: S608
-        " where m.league_id = %s and u.id > %s order by u.id limit %s",
-        (league_id, after or "", limit),
-    )
-    return [(user_id, name, LeagueRole(role)) for user_id, name, role in rows]
 
 
 def league_from_row(row: dict[str, Any]) -> League:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from psycopg.rows import class_row
-
 from ladder.database.db import Connection, atomic_function
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
@@ -34,16 +32,16 @@ class Member:
 
 
 def list_members(
-    conn: Connection, league_id: LeagueId, after: UserId | None, limit: int
+    conn: Connection, league_id: LeagueId, after: UserId | None = None, limit: int = 200
 ) -> list[Member]:
     """Returns the members of a league by user id, after ``after``."""
-    with conn.cursor(row_factory=class_row(Member)) as cur:
-        return cur.execute(
-            f"select u.id as user_id, u.name, {ROLE} as role, m.created_at as joined_at"  # noqa: S608
-            " from league_members m join users u on u.id = m.user_id"
-            " where m.league_id = %s and u.id > %s order by u.id limit %s",
-            (league_id, after or "", limit),
-        ).fetchall()
+    rows = conn.execute(
+        f"select u.id, u.name, {ROLE}, m.created_at"  # noqa: S608
+        " from league_members m join users u on u.id = m.user_id"
+        " where m.league_id = %s and u.id > %s order by u.id limit %s",
+        (league_id, after or "", limit),
+    )
+    return [Member(user_id, name, LeagueRole(role), at) for user_id, name, role, at in rows]
 
 
 def count_members(conn: Connection, league_id: LeagueId) -> int:

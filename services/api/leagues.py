@@ -76,6 +76,7 @@ class CreatedLeagueOut(LeagueOut):
 
 
 class MemberOut(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
     user_id: str
     name: str
     role: LeagueRole
@@ -180,15 +181,12 @@ def change_league(league: LeagueKey, body: LeagueChange, conn: Db, who: Host) ->
 @router.get(
     "/leagues/{league}/members", summary="List members", responses=problem_responses(403, 404)
 )
-def list_members(league: LeagueKey, conn: Db, who: Known) -> Page[MemberOut]:
+def list_members(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[MemberOut]:
     """Hosts and administrators only, because people's names are private."""
     found = permissions.hosted_league(conn, who, league)
-    return Page(
-        items=[
-            MemberOut(user_id=user_id, name=name, role=role)
-            for user_id, name, role in leagues.list_members(conn, found.id, limit=10_000)
-        ]
-    )
+    after = UserId(span.after) if span.after else None
+    rows = members.list_members(conn, found.id, after, span.limit)
+    return span.page(rows, lambda row: row.user_id, MemberOut.model_validate)
 
 
 @router.put(

@@ -36,9 +36,8 @@ class Leagues(Connection):
     def remove_member(self, league: str, user: str) -> None:
         self.send("DELETE", f"/v1/leagues/{league}/members/{user}")
 
-    def members(self, league: str) -> list[Json]:
-        found: list[Json] = self.get(f"/v1/leagues/{league}/members")["items"]
-        return found
+    def members(self, league: str) -> Iterator[Json]:
+        return self.list_items(f"/v1/leagues/{league}/members", limit=200)
 
     def league_to_join(self, league: str) -> Json:
         """Title and terms of a league that takes requests."""

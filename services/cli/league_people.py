@@ -19,7 +19,7 @@ Person = Annotated[str, typer.Argument(help="Name of a member, or a user id (usr
 def list_members(league: League, as_json: AsJson = False) -> None:
     """List the members of a league and their roles; hosts only."""
     with connect() as ladder:
-        rows = ladder.members(league)
+        rows = list(ladder.members(league))
     if as_json:
         print_json(rows)
         return

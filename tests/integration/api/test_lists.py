@@ -67,6 +67,14 @@ def test_lists_hold_exactly_the_visible_items(world: World, person: str) -> None
     assert ids(list(client.list_items("/v1/leagues"))) == ids(walked(world, person, "/v1/leagues"))
 
 
+def test_member_list_has_pages(world: World) -> None:
+    host, path = world.client("host"), "/v1/leagues/private/members"
+    assert len(host.get(path, limit=2)["items"]) == 2
+    listed = list(host.members("private"))
+    assert len(listed) > 2
+    assert walked(world, "host", path) == listed
+
+
 def test_hidden_agents_leave_no_gaps_in_pages(fresh_world: World) -> None:
     with fresh_world.connect() as conn:
         for number in range(300):

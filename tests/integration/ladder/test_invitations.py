@@ -10,7 +10,7 @@ from ladder.database.db import Connection
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Conflict, LadderError, NotFound
 from ladder.ids import UserId
-from ladder.leagues import agreements, invitations, joining, leagues, records, terms
+from ladder.leagues import agreements, invitations, joining, leagues, members, records, terms
 from ladder.people import permissions, users
 from tests.integration.ladder.contest import Contest, raise_contest
 
@@ -178,7 +178,8 @@ def test_consent_makes_a_public_competitor_a_member(conn: Connection) -> None:
         conn, contest.league, user, terms.terms_digest(Visibility.PUBLIC, PUBLIC)
     )
     agreements.refuse_unagreed_settings(*widen)
-    roles = {member: role for member, _, role in leagues.list_members(conn, contest.league.id)}
+    found = members.list_members(conn, contest.league.id)
+    roles = {member.user_id: member.role for member in found}
     assert roles[user] is LeagueRole.COMPETITOR
 
 

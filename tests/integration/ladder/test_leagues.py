@@ -10,7 +10,7 @@ from ladder.database.db import Connection
 from ladder.entries import agents, entries
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, LadderError, NotFound
-from ladder.leagues import leagues, seasons
+from ladder.leagues import leagues, members, seasons
 from ladder.leagues.records import league_resource
 from ladder.matches import history, matches
 from ladder.people import users
@@ -69,10 +69,10 @@ def test_the_creator_of_a_league_is_its_host(contest: Contest) -> None:
     conn, league = contest.conn, contest.league.id
     ada = users.create_user(conn, "ada")
     leagues.set_member_role(conn, league, ada.id, "competitor")
-    roles = {member: role for member, _, role in leagues.list_members(conn, league)}
+    roles = {member.user_id: member.role for member in members.list_members(conn, league)}
     assert roles == {contest.host: LeagueRole.HOST, ada.id: LeagueRole.COMPETITOR}
     leagues.set_member_role(conn, league, ada.id, None)
-    assert [member for member, *_ in leagues.list_members(conn, league)] == [contest.host]
+    assert [member.user_id for member in members.list_members(conn, league)] == [contest.host]
     with pytest.raises(Conflict, match="slug"):
         leagues.create_league(
             conn,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ladder.database.db import Connection
 from ladder.enums import LeagueRole, ReplayVisibility
 from ladder.ids import TeamId, UserId
-from ladder.leagues import invitations, joining, leagues, rosters, terms
+from ladder.leagues import invitations, joining, leagues, members, rosters, terms
 from ladder.leagues.roster_file import RosterPerson
 from ladder.people import users
 from tests.integration.ladder.contest import Contest, raise_contest
@@ -77,7 +77,8 @@ def test_a_person_joins_the_team_of_the_roster_line(conn: Connection) -> None:
     assert rosters.external_ids(conn, contest.league.id) == {TeamId(engines.id): ["s1", "s2"]}
     grown = RosterPerson("s3", "Cyd", "", COMPETITOR)
     assert changes(take(contest, ADA, grown)) == [("same", False), ("changed", False)]
-    roles = {member: role for member, _, role in leagues.list_members(conn, contest.league.id)}
+    found = members.list_members(conn, contest.league.id)
+    roles = {member.user_id: member.role for member in found}
     assert roles[cyd] is COMPETITOR
 
 
@@ -89,8 +90,8 @@ def test_a_code_puts_no_host_into_a_team(contest: Contest) -> None:
     (engines,) = users.teams_of(contest.conn, user)
     assert engines not in users.teams_of(contest.conn, contest.host)
     take(contest, RosterPerson("s2", "Bob", "engines", VIEWER))
-    members = leagues.list_members(contest.conn, contest.league.id)
-    roles = {member: role for member, _, role in members}
+    found = members.list_members(contest.conn, contest.league.id)
+    roles = {member.user_id: member.role for member in found}
     assert roles[contest.host] is LeagueRole.HOST
 
 
@@ -111,5 +112,5 @@ def test_an_import_takes_no_removed_person_back(contest: Contest) -> None:
     join(contest, user, done.code)
     leagues.set_member_role(contest.conn, contest.league.id, user, None)
     take(contest, RosterPerson("s3", "Cyd", "", COMPETITOR))
-    members = leagues.list_members(contest.conn, contest.league.id)
-    assert user not in {member for member, *_ in members}
+    found = members.list_members(contest.conn, contest.league.id)
+    assert user not in {member.user_id for member in found}

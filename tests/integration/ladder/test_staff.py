@@ -14,7 +14,7 @@ from ladder.entries import entries
 from ladder.enums import LeagueRole
 from ladder.errors import Conflict, Forbidden
 from ladder.ids import LeagueId, SubmissionId, TeamId, UserId
-from ladder.leagues import agreements, league_update, leagues, members, staff
+from ladder.leagues import agreements, league_update, members, staff
 from ladder.leagues.request_models import LeagueChange
 from ladder.people import audit_log, permissions, teams, users
 from ladder.people.records import Viewer
@@ -146,5 +146,5 @@ def test_the_last_host_keeps_the_role(contest: Contest) -> None:
     other, _ = contest.team()
     appoint(contest, other, "host")
     appoint(contest, contest.host, None)
-    roles = leagues.list_members(contest.conn, LeagueId(contest.league.id))
-    assert [(user_id, role) for user_id, _, role in roles] == [(other, LeagueRole.HOST)]
+    found = members.list_members(contest.conn, LeagueId(contest.league.id))
+    assert [(member.user_id, member.role) for member in found] == [(other, LeagueRole.HOST)]
