@@ -42,7 +42,7 @@ KIND_WORDS: Final = {
     NoticeKind.VALIDATION_FAILED: "An agent failed its validation",
     NoticeKind.AGENT_PAUSED: "A remote agent is paused",
     NoticeKind.AGENT_RESUMED: "A paused agent plays again",
-    NoticeKind.AGENT_RETIRED: "An agent is retired, because it was paused too long or newer agents of its team play",
+    NoticeKind.AGENT_RETIRED: "An agent is retired by the site",
     NoticeKind.FAULTS_IN_ROW: "An agent made a fault in five rated matches in a row",
     NoticeKind.SCRIM_FINISHED: "A scrim is over",
     NoticeKind.SCRIM_ASKED: "Another team asks for a scrim",

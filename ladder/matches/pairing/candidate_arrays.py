@@ -50,7 +50,7 @@ meet by the wide curve, but its games still tell less.
 """
 FLAT_SHARE: Final = 0.8
 """Share of a suspect favourite's partners that are drawn without regard to distance or value while
-uploads are open. Others draw it without regard to distance.
+uploads are open (``_search_weights``). Others draw it without regard to distance.
 """
 
 
@@ -187,9 +187,10 @@ class CandidateArrays:
 
         ``places`` and ``values`` have the same shape.
 
-        A suspect favourite also meets entries far away, and those whose games tell little. So more
-        of those who lose to it on purpose are found. It does not play more for that: the weights
-        keep their sums, and others draw it by its value.
+        A suspect favourite also meets entries far away, and those whose games tell little: most of
+        them stronger ones that it seldom met. So more of those who lose to it on purpose are found.
+        It does not play more for that: the weights keep their sums, and others draw it by its
+        value.
         """
         lead = np.array(leads)[:, None]
         weights: Floats = values * self._nearness(lead, places)
@@ -199,11 +200,23 @@ class CandidateArrays:
         is_favourite = self._is_favourite[lead]
         values = np.where(is_favourite, values / self.value[places], values)
         values = np.where(may_play, values, 0.0)
+        for row in np.flatnonzero(is_favourite[:, 0]).tolist():
+            values[row] *= self._search_weights(leads[row], places[min(row, len(places) - 1)])
         sums = np.maximum(values.sum(axis=1, keepdims=True), SMALLEST_REST)
         anywhere = values * (weights.sum(axis=1, keepdims=True) / sums)
         share = FLAT_SHARE * (self._is_favourite[places] | is_favourite)
         mixed: Floats = weights + share * (anywhere - weights)
         return mixed
+
+    def _search_weights(self, favourite: int, places: Indices) -> Floats:
+        """Returns how much games of these with a suspect favourite tell about losses on purpose.
+
+        Stronger entries tell more, and those that seldom met it: an entry is named after a few
+        meetings.
+        """
+        gap = np.clip(self._mu[places] - self._mu[favourite], -20.0, 20.0)
+        weights: Floats = self.novelty(favourite, places) ** 2 / (1.0 + np.exp(-1.2 * gap))
+        return weights
 
     def fitting(self, lineup: Sequence[int], same_team: bool) -> Indices:
         """Returns the places of all candidates that may join this lineup."""

@@ -185,7 +185,9 @@ def test_only_the_newest_entries_of_a_team_stay_active(conn: Connection) -> None
 
 def _told_retired(conn: Connection) -> list[EntryId]:
     """The entries of the events that tell a team of a retired agent."""
-    rows = conn.execute("select entry_id from notice_events where kind = 'agent_retired' order by id")
+    rows = conn.execute(
+        "select entry_id from notice_events where kind = 'agent_retired' order by id"
+    )
     return [EntryId(row[0]) for row in rows]
 
 
