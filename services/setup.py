@@ -41,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     settings = SetupSettings()
     if not settings.database_url:
-        sys.exit("set PECK_DATABASE_URL: the set-up needs it")
+        sys.exit(
+            "set PECK_DATABASE_URL: the set-up needs it; where `peck up` runs, "
+            "`peck admin token NAME` prints an administrator's token"
+        )
     if options.admin:  # changes nothing else
         with db.connect(settings.database_url) as conn:
             print(f"admin token: {demo.admin_token(conn, options.admin)}")

@@ -40,6 +40,7 @@ MODULES: Final = {
     "account_data": ("account",),
     "users": ("admin",),
     "administration": ("admin",),
+    "admin_token": ("admin",),
     "completion": ("completion",),
     "better": ("better",),
     "datasets": ("dataset",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -11,8 +12,9 @@ from ladder.database import db
 from ladder.database.blob_check import BlobReport, check_blobs, delete_unnamed
 from ladder.database.blobs import BlobsUnavailable, open_blobs
 from ladder.errors import LadderError
-from ladder.settings import Settings
 from services.cli.display import AsJson, print_json
+from services.embedded_servers import EmbeddedError
+from services.local_database import find_site_data
 
 SHOWN: Final = 20
 
@@ -21,21 +23,25 @@ def blobs(
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete the blobs that no row names.")
     ] = False,
+    state: Annotated[
+        Path | None, typer.Option(help="State folder of `peck up`; default: ./.state.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find rows whose bytes are missing, and blobs that no row names.
 
-    Reads PECK_DATABASE_URL and PECK_BLOBS_URL. Ends with 1 if bytes are missing.
+    Uses PECK_DATABASE_URL and PECK_BLOBS_URL, else the data of a running `peck up`. Ends with 1 if
+    bytes are missing.
     """
-    settings = Settings()
     try:
-        if not settings.database_url or not settings.blobs_url:
+        site = find_site_data(state)
+        if not site.blobs_url:
             raise LadderError("set PECK_DATABASE_URL and PECK_BLOBS_URL to those of the site")
-        with db.connect(settings.database_url) as conn:
-            report = check_blobs(conn, open_blobs(settings.blobs_url))
+        with db.connect(site.database_url) as conn:
+            report = check_blobs(conn, open_blobs(site.blobs_url))
             if delete:
                 delete_unnamed(conn, report)
-    except (LadderError, BlobsUnavailable) as error:
+    except (LadderError, EmbeddedError, BlobsUnavailable) as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     if as_json:

@@ -60,6 +60,11 @@ def _next_command(error: ApiError, verb: str, login: Login) -> str:
         return renew_login_hint(login)
     if kind == "forbidden":
         scope = problem.get("scope")
+        if scope == "admin":
+            return (
+                f"peck login {login.address} --paste, with an administrator's token; the operator"
+                " makes one with peck admin token NAME on the machine of the site"
+            )
         return "peck whoami" + (f" (the token needs the scope {scope})" if scope else "")
     if kind == "not-found" and problem.get("what") in LISTS:
         return LISTS[str(problem["what"])]

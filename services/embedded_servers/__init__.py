@@ -10,6 +10,7 @@ servers running.
 from services.embedded_servers.folders import (
     EmbeddedError,
     EmbeddedServer,
+    locate_state_folder,
     refuse_earlier_format,
     service_uid,
     state_folder,
@@ -21,6 +22,7 @@ from services.embedded_servers.redis import start_redis
 __all__ = [
     "EmbeddedError",
     "EmbeddedServer",
+    "locate_state_folder",
     "postgres_url",
     "refuse_earlier_format",
     "role_password",

@@ -80,11 +80,11 @@ def is_reachable_for(path: Path, uid: int | None) -> bool:
     return True
 
 
-def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
-    """The folder for all data of an instance, created if missing.
+def locate_state_folder(checkout: Path, chosen: Path | None = None) -> Path:
+    """The path of the folder for all data of an instance. Changes nothing.
 
     Takes ``chosen`` or PECK_STATE first. Then takes ``.state`` of the checkout if the servers' uid
-    can reach it, else a folder under /var/tmp. Raises EmbeddedError if it is not safe to use.
+    can reach it, else a folder under /var/tmp. Raises EmbeddedError for an unreachable choice.
     """
     if chosen is None and (named := Environment.read().state):
         chosen = Path(named)
@@ -97,12 +97,22 @@ def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
                 f"all (chmod o+x), such as /var/tmp/peck; Postgres runs as uid {uid}, "
                 "which cannot reach this one"
             )
-    else:
-        folder = checkout.resolve() / ".state"
-        if not is_reachable_for(folder, uid):
-            digest = hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:12]
-            folder = Path("/var/tmp") / f"pecking-order-{digest}"  # noqa: S108 - checked below
-    folder.mkdir(mode=0o711 if uid is not None else 0o700, parents=True, exist_ok=True)
+        return folder
+    folder = checkout.resolve() / ".state"
+    if not is_reachable_for(folder, uid):
+        digest = hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:12]
+        folder = Path("/var/tmp") / f"pecking-order-{digest}"  # noqa: S108 - the caller checks it
+    return folder
+
+
+def state_folder(checkout: Path, chosen: Path | None = None) -> Path:
+    """The folder of ``locate_state_folder``, created if missing.
+
+    Raises EmbeddedError if it is not safe to use.
+    """
+    folder = locate_state_folder(checkout, chosen)
+    mode = 0o711 if service_uid() is not None else 0o700
+    folder.mkdir(mode=mode, parents=True, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise EmbeddedError(
