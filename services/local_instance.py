@@ -126,6 +126,7 @@ class LocalInstance(ProcessSupervisor):
         """
         self.say("preparing the database")
         try:
+            db.require_reachable(self.settings.database_url)
             migrate.migrate(self.settings.database_url, after=self._embedded)
         except LadderError as error:
             raise StartError(str(error)) from None

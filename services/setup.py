@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ladder.database import db, migrate
 from ladder.database.blobs import open_blobs
-from ladder.errors import Invalid, LadderError
+from ladder.errors import LadderError
 from ladder.people import competitors, users
 from ladder.settings import Settings, SetupSettings
 from ladder.telemetry import log_event
@@ -45,20 +45,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "set PECK_DATABASE_URL: the set-up needs it; where `peck up` runs, "
             "`peck admin token NAME` prints an administrator's token"
         )
-    if options.admin:  # changes nothing else
-        with db.connect(settings.database_url) as conn:
-            print(f"admin token: {demo.admin_token(conn, options.admin)}")
-        return
+    try:
+        db.require_reachable(settings.database_url)
+        if options.admin:  # changes nothing else
+            with db.connect(settings.database_url) as conn:
+                print(f"admin token: {demo.admin_token(conn, options.admin)}")
+            return
+        set_up(settings, options)
+    except (LadderError, OSError) as error:
+        sys.exit(str(error))
+
+
+def set_up(settings: SetupSettings, options: argparse.Namespace) -> None:
+    """Updates the database, sets the passwords of its roles, and adds the demo if asked. Raises
+    LadderError, and OSError for a missing file."""
     passwords = {
         db.WORKER_ROLE: _read_password(options.worker_password_file, settings.worker_password),
         db.NOTIFIER_ROLE: _read_password(
             options.notifier_password_file, settings.notifier_password
         ),
     }
-    try:
-        migrated = migrate.migrate(settings.database_url)
-    except LadderError as error:
-        sys.exit(str(error))
+    migrated = migrate.migrate(settings.database_url)
     with db.connect(settings.database_url) as conn:
         users.fill_look_alike_keys(conn)
         competitors.fill_season_competitors(conn)
@@ -72,10 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         logins_set=[role for role, password in passwords.items() if password],
     )
     if options.demo:
-        try:
-            token = seed_demo(settings, options.token_file)
-        except Invalid as error:
-            sys.exit(str(error))
+        token = seed_demo(settings, options.token_file)
         print(f"a player's token: {options.token_file or token}")
 
 

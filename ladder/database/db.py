@@ -9,8 +9,11 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
+
+from ladder.errors import LadderError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +37,39 @@ def connect(url: str, *, autocommit: bool = False) -> Connection:
     return psycopg.connect(
         url, autocommit=autocommit, connect_timeout=CONNECT_SECONDS, **DEAD_AFTER
     )
+
+
+class DatabaseUnreachable(LadderError):
+    """The database cannot be reached."""
+
+
+NO_ADDRESS: Final = (
+    "write the address of the database as postgresql://USER@HOST/NAME, with %40 for @ and %2F for /"
+    " in a password: it is no address of Postgres"
+)
+
+
+def require_reachable(url: str) -> None:
+    """Connects once. Raises DatabaseUnreachable with the address, but without the password."""
+    try:
+        address = address_without_login(url)
+        connect(url).close()
+    except psycopg.OperationalError as error:
+        reason = " ".join(str(error).split())
+        raise DatabaseUnreachable(f"cannot reach the database at {address}: {reason}") from None
+    except psycopg.ProgrammingError:  # its text may hold a part of the password
+        raise DatabaseUnreachable(NO_ADDRESS) from None
+
+
+def address_without_login(url: str) -> str:
+    """Host, port and name of the database at this address. Raises DatabaseUnreachable if a part of
+    the password would be among them."""
+    given = {name: str(value or "") for name, value in conninfo_to_dict(url).items()}
+    host = given.get("host") or given.get("hostaddr") or "the local socket"
+    name, port = given.get("dbname", ""), given.get("port", "")
+    if "@" in host + name + port:  # the password has an unquoted @ or /
+        raise DatabaseUnreachable(NO_ADDRESS)
+    return f"{host}{':' if port else ''}{port}, database {name or 'of the same name as the user'}"
 
 
 @contextmanager

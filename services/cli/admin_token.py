@@ -30,7 +30,9 @@ def make_admin_token(
     the one in the state folder.
     """
     try:
-        with db.connect(find_site_data(state).database_url) as conn:
+        url = find_site_data(state).database_url
+        db.require_reachable(url)
+        with db.connect(url) as conn:
             token = demo.admin_token(conn, name)
     except (LadderError, embedded_servers.EmbeddedError) as error:
         print(f"peck: {error}", file=sys.stderr)

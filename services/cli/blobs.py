@@ -37,6 +37,7 @@ def blobs(
         site = find_site_data(state)
         if not site.blobs_url:
             raise LadderError("set PECK_DATABASE_URL and PECK_BLOBS_URL to those of the site")
+        db.require_reachable(site.database_url)
         with db.connect(site.database_url) as conn:
             report = check_blobs(conn, open_blobs(site.blobs_url))
             if delete:

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from ladder.database import db
 from ladder.database import migrate as database_migrate
 from ladder.errors import LadderError
 from ladder.settings import Settings
@@ -33,7 +34,9 @@ def migrate(
     `--after` applies the rest. `peck up` does both for the database in its state folder.
     """
     try:
-        migrated = database_migrate.migrate(_database_url(state), after=after)
+        url = _database_url(state)
+        db.require_reachable(url)
+        migrated = database_migrate.migrate(url, after=after)
     except (LadderError, embedded_servers.EmbeddedError) as error:
         print(f"peck: {error}", file=sys.stderr)
         raise typer.Exit(1) from None

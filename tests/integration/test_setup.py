@@ -64,6 +64,46 @@ def test_a_database_of_an_earlier_version_is_refused_in_a_sentence(
         assert "another folder with --state" in sentence
 
 
+UNREACHABLE = "postgresql://peck:hidden@/peck?host=/nowhere"
+
+
+@pytest.mark.parametrize("command", [("migrate",), ("blobs",), ("admin", "token", "me")])
+def test_unreachable_database_is_named_in_one_line(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    given = {"PECK_DATABASE_URL": UNREACHABLE, "PECK_BLOBS_URL": tmp_path.as_uri()}
+    done = typed.peck(tmp_path, given, *command)
+    [sentence] = done.stderr.splitlines()
+    assert sentence.startswith("peck: cannot reach the database at /nowhere, database peck: ")
+    assert "hidden" not in sentence
+    assert done.returncode == (2 if command == ("blobs",) else 1)
+
+
+def test_set_up_with_a_wrong_password_ends_in_one_line(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PECK_DATABASE_URL", UNREACHABLE)
+    with pytest.raises(SystemExit, match="cannot reach the database at /nowhere"):
+        setup.main(["--admin", "me"])
+    monkeypatch.setenv("PECK_DATABASE_URL", database_url)
+    with pytest.raises(SystemExit, match="No such file"):
+        setup.main(["--worker-password-file", str(tmp_path / "missing")])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://peck:sec@ret@127.0.0.1:5/peck",
+        "postgresql://peck:sec/ret@127.0.0.1/peck",
+        "postgresql://peck:sec%ZZret@127.0.0.1/peck",
+    ],
+)
+def test_refusal_of_a_wrong_address_shows_no_part_of_the_password(url: str) -> None:
+    with pytest.raises(db.DatabaseUnreachable) as refused:
+        db.require_reachable(url)
+    assert "ret" not in str(refused.value)
+
+
 def test_simultaneous_set_ups_make_each_demo_league_once(database_url: str, tmp_path: Path) -> None:
     (tmp_path / "blobs").mkdir()
     with db.connect(database_url, autocommit=True) as conn:
