@@ -60,10 +60,19 @@ def get_user(conn: Connection, user_id: UserId) -> User:
 def find_user(conn: Connection, text: str) -> UserId | None:
     """Returns the person with this id, or with this exact name in any case; None if unknown."""
     row = conn.execute(
-        "select id from users where (id = %s or lower(name) = lower(%s)) and erased_at is null",
-        (text, text),
+        "select id from users where (id = %s or lower(name) = lower(%s)) and erased_at is null"
+        " order by id = %s desc limit 1",  # a person may be called like the id of another
+        (text, text, text),
     ).fetchone()
     return None if row is None else UserId(row[0])
+
+
+def require_user(conn: Connection, text: str) -> UserId:
+    """Returns the person of ``find_user``. Raises NotFound."""
+    found = find_user(conn, text)
+    if found is None:
+        raise NotFound("give the exact name or the id of a person with an account", field="user")
+    return found
 
 
 def find_owner(conn: Connection, name: str | None) -> UserId | None:

@@ -21,7 +21,7 @@ from services.http.auth import Host, Known, Writer
 from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
-from services.http.path_parameters import LeagueKey, RequestKey, UserKey
+from services.http.path_parameters import LeagueKey, PersonKey, RequestKey, UserKey
 from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["members"], route_class=LazyRoute)
@@ -234,13 +234,13 @@ def list_league_blocks(
     responses=problem_responses(403, 404, 409),
 )
 def block_from_league(
-    league: LeagueKey, user: UserKey, body: NewBlock, conn: Db, who: Host
+    league: LeagueKey, user: PersonKey, body: NewBlock, conn: Db, who: Host
 ) -> None:
     """Hosts and administrators only. Ends the person's role. The person cannot join, ask to join or
     enter agents, and reads the reason. Entries play on: disqualify them if they must go."""
     found = permissions.hosted_league(conn, who, league)
-    person = users.get_user(conn, UserId(user))
-    league_blocks.block_person(conn, who, found, person.id, body.reason)
+    person = users.require_user(conn, user)
+    league_blocks.block_person(conn, who, found, person, body.reason)
 
 
 @router.delete(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from games import GAMES
 from ladder.entries.league_setup import set_up_league
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Invalid
-from ladder.field_types import KEY
-from ladder.ids import LeagueId, UserId
+from ladder.ids import LeagueId
 from ladder.leagues import league_update, leagues, members, seasons
 from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange, NewLeague
@@ -30,7 +29,7 @@ from services.http.auth import Anyone, Host, Known
 from services.http.idempotency import Idempotent
 from services.http.lazy_routes import LazyRoute
 from services.http.paging import Page, Paging
-from services.http.path_parameters import LeagueKey
+from services.http.path_parameters import LeagueKey, PersonKey
 from services.http.problems import problem_responses
 
 router = APIRouter(prefix="/v1", tags=["leagues"], route_class=LazyRoute)
@@ -197,7 +196,7 @@ def list_members(league: LeagueKey, conn: Db, who: Known, span: Paging) -> Page[
 )
 def put_member(
     league: LeagueKey,
-    user: Annotated[str, Path(pattern=KEY, description="user id")],
+    user: PersonKey,
     body: RoleChange,
     conn: Db,
     who: Host,
@@ -205,8 +204,7 @@ def put_member(
     """Hosts and administrators only; co-hosts give the roles competitor and viewer. Replaces the
     user's earlier role. A grader or commentator sees only teams of which all people agreed."""
     found = permissions.hosted_league(conn, who, league)
-    users.get_user(conn, UserId(user))
-    members.change_role(conn, who, found, UserId(user), body.role)
+    members.change_role(conn, who, found, users.require_user(conn, user), body.role)
 
 
 @router.delete(
@@ -217,11 +215,11 @@ def put_member(
 )
 def delete_member(
     league: LeagueKey,
-    user: Annotated[str, Path(pattern=KEY, description="user id")],
+    user: PersonKey,
     conn: Db,
     who: Host,
 ) -> None:
     """Hosts and administrators only; co-hosts take the roles competitor and viewer. Changes nothing
     if the user has no role. Entries play on."""
     found = permissions.hosted_league(conn, who, league)
-    members.change_role(conn, who, found, UserId(user), None)
+    members.change_role(conn, who, found, users.require_user(conn, user), None)

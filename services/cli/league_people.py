@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
-from services.api_client import Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.leagues_and_agents import leagues
 from services.cli.membership import Yes, ask_for_agreement
 from services.cli.saved_login import MissingInput, connect
 
 League = Annotated[str, typer.Argument(help="Slug or id of the league.")]
-Person = Annotated[str, typer.Argument(help="Name of a member, or a user id (usr_...).")]
+Person = Annotated[str, typer.Argument(help="Exact name of a person, or a user id (usr_...).")]
 
 
 def list_members(league: League, as_json: AsJson = False) -> None:
@@ -42,22 +42,18 @@ def give_role(
     all people agreed.
     """
     with connect() as ladder:
-        user = person_id(ladder, league, person)
         if role == "none":
-            ladder.remove_member(league, user)
+            ladder.remove_member(league, path_part(person))
         else:
-            ladder.put_member(league, user, role)
+            ladder.put_member(league, path_part(person), role)
     stdout.print(f"{person} has no role now" if role == "none" else f"{person} is now {role}")
 
 
-def person_id(ladder: Client, league: str, person: str) -> str:
-    """The id of the member with this name; an id stays as it is. Raises MissingInput."""
-    if person.startswith("usr_"):
-        return person
-    for row in ladder.members(league):
-        if row["name"].lower() == person.lower():
-            return str(row["user_id"])
-    raise MissingInput(f"give a name from `peck league members {league}`, or an id (usr_...)")
+def path_part(person: str) -> str:
+    """The name or id as a part of an address. Raises MissingInput for a name that cannot be one."""
+    if "/" in person or not person.strip("."):
+        raise MissingInput(f"give an id (usr_...): the name {person!r} cannot be in an address")
+    return quote(person, safe="")
 
 
 def ask_to_join(
@@ -189,7 +185,7 @@ def block(
 ) -> None:
     """Block a person from a league; hosts only. Their agents play on until you disqualify them."""
     with connect() as ladder:
-        ladder.block_from_league(league, person_id(ladder, league, person), reason)
+        ladder.block_from_league(league, path_part(person), reason)
     stdout.print(f"{person} is blocked from {league}")
 
 

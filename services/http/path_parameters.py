@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from ladder.field_types import KEY
+from ladder.field_types import KEY, UNSEEN
 
 
 def path_key(description: str) -> object:
@@ -15,6 +15,10 @@ def path_key(description: str) -> object:
 
 
 UserKey = Annotated[str, path_key("user id, or `me`")]
+PersonKey = Annotated[
+    str,
+    Path(pattern=rf"^[^/\x00-\x1f{UNSEEN}]{{1,60}}$", description="id or exact name of a person"),
+]
 TeamKey = Annotated[str, path_key("team id or slug")]
 TokenKey = Annotated[str, path_key("token id")]
 LeagueKey = Annotated[str, path_key("league id or slug")]

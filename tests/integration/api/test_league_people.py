@@ -69,6 +69,30 @@ def test_peck_gives_and_takes_roles(peck: Peck, world: World) -> None:
     assert "role" in wrong.stderr
 
 
+def test_peck_gives_a_role_to_a_person_outside_the_league(peck: Peck, world: World) -> None:
+    as_host = {"PECK_TOKEN": world.tokens["host"]}
+    new = world.client("admin").create_user("Ada & Söhne")["id"]
+    done = peck("league", "role", "private", "ada & söhne", "viewer", **as_host)
+    assert done.returncode == 0, done.stderr
+    roles = {row["user_id"]: row["role"] for row in world.client("host").members("private")}
+    assert roles[new] == "viewer"
+    blocked = peck("league", "block", "private", "Ada & Söhne", "--reason", "x", **as_host)
+    assert blocked.returncode == 0, blocked.stderr
+    unknown = peck("league", "role", "private", "no such person", "viewer", **as_host)
+    assert "give the exact name or the id of a person" in unknown.stderr
+    assert "give an id" in peck("league", "role", "private", "..", "none", **as_host).stderr
+
+
+def test_an_id_is_never_taken_for_a_name(world: World) -> None:
+    client, admin = world.client("host"), world.client("admin")
+    wanted = admin.create_user("Wanted")["id"]
+    impostor = admin.create_user(wanted)["id"]
+    client.put_member("private", wanted, "viewer")
+    roles = {row["user_id"]: row["role"] for row in client.members("private")}
+    assert roles[wanted] == "viewer"
+    assert impostor not in roles
+
+
 @pytest.fixture
 def club(world: World) -> str:
     """A league by invitation that takes requests, hosted by the host."""
