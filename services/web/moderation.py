@@ -16,7 +16,7 @@ from ladder.field_types import KEY
 from ladder.ids import RejudgementId
 from ladder.leagues import seasons
 from ladder.leagues.records import League, Season
-from ladder.moderation import disqualifications, rejudgement_preview, rejudgements
+from ladder.moderation import disqualifications, rejudgement_preview, rejudgements, subjects
 from ladder.moderation.request_models import (
     DisqualificationRequest,
     NewRejudgement,
@@ -43,6 +43,7 @@ SCOPES: Final = ("leagues:write",)
 ACTS_SHOWN: Final = 25
 NAMES_SHOWN: Final = 200
 PREDICATE: Final = tuple(f"predicate.{name}" for name in Predicate.model_fields)
+AGENT: Final = "predicate.agent"
 VERDICT: Final = {"season": "", "subject": "", "reason": ""}
 QUESTION: Final = {
     "season": "",
@@ -122,7 +123,10 @@ def change_disqualification(
     do_it = disqualifications.disqualify if act == "disqualify" else disqualifications.reinstate
     try:
         body = DisqualificationRequest.model_validate(
-            {name: form.values[name] for name in ("subject", "reason")}
+            {
+                "subject": subjects.find_subject(conn, season.id, form.values["subject"]),
+                "reason": form.values["reason"],
+            }
         )
         form.run_once(
             request,
@@ -141,6 +145,7 @@ def preview_rejudgement(
     """The matches that would be judged again. None if it was refused; the form then has the
     error."""
     try:
+        form.values[AGENT] = subjects.find_agent_id(conn, season.id, form.values[AGENT], AGENT)
         body = PreviewRequest.model_validate({"predicate": predicate_of_form(form)})
         return rejudgement_preview.preview_rejudgement(
             conn, season.id, body.predicate.to_domain_predicate()

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from ladder.errors import Invalid
 from ladder.ids import SeasonId
-from ladder.moderation import rejudgements
+from ladder.moderation import rejudgements, subjects
 from ladder.ratings import live_ratings
 from ladder.ratings.fitting import OfficialFitter
 from services.api_client import ApiError, Client
+from tests.integration.api.browsing import browse
 from tests.integration.api.commands import Peck, peck, read  # noqa: F401 - a fixture
 from tests.integration.api.world import World, finish
 from tests.suspect_favourites import write_favourite
@@ -40,6 +42,43 @@ def test_only_the_owner_reads_why_an_entry_is_disqualified(world: World) -> None
             world.agents["public.member"], b"new", season=world.seasons["public"]
         )
     assert (refused.value.slug, "disqualified" in str(refused.value)) == ("conflict", True)
+
+
+def test_the_page_takes_the_exact_name_of_an_agent_or_a_team(world: World) -> None:
+    season, agent = SeasonId(world.seasons["public"]), world.agents["public.member"]
+    with world.connect() as conn:
+        (name, slug, team, team_name) = conn.execute(
+            "select a.name, a.slug, t.id, t.name from agents a join teams t on t.id = a.team_id"
+            " where a.id = %s",
+            (agent,),
+        ).fetchone() or ("", "", "", "")
+        assert subjects.find_subject(conn, season, name.upper()) == agent
+        assert subjects.find_subject(conn, season, slug) == agent
+        assert subjects.find_subject(conn, season, team_name) == team
+        assert subjects.find_agent_id(conn, season, slug, "x") == agent
+        for wrong in ("\0", "no such"):
+            with pytest.raises(Invalid, match="give an exact name"):
+                subjects.find_subject(conn, season, wrong)
+        with pytest.raises(Invalid, match="the season has no agent"):
+            subjects.find_agent_id(conn, season, team_name, "x")
+        conn.execute("update teams set name = %s where id = %s", (name, team))
+        with pytest.raises(Invalid, match=f"several have the name .*{agent}, {team}"):
+            subjects.find_subject(conn, season, name)
+        conn.rollback()
+
+
+def test_a_host_disqualifies_by_name_on_the_page(world: World) -> None:
+    path = "/leagues/public/moderation"
+    with world.connect() as conn:
+        (slug,) = conn.execute(
+            "select slug from agents where id = %s", (world.agents["public.member"],)
+        ).fetchone() or ("",)
+    with browse(world, "host") as browser:
+        given = {"season": world.seasons["public"], "reason": "It colludes."}
+        done = browser.send(path, f"{path}/disqualify", subject=slug, **given)
+        assert done.status_code == 200
+    entry = world.client("host").entry(world.entries["public.member"])
+    assert entry["disqualified_at"]
 
 
 def test_a_repeated_disqualification_request_is_recorded_once(world: World) -> None:
