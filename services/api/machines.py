@@ -20,7 +20,7 @@ from services.http.lazy_routes import LazyRoute
 from services.http.machines import (
     change_redis_user,
     delete_redis_user,
-    require_redis_password,
+    require_addresses,
     set_redis_user,
 )
 from services.http.paging import Page
@@ -130,9 +130,11 @@ def invite_machine(
     conn: Db, who: FullAdmin, app_state: AppState, body: MachineTrust | None = None
 ) -> NewMachineInvitationOut:
     """Administrators only, with a token that never expires. The code acts once, in the next 24
-    hours. Without a body the machine joins as a member."""
+    hours. Without a body the machine joins as a member. A site without addresses for machines
+    answers 409."""
     asked = body or MachineTrust(tier=MachineTier.MEMBER)
     settings = app_state.settings
+    require_addresses(settings)
     trusted = certificates.read_certificates(settings.machine_certificates)
     found = certificates.site_fingerprint(settings.base_url, trusted)
     owner = users.find_owner(conn, asked.owner)
@@ -174,10 +176,8 @@ def join_machine(body: MachineJoin, request: Request, app_state: AppState) -> Ma
     """Uses the code of an administrator up. `peck machine join` calls it on the new machine. The
     credentials allow the machine to claim matches and to report their results, and nothing else."""
     app_state.attempts.count(request, Limits.MACHINE)
-    found = addresses.machine_addresses(app_state.settings)
+    found = require_addresses(app_state.settings)
     trusted = certificates.read_certificates(app_state.settings.machine_certificates)
-    if not addresses.is_local_redis(found.redis_url):
-        require_redis_password(app_state.settings.redis_url)
     with transaction(app_state) as conn:
         machine, secret = machines.join(conn, body.code, body.name)
     set_redis_user(

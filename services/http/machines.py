@@ -13,8 +13,10 @@ from starlette.concurrency import run_in_threadpool
 
 from ladder.database.db import Connection
 from ladder.errors import Conflict
-from ladder.machines import machines
+from ladder.machines import addresses, machines
+from ladder.machines.addresses import MachineAddresses
 from ladder.machines.machines import Machine
+from ladder.settings import Settings
 from services.http.app_state import app_state_of, transaction
 from services.http.problems import ProblemError
 from workers import redis_users
@@ -30,6 +32,14 @@ bearer = HTTPBearer(
     description="The secret of a machine, from POST /v1/machines/join.",
 )
 MachineCredentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
+
+
+def require_addresses(settings: Settings) -> MachineAddresses:
+    """The addresses for machines. Raises Conflict or Invalid if no machine can join this site."""
+    found = addresses.machine_addresses(settings)
+    if not addresses.is_local_redis(found.redis_url):
+        require_redis_password(settings.redis_url)
+    return found
 
 
 def require_machine(conn: Connection, credentials: HTTPAuthorizationCredentials | None) -> Machine:

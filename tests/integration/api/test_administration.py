@@ -34,6 +34,11 @@ def block(world: World, person: str, reason: str = "spam") -> None:
     world.client("admin").send("PUT", path, json={"reason": reason})
 
 
+def test_no_machine_is_invited_without_addresses_for_machines(world: World) -> None:
+    with pytest.raises(ApiError, match="PECK_MACHINE_DATABASE_URL and PECK_MACHINE_REDIS_URL"):
+        world.client("admin").post("/v1/machines/invitations")
+
+
 def test_a_block_ends_tokens_and_sessions_and_pauses_agents(world: World) -> None:
     entry = world.entries["public.rival"]
     with world.connect() as conn, browse(world, "rival") as rival:

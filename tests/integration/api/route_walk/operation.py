@@ -8,7 +8,13 @@ from tests.integration.api.route_walk.row import Row
 from workers.storage_waits import NO_BLOB
 
 ROWS: Final[tuple[Row, ...]] = (
-    ("POST", "/v1/machines/invitations", None, "401 403 403 403 201", ""),
+    (  # this site has no addresses for machines
+        "POST",
+        "/v1/machines/invitations",
+        None,
+        "401 403 403 403 409",
+        "",
+    ),
     ("GET", "/v1/machines/invitations", None, "401 403 403 403 200", ""),
     (
         "DELETE",
@@ -17,7 +23,7 @@ ROWS: Final[tuple[Row, ...]] = (
         "401 403 403 403 204",
         "",
     ),
-    (  # this site has no addresses for machines
+    (
         "POST",
         "/v1/machines/join",
         {"code": "x", "name": "pond"},
