@@ -72,13 +72,15 @@ class PairingOut(BaseModel):
     key: str = Field(examples=["1.2.3"])
     section: str
     title: str
-    agents: list[str | None] = Field(description="agent ids; null: not known yet")
-    names: list[str]
+    agents: list[str | None] = Field(
+        description="agent ids, best first once there is an outcome; null: not known yet"
+    )
+    names: list[str] = Field(description="names of the agents, in the same order")
     state: str
     reason: str = Field(description="why these agents meet")
     order: list[str] = Field(description="agent ids, best first; empty without an outcome")
     scores: list[float] = Field(description="what each gains, in the same order")
-    outcome: str | None = Field(description="the outcome in words")
+    outcome: str | None = Field(description="the outcome in words, in the order of the agents")
     games: list[GameOut]
 
 
@@ -147,14 +149,15 @@ def tournament_out(one: TournamentSummary) -> TournamentOut:
 
 
 def pairing_out(view: TournamentView, one: Pairing) -> PairingOut:
-    agents = [None if number is None else view.entrant(number).agent_id for number in one.entrants]
+    shown = one.shown_order
+    agents = [None if number is None else view.entrant(number).agent_id for number in shown]
     outcome = one.outcome
     return PairingOut(
         key=str(one.key),
         section=one.section,
         title=one.title,
         agents=list(agents),
-        names=[view.name(number) for number in one.entrants],
+        names=[view.name(number) for number in shown],
         state=one.state,
         reason=one.reason,
         order=[view.entrant(number).agent_id for number in outcome.order] if outcome else [],

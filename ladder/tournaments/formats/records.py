@@ -166,6 +166,11 @@ class Pairing:
         """Stage and round."""
         return self.key.stage, self.key.round
 
+    @property
+    def shown_order(self) -> tuple[int | None, ...]:
+        """The entrants in the order of the outcome's text, best first; without one as paired."""
+        return self.outcome.order if self.outcome else self.entrants
+
 
 @dataclass(frozen=True, slots=True)
 class PairedRound:

@@ -1,0 +1,57 @@
+"""Results of a tournament as its answers and pages show them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ladder.enums import Embargo
+from ladder.ids import TournamentId
+from ladder.tournaments import embargo
+from tests.integration.api.browsing import browse
+from tests.integration.api.test_tournament_spoilers import make_cup, play
+from tests.integration.api.world import World
+from tests.integration.ladder.cup import worse_seed_wins
+
+
+@pytest.fixture
+def cup(world: World) -> TournamentId:
+    """A finished single elimination with hidden results, won by the worst seed: the rival."""
+    with world.connect() as conn:
+        made = make_cup(conn, world)
+        play(conn, world, made, worse_seed_wins)
+    return made
+
+
+def answer(world: World, cup: TournamentId, what: str) -> list[dict[str, Any]]:
+    """The list that a stranger gets from the API."""
+    found: list[dict[str, Any]] = world.client("stranger").get(f"/v1/tournaments/{cup}/{what}")[
+        "items"
+    ]
+    return found
+
+
+def own_matches(page: str) -> list[str]:
+    """The lines of the card "Your matches" without markup."""
+    card = page.partition("Your matches</h2>")[2].partition("</section>")[0]
+    lines = re.findall(r'<p class="small">(.*?)</p>', card, re.DOTALL)
+    return [re.sub(r"<[^>]*>", "", one) for one in lines]
+
+
+def test_names_of_a_pairing_stand_in_the_order_of_its_outcome(
+    world: World, cup: TournamentId
+) -> None:
+    with world.connect() as conn:
+        embargo.reveal(conn, cup, Embargo.PUBLIC, None)
+        conn.commit()
+    names = {one["agent_id"]: one["agent_name"] for one in answer(world, cup, "entrants")}
+    pairings = answer(world, cup, "pairings")
+    assert all(one["agents"] == one["order"] for one in pairings)
+    assert all(one["names"] == [names[agent] for agent in one["order"]] for one in pairings)
+    rival, member = (world.agents[f"public.{who}"] for who in ("rival", "member"))
+    assert pairings[-1]["agents"] == [rival, member]
+    with browse(world, "member") as browser:
+        page = browser.get(f"/tournaments/{cup}").text
+    assert own_matches(page)[-1] == f"{names[rival]}, {names[member]}"
