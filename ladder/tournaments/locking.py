@@ -41,7 +41,8 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
     """Ends the registration: freezes the newest validated submission of each entrant.
 
     The seed order is that of the official standing. Entrants that it does not hold follow in drawn
-    order. Raises Conflict in the wrong state, Invalid if the plan does not fit the entrants.
+    order. A tournament without a later start starts now. Raises Conflict in the wrong state,
+    Invalid if the plan does not fit the entrants.
     """
     found = tournaments.lock_tournament_row(conn, tournament_id)
     if found.state not in (TournamentState.REGISTRATION, TournamentState.CHECK_IN):
@@ -81,9 +82,20 @@ def lock_entrants(conn: Connection, tournament_id: TournamentId, by: UserId | No
                 *(each.score, each.deviation, found.id, each.agent_id),
             ),
         )
+    _move_dates(conn, found.id)
     tournaments.set_state(conn, found.id, TournamentState.LOCKED)
     tournaments.record_act(
         conn, found.id, "lock", by=by, details={"entrants": [each.agent_id for each in order]}
+    )
+
+
+def _move_dates(conn: Connection, tournament_id: TournamentId) -> None:
+    """Moves the planned lock to now, with the start if no later one was chosen."""
+    conn.execute(
+        "update tournaments set locks_at = least(locks_at, now()), starts_at = case"
+        " when starts_at = locks_at then least(starts_at, now()) else starts_at end"
+        " where id = %s",
+        (tournament_id,),
     )
 
 

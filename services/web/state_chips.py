@@ -47,7 +47,7 @@ STATE_CHIPS: Final = {
     "check_in": ("good", "check-in open"),
 }
 TOURNAMENT_CHIPS: Final = {
-    "locked": ("accent", "starts soon"),
+    "locked": ("accent", "registration ended"),
     "running": ("accent", "running"),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ladder.tournaments import (
     courses,
     embargo,
     entrants,
+    locking,
     tournament_games,
     tournaments,
 )
@@ -201,6 +202,18 @@ def test_dates_lock_and_start_it(duels: Contest) -> None:
     duels.conn.execute("update tournaments set locks_at = now(), starts_at = now()")
     advance.advance_tournaments(duels.conn, cup.turn)
     assert (cup.row.state, len(cup.open_games())) == (TournamentState.RUNNING, 2)
+
+
+def test_an_early_lock_starts_it_unless_a_later_start_was_chosen(duels: Contest) -> None:
+    starts_at = datetime.now(UTC) + timedelta(days=2)
+    at_lock, later = raise_cup(duels), raise_cup(duels, starts_at=starts_at)
+    for cup in (at_lock, later):
+        cup.enter(2)
+        locking.lock_entrants(duels.conn, cup.id, None)
+        advance.advance_tournaments(duels.conn, cup.turn)
+    assert at_lock.row.state is TournamentState.RUNNING
+    assert (later.row.state, later.row.starts_at) == (TournamentState.LOCKED, starts_at)
+    assert later.row.locks_at < datetime.now(UTC)
 
 
 def test_a_tournament_without_entrants_is_cancelled_at_its_lock(duels: Contest) -> None:
