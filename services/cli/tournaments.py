@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from ladder.tournaments.plan_choices import FormatChoice, PlanChoice, plan_of_choice
-from services.api_client import Json
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import find_agent, own_agent, own_agents
 from services.cli.saved_login import MissingInput, connect
+from services.cli.tournament_output import show, show_repairs
 
 tournaments = typer.Typer(help="Make, enter and follow tournaments.", no_args_is_help=True)
 Tournament = Annotated[str, typer.Argument(help="Id of the tournament (trn_...).")]
@@ -107,10 +107,17 @@ def list_tournaments(
 
 
 @tournaments.command("show")
-def show_tournament(tournament: Tournament, stage: Stage = 1, as_json: AsJson = False) -> None:
-    """Show a tournament with its table."""
+def show_tournament(
+    tournament: Tournament,
+    stage: Annotated[
+        int | None, typer.Option(min=1, max=4, help="Stage of the plan; default: the newest.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a tournament with the table of a stage."""
     with connect(needs_token=False) as ladder:
         found = ladder.get(f"/v1/tournaments/{tournament}")
+        stage = stage or int(found["position"].partition(".")[0])
         path = f"/v1/tournaments/{tournament}/standings"
         rows = list(ladder.list_items(path, stage=stage, limit=200))
     if as_json:
@@ -118,6 +125,9 @@ def show_tournament(tournament: Tournament, stage: Stage = 1, as_json: AsJson = 
         return
     show(found, False)
     if rows:
+        stages = len(found["plan"]["stages"])
+        if stages > 1:
+            stdout.print(f"stage {stage} of {stages}")
         table(
             ["#", "agent", "score", "played", "why this place"],
             [
@@ -332,31 +342,6 @@ def decide(
     show(found, as_json)
 
 
-def show_repairs(rows: list[Json], as_json: bool) -> None:
-    """Prints pairings that are judged again."""
-    if as_json:
-        print_json(rows)
-        return
-    table(
-        ["pairing", "new matches", "depend on it", "changes"],
-        [
-            (
-                row["pairing"],
-                len(row["new_matches"]),
-                " ".join(row["hangs"]),
-                _changes_text(row),
-            )
-            for row in rows
-        ],
-    )
-
-
-def _changes_text(row: Json) -> str:
-    if row.get("void_reason"):
-        return f"a new match is void: {row['void_reason']}"
-    return "unknown" if row["changes"] is None else " ".join(row["changes"]) or "nothing"
-
-
 def act(tournament: str, name: str, reason: str, as_json: bool) -> None:
     """Does an act of a host and shows the tournament."""
     with connect() as ladder:
@@ -370,23 +355,6 @@ def act_on_entrant(tournament: str, agent: str, name: str) -> None:
         key = own_agent(ladder, agent)["id"]
         ladder.post(f"/v1/tournaments/{tournament}/entrants/{key}/acts", {"act": name})
     stdout.print("checked in" if name == "check-in" else "withdrawn")
-
-
-def show(found: Json, as_json: bool) -> None:
-    """Prints a tournament."""
-    if as_json:
-        print_json(found)
-        return
-    stdout.print(f"{found['id']}: {found['title']}, {found['state']}")
-    stdout.print(" ".join(found["plan_text"]))
-    stdout.print(f"{found['entered']} entrants; locks at {timestamp_text(found['locks_at'])} UTC")
-    if found["champion_name"]:
-        stdout.print(f"champion: {found['champion_name']}")
-    if found["problem"]:
-        stdout.print(f"this round cannot go on: {found['problem']}")
-    if found["end_reason"]:
-        stdout.print(f"cancelled: {found['end_reason']}")
-    stdout.print(f"SHA-256 of the random seed of all draws: {found['draw_digest']}")
 
 
 def register(app: typer.Typer) -> None:

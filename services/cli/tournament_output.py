@@ -1,0 +1,61 @@
+"""Prints tournaments and pairings that are judged again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.api_client import Json
+from services.cli.display import print_json, stdout, table, timestamp_text
+
+BEFORE_LOCK: Final = ("draft", "registration", "check_in")
+
+
+def show(found: Json, as_json: bool) -> None:
+    """Prints a tournament."""
+    if as_json:
+        print_json(found)
+        return
+    stdout.print(f"{found['id']}: {found['title']}, {found['state']}")
+    stdout.print(" ".join(found["plan_text"]))
+    stdout.print(f"entrants: {found['entered']}{_date_text(found)}")
+    if found["champion_name"]:
+        stdout.print(f"champion: {found['champion_name']}")
+    if found["problem"]:
+        stdout.print(f"this round cannot go on: {found['problem']}")
+    if found["end_reason"]:
+        stdout.print(f"cancelled: {found['end_reason']}")
+    stdout.print(f"SHA-256 of the random seed of all draws: {found['draw_digest']}")
+
+
+def _date_text(found: Json) -> str:
+    """The next date of a tournament that has not started."""
+    if found["state"] in BEFORE_LOCK:
+        return f"; locks at {timestamp_text(found['locks_at'])} UTC"
+    if found["state"] == "locked":
+        return f"; starts at {timestamp_text(found['starts_at'])} UTC"
+    return ""
+
+
+def show_repairs(rows: list[Json], as_json: bool) -> None:
+    """Prints pairings that are judged again."""
+    if as_json:
+        print_json(rows)
+        return
+    table(
+        ["pairing", "new matches", "depend on it", "changes"],
+        [
+            (
+                row["pairing"],
+                len(row["new_matches"]),
+                " ".join(row["hangs"]),
+                _changes_text(row),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _changes_text(row: Json) -> str:
+    if row.get("void_reason"):
+        return f"a new match is void: {row['void_reason']}"
+    return "unknown" if row["changes"] is None else " ".join(row["changes"]) or "nothing"

@@ -1,0 +1,72 @@
+"""What `peck tournament` prints about a tournament."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from services.cli import tournament_output, tournaments
+
+FOUND = {
+    "id": "trn_1",
+    "title": "Cup",
+    "state": "finished",
+    "plan": {"stages": [{"format": "swiss"}, {"format": "single_elimination"}]},
+    "plan_text": ["Swiss.", "Single elimination."],
+    "position": "2.1",
+    "entered": 1,
+    "locks_at": "2026-01-01T10:00:00Z",
+    "starts_at": "2026-01-02T10:00:00Z",
+    "champion_name": None,
+    "problem": None,
+    "end_reason": None,
+    "draw_digest": "00",
+}
+
+
+class Service:
+    """Answers as the API does. The winner of a stage is named after it."""
+
+    def get(self, _path: str) -> dict[str, Any]:
+        return FOUND
+
+    def list_items(self, _path: str, *, stage: int, limit: int) -> Iterator[dict[str, Any]]:
+        assert limit
+        line = {"rank": 1, "score": 1.0, "played": 1, "explanation": ""}
+        yield {**line, "agent_name": f"winner of stage {stage}"}
+
+
+@pytest.mark.parametrize(
+    ("state", "line"),
+    [
+        ("registration", "entrants: 1; locks at 2026-01-01 10:00 UTC"),
+        ("locked", "entrants: 1; starts at 2026-01-02 10:00 UTC"),
+        ("finished", "entrants: 1"),
+    ],
+)
+def test_a_tournament_is_printed_with_its_next_date(
+    state: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tournament_output.show({**FOUND, "state": state}, False)
+    assert line in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(("chosen", "shown"), [(None, 2), (1, 1)])
+def test_a_tournament_is_shown_with_the_table_of_its_newest_or_the_chosen_stage(
+    chosen: int | None,
+    shown: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @contextmanager
+    def connect(**_options: Any) -> Iterator[Service]:
+        yield Service()
+
+    monkeypatch.setattr(tournaments, "connect", connect)
+    tournaments.show_tournament("trn_1", chosen)
+    printed = capsys.readouterr().out
+    assert f"stage {shown} of 2" in printed.splitlines()
+    assert f"winner of stage {shown}" in printed
