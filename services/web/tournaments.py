@@ -259,7 +259,17 @@ def render_tournament(
         show_address=show_address,
         anchor=anchor,
         final=_final(view),
+        hides_results=_hides_results(view),
         States=TournamentState,
+    )
+
+
+def _hides_results(view: TournamentView) -> bool:
+    """Whether a match that ended is not public."""
+    return any(
+        one.embargo is not Embargo.PUBLIC and one.state in ("finished", "void")
+        for games in view.games.values()
+        for one in games
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from ladder.enums import Embargo
 from ladder.ids import TournamentId
 from ladder.tournaments import embargo
-from tests.integration.api.browsing import browse
+from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_spoilers import make_cup, play
 from tests.integration.api.world import World
 from tests.integration.ladder.cup import worse_seed_wins
@@ -55,3 +55,15 @@ def test_names_of_a_pairing_stand_in_the_order_of_its_outcome(
     with browse(world, "member") as browser:
         page = browser.get(f"/tournaments/{cup}").text
     assert own_matches(page)[-1] == f"{names[rival]}, {names[member]}"
+
+
+def test_a_host_can_show_hidden_results_after_the_end(world: World, cup: TournamentId) -> None:
+    path = f"/tournaments/{cup}"
+    with browse(world, "host") as browser:
+        before = browser.get(path).text.partition("Show all results so far to everybody")
+        fields = dict(FIELD.findall(before[0].rpartition("<form")[2]))
+        browser.send(path, f"{path}/reveal", **fields)
+        after = browser.get(path).text
+    assert before[1]
+    assert "For you as host" not in after
+    assert all(one["outcome"] for one in answer(world, cup, "pairings"))
