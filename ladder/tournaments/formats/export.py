@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,9 @@ from ladder.tournaments.formats.records import Course, Event, Game, Pairing, Pro
 from ladder.tournaments.formats.stage_run import is_finished
 from ladder.tournaments.formats.swiss import swiss_report
 from ladder.tournaments.formats.trf import Report, write_report
+
+COLUMNS: Final = ("rank", "seed", "name", "group", "score", "played", "wins")
+"""Columns of each table as CSV; those of the tie-breaks follow."""
 
 
 def encode_course(course: Course) -> bytes:
@@ -105,7 +109,8 @@ def export_csv(table: Sequence[Standing], names: Mapping[int, str]) -> str:
     file = io.StringIO()
     rows = csv.writer(file, lineterminator="\n")
     ties = [name for name, _ in table[0].tie_breaks] if table else []
-    rows.writerow(["rank", "seed", "name", "group", "score", "played", "wins", *ties])
+    unique = [f"tie-break {name}" if name in COLUMNS else name for name in ties]
+    rows.writerow([*COLUMNS, *unique])
     for each in table:
         name = names.get(each.entrant, "")
         if name[:1] in tuple("=+-@\t\r"):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -181,6 +183,15 @@ def test_tables_as_csv_hold_no_formula() -> None:
     text = export_csv(table, {1: "=cmd()", 2: 'a "b", c', 3: "c"})
     assert "'=cmd()" in text
     assert "=cmd" not in text.replace("'=cmd", "")
+
+
+@pytest.mark.parametrize("stage", [Heats(), RoundRobin()])
+def test_columns_of_a_table_as_csv_have_different_names(stage: Stage) -> None:
+    played = play_out(stage, 4)
+    table = standings(played.event, played.progress, played.course, 1)
+    head, *lines = csv.reader(io.StringIO(export_csv(table, {})))
+    assert len(set(head)) == len(head)
+    assert {len(line) for line in lines} == {len(head)}
 
 
 def test_longer_series_find_the_best_more_surely() -> None:
