@@ -87,7 +87,7 @@ def _heat_table(run: StageRun, pairings: Sequence[Pairing]) -> list[Standing]:
         if rank < len(order):
             below = order[rank]
             if points[entrant] != points[below]:
-                text = f"{points[entrant]:g} points; the next has {points[below]:g}"
+                text = f"points: {points[entrant]:g}; the next has {points[below]:g}"
             elif wins[entrant] != wins[below]:
                 text = f"same points; heats won: {wins[entrant]}; the next has {wins[below]}"
             else:

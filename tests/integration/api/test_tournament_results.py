@@ -10,6 +10,7 @@ import pytest
 from ladder.enums import Embargo
 from ladder.ids import TournamentId
 from ladder.tournaments import embargo
+from ladder.tournaments.formats import Certainty
 from tests.integration.api.browsing import FIELD, browse
 from tests.integration.api.test_tournament_spoilers import make_cup, play
 from tests.integration.api.world import World
@@ -67,3 +68,14 @@ def test_a_host_can_show_hidden_results_after_the_end(world: World, cup: Tournam
     assert before[1]
     assert "For you as host" not in after
     assert all(one["outcome"] for one in answer(world, cup, "pairings"))
+
+
+@pytest.mark.parametrize(("needed", "words"), [(1, "1 pair in"), (2, "2 pairs in")])
+def test_the_page_counts_the_pairs_of_a_sure_series(
+    world: World, cup: TournamentId, needed: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "services.web.tournaments.certainty_of", lambda *_: Certainty(0.9, 0.01, needed, ())
+    )
+    with browse(world, "host") as browser:
+        assert f"90 % needs {words} each series" in browser.get(f"/tournaments/{cup}").text

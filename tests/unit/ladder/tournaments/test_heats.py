@@ -18,6 +18,7 @@ from ladder.tournaments.formats import (
     Solo,
     SwissHeats,
     play,
+    standings,
 )
 from ladder.tournaments.formats.heat_seating import color_seats, take_turns
 from tests.unit.ladder.tournaments.simulated import Played, play_out
@@ -153,3 +154,14 @@ def test_a_final_heat_that_nobody_can_fill_keeps_the_order_of_the_stage_before()
     course = play(event, Progress({first.key: won}, {last: (1, 1)}))
     assert course.finished
     assert course.ranking == first.entrants
+
+
+def test_the_table_of_heats_explains_a_place_by_points() -> None:
+    played = play_out(Heats(rounds=1), 4)
+    table = standings(played.event, played.progress, played.course, 1)
+    assert [line.explanation for line in table] == [
+        "points: 3; the next has 2",
+        "points: 2; the next has 1",
+        "points: 1; the next has 0",
+        "",
+    ]
