@@ -231,7 +231,10 @@ def open_registration(tournament: Tournament, as_json: AsJson = False) -> None:
 
 @tournaments.command("lock")
 def lock(tournament: Tournament, as_json: AsJson = False) -> None:
-    """End the registration and freeze all submissions; hosts only."""
+    """End the registration and freeze all submissions; hosts only.
+
+    The tournament then starts, unless a later start was chosen.
+    """
     act(tournament, "lock", "", as_json)
 
 

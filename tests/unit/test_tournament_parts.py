@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ladder.ids import TournamentId
 from ladder.tournaments.formats import Key
+from services.web.state_chips import tournament_chip
 from services.web.tournament_parts import PageChoice, part_of
 
 CHOICE = PageChoice(TournamentId("trn_1"), "1.5", pairings=3, places=2)
@@ -23,3 +24,7 @@ def test_another_round_begins_at_its_first_pairings() -> None:
 def test_the_address_of_a_pairing_names_its_page() -> None:
     address = CHOICE.address_of_pairing(Key(1, 2, 201))
     assert address == "/tournaments/trn_1?round=1.2&pairings=3&places=2#p1-2-201"
+
+
+def test_the_label_of_a_locked_tournament_names_no_start() -> None:
+    assert ">registration ended<" in tournament_chip("locked")
