@@ -8,22 +8,16 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, StringConstraints
 
 KEY: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+SLUG: Final = r"^[a-z0-9][a-z0-9-]{0,39}$"
 UNSEEN: Final = r"\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 """For a character class: terminal controls, and characters that hide or reverse text."""
+NAME: Final = rf"^[^\x00-\x20{UNSEEN}]([^\x00-\x1f{UNSEEN}]*[^\x00-\x20{UNSEEN}])?$"
 LINE: Final = rf"^[^\x00-\x1f{UNSEEN}]*$"
 SPEED_CLASS: Final = r"^[a-z0-9][a-z0-9.-]{0,19}$"
 TEXT: Final = rf"^[^\x00-\x08\x0b-\x1f{UNSEEN}]*$"
 
-Slug = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$", min_length=1, max_length=40)
-]
-Name = Annotated[
-    str,
-    StringConstraints(
-        pattern=rf"^[^\x00-\x20{UNSEEN}]([^\x00-\x1f{UNSEEN}]*[^\x00-\x20{UNSEEN}])?$",
-        max_length=60,
-    ),
-]
+Slug = Annotated[str, StringConstraints(pattern=SLUG, min_length=1, max_length=40)]
+Name = Annotated[str, StringConstraints(pattern=NAME, max_length=60)]
 Line = Annotated[str, StringConstraints(pattern=LINE, max_length=200)]
 Text = Annotated[str, StringConstraints(pattern=TEXT, max_length=4000)]
 

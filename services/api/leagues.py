@@ -142,7 +142,7 @@ def create_league(
     nothing."""
     game = GAMES.get(body.game)
     if game is None:
-        raise Invalid("game", f"choose a game from GET /v1/games; {body.game!r} is not one.")
+        raise Invalid("game", f"choose one of {', '.join(sorted(GAMES))}")
 
     def create() -> CreatedLeagueOut:
         made = set_up_league(conn, app_state.blobs, body, game, who)

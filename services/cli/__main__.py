@@ -8,13 +8,13 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from typer.main import get_group
 
 from services.api_client import ApiError, Unreachable
-from services.cli import completion, error_hints, typer_values
+from services.cli import completion, error_hints, refusal_texts, typer_values
 from services.cli.saved_login import MissingInput
 from services.version import VERSION
 
@@ -131,15 +131,17 @@ def smallest_app_for(arguments: Sequence[str]) -> typer.Typer:
     return app_of(found) if found else full_app()
 
 
-def command_name(arguments: Sequence[str]) -> str:
-    """The name of the command in these arguments: ``peck league create``."""
-    found, commands = ["peck"], get_group(smallest_app_for(arguments)).commands
+def find_command(arguments: Sequence[str]) -> tuple[str, Sequence[refusal_texts.Parameter]]:
+    """Name and parameters of the command in these arguments: ``peck league create``."""
+    command: Any = get_group(smallest_app_for(arguments))
+    found = ["peck"]
     for name in arguments:
+        commands = getattr(command, "commands", {})  # a single command has none
         if name not in commands:
             break
         found.append(name)
-        commands = getattr(commands[name], "commands", {})  # a single command has none
-    return " ".join(found)
+        command = commands[name]
+    return " ".join(found), command.params
 
 
 def main() -> None:
@@ -150,15 +152,12 @@ def main() -> None:
             completion.complete_words(get_group(full_app()))
         smallest_app_for(sys.argv[1:])(prog_name="peck")
     except (ApiError, Unreachable, MissingInput, OSError) as error:
-        print(f"peck: {error}", file=sys.stderr)
+        lines = [str(error)]
         if isinstance(error, ApiError):
-            places = list(error.problem.get("errors") or ())
-            if len(places) == 1 and places[0]["message"] in str(error):
-                places.clear()
-            for place in places:
-                print(f"  {place['where']}: {place['message']}", file=sys.stderr)
-            for line in error_hints.hints_after(error, command_name(sys.argv[1:])):
-                print(f"  {line}", file=sys.stderr)
+            verb, parameters = find_command(sys.argv[1:])
+            lines = refusal_texts.refusal_lines(error, parameters)
+            lines += error_hints.hints_after(error, verb)
+        print("\n  ".join([f"peck: {lines[0]}", *lines[1:]]), file=sys.stderr)
         sys.exit(1)
 
 

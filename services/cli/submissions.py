@@ -26,7 +26,6 @@ from services.cli.saved_login import MissingInput, connect
 
 POLL_SECONDS = 0.5
 LINE_SECONDS = 5.0
-OPTIONS = {f"body.{name}": f"--{name}" for name in ("url", "api", "message")}
 
 
 def submit(
@@ -80,13 +79,11 @@ def submit(
                 made = ladder.submit_remote(
                     chosen["id"], url or "", api=api, season=season, message=message
                 )
-        except ApiError as error:
+        except ApiError:
             if is_new:
                 with contextlib.suppress(ApiError):  # the first error is more important
                     ladder.delete_agent(chosen["id"])
                 stderr.print(f"removed the new agent {chosen['name']}: its submission was refused")
-            if url is not None:
-                raise ApiError(with_option_names(error.problem), error.status) from None
             raise
         if wait:
             made["entry"] = wait_for_validation(ladder, made["entry"])
@@ -96,19 +93,6 @@ def submit(
         print_upload(made, chosen)
     if made["entry"]["state"] == "rejected":
         raise typer.Exit(1)
-
-
-def with_option_names(problem: Json) -> Json:
-    """The API's problem with the option names of this command."""
-    places = [
-        {**place, "where": OPTIONS.get(place["where"], place["where"])}
-        for place in problem.get("errors") or ()
-    ]
-    if not places:
-        return problem
-    more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
-    detail = f"{places[0]['where']}: {places[0]['message']}{more}"
-    return {**problem, "detail": detail, "errors": places}
 
 
 def choose_agent(

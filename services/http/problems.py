@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException
 from ladder.database import db
 from ladder.database.blobs import AGAIN_SECONDS, BlobsUnavailable, BlobTooLarge
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError, LimitReached, NotFound
+from services.http.field_messages import field_message
 
 MEDIA_TYPE: Final = "application/problem+json"
 ACCOUNT_DELETED: Final = "This account was deleted; nothing of it is written any more."
@@ -150,7 +151,7 @@ class FieldProblem(BaseModel):
     """One value that was refused."""
 
     where: str = Field(examples=["body.games"])
-    message: str = Field(examples=["Input should be less than or equal to 100"])
+    message: str = Field(examples=["use 100 or less"])
 
 
 class Problem(BaseModel):
@@ -289,7 +290,7 @@ async def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # Does not echo the input: it can be large, secret, or not encodable.
     places = [
-        field_problem(".".join(str(part) for part in item["loc"]), item["msg"])
+        field_problem(".".join(str(part) for part in item["loc"]), field_message(item))
         for item in error.errors()
     ]
     first = places[0] if places else field_problem("request", "is not valid")

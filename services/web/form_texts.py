@@ -16,7 +16,6 @@ NOT_FOUND: Final = (
     " invitation link, open it."
 )
 FIELD_MISSING: Final = "Fill in this field."
-FIELD_CHARACTERS: Final = "Use only the characters that this field allows."
 SIGN_IN_FAILED: Final = "Check name and password: they do not belong together."
 EXPORT_LINK_OVER: Final = "This link is over, or not yours. Open the page My data for a new one."
 PRESENT_IS_WRONG: Final = "Check your present password: this is another one."

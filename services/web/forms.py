@@ -22,6 +22,7 @@ from ladder.database.db import Connection
 from ladder.errors import LadderError
 from ladder.field_types import KEY
 from ladder.people.records import Viewer
+from services.http import field_messages
 from services.http.idempotency import IdempotentRequest
 from services.http.problems import ProblemError
 from services.web import form_texts, session
@@ -98,7 +99,7 @@ class Form:
         if isinstance(error, ValidationError):
             for item in error.errors():
                 place = ".".join(str(part) for part in item["loc"])
-                self._add(place, field_message(item["type"], item["msg"]))
+                self._add(place, field_message(item))
             return
         if isinstance(error, ProblemError):
             self._add("", error.detail)
@@ -122,13 +123,10 @@ class Form:
         return ""
 
 
-def field_message(kind: str, message: str) -> str:
-    """The message of a field's error: Pydantic's, or ours if Pydantic's is for programmers."""
-    if kind == "missing":
-        return form_texts.FIELD_MISSING
-    if kind == "string_pattern_mismatch":
-        return form_texts.FIELD_CHARACTERS
-    return message.removeprefix("Value error, ")
+def field_message(error: Mapping[str, Any]) -> str:
+    """The message of one of Pydantic's errors: the API's, or the form's for an empty field."""
+    message = field_messages.field_message(error)
+    return form_texts.FIELD_MISSING if message == field_messages.EMPTY else message
 
 
 def parse_key(given: Mapping[str, Any], name: str) -> str:

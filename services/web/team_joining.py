@@ -138,5 +138,4 @@ def parse_name(text: str) -> str:
     try:
         return NAME.validate_python(text)
     except ValidationError as error:
-        found = error.errors()[0]
-        raise Invalid("name", forms.field_message(found["type"], found["msg"])) from None
+        raise Invalid("name", forms.field_message(error.errors()[0])) from None

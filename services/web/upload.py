@@ -25,7 +25,7 @@ from ladder.people import users
 from ladder.people.permissions import may_enter
 from ladder.people.records import Team, Viewer
 from ladder.runtime_profiles import NAMES
-from services.http import auth, permissions, uploads
+from services.http import auth, field_messages, permissions, uploads
 from services.http.app_state import Db, State, app_state_of, transaction
 from services.http.body_limits import arrival_of
 from services.http.problems import ProblemError
@@ -184,7 +184,7 @@ def submit_file(
     if values["profile"] not in NAMES:
         raise Invalid("profile", "choose one of the list")
     if re.fullmatch(LINE, values["message"]) is None:
-        raise Invalid("message", form_texts.FIELD_CHARACTERS)
+        raise Invalid("message", field_messages.BY_PATTERN[LINE])
     with (
         app_state.blobs.receive(body.chunks(), limit_bytes=records.MOST_BUNDLE_BYTES) as incoming,
         transaction(app_state) as conn,

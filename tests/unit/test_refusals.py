@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Any
+from typing import Annotated, Any
+
+import pytest
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ladder.errors import Conflict, Forbidden, Invalid, LadderError
-from services.cli.submissions import with_option_names
-from services.http.problems import problem_of_refusal
+from ladder.field_types import AwareDatetime, Name, Slug
+from services.api_client import ApiError
+from services.cli.__main__ import find_command
+from services.cli.refusal_texts import refusal_lines
+from services.http.field_messages import WORD_CHARACTERS
+from services.http.problems import on_invalid, problem_of_refusal
 from services.web.forms import Form
 
 
@@ -53,12 +63,86 @@ def test_a_form_takes_no_field_from_an_error_message() -> None:
     assert form.wrong == {"": "Slug: is only a word of this sentence"}
 
 
-def test_the_command_line_names_the_option_of_a_refused_field() -> None:
-    told = with_option_names(problem_of(Invalid("url", "begin with http:// or https://")))
-    assert told["detail"] == "--url: begin with http:// or https://"
-    assert told["errors"] == [{"where": "--url", "message": "begin with http:// or https://"}]
+def refused(problem: dict[str, Any], *arguments: str) -> list[str]:
+    """What the command line prints about this problem after this command."""
+    _, parameters = find_command(arguments)
+    return refusal_lines(ApiError(problem, problem["status"]), parameters)
+
+
+def refused_body(model: type[BaseModel], **values: object) -> dict[str, Any]:
+    """The problem for a body with these values."""
+    with pytest.raises(ValidationError) as found:
+        model.model_validate(values)
+    errors = [{**each, "loc": ("body", *each["loc"])} for each in found.value.errors()]
+    answer = asyncio.run(on_invalid(Request({"type": "http"}), RequestValidationError(errors)))
+    problem: dict[str, Any] = json.loads(bytes(answer.body))
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("where", "command", "shown"),
+    [
+        ("url", "submit", "--url"),
+        ("slug", "league create", "SLUG"),
+        ("game", "league create", "--game"),
+        ("season.closes_at", "league create", "--closes"),
+        ("season.configuration", "league create", "--set"),
+        ("anchors.0", "league create", "--anchor"),
+        ("season.upload", "league create", "season.upload"),
+    ],
+)
+def test_the_command_line_names_the_option_of_a_refused_field(
+    where: str, command: str, shown: str
+) -> None:
+    problem = problem_of(Invalid(where, "try another"))
+    assert refused(problem, *command.split()) == [f"{shown}: try another"]
+
+
+def test_the_command_line_names_each_refused_field() -> None:
+    problem = refused_body(FieldsOfTest, name=" ", slug="Bad Name!")
+    assert refused(problem, "league", "create") == [
+        "name: give a value (and 1 more)",
+        "name: give a value",
+        f"SLUG: {WORD_CHARACTERS}; at most 40 characters",
+    ]
 
 
 def test_the_command_line_shows_a_problem_without_fields_unchanged() -> None:
     problem = problem_of(Conflict("url: the season is over"))
-    assert with_option_names(problem) == problem
+    assert refused(problem, "submit") == ["url: the season is over"]
+
+
+class FieldsOfTest(BaseModel):
+    name: Name = "A"
+    slug: Slug = "a"
+    closes_at: AwareDatetime | None = None
+    seats: Annotated[int, Field(le=16)] = 4
+    text: Annotated[str, Field(max_length=4)] = ""
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("name", "", "give a value"),
+        ("name", "  ", "give a value"),
+        ("name", "a ", "without a space at either end"),
+        ("slug", "Bad Name!", "only the characters a-z"),
+        ("closes_at", "tomorrow", "date, time and time zone, as in 2026"),
+        ("closes_at", "2026-12-01", "add a time zone"),
+        ("seats", "many", "a whole number"),
+        ("seats", 17, "use 16 or less"),
+        ("text", "abcde", "use at most 4 characters"),
+    ],
+)
+def test_a_refused_value_gets_a_remedy(field: str, value: object, message: str) -> None:
+    (place,) = refused_body(FieldsOfTest, **{field: value})["errors"]
+    assert message in place["message"]
+    assert not place["message"].startswith(("String", "Input", "Value"))
+
+
+def test_a_form_asks_to_fill_in_a_blank_field() -> None:
+    form = Form({"name": ""})
+    with pytest.raises(ValidationError) as found:
+        FieldsOfTest.model_validate({"name": ""})
+    form.add_errors(found.value)
+    assert form.wrong == {"name": "Fill in this field."}

@@ -59,7 +59,7 @@ def test_older_matches_keep_the_filters(site: Site) -> None:
         ("season=club", "season", "Check the name"),
         ("outcome=won", "outcome", "Name an agent too"),
         ("since=soon", "since", "Give a date"),
-        ("agent=gosling&seat=x", "seat", "valid integer"),
+        ("agent=gosling&seat=x", "seat", "whole number"),
         ("agent=gosling&outcome=great", "outcome", "won"),
     ],
 )

@@ -179,15 +179,15 @@ def test_an_api_refusal_is_shown_beside_the_field(site: Site) -> None:
         for name, value, word in (
             ("title", "", "Fill in this field."),
             ("slug", "Two Words", "Use only the characters"),
-            ("season.seats", "many", "valid integer"),
+            ("season.seats", "many", "whole number"),
             ("season.seats", "9", "Give 1 to 8 seats"),
             (rows, "2", "Must be at least"),
             (rows, "[", "Must be a number"),
             (zone, "Mars/Olympus", "Choose a time zone from the list"),
-            ("season.ends_at", "soon", "valid datetime"),
+            ("season.ends_at", "soon", "date, time and time zone"),
             ("season.speed_class", "Quick!", "Use only the characters"),
             ("season.medals.kind", "luck", "does not match any of the expected tags"),
-            ("season.clock.act_seconds", "nan", "Input should"),
+            ("season.clock.act_seconds", "nan", "Use 60 or less"),
             ("anchors", "grim", "no reference agent"),
         ):
             data = fields(site, client, **{"title": "B", "slug": "broken", name: value})

@@ -76,7 +76,7 @@ def test_a_refused_form_says_what_to_correct(site: Site) -> None:
     with browser_of(site, site.contest.owner_token) as odo:
         for path, values, message in (
             ("/teams/new", {"name": "Odo and fríends"}, "similar name"),
-            ("/teams/new", {"name": "a\u202eb"}, "Use only the characters"),
+            ("/teams/new", {"name": "a\u202eb"}, "Use only visible characters"),
             ("/teams/odo/rename", {"name": "Admin"}, "is reserved"),
             ("/teams/odo/invite", {"max_uses": "0", "days": "7"}, "from 1 to 100"),
             ("/teams/odo/invite", {"max_uses": "1", "days": "91"}, "from 1 to 90"),

@@ -192,7 +192,7 @@ def test_a_corrected_file_from_the_same_page_is_another_submission(
         ({"name": ""}, "Name the new agent"),
         ({"season": ""}, "Choose the season"),
         ({"profile": "windows"}, "Choose one of the list"),
-        ({"message": "two\nlines\0"}, "Use only the characters"),
+        ({"message": "two\nlines\0"}, "Use only visible characters"),
         ({"agent": "age_00000000000000000000000000"}, "no such"),
     ],
     ids=["name", "season", "profile", "message", "agent"],

@@ -111,7 +111,7 @@ def test_form_starts_and_cancels_a_comparison(world: World) -> None:
         wrong = browser.send(
             form, form, new=world.submissions["public.member"], old=older, margin="7", variants="1"
         )
-        assert "less than or equal to 0.5" in wrong.text
+        assert "Use 0.5 or less" in wrong.text
         newer = world.submissions["public.member"]
         made = browser.send(form, form, new=newer, old=older, margin="0.5", variants="1")
         assert "No pair has ended yet" in made.text
