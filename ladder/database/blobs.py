@@ -23,6 +23,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, S3Store
 
 from ladder.errors import Invalid, LadderError, NotFound
+from ladder.sizes import size_text
 
 if TYPE_CHECKING:
     from obstore import GetResult
@@ -48,7 +49,7 @@ class BlobTooLarge(LadderError):
     """The file is larger than allowed."""
 
     def __init__(self, limit_bytes: int) -> None:
-        super().__init__(f"the file is larger than the {limit_bytes} bytes allowed")
+        super().__init__(f"send a smaller file: at most {size_text(limit_bytes)} are allowed")
         self.limit_bytes = limit_bytes
 
 

@@ -22,6 +22,7 @@ from ladder.notices.kinds import NoticeKind
 from ladder.people import competitors, visibility
 from ladder.people.records import Viewer
 from ladder.runtime_profiles import REMOTE
+from ladder.sizes import size_text
 
 ON_BOARD: Final = (EntryState.ACTIVE, EntryState.PAUSED)
 VALIDATED: Final = (EntryState.PENDING, EntryState.PAUSED)  # states with a validation match
@@ -86,7 +87,7 @@ def enter_season(
         _refuse_remote(season, is_anchor)
     if submission.size_bytes > season.max_bundle_bytes:
         raise LadderError(
-            f"bundle: {submission.size_bytes} bytes, this season allows {season.max_bundle_bytes}"
+            f"bundle: send a smaller one: this season allows {size_text(season.max_bundle_bytes)}"
         )
     taken = daily_uploads.count_upload(conn, season, submission.team_id) if count_limit else None
     if known is not None:

@@ -140,7 +140,7 @@ def _unzip(file: IO[bytes], tree: _UnpackedTree) -> None:
 def _store_single_file(file: IO[bytes], tree: _UnpackedTree) -> None:
     source = file.read(MOST_SOURCE_BYTES + 1)
     if len(source) > MOST_SOURCE_BYTES:
-        raise ArchiveRefused(f"is longer than {MOST_SOURCE_BYTES} bytes", bundle_manifest.MAIN)
+        raise ArchiveRefused(f"is longer than {MOST_SOURCE_BYTES >> 20} MB", bundle_manifest.MAIN)
     try:
         text = source.decode("utf-8")
     except UnicodeDecodeError:
@@ -233,7 +233,7 @@ class _UnpackedTree:
             raise ArchiveRefused("is a file and a folder at once", printable_name(path))
         if claimed < 0 or claimed > self._most_bytes - self.bytes:
             raise ArchiveRefused(
-                f"unpacks to more than {self._most_bytes} bytes in all", printable_name(path)
+                f"unpacks to more than {self._most_bytes >> 20} MB in all", printable_name(path)
             )
         self.add_folder(os.path.dirname(path))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -62,7 +62,7 @@ def _check_bundle(path: Path) -> Path:
     if size == 0:
         raise BundleError(f"{path}: the file is empty; {_EXPECTED}")
     if size > LARGEST_BYTES:
-        raise BundleError(f"{path}: {size} bytes, at most {LARGEST_BYTES} are allowed")
+        raise BundleError(f"{path}: {size >> 20} MB; at most {LARGEST_BYTES >> 20} MB are allowed")
     with path.open("rb") as file:
         start = file.read(512)
     is_tar = start.startswith(_TAR_MAGIC, _TAR_MAGIC_AT)
@@ -89,7 +89,7 @@ def _pack_folder(folder: Path, scratch: Path) -> Path:
             member.mode = 0o755 if told.st_mode & 0o100 else 0o644
             total += member.size
             if total > LARGEST_BYTES:
-                raise BundleError(f"{folder}: more than {LARGEST_BYTES} bytes in all")
+                raise BundleError(f"{folder}: more than {LARGEST_BYTES >> 20} MB in all")
             with file.open("rb") as content:
                 archive.addfile(member, content)
     return packed

@@ -54,11 +54,11 @@ def digest_and_size(bundle: int) -> tuple[str, int]:
     if not stat.S_ISREG(status.st_mode):
         raise HostFault("bundle: the descriptor is not of a regular file")
     if status.st_size > MOST_BUNDLE_BYTES:
-        raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
+        raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES >> 20} MB")
     digest, offset = hashlib.sha256(), 0
     while chunk := os.pread(bundle, 1 << 20, offset):
         digest.update(chunk)
         offset += len(chunk)
         if offset > MOST_BUNDLE_BYTES:
-            raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES} bytes")
+            raise BundleRefused(f"the archive is larger than {MOST_BUNDLE_BYTES >> 20} MB")
     return digest.hexdigest(), offset

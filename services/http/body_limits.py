@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ladder.sizes import size_text
 from services.http.problems import problem_response
 from services.http.security_headers import ACCOUNT_PATHS
 
@@ -56,7 +57,7 @@ class BodyLimit:
         limit_bytes = min(self.limit_bytes, ACCOUNT_LIMIT_BYTES) if is_account else self.limit_bytes
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > limit_bytes:
-            detail = f"Send less: this address takes at most {limit_bytes} bytes."
+            detail = f"Send less: this address takes at most {size_text(limit_bytes)}."
             refusal = problem_response("too-large", detail, limit_bytes=limit_bytes)
             await refusal(scope, receive, send)
             return

@@ -22,6 +22,7 @@ from ladder.entries.deadlines import LONGEST_UPLOAD_SECONDS
 from ladder.ids import AgentId, UserId
 from ladder.leagues.records import Season
 from ladder.people.records import Viewer
+from ladder.sizes import size_text
 from services.http import multipart
 from services.http.body_limits import seconds_since_arrival
 from services.http.problems import ProblemError
@@ -190,7 +191,7 @@ async def receive_bundle(
 def too_large_problem(limit_bytes: int) -> ProblemError:
     return ProblemError(
         "too-large",
-        f"Send a smaller bundle: at most {limit_bytes} bytes are allowed here.",
+        f"Send a smaller bundle: at most {size_text(limit_bytes)} are allowed here.",
         limit_bytes=limit_bytes,
     )
 

@@ -22,6 +22,7 @@ from ladder.matches.match_titles import lineup_title, match_title
 from ladder.matches.records import Seat
 from ladder.ratings.official.representatives import LEAST_GAMES
 from ladder.ratings.official.standing import OfficialPlace
+from ladder.sizes import size_text
 from ladder.standings.board_records import BoardRow, StandsBy
 from services.web import form_texts, state_chips
 from services.web.avatars import draw_avatar
@@ -99,15 +100,6 @@ def seconds_text(value: float | None) -> str:
     if value < 7200:
         return f"{value / 60:.0f} min"
     return f"{value / 3600:.0f} h"
-
-
-def size_text(value: int) -> str:
-    """A number of bytes."""
-    if value < 1024:
-        return f"{value} B"
-    if value < 1024 * 1024:
-        return f"{value / 1024:.0f} kB"
-    return f"{value / 1024 / 1024:.1f} MB"
 
 
 def ago_text(moment: datetime, now: datetime | None = None) -> str:

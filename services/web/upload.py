@@ -25,6 +25,7 @@ from ladder.people import users
 from ladder.people.permissions import may_enter
 from ladder.people.records import Team, Viewer
 from ladder.runtime_profiles import NAMES
+from ladder.sizes import size_text
 from services.http import auth, field_messages, permissions, uploads
 from services.http.app_state import Db, State, app_state_of, transaction
 from services.http.body_limits import arrival_of
@@ -195,7 +196,9 @@ def submit_file(
             raise Invalid("season", form_texts.CHOOSE_SEASON)
         season = permissions.season_to_enter(conn, who, key, agent.team_id)
         if body.size_bytes > season.max_bundle_bytes:
-            raise Invalid("file", f"send at most {season.max_bundle_bytes} bytes to this season")
+            raise Invalid(
+                "file", f"send at most {size_text(season.max_bundle_bytes)} to this season"
+            )
         stored = incoming.stored
         sent = Upload(
             stored.digest, stored.size, body.filename or "main.py", values["message"][:200]

@@ -54,7 +54,7 @@ def test_a_file_above_the_limit_leaves_nothing(blobs: ObjectStoreBlobs, folder: 
             read.append(1)
             yield b"x" * 1000
 
-    with pytest.raises(BlobTooLarge, match="the 2500 bytes allowed"):
+    with pytest.raises(BlobTooLarge, match="at most 2 kB are allowed"):
         blobs.put(endless(), limit_bytes=2500)
     assert len(read) == 3
     assert files(folder) == []
