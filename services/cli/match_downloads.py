@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from services.api_client import Client
+from services.api_client import ApiError, Client
 from services.cli.display import AsJson, print_json, stdout, table, timestamp_text
 from services.cli.name_lookup import own_agent
 from services.cli.saved_login import MissingInput, connect
@@ -168,7 +168,13 @@ def logs(
     """
     with connect() as ladder:
         match_id, _, number = match_of(ladder, episode)
-        content = ladder.seat_log(match_id, seat - 1, form=form)
+        try:
+            content = ladder.seat_log(match_id, seat - 1, form=form)
+        except ApiError as error:
+            seats = error.problem.get("seats")  # the API counts them from 0, its message too
+            if seats is None:
+                raise
+            raise MissingInput(f"choose a seat from 1 to {seats}") from None
     name = f"episode-{number}-agent-{seat - 1}-logs.json"
     write_json(content, Path("-") if as_json else path, name)
 

@@ -48,7 +48,9 @@ def read_seat_log(blobs: Blobs, who: Viewer, match: Match, seat: int, log_format
     found = next((one for one in match.seats if one.seat == seat), None)
     if found is None:
         raise ProblemError(
-            "not-found", f"Choose a seat from 0: this match has {len(match.seats)} seats."
+            "not-found",
+            f"Choose a seat from 0 to {len(match.seats) - 1}: seats count from 0.",
+            seats=len(match.seats),
         )
     if not permissions.may_read_seat(who, match, found.team_id):
         raise ProblemError("forbidden", "Only the owner of the agent may read its logs.")

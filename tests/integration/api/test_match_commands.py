@@ -76,6 +76,8 @@ def test_downloaded_files_have_kaggle_names(peck: Peck, world: World, tmp_path: 
     refused = peck("logs", rated["id"], "2")
     assert refused.returncode == 1
     assert "owner" in refused.stderr
+    beyond = peck("logs", rated["id"], "9")
+    assert beyond.stderr == f"peck: choose a seat from 1 to {len(replay['rewards'])}\n"
 
 
 def test_a_dataset_holds_the_samples_of_the_best_agents(peck: Peck, tmp_path: Path) -> None:
