@@ -122,9 +122,10 @@ def choose_agent(
 def wait_for_validation(ladder: Client, entry: Json) -> Json:
     """Waits for the end of the validation. Returns the entry.
 
-    Shows progress on stderr: in place on a terminal, else a line each LINE_SECONDS.
+    Shows progress on stderr: in place on a terminal. Else it prints a line if the text changed, at
+    most one in LINE_SECONDS.
     """
-    told_at = time.monotonic()
+    told_at, told = time.monotonic(), ""
     with stderr.status("waiting for validation") as status:
         while entry["state"] == "pending" or is_being_retried(entry):
             queue, text = entry.get("queue"), ""
@@ -134,9 +135,10 @@ def wait_for_validation(ladder: Client, entry: Json) -> Json:
                 text = f"validation: {queue_text(queue)}"
             if text:
                 status.update(text)
-            if text and not stderr.is_terminal and time.monotonic() - told_at >= LINE_SECONDS:
+            is_due = time.monotonic() - told_at >= LINE_SECONDS
+            if text not in ("", told) and is_due and not stderr.is_terminal:
                 stderr.print(text)
-                told_at = time.monotonic()
+                told_at, told = time.monotonic(), text
             time.sleep(POLL_SECONDS)
             entry = ladder.entry(entry["id"])
     return entry
@@ -150,7 +152,9 @@ def queue_text(queue: Json) -> str:
         is_known = queue.get("step") is not None
         step = f" step {queue['step']} of at most {queue['most_steps']}" if is_known else ""
         return f"playing{step} for {duration_text(queue['playing_seconds'])}{wait}"
-    return f"place {queue['position']} in the queue{wait}"
+    before = queue["position"]  # matches that are played earlier
+    place = f"place {before + 1} in the queue" if before else "next in the queue"
+    return f"{place}{wait}"
 
 
 def is_being_retried(entry: Json) -> bool:
