@@ -25,4 +25,7 @@ def newest_submission(conn: Connection, season: Season, agent: Agent) -> Submiss
             f"{agent.name} is paused because its address did not answer; it plays"
             " again after its owner resumes it or a try succeeds."
         )
-    raise Conflict(f"{agent.name} has no active entry in this season.")
+    raise Conflict(
+        f"{agent.name} has no active entry in this season. Name a submission instead;"
+        f" `peck submissions --agent {agent.slug}` lists yours."
+    )

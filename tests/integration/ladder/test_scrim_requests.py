@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ladder.database.db import Connection
-from ladder.entries import entries
+from ladder.entries import agents, entries
 from ladder.enums import LogAudience, ScrimAudience
 from ladder.errors import Conflict
 from ladder.ids import TeamId, UserId
@@ -15,6 +15,7 @@ from ladder.people import users
 from ladder.people.resources import ScrimPrivacy
 from ladder.reports import feed
 from ladder.scrims import game_limits, requests
+from ladder.scrims.current_submission import newest_submission
 from ladder.scrims.policies import ScrimPolicy, Whom
 from tests.integration.ladder.scrim_pairs import Pair
 from tests.integration.ladder.scrim_pairs import pair as pair
@@ -144,3 +145,11 @@ def test_a_team_asks_another_one_a_few_times_a_day(pair: Pair) -> None:
         pair.ask()
     pair.policy(ScrimPolicy(whom=Whom.ANYONE, accepts_automatically=True))
     assert pair.ask().state == "accepted"
+
+
+def test_a_scrim_with_a_retired_agent_asks_for_a_submission(pair: Pair) -> None:
+    conn = pair.contest.conn
+    conn.execute("update entries set state = 'retired' where agent_id = %s", (pair.mine,))
+    agent = agents.get_agent(conn, pair.mine)
+    with pytest.raises(Conflict, match=f"peck submissions --agent {agent.slug}"):
+        newest_submission(conn, pair.contest.season, agent)
