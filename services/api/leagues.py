@@ -13,7 +13,7 @@ from games import GAMES
 from ladder.entries.league_setup import set_up_league
 from ladder.enums import LeagueRole, ReplayVisibility, Visibility
 from ladder.errors import Invalid
-from ladder.ids import LeagueId
+from ladder.ids import LeagueId, UserId
 from ladder.leagues import league_update, leagues, members, seasons
 from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange, NewLeague

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.__main__ import command_name
+from services.cli.__main__ import find_command
 from services.cli.saved_login import find_login
 from tests.integration.api.commands import Peck, read
 from tests.integration.api.commands import fresh_peck as fresh_peck
@@ -175,9 +175,9 @@ def test_used_up_limit_names_the_time_to_try_again(
 
 
 def test_command_name_leaves_out_arguments() -> None:
-    assert command_name(["league", "create", "autumn", "--private"]) == "peck league create"
-    assert command_name(["submit", "league"]) == "peck submit"
-    assert command_name([]) == "peck"
+    assert find_command(["league", "create", "autumn", "--private"])[0] == "peck league create"
+    assert find_command(["submit", "league"])[0] == "peck submit"
+    assert find_command([])[0] == "peck"
 
 
 def test_not_found_problem_names_the_missing_resource(world: World) -> None:
