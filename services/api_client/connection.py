@@ -100,11 +100,16 @@ class Connection:
         found: Json = self.retry_once(lambda: self.send("GET", path, params=params)).json()
         return found
 
-    def post(self, path: str, body: Json | None = None) -> Json:
-        """Sends a POST with a new Idempotency-Key, and repeats it once if the connection broke."""
+    def post(self, path: str, body: Json | None = None, *, nulls: bool = False) -> Json:
+        """Sends a POST with a new Idempotency-Key, and repeats it once if the connection broke.
+
+        Without ``nulls`` the service's default replaces each value of the body that is None.
+        """
         options: dict[str, Any] = {"headers": {"Idempotency-Key": str(uuid.uuid4())}}
         if body is not None:
-            options["json"] = {key: value for key, value in body.items() if value is not None}
+            options["json"] = {
+                key: value for key, value in body.items() if nulls or value is not None
+            }
         made: Json = self.retry_once(lambda: self.send("POST", path, **options)).json()
         return made
 

@@ -20,8 +20,20 @@ class Leagues(Connection):
     def create_league(self, slug: str, title: str, game: str, **more: Any) -> Json:
         return self.post("/v1/leagues", {"slug": slug, "title": title, "game": game, **more})
 
+    def change_league(self, league: str, **change: Any) -> Json:
+        return self.patch(f"/v1/leagues/{league}", change)
+
+    def seasons(self, league: str) -> list[Json]:
+        """The seasons of a league, newest first."""
+        found: list[Json] = self.get(f"/v1/leagues/{league}/seasons")["items"]
+        return found
+
+    def change_season(self, season: str, state: str) -> Json:
+        """Opens, locks or finishes a season."""
+        return self.patch(f"/v1/seasons/{season}", {"state": state})
+
     def create_season(self, league: str, **more: Any) -> Json:
-        return self.post(f"/v1/leagues/{league}/seasons", more)
+        return self.post(f"/v1/leagues/{league}/seasons", more, nulls=True)
 
     def add_anchors(self, season: str, names: Sequence[str] = (), *, fill: bool = False) -> Json:
         """Adds the named reference agents. With ``fill`` also more, until one agent can play."""

@@ -34,6 +34,7 @@ MODULES: Final = {
     "membership": ("join", "league"),
     "rosters": ("league",),
     "league_people": ("league",),
+    "league_hosting": ("league",),
     "notices": ("notices",),
     "teams": ("team",),
     "account": ("sign-up", "login", "logout", "whoami", "token", "tokens"),

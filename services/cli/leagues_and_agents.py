@@ -16,7 +16,7 @@ from services.cli.name_lookup import own_agent
 from services.cli.saved_login import MissingInput, connect
 
 POLL_SECONDS = 0.5
-leagues = typer.Typer(help="List, show and create leagues.", no_args_is_help=True)
+leagues = typer.Typer(help="List, show, create and run leagues.", no_args_is_help=True)
 MACHINES: Final = {
     MachineTier.TRUSTED: "trusted machines alone",
     MachineTier.MEMBER: "trusted machines and those of members",
@@ -57,10 +57,7 @@ def show_league(
 
 
 def print_league(league: Json, season: Json | None) -> None:
-    stdout.print(f"{league['title']} ({league['slug']}), {league['game']}")
-    stdout.print(
-        f"{league['visibility']}, replays {league['replay_visibility']}, {league['state']}"
-    )
+    print_league_settings(league)
     if season is None:
         stdout.print("no season yet")
         return
@@ -81,6 +78,14 @@ def print_league(league: Json, season: Json | None) -> None:
         from ladder.leagues import terms  # slow to import
 
         stdout.print(terms.REMOTE)
+
+
+def print_league_settings(league: Json) -> None:
+    """Prints what a host can change later: title, visibility, replays and state."""
+    stdout.print(f"{league['title']} ({league['slug']}), {league['game']}")
+    stdout.print(
+        f"{league['visibility']}, replays {league['replay_visibility']}, {league['state']}"
+    )
 
 
 @leagues.command("create")

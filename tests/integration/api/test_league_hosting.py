@@ -1,0 +1,123 @@
+"""How a host edits, pauses, resumes, ends and continues a league on the command line."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import peck as peck
+from tests.integration.api.shared import fresh_world as fresh_world
+from tests.integration.api.shared import world as world
+from tests.integration.api.world import World
+
+
+@pytest.fixture
+def league(world: World, request: pytest.FixtureRequest) -> str:
+    """A league of the member with its first season, named after the test."""
+    slug: str = request.node.name.removeprefix("test_").replace("_", "-")[:40].strip("-")
+    world.client("member").create_league(
+        slug,
+        "Geese",
+        "hungry_geese",
+        season={
+            "seats": 2,
+            "configuration": {"rows": 9},
+            "clock": {"act_seconds": 0.5},
+            "daily_limit": 7,
+            "medals": {"kind": "counts", "gold": 1, "silver": 1, "bronze": 2},
+        },
+    )
+    return slug
+
+
+def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_host_edits_a_league(peck: Peck, world: World, league: str) -> None:
+    done = peck(
+        *("league", "edit", league, "--title", "Swans", "--description", "Every day"),
+        *("--visibility", "invitation", "--replays", "members"),
+    )
+    assert lines(done) == [
+        f"Swans ({league}), hungry_geese",
+        "invitation, replays members, open",
+        "Every day",
+    ]
+    changed = read(peck("league", "edit", league, "--description", "", "--json"))
+    assert (changed["title"], changed["description"]) == ("Swans", "")
+    nothing = peck("league", "edit", league)
+    assert nothing.returncode == 1
+    assert "give --title" in nothing.stderr
+    wrong = peck("league", "edit", league, "--visibility", "secret")
+    assert wrong.returncode == 1
+    assert "visibility" in wrong.stderr
+
+
+def test_host_pauses_and_resumes_a_league(peck: Peck, world: World, league: str) -> None:
+    assert lines(peck("league", "pause", league))[-1] == f"peck league resume {league}"
+    assert world.client("member").league(league)["state"] == "paused"
+    assert lines(peck("league", "resume", league))[-1] == f"peck watch {league}"
+    assert read(peck("league", "pause", league, "--json"))["state"] == "paused"
+    assert read(peck("league", "resume", league, "--json"))["state"] == "open"
+
+
+def test_season_ends_only_after_a_yes(peck: Peck, world: World, league: str) -> None:
+    refused = peck("league", "end", league)
+    assert refused.returncode == 1
+    assert "--yes" in refused.stderr
+    assert world.client("member").season(league)["state"] == "open"
+    ended = lines(peck("league", "end", league, "--yes"))
+    assert ended[0] == f"season 1 of {league} is finished"
+    assert ended[-1] == f"next season: peck league new-season {league}"
+    assert world.client("member").season(league)["state"] == "finished"
+    assert "was finished already" in lines(peck("league", "end", league))[0]
+    assert f"peck league new-season {league}" in lines(peck("league", "resume", league))
+
+
+def test_new_season_keeps_settings(peck: Peck, world: World, league: str) -> None:
+    member = world.client("member")
+    first = member.season(league)
+    done = lines(peck("league", "new-season", league, "--closes", "2999-12-01T18:00+01:00"))
+    assert f"season 1 is not finished: peck league end {first['id']}" in done
+    assert any(line.startswith("anchors: ") for line in done)
+    second = member.season(league)
+    kept = ("configuration", "clock", "seats", "daily_limit", "medals", "team_active_limit")
+    assert {name: second[name] for name in kept} == {name: first[name] for name in kept}
+    assert (second["number"], second["closes_at"]) == (2, "2999-12-01T17:00:00Z")
+
+
+def test_options_of_new_season_change_settings(peck: Peck, league: str) -> None:
+    made = read(
+        peck(
+            *("league", "new-season", league, "--no-fill", "--set", "rows=11", "--seats", "4"),
+            *("--bank-seconds", "5", "--daily-limit", "3", "--team-active", "0", "--json"),
+        )
+    )
+    season = made["season"]
+    assert (season["configuration"]["rows"], season["seats"]) == (11, 4)
+    assert (season["clock"]["act_seconds"], season["clock"]["bank_seconds"]) == (0.5, 5)
+    assert (season["daily_limit"], season["team_active_limit"]) == (3, None)
+    assert made["anchors"] == []
+    early = peck("league", "new-season", league, "--ends", "2001-01-01T00:00Z")
+    assert early.returncode == 1
+    assert "ends_at" in early.stderr
+
+
+@pytest.mark.parametrize("game", ["battlesnake", "snake"])
+def test_new_season_of_another_game(peck: Peck, world: World, game: str) -> None:
+    world.client("member").create_league(f"next-{game}", "L", game, season={})
+    made = read(peck("league", "new-season", f"next-{game}", "--json"))
+    assert made["season"]["number"] == 2
+
+
+def test_only_hosts_run_a_league(peck: Peck) -> None:
+    for verb in ("pause", "resume", "new-season"):
+        refused = peck("league", verb, "public")
+        assert refused.returncode == 1
+        assert "next: " in refused.stderr
+    assert peck("league", "end", "public", "--yes").returncode == 1
+    assert peck("league", "edit", "public", "--title", "Mine").returncode == 1
