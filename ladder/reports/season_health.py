@@ -169,7 +169,7 @@ def read_health_of_seasons(
         alarm, expected, found = None, season.cadence_seconds, None
         if season.id in alarming and signs[season.id].competitors:
             found = _find_cause(season, league, signs[season.id], workers)
-        elif season.id in slow:
+        elif season.id in slow and _should_play(season, league, now):
             found = AlarmCause.SLOW_HOST, slow[season.id]
         if found is not None:
             cause, reason = found
@@ -293,7 +293,10 @@ def _find_cause(
 ) -> tuple[AlarmCause, str]:
     """Returns the first known cause that applies, from the league to the wake-up messages."""
     if league.state == "paused":
-        return AlarmCause.PAUSED, "the league is paused: open it again to go on"
+        return (
+            AlarmCause.PAUSED,
+            f"the league is paused: peck league resume {league.slug} continues it",
+        )
     if not workers:
         return AlarmCause.NO_CAPACITY, (
             "no worker that serves play.cpu has been heard of for 15 s:"

@@ -141,6 +141,10 @@ class Leagues(Connection):
         limit = min(most or 1000, 1000)
         return self.list_items(f"/v1/seasons/{season}/leaderboard", most=most, limit=limit)
 
+    def leaderboard_head(self, season: str) -> Json:
+        """The leaderboard with its first row alone: how many results it includes, and its rules."""
+        return self.get(f"/v1/seasons/{season}/leaderboard", limit=1)
+
     def seals(self, season: str) -> list[Json]:
         found: list[Json] = self.get(f"/v1/seasons/{season}/seals")["items"]
         return found

@@ -20,19 +20,19 @@ def watch(
 ) -> None:
     """Show whether matches of a league finish as often as expected, and if not, why.
 
+    Says first if the season is finished or the league is paused.
+
     Exits with 1 during an alarm, or if too few agents take part to fill a match.
     """
     with connect(needs_token=False) as ladder:
-        pulse = ladder.season_health(find_season_id(ladder, league, "(peck watch LEAGUE)"))
+        season = ladder.season(find_season_id(ladder, league, "(peck watch LEAGUE)"))
+        watched = ladder.league(season["league_id"])
+        pulse = ladder.season_health(season["id"])
     alarm, lacking = pulse["alarm"], pulse["lacking"]
     if as_json:
-        print_json(pulse)
+        print_json({**pulse, "season_state": season["state"], "league_state": watched["state"]})
     else:
-        last = "no match yet"
-        if pulse["last_match_at"]:
-            ago = duration_text(pulse["silent_seconds"])
-            last = f"last match {timestamp_text(pulse['last_match_at'])}, {ago} ago"
-        stdout.print(f"{last}; expected: one every {duration_text(pulse['expected_seconds'])}")
+        _print_pace(season, watched, pulse)
         if alarm is not None:
             stdout.print(f"alarm ({alarm['cause']}): {alarm['reason']}")
         if alarm is not None and alarm["detail"]:
@@ -41,6 +41,22 @@ def watch(
             stdout.print(f"cannot play: {lacking}")
     if alarm is not None or lacking is not None:
         raise typer.Exit(1)
+
+
+def _print_pace(season: Json, league: Json, pulse: Json) -> None:
+    """Prints whether the season plays, and when its last match was."""
+    last = "no match yet"
+    if pulse["last_match_at"]:
+        ago = duration_text(pulse["silent_seconds"])
+        last = f"last match {timestamp_text(pulse['last_match_at'])}, {ago} ago"
+    if season["state"] == "finished":
+        stdout.print(f"season {season['number']} of {league['slug']} is finished; {last}")
+        stdout.print(f"standing: peck leaderboard {season['id']}")
+    elif league["state"] != "open":
+        stdout.print(f"{league['slug']} is {league['state']}: it pairs no new rated matches")
+        stdout.print(f"{last}; a host continues with: peck league resume {league['slug']}")
+    else:
+        stdout.print(f"{last}; expected: one every {duration_text(pulse['expected_seconds'])}")
 
 
 def insights(

@@ -32,10 +32,14 @@ def leaderboard(
     and medal; each has its 95 % interval.
     """
     with connect(needs_token=False) as ladder:
-        rows = list(ladder.leaderboard(_find_season_id(ladder, league, "leaderboard"), most=show))
+        season = ladder.season(_find_season_id(ladder, league, "leaderboard"))
+        rows = list(ladder.leaderboard(season["id"], most=show))
+        finality = _finality(ladder, season)
     if as_json:
         print_json(rows)
         return
+    if finality:
+        stdout.print(finality)
     if rows and rows[0]["estimates"]:
         _show_solo_board(rows)
         return
@@ -57,6 +61,18 @@ def leaderboard(
             for row in rows
         ],
     )
+
+
+def _finality(ladder: Client, season: Json) -> str | None:
+    """Whether the standing of a finished season is final; None while the season plays."""
+    if season["state"] != "finished":
+        return None
+    board = ladder.leaderboard_head(season["id"])
+    fitted, done = board["fitted"], f"season {season['number']} is finished"
+    results = 0 if board["measures"] else board["accepted_no"]
+    if results and (fitted is None or fitted["log_no"] < results):
+        return f"{done}; the service still computes its final standing"
+    return f"{done}; this standing is final"
 
 
 def _find_season_id(ladder: Client, league: str | None, verb: str) -> str:

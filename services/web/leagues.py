@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ from services.http import etags, permissions
 from services.http.app_state import AppState, Db, State
 from services.http.path_parameters import LeagueKey
 from services.web import documents, leaderboard_page
-from services.web.live import playing_now
+from services.web.live import playing_in_league
 from services.web.page_rendering import PageRoute, not_modified, render
 from services.web.session import Visitor
 from services.web.sharing import league_sharing
@@ -50,6 +51,8 @@ class LeagueCard:
     teams: int
     agents: int
     matches: int
+    is_finished: bool
+    """Whether the current season is finished."""
     top: tuple[BoardRow, ...]
     recent: list[Match]
 
@@ -77,6 +80,7 @@ def show_leagues(
                 teams=len({row.team_id for row in standing if not row.is_anchor}),
                 agents=len({row.agent_id for row in standing if not row.is_anchor}),
                 matches=season.accepted_no if season else 0,
+                is_finished=season is not None and season.state == "finished",
                 top=tuple(islice(ranked, TOP_SHOWN)),
                 recent=finished_matches(conn, season, 1) if season else [],
             )
@@ -138,6 +142,9 @@ def league_page(
         unrehearsed=unrehearsed,
         sharing=league_sharing(request, found),
         season=chosen,
+        has_reached_end=chosen is not None
+        and chosen.ends_at is not None
+        and chosen.ends_at <= datetime.now(UTC),
         seasons=every,
         upcoming=every[0] if every and chosen is None else None,
         season_query=query,
@@ -152,7 +159,7 @@ def league_page(
         if who.user_id and found.id in who.roles
         else [],
         terms=terms.terms_text(*terms.settings_of_league(found), staff.staff_names(conn, found.id)),
-        playing=playing_now(conn, who, league_id=found.id),
+        playing=playing_in_league(conn, who, found),
         **values,
     )
 

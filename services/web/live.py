@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import ValidationError
@@ -14,7 +14,8 @@ from games import GAMES
 from ladder.database.db import Connection
 from ladder.enums import MatchState
 from ladder.ids import AgentId, LeagueId, MatchId
-from ladder.leagues import league_update, leagues
+from ladder.leagues import league_update, leagues, seasons
+from ladder.leagues.records import League
 from ladder.leagues.request_models import LeagueChange
 from ladder.matches import live_matches
 from ladder.matches.match_titles import lineup_title, match_title
@@ -45,6 +46,7 @@ TV_SEEN: Final = 12
 """Matches that TV does not show again at once."""
 Seen = Annotated[str, Query(max_length=41 * TV_SEEN, pattern=r"^[A-Za-z0-9_.]*$")]
 """The matches that were shown, newest last, with dots between."""
+Stopped = Literal["", "paused", "closed", "finished"]
 Position = Annotated[int, Query(ge=0, le=1000)]
 
 
@@ -57,6 +59,8 @@ class PlayingNow:
     """Number of queued matches, if no match is shown."""
     is_busy: bool = False
     """Whether they wait because all slots play something that the list does not show."""
+    stopped: Stopped = ""
+    """Why a league makes no new rated matches."""
 
 
 def watched_by_visitor(
@@ -103,7 +107,7 @@ def show_playing_in_league(
 ) -> Response:
     """The same for a league."""
     found = permissions.visible_league(conn, who, league)
-    return _playing(request, playing_now(conn, who, league_id=found.id), if_none_match)
+    return _playing(request, playing_in_league(conn, who, found), if_none_match)
 
 
 @router.get("/agents/{agent}/playing")
@@ -137,9 +141,23 @@ def playing_now(
     return PlayingNow(running, waiting, is_busy)
 
 
+def playing_in_league(conn: Connection, who: Viewer, league: League) -> PlayingNow:
+    """The same for a league, and why its current season makes no new rated matches."""
+    season = seasons.current_season(conn, league.id)
+    stopped: Stopped = ""
+    if season is not None and season.state == "finished":
+        stopped = "finished"
+    elif league.state != "open":
+        stopped = "paused" if league.state == "paused" else "closed"
+    return replace(playing_now(conn, who, league_id=league.id), stopped=stopped)
+
+
 def _playing(request: Request, playing: PlayingNow, if_none_match: str | None) -> Response:
     content = ",".join(
-        [*(one.id for one in playing.matches), f"{playing.waiting}{playing.is_busy}"]
+        [
+            *(one.id for one in playing.matches),
+            f"{playing.waiting}{playing.is_busy}{playing.stopped}",
+        ]
     )
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     tag = f'W/"playing.{digest}"'

@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
+from tests.integration.api.browsing import browse
 from tests.integration.api.commands import Peck, read
+from tests.integration.api.commands import fresh_peck as fresh_peck
 from tests.integration.api.commands import peck as peck
 from tests.integration.api.shared import fresh_world as fresh_world
 from tests.integration.api.shared import world as world
@@ -121,3 +123,70 @@ def test_only_hosts_run_a_league(peck: Peck) -> None:
         assert "next: " in refused.stderr
     assert peck("league", "end", "public", "--yes").returncode == 1
     assert peck("league", "edit", "public", "--title", "Mine").returncode == 1
+
+
+def test_watch_and_leaderboard_say_that_a_season_is_finished(
+    fresh_peck: Peck, fresh_world: World
+) -> None:
+    assert "finished" not in "".join(lines(fresh_peck("leaderboard", "public")))
+    fresh_world.client("host").change_season("public", "finished")
+    watched = lines(fresh_peck("watch", "public"))
+    assert watched[0].startswith("season 1 of public is finished; last match ")
+    assert "expected" not in "".join(watched)
+    assert read(fresh_peck("watch", "public", "--json"))["season_state"] == "finished"
+    waiting = lines(fresh_peck("leaderboard", "public"))
+    assert waiting[0] == "season 1 is finished; the service still computes its final standing"
+    season = fresh_world.client("host").season("public")
+    empty = fresh_world.client("host").create_season("public", seats=2)
+    fresh_world.client("host").change_season(empty["id"], "finished")
+    assert lines(fresh_peck("leaderboard", "public"))[0] == (
+        "season 2 is finished; this standing is final"
+    )
+    assert lines(fresh_peck("leaderboard", season["id"]))[0] == waiting[0]
+
+
+def test_watch_says_first_that_a_league_is_paused(peck: Peck, league: str) -> None:
+    peck("league", "pause", league)
+    watched = peck("watch", league).stdout.splitlines()
+    assert watched[0] == f"{league} is paused: it pairs no new rated matches"
+    assert watched[1].endswith(f"peck league resume {league}")
+
+
+def test_page_of_a_paused_league_says_so(world: World, league: str) -> None:
+    world.client("member").change_league(league, state="paused")
+    with browse(world, "member") as browser:
+        page = browser.get(f"/leagues/{league}").text
+    assert "This league is paused" in page
+    assert f"./peck league resume {league}" in page
+    assert "The league is paused: it makes no new rated matches." in page
+    assert "The next one appears here" not in page
+    assert 'id="pulse"' not in page
+
+
+def test_page_of_a_finished_season_does_not_look_as_if_it_plays(world: World, league: str) -> None:
+    member = world.client("member")
+    with browse(world, "member") as browser:
+        before = browser.get(f"/leagues/{league}").text
+        member.change_season(league, "finished")
+        page = browser.get(f"/leagues/{league}").text
+        playing = browser.get(f"/leagues/{league}/playing").text
+        cards = browser.get("/leagues").text
+    assert "Matches begin when" in before
+    assert '<span class="chip good">open</span>' in before
+    for phrase in ('class="chip good">open<', 'id="pulse"', "Matches begin when", "<dt>Ends<"):
+        assert phrase not in page
+    assert f"./peck league new-season {league}" in page
+    assert '<span class="chip good">final</span>' in page
+    assert "The season is finished: it plays no more matches." in page
+    assert "The season is finished: it plays no more matches." in playing
+    assert '<span class="chip good">finished</span>' in cards
+
+
+def test_page_says_when_a_season_ended(world: World, league: str) -> None:
+    member = world.client("member")
+    season = member.create_season(league, opens_at="2026-01-01T00:00Z", ends_at="2026-01-02T00:00Z")
+    member.change_season(season["id"], "finished")
+    with browse(world, "member") as browser:
+        page = browser.get(f"/leagues/{league}").text
+    assert "<dt>Ended</dt>" in page
+    assert "2 Jan 2026" in page
