@@ -40,6 +40,7 @@ from services.web import (
     invitations,
     join,
     league_people,
+    league_state,
     leagues,
     live,
     machines,
@@ -128,7 +129,7 @@ PARTS = (
     *(passkeys, identities, recover, mail_address, sign_up_address),
     *(team_joining, teams),  # in this order: /teams/new is no team
     *(new_tournament, shows, tournaments),
-    *(home, invitations, rehearsals, season_charts),
+    *(home, invitations, league_state, rehearsals, season_charts),
 )
 ROUTERS = (router, *(part.router for part in PARTS))
 

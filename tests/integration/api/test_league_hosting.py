@@ -157,7 +157,7 @@ def test_page_of_a_paused_league_says_so(world: World, league: str) -> None:
     with browse(world, "member") as browser:
         page = browser.get(f"/leagues/{league}").text
     assert "This league is paused" in page
-    assert f"./peck league resume {league}" in page
+    assert "Resume the league" in page
     assert "The league is paused: it makes no new rated matches." in page
     assert "The next one appears here" not in page
     assert 'id="pulse"' not in page
@@ -180,6 +180,35 @@ def test_page_of_a_finished_season_does_not_look_as_if_it_plays(world: World, le
     assert "The season is finished: it plays no more matches." in page
     assert "The season is finished: it plays no more matches." in playing
     assert '<span class="chip good">finished</span>' in cards
+
+
+def test_host_pauses_and_resumes_on_the_page(world: World, league: str) -> None:
+    member, page = world.client("member"), f"/leagues/{league}"
+    with browse(world, "member") as browser:
+        for state in ("paused", "open"):
+            browser.submit(page, f"{page}/state")
+            assert member.league(league)["state"] == state
+        wrong = browser.send(page, f"{page}/state", state="asleep")
+        assert (wrong.status_code, "choose open or paused" in wrong.text) == (422, True)
+    with browse(world, "rival") as other:
+        assert "Pause the league" not in other.get(page).text
+        assert other.send("/me/account", f"{page}/state", state="paused").status_code == 403
+
+
+def test_host_ends_a_season_on_the_page_after_a_tick(world: World, league: str) -> None:
+    member, page = world.client("member"), f"/leagues/{league}"
+    with browse(world, "rival") as other:
+        fields = {"season": member.season(league)["id"], "sure": "yes"}
+        assert other.send("/me/account", f"{page}/end", **fields).status_code == 403
+    with browse(world, "member") as browser:
+        foreign = browser.send(page, f"{page}/end", season=world.seasons["public"], sure="yes")
+        assert foreign.status_code == 404
+        unsure = browser.submit(page, f"{page}/end")
+        assert (unsure.status_code, "tick the box" in unsure.text.lower()) == (422, True)
+        assert member.season(league)["state"] == "open"
+        ended = browser.submit(page, f"{page}/end", sure="yes")
+        assert "End the season" not in ended.text
+    assert member.season(league)["state"] == "finished"
 
 
 def test_page_says_when_a_season_ended(world: World, league: str) -> None:
