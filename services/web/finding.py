@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ladder.database.db import Connection
 from ladder.entries import agent_lookup, agents, entries
-from ladder.entries.records import Agent
+from ladder.entries.records import Agent, EntryState
 from ladder.enums import MatchKind
 from ladder.errors import Invalid, LadderError, NotFound
 from ladder.field_types import KEY
@@ -170,6 +170,7 @@ def show_comparison(
         status=422 if form.wrong else 200,
         form=form,
         better=_better_address(conn, who, values["one"]),
+        shared_league=_shared_league(conn, who, values["one"], values["other"]),
         offered=agent_lookup.find_similar_agents(conn, who, "", OFFERED),
         **values,
     )
@@ -184,6 +185,19 @@ def _better_address(conn: Connection, who: Viewer, agent: Agent | None) -> str:
         return ""
     _, league = seasons.get_season_and_league(conn, newest[0].season_id)
     return f"/leagues/{league.slug}/better"
+
+
+def _shared_league(conn: Connection, who: Viewer, one: Agent | None, other: Agent | None) -> str:
+    """The slug of the newest league in which both agents play; empty if there is none."""
+    if one is None or other is None:
+        return ""
+    mine, theirs = (
+        entries.list_entries(conn, viewer=who, agent_id=agent.id, state=EntryState.ACTIVE)
+        for agent in (one, other)
+    )
+    known = {row.season_id for row in theirs}
+    shared = next((row.season_id for row in mine if row.season_id in known), None)
+    return seasons.get_season_and_league(conn, shared)[1].slug if shared else ""
 
 
 def _show_name(form: Form, field: str, agent: Agent) -> None:

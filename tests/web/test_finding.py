@@ -105,6 +105,18 @@ def test_two_agents_are_compared(site: Site) -> None:
     assert "?results=shown" in lost
 
 
+def test_commands_of_scrims_name_the_league(site: Site) -> None:
+    token, agent = site.contest.owner_token, site.contest.own[0].agent_id
+    page = site.get(f"/agents/{agent}", token).text
+    assert "./peck scrim gosling OPPONENT --league hungry-geese</pre>" in page
+    mine = site.get("/me", site.contest.stranger_token).text
+    assert "./peck scrim MY_AGENT OPPONENT --league LEAGUE" in mine
+    opponents = [entry.agent_id for entry in site.contest.active]
+    pages = [site.get(f"/compare?agent=brittle&opponent={one}", token).text for one in opponents]
+    page = next(one for one in pages if "They have not met yet" in one)
+    assert re.search(r"\./peck scrim brittle age_\w+ --league hungry-geese<", page)
+
+
 def test_the_version_filter_takes_an_agents_own_versions(site: Site) -> None:
     second = site.contest.own[1]
     assert second.submission_number > second.version == 2
