@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from ladder.confidence_intervals import wilson_interval
 from ladder.database.db import Connection
 from ladder.enums import MatchKind
+from ladder.errors import Invalid
 from ladder.ids import AgentId, MatchId
 from ladder.people import visibility
 from ladder.people.records import Viewer
@@ -77,7 +78,12 @@ def read_head_to_head(
     agent_id: AgentId,
     opponent_id: AgentId,
 ) -> HeadToHead:
-    """The newest rated meetings of two agents, as far as the viewer may see them."""
+    """The newest rated meetings of two agents, as far as the viewer may see them.
+
+    Raises Invalid if both are the same.
+    """
+    if agent_id == opponent_id:
+        raise Invalid("opponent", "choose two different agents")
     seen, values = visibility.visible_matches(viewer)
     rows = conn.execute(
         "select t.match_id, t.seat, o.seat, a.number, b.number, t.placement, o.placement"  # noqa: S608

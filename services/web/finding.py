@@ -155,7 +155,12 @@ def show_comparison(
     if values["namesakes"] and not form.wrong:
         _choose_among_namesakes(conn, who, values, form)
     if values["one"] and values["other"]:
-        found = head_to_head.read_head_to_head(conn, who, values["one"].id, values["other"].id)
+        try:
+            found = head_to_head.read_head_to_head(conn, who, values["one"].id, values["other"].id)
+        except Invalid as error:
+            form.add_errors(error)
+            values["other"] = None
+    if values["one"] and values["other"]:
         wanted = match_search.MatchFilter(
             agent_id=values["one"].id, opponent_id=values["other"].id, kind=MatchKind.RATED
         )

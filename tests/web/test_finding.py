@@ -117,6 +117,15 @@ def test_commands_of_scrims_name_the_league(site: Site) -> None:
     assert re.search(r"\./peck scrim brittle age_\w+ --league hungry-geese<", page)
 
 
+def test_an_agent_is_not_compared_with_itself(site: Site) -> None:
+    page = site.get("/compare?agent=gosling&opponent=gosling", site.contest.owner_token)
+    assert page.status_code == 422
+    assert "Choose two different agents" in page.text
+    assert "They have not met yet" not in page.text
+    answer = httpx.get(f"{site.address}/v1/head-to-head?agent=gosling&opponent=gosling")
+    assert answer.status_code == 422
+
+
 def test_the_version_filter_takes_an_agents_own_versions(site: Site) -> None:
     second = site.contest.own[1]
     assert second.submission_number > second.version == 2
